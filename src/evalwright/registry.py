@@ -59,6 +59,7 @@ KINDS: dict[str, dict[str, str]] = {
         "northstar": "evalwright.formats.northstar:FORMAT",
         "pixie": "evalwright.formats.pixie:FORMAT",
         "promptfoo": "evalwright.formats.promptfoo:FORMAT",
+        "skills": "evalwright.formats.skills:FORMAT",
     },
     "targets": {
         "anthropic": "evalwright.targets.chat:Anthropic",
@@ -108,6 +109,7 @@ KINDS: dict[str, dict[str, str]] = {
     },
     "exports": {},
     "workspaces": {
+        "case_files": "evalwright.workspaces.case_files:case_files",
         "docker": "evalwright.workspaces.docker:docker_workspace",
         "docker_volume": "evalwright.workspaces.docker:docker_volume",
         "git": "evalwright.workspaces.git:git_workspace",

@@ -24,6 +24,15 @@ class Cases:
         return iter([Case(str(i), {}) for i in range(start, self.count)])
 
 
+def test_variants_take_turns_where_the_plan_asks_for_it():
+    plan = plan_of(2, 2, [None, None, 1])
+    plan.run = RunSettings(trials=2, alternate=True)
+    cells = Grid(plan).cells(Cases(2), plan.variants, lambda _: 1)
+    assert [f"{cell.case_index}{cell.variant.name}{cell.trial}" for cell in cells] == [
+        "0v00", "0v10", "0v20", "0v11", "0v01", "1v10", "1v20", "1v00", "1v01", "1v11",
+    ]  # fmt: skip
+
+
 @given(
     st.integers(0, 6),
     st.integers(1, 3),

@@ -282,3 +282,27 @@ def test_without_docker_a_docker_workspace_says_so_before_any_cell(opened, tmp_p
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(InputError, match="no command 'docker'"):
         opened("docker", {}, tmp_path)
+
+
+def test_each_cell_has_the_files_of_its_case_alone_and_they_are_no_changes(opened, project, tmp_path):
+    workspace = opened("case_files", {}, tmp_path)
+    files = {"in/calc.py": str(project / "calc.py"), "sub": str(project / "sub")}
+    first = workspace.prepare(Case("a", {}, extra={"workspace_files": files}), 0)
+    other = workspace.prepare(CASE, 0)
+    assert sorted(str(path.relative_to(first.path)) for path in first.path.rglob("*.*")) == [
+        "in/calc.py",
+        "sub/keep.md",
+    ]
+    assert list(other.path.iterdir()) == []
+    (first.path / "new").write_text("x")
+    (first.path / "in/calc.py").write_text("y")
+    changes = first.collect(tmp_path / "kept", None)
+    assert (changes.diff.added, changes.diff.modified) == (["new"], ["in/calc.py"])
+    first.remove()
+    assert [path for path in first.path.parent.iterdir() if path.name.startswith(first.path.name)] == []
+
+
+def test_a_workspace_of_case_files_lies_in_no_repository(opened, tmp_path):
+    (tmp_path / "tmp/.git").mkdir()
+    with pytest.raises(InputError, match="TMPDIR"):
+        opened("case_files", {}, tmp_path)

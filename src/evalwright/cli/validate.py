@@ -143,7 +143,8 @@ def _count(found: Iterable[object], kept: list[dict[str, object]] | None) -> tup
     names: set[str] = set()
     for case in found:
         count += 1
-        names.update(spec["name"] for spec in getattr(case, "evaluators", None) or () if isinstance(spec, dict))
+        own = getattr(case, "evaluators", None) or ()
+        names.update(spec["name"] if isinstance(spec, dict) else spec.name for spec in own)
         described = getattr(case, "described", None)
         if kept is not None and described is not None and (shown := described()) is not None:
             kept.append(shown)

@@ -65,9 +65,17 @@ def _meant(path: Path, dialect: str | None) -> Found:
     if reads_folders or not os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises for a name too long
         return Found([path], [])
     found = _sorted_out(files_below(path, suffixes), dialect)
+    found.files.extend(_stood_for(path, dialect))
     for rules_of, repository in _repositories(path):
         found = _selected(found, path, rules_of, repository, dialect)
     return found
+
+
+def _stood_for(folder: Path, dialect: str | None) -> Iterator[Path]:
+    """The suites that a folder stands for, whose files are not searched for."""
+    for one in formats() if dialect is None else [format_of(dialect)]:
+        if one.suite_in is not None and (suite := resolve(one.suite_in)(folder)) is not None:
+            yield suite
 
 
 def _searched() -> frozenset[str]:

@@ -99,6 +99,7 @@ class Transcript:
         self._names: dict[str, str] = {}
         self._ended: dict[str, tuple[datetime | None, bool, Any]] = {}
         self._pending: list[str] = []
+        self._failed = 0
         self._first: datetime | None = None
         self._last: datetime | None = None
 
@@ -178,6 +179,7 @@ class Transcript:
         read = object_or_text(content) if isinstance(content, str) else content
         self.results.append(ToolResult(named, read, call_id))
         self._entries.append(TraceMessage("tool", read, name=named))
+        self._failed += failed
         if call_id is not None:
             self._ended[call_id] = (at, failed, read)
 
@@ -211,6 +213,8 @@ class Transcript:
         tokens = self.tokens
         cached = {"cache_read_tokens": tokens.cache_read, "cache_write_tokens": tokens.cache_write}
         custom = {**self.custom, **{name: number for name, number in cached.items() if number is not None}}
+        if self._failed:
+            custom["failed_tool_results"] = self._failed
         return Trace(
             case_id="",
             variant_name=variant,

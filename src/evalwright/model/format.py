@@ -107,6 +107,8 @@ class Format:
     original: str = ""
     """The name of the original program, where the format differs from it: a suite that is read under this name is
     judged by its rules. `load` then gets `original=True`."""
+    suite_in: Ref | None = None
+    """`(folder) -> Path | None`: the suite that a folder itself stands for. Standard library only."""
     reads_folders: bool = False
     """Whether `load` takes a folder of files as one suite."""
     sidecar_of: Ref | None = None

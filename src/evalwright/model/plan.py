@@ -165,6 +165,9 @@ class RunSettings(msgspec.Struct, frozen=True):
     """US dollars for all calls of the systems; what would start beyond it is recorded as `cost_limit`."""
     stop_after_errors: int = 20
     """Cells with one and the same error, and none with an answer, after which a system is called no more; 0: never."""
+    alternate: bool | msgspec.UnsetType = msgspec.UNSET
+    """The variants of a case and trial start one after the other, with another one first each time: what drifts
+    meanwhile, such as a service, is the same for all."""
     pools: dict[str, int] = {}
     """Number of cells in flight at once, by the name of a pool."""
     keep_judge_calls: bool = True

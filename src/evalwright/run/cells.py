@@ -49,6 +49,7 @@ class Grid:
         self.cases: int = plan.cases_total
         self._offsets = [sum(self.trials[:i]) for i in range(len(self.trials))]
         self._places = {variant.name: i for i, variant in enumerate(plan.variants)}
+        self._alternates = plan.run.alternate is True
         self.per_case: int = sum(self.trials)
         shard = plan.shard
         self.total: int = self.per_case * (plan.cases_total if shard is None else shard.cases(plan.cases_total))
@@ -78,12 +79,22 @@ class Grid:
             if beside:
                 continue
             first = nth * self.per_case
-            for place, variant in chosen:
-                for trial in range(self.trials[place]):
-                    number = first + self._offsets[place] + trial
-                    attempt = attempt_of(number)
-                    if attempt:
-                        yield Cell(number, case_index, case, variant, trial, attempt)
+            for place, variant, trial in self._order(case_index, chosen):
+                number = first + self._offsets[place] + trial
+                attempt = attempt_of(number)
+                if attempt:
+                    yield Cell(number, case_index, case, variant, trial, attempt)
+
+    def _order(self, case_index: int, chosen: list[tuple[int, Variant]]) -> Iterator[tuple[int, Variant, int]]:
+        """The cells of a case: all trials of each variant, or by turns."""
+        if not self._alternates:
+            yield from ((place, variant, trial) for place, variant in chosen for trial in range(self.trials[place]))
+            return
+        for trial in range(max(self.trials[place] for place, _ in chosen)):
+            turn = (case_index + trial) % len(chosen)
+            for place, variant in chosen[turn:] + chosen[:turn]:
+                if trial < self.trials[place]:
+                    yield place, variant, trial
 
 
 @dataclass(slots=True)

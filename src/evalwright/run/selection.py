@@ -71,10 +71,18 @@ def _filter(options: RunOptions) -> Callable[[EvalCase | Case], bool]:
     tags = set(options.tags)
 
     def fits(case: EvalCase | Case) -> bool:
-        named = not options.cases or any(_globbed(case.id, glob) for glob in options.cases)
+        named = not options.cases or any(_is_named(case, glob) for glob in options.cases)
         return named and (not tags or not tags.isdisjoint(case.tags))
 
     return fits
+
+
+def _is_named(case: EvalCase | Case, glob: str) -> bool:
+    """Whether the id of a case matches, or the name that some formats have beside it."""
+    name = getattr(case, "extra", {}).get("name")
+    if not isinstance(name, str) or glob.startswith("!"):
+        return _globbed(case.id, glob) and (not isinstance(name, str) or _globbed(name, glob))
+    return _globbed(case.id, glob) or _globbed(name, glob)
 
 
 def _globbed(case_id: str, glob: str) -> bool:

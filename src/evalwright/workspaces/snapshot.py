@@ -17,7 +17,7 @@ from evalwright.model.snapshot import Case
 from evalwright.workspaces.diffs import difference, removals
 from evalwright.workspaces.trees import Mask, Twin, copy_tree
 
-__all__ = ["Copied", "Snapshots", "folder_named", "tempdir_snapshot", "text_in"]
+__all__ = ["Copied", "Snapshots", "folder_named", "refuse_left_out", "tempdir_snapshot", "text_in"]
 
 
 def tempdir_snapshot(config: Mapping[str, Any], suite_folder: Path) -> Snapshots:
@@ -88,7 +88,7 @@ class Snapshots:
             remove_tree(scratch)
         except OSError as error:
             raise InputError(f"cannot make a workspace: {error.strerror}: {error.filename}") from error
-        _refuse(tree.left_out)
+        refuse_left_out(tree.left_out)
         self._before = tree.manifest
 
     def seed(self, into: Path) -> None:
@@ -96,7 +96,7 @@ class Snapshots:
         if self.copy_from is None:
             into.mkdir()
             return
-        _refuse(copy_tree(self.copy_from.resolve(), into).left_out)
+        refuse_left_out(copy_tree(self.copy_from.resolve(), into).left_out)
 
     def prepare(self, case: Case, trial: int) -> Copied:
         """A folder for one attempt at a cell. Raises OSError."""
@@ -105,15 +105,17 @@ class Snapshots:
         shutil.copytree(self._root.path / "seed", path, symlinks=True)
         return Copied(self, path)
 
-    def collect(self, path: Path, into: Path, mask: Mask | None) -> Changes:
+    def collect(self, path: Path, into: Path, mask: Mask | None, start: Path | None = None) -> Changes:
         """Copy the files of a workspace before and after into a new folder; returns the changes.
 
+        It began as `start`, or as all others did.
         Unchanged files are links to an earlier copy, so that the artifacts of a run take little more than its changes.
         """
         assert self._root is not None
         with self._linking:  # cells are collected in several threads
             twin = self._twin
-        before = copy_tree(self._root.path / "seed", into / "before", without=self.without, mask=mask, twin=twin)
+        began = start or self._root.path / "seed"
+        before = copy_tree(began, into / "before", without=self.without, mask=mask, twin=twin)
         with self._linking:
             self._twin = Twin(into / "before", before.manifest)
         after_twin = Twin(into / "before", before.manifest)
@@ -143,7 +145,7 @@ class Copied:
         remove_tree(self.path)
 
 
-def _refuse(left_out: Mapping[str, str]) -> None:
+def refuse_left_out(left_out: Mapping[str, str]) -> None:
     """Raise InputError if anything was left out: a cell that starts with a part of the files would be another case."""
     if left_out:
         listed = [f"{path}: {why}" for path, why in list(left_out.items())[:10]]

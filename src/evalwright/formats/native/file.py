@@ -200,6 +200,7 @@ class RunSection(_Strict):
     cost_limit_usd: Amount | None = None
     executor: ExecutorSection = ExecutorSection()
     trials: Count = 1
+    alternate: bool = False
     evaluator_timeout_seconds: Seconds = 60.0
     stop_after_errors: Annotated[int, BeforeValidator(_number), Field(ge=0)] = 20
 

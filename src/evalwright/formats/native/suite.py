@@ -353,6 +353,7 @@ def _settings(file: EvalFile) -> RunSettings:
         max_concurrency=run.max_concurrency,
         per_variant_concurrency=run.per_variant_concurrency,
         trials=run.trials,
+        alternate=run.alternate or UNSET,
         retry=RetryRule(**run.retry.model_dump(), once="max_attempts" in given and run.retry.max_attempts == 1),
         baseline_variant=run.baseline_variant,
         evaluator_timeout_seconds=run.evaluator_timeout_seconds,

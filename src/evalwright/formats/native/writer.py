@@ -23,6 +23,7 @@ from evalwright.model.trace import Trace
 __all__ = ["SUITE", "write_native"]
 
 SUITE, CASES = "eval.yaml", "cases.jsonl"
+_WITH_PATHS = ("input_files", "workspace_files")
 _NOTHING = Case("", None).recorded
 
 
@@ -47,6 +48,8 @@ def _document(suite: Suite, evaluators: list[EvaluatorSpec], places: Places) -> 
     own = {"own_evaluators": True} if suite.evaluators_by_case else {}
     yield "dataset", {"type": "cases", "path": f"{SUITE_FOLDER}/{CASES}", **own}
     yield "systems", [_system(variant, places) for variant in suite.variants]
+    if suite.workspace is not None:
+        yield "workspace", {"type": suite.workspace.type, **places.of(suite.workspace.config)}
     yield "evaluators", [_evaluator(spec, places) for spec in evaluators]
     if criteria := brief(suite.pass_criteria):
         yield "pass_criteria", criteria
@@ -85,8 +88,8 @@ def _case(case: Case, shared: dict[str, EvaluatorSpec], places: Places, *, by_ca
         found["expected"].pop("conversation")
     if not found.get("expected", True):
         del found["expected"]
-    if "input_files" in case.extra:
-        found["extra"] = {**case.extra, "input_files": places.of(case.extra["input_files"])}
+    if placed := {key: places.of(case.extra[key]) for key in _WITH_PATHS if key in case.extra}:
+        found["extra"] = {**case.extra, **placed}
     recorded = msgspec.json.decode(bytes(case.recorded), type=Trace | list[Trace] | None)
     if recorded is not None:
         found["recorded"] = brief(recorded)

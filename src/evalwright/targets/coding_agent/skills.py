@@ -28,15 +28,15 @@ def skill_name(folder: Path) -> str:
 
 
 @contextmanager
-def installed(skills: Sequence[Path], workspace: Path, place: str) -> Iterator[None]:
-    """Copies of the skills below `place` in a workspace, for the time of a block. Raises OSError.
+def installed(skills: Sequence[tuple[str, Path]], workspace: Path, place: str) -> Iterator[None]:
+    """Copies of the skills, by their names, below `place` in a workspace, for the time of a block. Raises OSError.
 
     What the agent puts beside them stays.
     """
     made: list[Path] = []
     try:
-        for skill in skills:
-            _install(skill, workspace / place / _safe(skill_name(skill)), made)
+        for name, skill in skills:
+            _install(skill, workspace / place / _safe(name), made)
         yield
     finally:
         for path in reversed(made):

@@ -24,7 +24,7 @@ from evalwright.targets.build import Unread, keys_of
 from evalwright.targets.coding_agent.agent import Agent, Here, not_found
 from evalwright.targets.coding_agent.container import AgentContainer
 from evalwright.targets.coding_agent.programs import PROGRAMS, AgentRequest
-from evalwright.targets.coding_agent.skills import installed
+from evalwright.targets.coding_agent.skills import installed, skill_name
 from evalwright.targets.coding_agent.stream import TEXT
 from evalwright.targets.settings import settings
 from evalwright.targets.templates import template_of
@@ -48,7 +48,8 @@ class _Config(msgspec.Struct, kw_only=True):
     max_turns: _Count | None = None
     max_budget_usd: Annotated[float, msgspec.Meta(gt=0)] | None = None
     timeout: Annotated[float, msgspec.Meta(gt=0)] | None = None
-    skills: list[_Text] = []
+    skills: list[_Text] | dict[str, _Text] = []
+    """Folders, or folders by the names that their copies get."""
     skill_folder: _Text | None = None
     prompt_template: str | None = None
     prompt_prefix: str = ""
@@ -110,11 +111,12 @@ class CodingAgent:
         problems: list[Problem] = []
         template = config.prompt_template
         self._template = None if template is None else template_of(template, "prompt_template", variant, problems)
-        self._skills = [Path(skill).expanduser().resolve() for skill in config.skills]
-        for i, skill in enumerate(self._skills):
+        self._skills = _named(config.skills)
+        for i, (name, skill) in enumerate(self._skills):
             if not (skill / "SKILL.md").is_file():
-                problems.append(Problem("", f"no SKILL.md in {skill}", key=f"skills[{i}]"))
-        command = _words(config.command) or program.command
+                key = f"skills[{i}]" if isinstance(config.skills, list) else f"skills.{name}"
+                problems.append(Problem("", f"no SKILL.md in {skill}", key=key))
+        command = _from_here(_words(config.command)) or program.command
         problems += _missing_program(config, command)
         if problems:
             raise InputError(problems)
@@ -194,8 +196,21 @@ def prompt_of(case: Case) -> str:
     return asked
 
 
+def _named(skills: list[str] | dict[str, str]) -> list[tuple[str, Path]]:
+    """The skills by name."""
+    if isinstance(skills, dict):
+        return [(name, Path(folder).expanduser().resolve()) for name, folder in skills.items()]
+    return [(skill_name(folder), folder) for folder in (Path(one).expanduser().resolve() for one in skills)]
+
+
 def _words(command: Any) -> list[str]:
     return shlex.split(command) if isinstance(command, str) else list(command or ())
+
+
+def _from_here(words: list[str]) -> list[str]:
+    """The words, with absolute paths where they name files of the working directory: the agent works in another."""
+    found = [str(Path(word).absolute()) if i and Path(word).is_file() else word for i, word in enumerate(words)]
+    return [str(Path(word).absolute()) if not i and "/" in word else word for i, word in enumerate(found)]
 
 
 def _missing_program(config: _Config, command: list[str] | tuple[str, ...]) -> list[Problem]:
@@ -205,5 +220,6 @@ def _missing_program(config: _Config, command: list[str] | tuple[str, ...]) -> l
     if shutil.which(program, path=env.get("PATH")) is not None:
         return []
     if config.sandbox:
-        return [Problem("", "Docker is needed, but there is no command 'docker' in the PATH", key="sandbox")]
-    return [Problem("", not_found(config.agent, program, env), key="command")]
+        said = "Docker is needed, but there is no command 'docker' in the PATH"
+        return [Problem("", said, key="sandbox", absent=True)]
+    return [Problem("", not_found(config.agent, program, env), key="command", absent=True)]

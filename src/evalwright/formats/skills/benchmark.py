@@ -1,0 +1,284 @@
+"""The folder of a benchmark as skill-creator keeps it: gradings, timings, outputs and their summary."""
+
+from __future__ import annotations
+
+import math
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evalwright.decisions.runs import one_run
+from evalwright.decisions.terms import Terms
+from evalwright.errors import counted
+from evalwright.files.durable import replace_file, storage_error
+from evalwright.formats.skills.grading import Graded
+from evalwright.formats.skills.variants import WITH
+from evalwright.model.plan import Plan
+from evalwright.model.protocols import RunWriter
+from evalwright.model.snapshot import Case
+from evalwright.model.summary import RunSummary
+from evalwright.reports.cells import Choice, chosen_cells
+from evalwright.scoring.verdict import names_needed
+from evalwright.stores.artifacts import read_artifact, safe_name
+
+__all__ = ["SkillBenchmark", "run_summary"]
+
+_NUMBERS = {"pass_rate": "+.2f", "time_seconds": "+.1f", "tokens": "+.0f"}
+
+
+_ROWS: tuple[tuple[str, str, Callable[[Mapping[str, float]], str]], ...] = (
+    ("pass_rate", "Pass Rate", lambda n: f"{n['mean'] * 100:.0f}% ± {n['stddev'] * 100:.0f}%"),
+    ("time_seconds", "Time", lambda n: f"{n['mean']:.1f}s ± {n['stddev']:.1f}s"),
+    ("tokens", "Tokens", lambda n: f"{n['mean']:.0f} ± {n['stddev']:.0f}"),
+)
+
+
+class SkillBenchmark:
+    """Writes the folder at `path`, by default `benchmark` in the run folder, whenever a session of the run ends."""
+
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self._path: str | None = config.get("path")
+
+    def write(self, run: RunWriter, plan: Plan, summary: RunSummary) -> None:
+        """Raises StorageError."""
+        location = Path(run.location)
+        if self._path is None and not location.is_dir():
+            return  # a run in a database has no folder; --benchmark names one
+        writing = _Writing(Path(self._path) if self._path else location / "benchmark", run)
+        cells = [*_graded(run, plan)]
+        for cell in cells:
+            writing.cell(cell)
+        document = _document(cells, run, plan, summary)
+        writing.json("benchmark.json", document)
+        writing.text("benchmark.md", _markdown(document))
+
+
+def _graded(run: RunWriter, plan: Plan) -> Iterator[Graded]:
+    cases = dict(enumerate(run.cases()))
+    numbered = all(case.id.isdecimal() for case in cases.values())  # skill-creator sorts ids: all must be of one kind
+    trials = {variant.name: variant.trials or plan.run.trials for variant in plan.variants}
+    for cell in chosen_cells(run, plan, names_needed(run, plan), Choice()):
+        trace = cell.trace
+        case = cases.get(-1 if trace.case_index is None else trace.case_index, Case(trace.case_id, trace.input))
+        artifact = read_artifact(
+            run.artifacts, trace.case_key, trace.variant_name, trace.trial, trace.attempt, trials[trace.variant_name]
+        )
+        yield Graded(case, int(case.id) if numbered else case.id, cell, artifact)
+
+
+class _Writing:
+    def __init__(self, folder: Path, run: RunWriter) -> None:
+        self._folder, self._mask = folder, run.mask
+
+    def cell(self, graded: Graded) -> None:
+        task = f"eval-{safe_name(graded.case.id)}"
+        folder = f"{task}/{_configuration(graded.trace.variant_name)}/run-{graded.trace.trial + 1}"
+        self.json(f"{task}/eval_metadata.json", _about(graded))
+        self.json(f"{folder}/timing.json", graded.timing())
+        if graded.judged:
+            self.json(f"{folder}/grading.json", graded.grading())
+        else:
+            with suppress(OSError):
+                (self._folder / folder / "grading.json").unlink()  # of an earlier attempt
+        self._outputs(graded, self._folder / folder / "outputs")
+
+    def _outputs(self, graded: Graded, folder: Path) -> None:
+        try:
+            shutil.rmtree(folder, ignore_errors=True)
+            folder.mkdir(parents=True)
+            for path in graded.made if graded.artifact is not None else ():
+                source = graded.artifact.folder / "after" / path  # type: ignore[union-attr]
+                if source.is_file():  # else it is stored under another name, as its own holds a secret
+                    (folder / path).parent.mkdir(parents=True, exist_ok=True)
+                    shutil.copyfile(source, folder / path)
+        except OSError as error:
+            raise storage_error("write", folder, error) from error
+
+    def json(self, name: str, document: Mapping[str, Any]) -> None:
+        self.text(name, msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n")
+
+    def text(self, name: str, text: str) -> None:
+        path = self._folder / name
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise storage_error("make", path.parent, error) from error
+        replace_file(path, self._mask(text).encode("utf-8", "backslashreplace"))
+
+
+def _configuration(variant: str) -> str:
+    return safe_name(variant.replace("/", "-"))
+
+
+def _about(graded: Graded) -> dict[str, Any]:
+    case = graded.case
+    texts = [spec.config["text"] for spec in case.evaluators or () if spec.type == "skill_criterion"]
+    prompt = case.input.get("prompt", "") if isinstance(case.input, dict) else case.input
+    name = case.description or f"eval-{case.id}"
+    return {"eval_id": graded.eval_id, "eval_name": name, "prompt": prompt, "assertions": texts}
+
+
+def _document(cells: Sequence[Graded], run: RunWriter, plan: Plan, summary: RunSummary) -> dict[str, Any]:
+    judged = [cell for cell in cells if cell.judged]
+    names = [variant.name for variant in plan.variants]
+    errors = {_configuration(name): 0 for name in names}
+    for cell in cells:
+        errors[_configuration(cell.trace.variant_name)] += cell.cell.verdict.status == "error"
+    decided = _comparisons(run, plan)
+    models = [variant.config.get("model") for variant in plan.variants]
+    seen = [cell.trace.extra.get("model") for cell in cells]
+    judges = [row.detail.get("judge_model") for cell in cells for row in cell.cell.results]
+    return {
+        "metadata": {
+            "skill_name": plan.metadata.get("skill_name", plan.name),
+            "skill_path": plan.metadata.get("skill_path", ""),
+            "executor_model": _joined(models) or _joined(seen),
+            "analyzer_model": _joined(judges),
+            "timestamp": summary.started_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "evals_run": sorted({cell.eval_id for cell in cells}, key=lambda one: (isinstance(one, str), one)),
+            "runs_per_configuration": max((cell.trace.trial + 1 for cell in cells), default=0),
+            "errors": errors,
+        },
+        "runs": [cell.run(_configuration(cell.trace.variant_name)) for cell in judged],
+        "run_summary": run_summary({_configuration(name): _runs_of(name, judged) for name in names}),
+        "comparison": decided,
+        "per_eval": {_configuration(name): _means(name, cells) for name in names},
+        "notes": [*_notes(judged, errors, decided), *summary.warnings],
+    }
+
+
+def _joined(names: Sequence[Any]) -> str:
+    return ", ".join(dict.fromkeys(str(name) for name in names if name))
+
+
+def _runs_of(name: str, judged: Sequence[Graded]) -> list[Graded]:
+    return [cell for cell in judged if cell.trace.variant_name == name]
+
+
+def run_summary(runs: Mapping[str, Sequence[Graded]]) -> dict[str, Any]:
+    """Mean, sample standard deviation and range of each number over the runs, and the first configuration's lead.
+
+    Tokens are those of the runs that report some; where none does they are left out.
+    """
+    found: dict[str, Any] = {}
+    for name, cells in runs.items():
+        if not cells:
+            continue
+        numbers: dict[str, list[float]] = {
+            "pass_rate": [cell.grading()["summary"]["pass_rate"] for cell in cells],
+            "time_seconds": [cell.seconds for cell in cells],
+            "tokens": [cell.tokens for cell in cells if cell.tokens is not None],
+        }
+        found[name] = {key: _spread(values) for key, values in numbers.items() if values}
+    if len(found) > 1:
+        first, second = [*found.values()][:2]
+        shared = [key for key in _NUMBERS if key in first and key in second]
+        found["delta"] = {key: format(first[key]["mean"] - second[key]["mean"], _NUMBERS[key]) for key in shared}
+    return found
+
+
+def _spread(values: Sequence[float]) -> dict[str, float]:
+    mean = sum(values) / len(values)
+    squares = sum((value - mean) ** 2 for value in values)
+    deviation = math.sqrt(squares / (len(values) - 1)) if len(values) > 1 else 0.0
+    return {
+        "mean": round(mean, 4),
+        "stddev": round(deviation, 4),
+        "min": round(min(values), 4),
+        "max": round(max(values), 4),
+    }
+
+
+def _means(name: str, cells: Sequence[Graded]) -> dict[str, float | None]:
+    """What a run of an eval takes, over the runs that say so."""
+    own = [cell for cell in cells if cell.trace.variant_name == name]
+    costs = [cell.trace.metrics.cost_usd for cell in own if cell.trace.metrics.cost_usd is not None]
+    tokens = [cell.tokens for cell in own if cell.tokens is not None]
+    seconds = [cell.seconds for cell in own if cell.trace.latency_ms is not None]
+    return {"seconds": _mean(seconds), "tokens": _mean(tokens), "usd": _mean(costs)}
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return round(sum(values) / len(values), 6) if values else None
+
+
+def _comparisons(run: RunWriter, plan: Plan) -> list[dict[str, Any]]:
+    """With the skill against without it, by cases: several runs of a case are not independent."""
+    names = [variant.name for variant in plan.variants]
+    pairs = [(other, one) for one in names for other in names if one.endswith(WITH) and _is_base(other, one)]
+    found = []
+    runs = one_run(run, plan, Terms()) if pairs else None
+    for base, one in pairs:
+        if runs is None or base not in runs.a or one not in runs.b:
+            continue
+        decision = runs.decision(base, one)
+        found.append(
+            {
+                "configuration": _configuration(one),
+                "baseline": _configuration(base),
+                "difference": decision.difference,
+                "ci95": decision.ci,
+                "p": decision.p_better,
+                "n": decision.n,
+                "verdict": decision.verdict,
+                "cases_needed": None if decision.next is None else decision.next.cases,
+            }
+        )
+    return found
+
+
+def _is_base(other: str, one: str) -> bool:
+    """Whether two variants are the same agent, one of them without the skill or with an older version."""
+    return other != one and other.rpartition("/")[0] == one.rpartition("/")[0]
+
+
+def _notes(
+    judged: Sequence[Graded], errors: Mapping[str, int], comparisons: Sequence[Mapping[str, Any]]
+) -> Iterator[str]:
+    for one in comparisons:
+        yield _sentence(one)
+    for name, number in errors.items():
+        if number:
+            yield f"{name}: {counted(number, 'run')} without a verdict, left out of the means"
+    if missing := sum(cell.tokens is None for cell in judged):
+        yield f"{counted(missing, 'run')} without a number of tokens: these are left out, not guessed from characters"
+
+
+def _sentence(one: Mapping[str, Any]) -> str:
+    if one["difference"] is None:
+        return f"{one['configuration']} against {one['baseline']}: no case was judged on both sides"
+    said = f"{one['configuration']} against {one['baseline']}: pass rate {one['difference']:+.2f}"
+    if one["ci95"] is not None:
+        said += f", 95 % interval {one['ci95'][0]:+.2f} to {one['ci95'][1]:+.2f}"
+    said += "" if one["p"] is None else f", p {one['p']:.3f}"
+    said += f", {counted(one['n'], 'case')}"
+    return said if one["cases_needed"] is None else f"{said}; about {one['cases_needed']} cases would decide it"
+
+
+def _markdown(document: Mapping[str, Any]) -> str:
+    about, summary = document["metadata"], document["run_summary"]
+    names = [name for name in summary if name != "delta"]
+    delta = summary.get("delta", {})
+    runs = about["runs_per_configuration"]
+    lines = [
+        f"# Skill Benchmark: {about['skill_name']}",
+        "",
+        f"**Model**: {about['executor_model'] or 'unknown'}",
+        f"**Date**: {about['timestamp']}",
+        f"**Evals**: {', '.join(map(str, about['evals_run']))} ({counted(runs, 'run')} each per configuration)",
+        "",
+        "## Summary",
+        "",
+        f"| Metric | {' | '.join(name.replace('_', ' ').title() for name in names)} | Delta |",
+        f"|--------|{'---|' * (len(names) + 1)}",
+    ]
+    for key, title, shown in _ROWS:
+        cells = [shown(summary[name][key]) if key in summary[name] else "—" for name in names]
+        lines.append(f"| {' | '.join([title, *cells, delta.get(key, '—')])} |")
+    if document["notes"]:
+        lines += ["", "## Notes", "", *(f"- {' '.join(note.split())}" for note in document["notes"])]
+    return "\n".join(lines) + "\n"

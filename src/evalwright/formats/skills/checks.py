@@ -1,0 +1,56 @@
+"""Checks of an eval that need no judge: files in the workspace, texts in the transcript."""
+
+from __future__ import annotations
+
+import fnmatch
+from typing import Any
+
+import msgspec
+
+from evalwright.errors import EvaluatorError
+from evalwright.model.artifact import Artifact
+from evalwright.model.result import Evaluation
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Trace
+
+__all__ = ["SkillFile", "SkillTranscript"]
+
+
+class SkillFile(msgspec.Struct, frozen=True):
+    """Whether a file at `path` (a pattern, if it has wildcards) is in the workspace when the agent has ended."""
+
+    path: str
+
+    uses_artifact = True
+    uses_case = False
+
+    def evaluate(self, case: Case, trace: Trace, artifact: Artifact | None) -> Evaluation:
+        if artifact is None:
+            raise EvaluatorError("the files of the workspace were not recorded", "incomplete_artifact")
+        wanted = self.path.removeprefix("./").rstrip("/")
+        found = [
+            path
+            for path in artifact.record.after_manifest.files
+            if path == wanted or path.startswith(f"{wanted}/") or fnmatch.fnmatchcase(path, wanted)
+        ]
+        said = f"{self.path} is there" if found else f"there is no {self.path}"
+        return Evaluation(bool(found), float(bool(found)), said, {"text": f"There is a file {self.path}."})
+
+
+class SkillTranscript(msgspec.Struct, frozen=True):
+    """Whether `text` is in what the agent said, in a call's arguments or in what a tool gave back."""
+
+    text: str
+
+    uses_case = False
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        parts: list[Any] = [trace.output.final_answer or "", *(message.content for message in trace.messages[1:])]
+        parts += [call.arguments for call in trace.tool_calls]
+        found = any(self.text in (part if isinstance(part, str) else _json(part)) for part in parts)
+        said = f"{self.text!r} is in the transcript" if found else f"{self.text!r} is not in the transcript"
+        return Evaluation(found, float(found), said, {"text": f"The transcript contains {self.text!r}."})
+
+
+def _json(value: Any) -> str:
+    return msgspec.json.encode(value, enc_hook=str).decode()

@@ -1,0 +1,60 @@
+"""Which files are evals of skills. Standard library only: asked for files of every format."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+__all__ = ["NAME", "detects", "names_in", "suite_in"]
+
+NAME = "evals.json"
+_LISTS = ("evals", "evaluations", "cases", "test_cases")
+_OTHERS = frozenset({"eval", "dataset", "systems", "providers", "targets", "prompts", "graders", "evalcases", "status"})
+"""Keys of suites and of results of other programs."""
+
+
+def detects(path: Path, head: Mapping[str, Any]) -> bool:
+    """Whether a file has a list of prompts, or the name of one and nothing of another format."""
+    listed = head.get("evals")
+    if isinstance(listed, list) and listed and _is_prompt(listed[0]):
+        return True
+    if path.name != NAME or not _OTHERS.isdisjoint(head):
+        return False
+    if head:
+        return any(key in head for key in (*_LISTS, "skill_name", "skill"))
+    return _is_list_of_prompts(path)
+
+
+def suite_in(folder: Path) -> Path | None:
+    """The evals that the folder of a skill, or its folder `evals`, stands for."""
+    beside = folder / "evals" / NAME if (folder / "SKILL.md").is_file() else folder / NAME
+    return beside if beside.is_file() and (beside.parent != folder or _fits(beside)) else None
+
+
+def names_in(path: Path, options: Mapping[str, Any]) -> tuple[str, ...]:
+    """None: nothing in these files stands for a variable."""
+    return ()
+
+
+def _is_prompt(value: Any) -> bool:
+    return isinstance(value, dict) and "prompt" in value and "input" not in value
+
+
+def _is_list_of_prompts(path: Path) -> bool:
+    """A shape that some files have: it is refused as one of this format."""
+    value = _document(path)
+    return isinstance(value, list) and bool(value) and _is_prompt(value[0])
+
+
+def _fits(path: Path) -> bool:
+    value = _document(path)
+    return detects(path, value if isinstance(value, dict) else {})
+
+
+def _document(path: Path) -> Any:
+    try:
+        return json.loads(path.read_bytes())
+    except (OSError, ValueError, RecursionError):
+        return None

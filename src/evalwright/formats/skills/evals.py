@@ -1,0 +1,181 @@
+"""`evals.json` as its author means it: each eval checked, every mistake with its place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from evalwright.errors import did_you_mean
+from evalwright.files.key_paths import Place, bracketed
+from evalwright.formats.shared.findings import Findings
+from evalwright.formats.skills.criteria import LISTS, Criterion, criteria_of
+from evalwright.formats.skills.files import files_of
+from evalwright.formats.skills.skill import Skill
+
+__all__ = ["AuthoredEval", "evals_of"]
+
+_KEYS = ("skill_name", "skill", "evals", "evaluations")
+_SILENT = ("version", "description", "notes", "name", "metadata", "$schema")
+_EVAL_KEYS = (
+    "id", "name", "eval_name", "prompt", "expected_output", "files", *LISTS, "should_trigger", "skill_should_trigger",
+    "must_have", "must_not_have", "files_exist", "logs_contain", "category", "tags",
+)  # fmt: skip
+_PATTERNS = ("must_have", "must_not_have")
+_TEXTS = ("files_exist", "logs_contain")
+
+
+class AuthoredEval(NamedTuple):
+    id: str
+    prompt: str
+    expected_output: str | None
+    criteria: list[Criterion]
+    files: dict[str, str]
+    should_trigger: bool | None
+    title: str | None
+    metadata: dict[str, Any]
+    tags: list[str]
+    texts: dict[str, list[str]]
+    """Patterns of the answer, files that must be there, texts of the transcript, by the key of the eval."""
+
+
+def evals_of(document: Any, skill: Skill, path: Path, findings: Findings) -> list[AuthoredEval]:
+    """The evals of a document. Mistakes and what is odd are noted in `findings`."""
+    listed = _list_in(document, findings)
+    if listed is None:
+        return []
+    key, items = listed
+    for other in document:
+        if other not in (*_KEYS, *_SILENT):
+            findings.warn((other,), f"nothing reads this key{did_you_mean(other, _KEYS)}")
+    found: list[AuthoredEval] = []
+    places: dict[str, Place] = {}
+    for i, raw in enumerate(items):
+        one = _Reading((key, i), raw, skill, path.resolve(), findings).eval(i + 1)
+        if one is None:
+            continue
+        if one.id in places:
+            first = bracketed(places[one.id])
+            findings.tell((key, i, "id"), f"the id {one.id!r} is that of {first}, too: ids are compared as text")
+        places.setdefault(one.id, (key, i, "id"))
+        found.append(one)
+    return found
+
+
+def _list_in(document: Any, findings: Findings) -> tuple[str, list[Any]] | None:
+    """The key and the list of evals, or None and one mistake that says what was found instead."""
+    wanted = "expected an object with the list evals, of objects with a prompt (evals[].prompt)"
+    if not isinstance(document, dict):
+        findings.tell((), f"{wanted}, found {_shown(document)}")
+        return None
+    key = next((key for key in ("evals", "evaluations") if key in document), None)
+    if key is None:
+        findings.tell((), f"{wanted}, found the keys {', '.join(map(str, document))[:200] or '(none)'}")
+        return None
+    items = document[key]
+    if not isinstance(items, list) or not items:
+        findings.tell((key,), f"{wanted}, found {_shown(items)}")
+        return None
+    if not any(isinstance(item, dict) and "prompt" in item for item in items):
+        keys = sorted({str(name) for item in items if isinstance(item, dict) for name in item})
+        findings.tell((key,), f"{wanted}, found items with {', '.join(keys)[:200] or 'no keys'}")
+        return None
+    return key, items
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, list):
+        return "an empty list" if not value else f"a list of {len(value)}"
+    return f"{type(value).__name__} {value!r:.60}"
+
+
+class _Reading:
+    """One eval while it is read."""
+
+    def __init__(self, place: Place, raw: Any, skill: Skill, path: Path, findings: Findings) -> None:
+        self._place, self._raw, self._skill, self._path, self._findings = place, raw, skill, path, findings
+
+    def eval(self, position: int) -> AuthoredEval | None:
+        raw, findings = self._raw, self._findings
+        if not isinstance(raw, dict):
+            findings.tell(self._place, f"expected an object with a prompt, found {_shown(raw)}")
+            return None
+        for key in raw:
+            if key not in (*_EVAL_KEYS, *_SILENT):
+                findings.warn((*self._place, key), f"nothing reads this key{did_you_mean(key, _EVAL_KEYS)}")
+        expected = self._text("expected_output")
+        one = AuthoredEval(
+            id=self._id(position),
+            prompt=self._prompt(),
+            expected_output=expected,
+            criteria=criteria_of(raw, self._place, findings),
+            files=files_of(
+                raw.get("files"), (*self._place, "files"), self._skill.root, self._path, findings
+            ),
+            should_trigger=self._flag(),
+            title=self._text("name") or self._text("eval_name"),
+            metadata=self._metadata(),
+            tags=self._texts("tags"),
+            texts=dict(self._lists()),
+        )  # fmt: skip
+        judged = one.criteria or one.expected_output or one.should_trigger is not None or any(one.texts.values())
+        if not judged:
+            findings.warn(self._place, "it has no criteria and no expected_output: it is run, and has no verdict")
+        return one
+
+    def _id(self, position: int) -> str:
+        value = self._raw.get("id")
+        if value is None:
+            return str(position)
+        if isinstance(value, bool) or not isinstance(value, int | str) or value == "":
+            self._findings.tell((*self._place, "id"), f"expected text or a whole number, found {_shown(value)}")
+        return str(value)
+
+    def _prompt(self) -> str:
+        prompt = self._raw.get("prompt")
+        if isinstance(prompt, str) and prompt.strip():
+            return prompt
+        found = "nothing" if "prompt" not in self._raw else _shown(prompt)
+        self._findings.tell((*self._place, "prompt"), f"expected the text that the agent is given, found {found}")
+        return ""
+
+    def _text(self, key: str) -> str | None:
+        value = self._raw.get(key)
+        if value is None or isinstance(value, str):
+            return value if value and value.strip() else None
+        self._findings.tell((*self._place, key), f"expected text, found {_shown(value)}")
+        return None
+
+    def _flag(self) -> bool | None:
+        for key in ("should_trigger", "skill_should_trigger"):
+            value = self._raw.get(key)
+            if isinstance(value, bool):
+                return value
+            if value is not None:
+                self._findings.tell((*self._place, key), f"expected true or false, found {_shown(value)}")
+        return None
+
+    def _metadata(self) -> dict[str, Any]:
+        kept = {key: self._raw[key] for key in ("category", "notes", "description", "version") if key in self._raw}
+        own = self._raw.get("metadata")
+        return {**(own if isinstance(own, Mapping) else {}), **kept}
+
+    def _texts(self, key: str) -> list[str]:
+        value = self._raw.get(key)
+        if value is None:
+            return []
+        if not isinstance(value, list) or not all(isinstance(one, str) and one.strip() for one in value):
+            self._findings.tell((*self._place, key), f"expected a list of texts, found {_shown(value)}")
+            return []
+        return value
+
+    def _lists(self) -> Iterator[tuple[str, list[str]]]:
+        for key in (*_PATTERNS, *_TEXTS):
+            texts = self._texts(key)
+            for i, text in enumerate(texts if key in _PATTERNS else ()):
+                try:
+                    re.compile(text)
+                except re.error as error:
+                    self._findings.tell((*self._place, key, i), f"{text!r} is no regular expression: {error}")
+            yield key, texts

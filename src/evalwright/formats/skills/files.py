@@ -1,0 +1,47 @@
+"""The files of an eval: where they lie, and where they are in its workspace."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from evalwright.files.key_paths import Place
+from evalwright.formats.shared.findings import Findings
+
+__all__ = ["files_of"]
+
+
+def files_of(raw: Any, place: Place, root: Path, evals: Path, findings: Findings) -> dict[str, str]:
+    """Absolute paths by their paths in the workspace, which are those from the skill's root. Mistakes are told."""
+    if raw is None:
+        return {}
+    if not isinstance(raw, list):
+        findings.tell(place, f"expected a list of paths, found {type(raw).__name__} {raw!r:.60}")
+        return {}
+    found: dict[str, str] = {}
+    for i, name in enumerate(raw):
+        path = _file(name, root, evals.parent)
+        if isinstance(path, str):
+            findings.tell((*place, i), path)
+        elif evals == path or path in evals.parents:
+            findings.tell((*place, i), f"{name!r} holds {evals.name} with what is expected: name the files themselves")
+        else:
+            found[path.relative_to(root).as_posix()] = str(path)
+    return found
+
+
+def _file(name: Any, root: Path, folder: Path) -> Path | str:
+    """The file or folder of a name, or what is wrong with it."""
+    if not isinstance(name, str) or not name.strip() or "\0" in name:
+        return f"expected a path, found {type(name).__name__} {name!r:.60}"
+    if Path(name).is_absolute():
+        return f"{name!r} is an absolute path: expected one relative to the skill's root"
+    try:
+        for base in (root, folder):
+            path = (base / name).resolve()
+            if path.exists():
+                return path if root in path.parents else f"{name!r} leads out of the skill's root {root}"
+        outside = root not in (root / name).resolve().parents
+    except (OSError, RuntimeError) as error:
+        return f"{name!r} cannot be read: {error}"
+    return f"{name!r} leads out of the skill's root {root}" if outside else f"there is no file {name!r} in {root}"

@@ -1,0 +1,45 @@
+"""The skill that evals belong to: its folder and its name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from evalwright.formats.shared.findings import Findings
+from evalwright.targets.coding_agent.skills import skill_name
+
+__all__ = ["Skill", "skill_of"]
+
+_MANIFEST = "SKILL.md"
+
+
+class Skill(NamedTuple):
+    name: str
+    root: Path
+    complete: bool
+    """Whether it has a SKILL.md, without which it cannot be given to an agent."""
+
+
+def skill_of(path: Path, document: Mapping[str, Any], findings: Findings) -> Skill:
+    """The skill of a file of evals; what is odd about it is warned of."""
+    file = path.resolve()
+    root = next((folder for folder in file.parents if (folder / _MANIFEST).is_file()), None)
+    own = None if root is None else skill_name(root)
+    if root is None:
+        root = file.parents[1] if file.parent.name == "evals" else file.parent
+        findings.warn((), f"there is no {_MANIFEST} at or above: {root} is taken for the skill, which cannot be run")
+    authored = _authored(document, findings)
+    if authored and own and authored != own:
+        findings.warn(("skill_name",), f"the skill is called {authored!r} here and {own!r} in its {_MANIFEST}")
+    return Skill(authored or own or root.name, root, own is not None)
+
+
+def _authored(document: Mapping[str, Any], findings: Findings) -> str:
+    for key in ("skill_name", "skill"):
+        value = document.get(key)
+        if isinstance(value, str) and value.strip():
+            return value.strip()
+        if value is not None and value != "":
+            findings.tell((key,), f"expected the name of the skill, found {type(value).__name__} {value!r:.60}")
+    return ""

@@ -1,0 +1,105 @@
+"""The gate of a run of a skill, and which criteria say nothing about it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any
+
+from evalwright.errors import counted
+from evalwright.formats.skills.cases import is_criterion
+from evalwright.formats.skills.variants import WITH
+from evalwright.model.plan import Plan
+from evalwright.model.result import Status
+from evalwright.model.summary import GateOutcome, GatePart, RunSummary
+from evalwright.scoring.facts import ResultLike, TraceLike
+
+__all__ = ["SkillTotals", "telling"]
+
+_FEW = 5
+
+_Criterion = tuple[str, str]
+"""The key of a case, and the name of one of its evaluators."""
+_Shares = dict[str, list[int]]
+"""By variant, how often a criterion held and how often it was judged."""
+
+
+class SkillTotals:
+    """Cells by variant, and what became of each criterion."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._cells: dict[str, dict[str, int]] = {variant.name: {} for variant in plan.variants}
+        self._criteria: dict[_Criterion, _Shares] = {}
+        self._decided = plan.gate is not None
+
+    def add(
+        self, trace: TraceLike, results: Collection[ResultLike], status: Status, score: float | None = None
+    ) -> None:
+        cells = self._cells.setdefault(trace.variant_name, {})
+        cells[status] = cells.get(status, 0) + 1
+        for row in results:
+            if row.error is None and not row.skipped and is_criterion(row.evaluator):
+                shares = self._criteria.setdefault((trace.case_key, row.evaluator), {})
+                share = shares.setdefault(trace.variant_name, [0, 0])
+                share[0] += row.passed
+                share[1] += 1
+
+    def merge(self, other: Any) -> None:
+        for name, cells in other._cells.items():
+            own = self._cells.setdefault(name, {})
+            for status, number in cells.items():
+                own[status] = own.get(status, 0) + number
+        for key, shares in other._criteria.items():
+            mine = self._criteria.setdefault(key, {})
+            for name, (held, judged) in shares.items():
+                share = mine.setdefault(name, [0, 0])
+                mine[name] = [share[0] + held, share[1] + judged]
+
+    def finish(self, summary: RunSummary) -> None:
+        always, never = telling(self._criteria)
+        summary.native = {
+            "criteria": len(self._criteria),
+            "hold_everywhere": [" ".join(one) for one in always],
+            "fail_everywhere": [" ".join(one) for one in never],
+        }
+        summary.warnings = [*summary.warnings, *_notes(always, never, len(self._criteria))]
+        if not self._decided:
+            summary.gate = self._gate()
+
+    def _gate(self) -> GateOutcome | None:
+        """Every cell with the skill passes; what is without it never decides."""
+        parts, undecided = [], 0
+        for name, cells in self._cells.items():
+            if not name.endswith(WITH):
+                continue
+            passed, failed, errors = (cells.get(status, 0) for status in ("pass", "fail", "error"))
+            undecided += errors
+            rate = passed / (passed + failed) if passed + failed else None
+            parts.append(GatePart(f"{name}: cells that passed", not failed and passed > 0, rate, "gte", 1.0, passed))
+            parts[-1].n = passed + failed
+        if not parts:
+            return None
+        failed_parts = [part for part in parts if part.value is not None and part.value < 1]
+        gate = GateOutcome(all(part.passed for part in parts), parts)
+        if not failed_parts and (undecided or not gate.passed):
+            gate.passed, gate.undecided = False, True
+            gate.reason = f"{counted(undecided, 'cell')} without a verdict" if undecided else "nothing was judged"
+        return gate
+
+
+def telling(criteria: Mapping[_Criterion, Mapping[str, Iterable[int]]]) -> tuple[list[_Criterion], list[_Criterion]]:
+    """The criteria that held in every variant each time, and those that never held; of what two variants judged."""
+    always, never = [], []
+    for key, shares in sorted(criteria.items()):
+        judged = [tuple(share) for share in shares.values()]
+        if len(judged) > 1 and all(held == number for held, number in judged):
+            always.append(key)
+        elif len(judged) > 1 and not any(held for held, _ in judged):
+            never.append(key)
+    return always, never
+
+
+def _notes(always: Collection[_Criterion], never: Collection[_Criterion], total: int) -> Iterable[str]:
+    for found, what in ((always, "all variants"), (never, "none")):
+        if found:
+            some = ", ".join(" ".join(one) for one in list(found)[:_FEW]) + (", ..." if len(found) > _FEW else "")
+            yield f"{len(found)} of {total} criteria say nothing of the skill, as they hold in {what}: {some}"

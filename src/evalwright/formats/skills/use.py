@@ -1,0 +1,73 @@
+"""Whether an agent used the skill, by its tool calls."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from evalwright.errors import EvaluatorError
+from evalwright.formats.skills.blindness import named_paths
+from evalwright.formats.skills.cases import KEY
+from evalwright.formats.skills.variants import has_skill
+from evalwright.model.result import Evaluation
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import ToolCall, Trace
+
+__all__ = ["SkillUsed", "is_use"]
+
+_TOOLS = ("skill", "activate_skill", "load_skill", "use_skill")
+
+
+def is_use(call: ToolCall, skill: str) -> bool:
+    """Whether a call loads the skill: a tool for skills that is given its name, or any that reads its files."""
+    if not skill:
+        return False
+    texts = list(_texts(call.arguments))
+    if call.name.lower() in _TOOLS and any(_names(text, skill) for text in texts):
+        return True
+    paths = named_paths(skill)
+    return any(paths.search(text) for text in texts)
+
+
+def _names(text: str, skill: str) -> bool:
+    """Whether a text is the skill's name, also that of a plug-in's skill."""
+    return text.strip().lstrip("/").rpartition(":")[2].lower() == skill.lower()
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [text for one in inner for text in _texts(one)]
+
+
+class SkillUsed(msgspec.Struct, frozen=True):
+    """Reported where the agent had the skill, and deciding where the case says `should_trigger`.
+
+    Without the skill it is skipped, or an error of type `contaminated` if the agent found one all the same.
+    """
+
+    skill: str
+
+    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        uses = [call for call in trace.tool_calls if is_use(call, self.skill)]
+        detail: dict[str, Any] = {"used": bool(uses), "calls": [call.name for call in uses][:10]}
+        if not has_skill(trace.variant_name):
+            if uses:
+                found = f"the agent used the skill {self.skill!r}, which it was not given: {_shown(uses[0])}"
+                raise EvaluatorError(found, "contaminated", detail)
+            return Evaluation(True, skipped=True, reason="it was not given the skill", detail=detail)
+        wanted = case.extra.get(KEY, {}).get("should_trigger")
+        said = f"the skill was used: {_shown(uses[0])}" if uses else "the skill was not used"
+        if wanted is None:
+            return Evaluation(bool(uses), float(bool(uses)), said, {**detail, "decides": False})
+        passed = bool(uses) is wanted
+        meant = "it should be" if wanted else "it should not be"
+        return Evaluation(
+            passed, float(passed), said if passed else f"{said}, and {meant}", {**detail, "decides": True}
+        )
+
+
+def _shown(call: ToolCall) -> str:
+    return f"{call.name} {str(call.arguments)[:200]}"

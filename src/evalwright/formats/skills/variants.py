@@ -1,0 +1,130 @@
+"""The variants of a run: each agent and model with the skill and without it, or with an older version of it."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from evalwright.errors import InputError, did_you_mean
+from evalwright.formats.skills.skill import Skill
+from evalwright.model.plan import Variant
+from evalwright.targets.coding_agent.programs import PROGRAMS
+from evalwright.targets.coding_agent.target import CodingAgent
+
+__all__ = ["OLD", "WITH", "WITHOUT", "baseline_variant_of", "has_skill", "skill_variants"]
+
+WITH, WITHOUT, OLD = "with_skill", "without_skill", "old_skill"
+_SKILLS = ".agents/skills"
+"""Where programs look for skills that have no place of their own, by agentskills.io."""
+
+
+def has_skill(variant: str) -> bool:
+    """Whether the agent of a variant was given the skill."""
+    return not variant.endswith(WITHOUT)
+
+
+def baseline_variant_of(variants: Sequence[Variant]) -> str | None:
+    """What the others are compared with, where there is one such variant."""
+    names = [one.name for one in variants if not one.name.endswith(WITH)]
+    return names[0] if len(names) == 1 and len(variants) == 2 else None
+
+
+class _Configured(NamedTuple):
+    name: str
+    """Of the agent and the model, where there are several; else empty."""
+    config: dict[str, Any]
+
+
+def skill_variants(skill: Skill, options: Mapping[str, Any]) -> list[Variant]:
+    """All variants in the order of the options. Raises InputError."""
+    kinds = _kinds(options)
+    seconds = options.get("agent_seconds") or CodingAgent.default_timeout({})
+    found = []
+    for one in _configured(options):
+        for kind in kinds:
+            skills = {WITH: {skill.name: str(skill.root)}, OLD: _old(skill, options)}.get(kind)
+            config = {**one.config, **({"skills": skills} if skills else {})}
+            name = f"{one.name}/{kind}" if one.name else kind
+            found.append(Variant(name, "coding_agent", config, timeout_seconds=seconds))
+    return found
+
+
+def _kinds(options: Mapping[str, Any]) -> list[str]:
+    known = [WITH, OLD if options.get("baseline") else WITHOUT]
+    given = options.get("variants")
+    if given is None:
+        return known
+    chosen = [name.strip() for name in given.split(",") if name.strip()]
+    for name in chosen:
+        if name not in known:
+            raise InputError(f"--variants: expected {' or '.join(known)}, found {name!r}{did_you_mean(name, known)}")
+    if not chosen:
+        raise InputError(f"--variants: expected {', '.join(known)} or one of them")
+    return list(dict.fromkeys(chosen))
+
+
+def _old(skill: Skill, options: Mapping[str, Any]) -> dict[str, str] | None:
+    folder = options.get("baseline")
+    if folder is None:
+        return None
+    if not (Path(folder) / "SKILL.md").is_file():
+        raise InputError(f"--baseline: expected a folder with a version of the skill, there is no SKILL.md in {folder}")
+    return {skill.name: str(Path(folder).resolve())}
+
+
+def _configured(options: Mapping[str, Any]) -> list[_Configured]:
+    """Each agent with each model."""
+    agents: Sequence[str] = options.get("agent") or ("claude",)
+    models: Sequence[str | None] = options.get("model") or (None,)
+    command = options.get("agent_command")
+    if command is not None and len(agents) > 1:
+        raise InputError("--agent-command: expected one --agent beside it, found several")
+    found = []
+    for agent in dict.fromkeys(agents):
+        for model in dict.fromkeys(models):
+            parts = [_named(agent)] * (len(agents) > 1) + [str(model).replace("/", "-")] * (len(models) > 1)
+            config = {**_agent(agent, command, options), **({"model": model} if model else {}), **_shared(options)}
+            found.append(_Configured("-".join(parts), config))
+    return found
+
+
+def _named(agent: str) -> str:
+    return agent if agent in PROGRAMS else Path(_split("--agent", agent)[0]).name
+
+
+def _split(option: str, command: str) -> list[str]:
+    try:
+        words = shlex.split(command)
+    except ValueError as error:
+        raise InputError(f"{option}: {command!r} is no command line: {error}") from None
+    if not words:
+        raise InputError(f"{option}: expected a command line, found nothing")
+    return words
+
+
+def _agent(agent: str, command: str | None, options: Mapping[str, Any]) -> dict[str, Any]:
+    if agent in PROGRAMS and agent != "command":
+        return {"agent": agent, **({"command": _split("--agent-command", command)} if command else {})}
+    line = command if agent == "command" else agent
+    if line is None:
+        raise InputError("--agent command needs --agent-command with the command line")
+    if len(agent.split()) == 1 and (near := did_you_mean(agent, PROGRAMS)) and "/" not in agent and line == agent:
+        raise InputError(f"--agent: unknown agent {agent!r}{near}; a command of that name is written with its path")
+    output = options.get("agent_output")
+    place = options.get("skill_folder") or _SKILLS
+    given = {"agent": "command", "command": _split("--agent", line), "skill_folder": place}
+    return {**given, **({"output": output} if output else {})}
+
+
+def _shared(options: Mapping[str, Any]) -> dict[str, Any]:
+    names = {
+        "prompt_prefix": "prompt_prefix",
+        "max_turns": "max_turns",
+        "max_budget": "max_budget_usd",
+        "allow_tools": "allow_tools",
+        "sandbox": "sandbox",
+        "image": "image",
+    }
+    return {key: options[name] for name, key in names.items() if options.get(name) not in (None, False)}

@@ -1,0 +1,216 @@
+"""Runs of evals with and without the skill, by an agent that prints recorded streams."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from evalwright.convert.conversion import convert
+from evalwright.formats.loading import load_suite
+from formats.skills.skill import ASKED, JUDGE, agent, ran, records, said, skill_in
+
+USED = ("Skill", {"skill": "gsm8k-cot"})
+READ = ("Bash", {"command": "cat .claude/skills/gsm8k-cot/SKILL.md"})
+
+
+def graded(outcome, path):
+    return json.loads((outcome.run_dir / "benchmark" / path).read_text())
+
+
+def cells(outcome):
+    return {(v["case_id"], v["variant_name"], v["trial"]): v["status"] for v in records(outcome, "verdicts.jsonl")}
+
+
+@pytest.fixture(scope="module")
+def outcome(tmp_path_factory):
+    """Two trials, in which the skill helps with one case of two."""
+    folder = tmp_path_factory.mktemp("skill")
+    with_skill = said("By the gsm8k-cot skill: a semicolon. Line 7.", USED, READ, ("Write", {"path": "made.txt"}))
+    ASKED.clear()
+    found = ran(skill_in(folder), agent(folder, with_skill, said("A semicolon.")), trials=2)
+    return found, folder, [*ASKED]
+
+
+def test_cells_alternate_in_fresh_workspaces_with_their_own_files(outcome):
+    found, folder, _ = outcome
+    order = [(t["case_id"], t["variant_name"], t["trial"]) for t in records(found, "traces.jsonl")]
+    one, other = "with_skill", "without_skill"
+    assert order == [
+        ("1", one, 0), ("1", other, 0), ("1", other, 1), ("1", one, 1),
+        ("two", other, 0), ("two", one, 0), ("two", one, 1), ("two", other, 1),
+    ]  # fmt: skip
+    seen = [block.split() for block in (folder / "seen").read_text().split("--\n")[:-1]]
+    skill = ["./.claude/skills/gsm8k-cot/SKILL.md", "./.claude/skills/gsm8k-cot/scripts/x.py"]
+    assert seen[:2] == [[*skill, "./evals/files/in.csv", "./prompt.txt"], ["./evals/files/in.csv", "./prompt.txt"]]
+    assert seen[4:6] == [["./prompt.txt"], [*skill, "./prompt.txt"]]
+
+
+def test_a_case_passes_when_all_criteria_do_and_the_run_when_all_with_the_skill_do(outcome):
+    found, _, _ = outcome
+    assert cells(found) == {
+        ("1", "with_skill", 0): "pass", ("1", "with_skill", 1): "pass",
+        ("1", "without_skill", 0): "fail", ("1", "without_skill", 1): "fail",
+        ("two", "with_skill", 0): "pass", ("two", "with_skill", 1): "pass",
+        ("two", "without_skill", 0): "pass", ("two", "without_skill", 1): "pass",
+    }  # fmt: skip
+    assert found.exit_code == 0, "what is without the skill never decides"
+    scores = {v["variant_name"]: v["score"] for v in records(found, "verdicts.jsonl") if v["case_id"] == "1"}
+    assert scores == {"with_skill": 1.0, "without_skill": 0.5}
+    rows = [row for row in records(found, "results.jsonl") if row["case_id"] == "1" and row["trial"] == 0]
+    named = {(row["variant_name"], row["evaluator"]): row for row in rows}
+    assert named["with_skill", "criterion-2"]["reason"] == "“Line”"
+    assert named["with_skill", "criterion-2"]["detail"]["text"] == "Line: names line 7"
+    assert named["with_skill", "skill_used"]["passed"]
+    assert named["without_skill", "skill_used"]["skipped"]
+
+
+def test_judges_are_blind_to_the_variant_and_see_the_work(outcome):
+    _, _, asked = outcome
+    assert len(asked) == 12, "one call for each criterion"
+    assert not any("gsm8k" in text or "with_skill" in text or "Skill" in text for text in asked)
+    assert sum("made.txt (added, 5 bytes):\nmade" in text for text in asked) == len(asked)
+    assert any('1. Write {"path": "made.txt"}' in text and "semicolon. Line 7." in text for text in asked)
+    assert sum("It names the line." in text for text in asked) == 8, "the description of success"
+
+
+def test_the_comparison_is_paired_by_cases(outcome):
+    found, _, _ = outcome
+    report = found.summary.comparison
+    assert report.baseline == "without_skill"
+    assert report.decision.n == 2
+    assert report.deltas[0].pass_rate_delta == 0.5
+    assert report.deltas[0].improvements == ["1"]
+    assert found.summary.native["hold_everywhere"] == ["1 criterion-1", "two expected_output"]
+    assert any("hold in all variants" in warning for warning in found.summary.warnings)
+
+
+def test_the_files_of_skill_creator_are_written(outcome):
+    found, _, _ = outcome
+    folder = "eval-1/without_skill/run-2"
+    grading = graded(found, f"{folder}/grading.json")
+    assert grading["expectations"] == [
+        {"text": "semicolon", "passed": True, "evidence": "“semicolon”"},
+        {"text": "Line: names line 7", "passed": False, "evidence": "not there"},
+    ]
+    assert grading["summary"] == {"pass_rate": 0.5, "passed": 1, "failed": 1, "total": 2}
+    metrics = graded(found, "eval-1/with_skill/run-1/grading.json")["execution_metrics"]
+    assert metrics["tool_calls"] == {"Skill": 1, "Bash": 1, "Write": 1}
+    assert metrics["total_tool_calls"] == 3
+    timing = graded(found, f"{folder}/timing.json")
+    assert timing["total_tokens"] == 117
+    assert timing["total_duration_seconds"] == timing["duration_ms"] / 1000
+    assert (found.run_dir / "benchmark" / folder / "outputs/made.txt").read_text() == "made\n"
+    about = graded(found, "eval-two/eval_metadata.json")
+    assert about == {"eval_id": "two", "eval_name": "windows", "prompt": "And on Windows?", "assertions": ["semicolon"]}
+
+
+def aggregated(folder: Path):
+    """As skill-creator's script: of each run its grading and, where that has no time of its own, its timing."""
+    runs = {}
+    for grading in sorted(folder.glob("eval-*/*/run-*/grading.json")):
+        values = json.loads(grading.read_text())
+        timing = json.loads(grading.with_name("timing.json").read_text())
+        assert "total_duration_seconds" not in values["timing"], "else the script takes characters for tokens"
+        numbers = (values["summary"]["pass_rate"], timing["total_duration_seconds"], timing["total_tokens"])
+        runs.setdefault(grading.parts[-3], []).append(numbers)
+    found = {}
+    for name, rows in runs.items():
+        found[name] = {}
+        for key, column in zip(("pass_rate", "time_seconds", "tokens"), zip(*rows, strict=True), strict=True):
+            mean = sum(column) / len(column)
+            deviation = (sum((x - mean) ** 2 for x in column) / (len(column) - 1)) ** 0.5
+            numbers = {"mean": mean, "stddev": deviation, "min": min(column), "max": max(column)}
+            found[name][key] = {what: round(number, 4) for what, number in numbers.items()}
+    return found
+
+
+def test_the_summary_is_that_of_skill_creators_own_script(outcome):
+    found, _, _ = outcome
+    document = graded(found, "benchmark.json")
+    summary = document["run_summary"]
+    delta = summary.pop("delta")
+    assert summary == aggregated(found.run_dir / "benchmark")
+    assert delta["pass_rate"] == "+0.25"
+    assert delta["tokens"] == "+0"
+    assert document["metadata"]["evals_run"] == ["1", "two"]
+    assert document["metadata"]["runs_per_configuration"] == 2
+    assert document["metadata"]["errors"] == {"with_skill": 0, "without_skill": 0}
+    assert [(run["eval_id"], run["configuration"], run["run_number"]) for run in document["runs"]][:2] == [
+        ("1", "with_skill", 1), ("1", "without_skill", 1),
+    ]  # fmt: skip
+    compared = document["comparison"][0]
+    assert (compared["configuration"], compared["baseline"], compared["difference"]) == (
+        "with_skill",
+        "without_skill",
+        0.5,
+    )
+    assert document["per_eval"]["with_skill"]["usd"] == 0.25
+    text = (found.run_dir / "benchmark/benchmark.md").read_text()
+    assert "| Pass Rate | 100% ± 0% | 75% ± 29% | +0.25 |" in text
+    assert "pass rate +0.50" in text
+
+
+def test_a_skill_that_must_not_trigger_and_one_found_without_being_given(tmp_path):
+    evals = [
+        {"id": "a", "prompt": "x", "should_trigger": False},
+        {"id": "b", "prompt": "x", "should_trigger": True, "assertions": ["semicolon"]},
+        {"id": "c", "prompt": "x"},
+    ]
+    found = ran(skill_in(tmp_path, evals), agent(tmp_path, said("semicolon", USED), said("semicolon", READ)))
+    one, other = "with_skill", "without_skill"
+    status = cells(found)
+    assert [status[case, one, 0] for case in "abc"] == ["fail", "pass", "skip"]
+    assert [status[case, other, 0] for case in "abc"] == ["error"] * 3
+    rows = records(found, "results.jsonl")
+    contaminated = [row["error"]["type"] for row in rows if row["variant_name"] == other and row["error"]]
+    assert contaminated == ["contaminated"] * 3
+    assert found.exit_code == 1
+    document = graded(found, "benchmark.json")
+    assert document["metadata"]["errors"] == {one: 0, other: 3}
+    assert {run["configuration"] for run in document["runs"]} == {one}
+    assert document["runs"][0]["expectations"][0]["text"] == "The skill is not used."
+
+
+def test_errors_of_agents_have_no_verdict_and_are_in_no_mean(tmp_path):
+    command = agent(tmp_path, said("semicolon"), b'{"type": "assistant"}\n')
+    found = ran(skill_in(tmp_path), command, options={"gate": "better"})
+    assert found.exit_code in (1, 3)
+    assert not found.summary.gate.passed
+    assert [status for (_, name, _), status in cells(found).items() if name == "without_skill"] == ["error"] * 2
+    document = graded(found, "benchmark.json")
+    assert document["metadata"]["errors"]["without_skill"] == 2
+    assert "without_skill" not in document["run_summary"]
+
+
+def test_a_run_of_the_skill_alone_or_of_two_agents_names_its_variants(tmp_path):
+    path, command = skill_in(tmp_path), agent(tmp_path, said("semicolon Line"), said("no"))
+    found = ran(path, command, options={"variants": "with_skill", "benchmark": tmp_path / "b"}, cases=("windows",))
+    assert cells(found) == {("two", "with_skill", 0): "pass"}
+    assert (tmp_path / "b/benchmark.json").is_file()
+    options = {
+        "agent": ("codex", "/bin/cat"),
+        "model": ("m/1", "m2"),
+        "judge_model": JUDGE,
+        "baseline": path.parents[1],
+    }
+    suite = load_suite(path, options=options, to_run=False)
+    names = [f"{agent}-{model}/{kind}" for agent in ("codex", "cat") for model in ("m-1", "m2") for kind in
+             ("with_skill", "old_skill")]  # fmt: skip
+    assert [variant.name for variant in suite.variants] == names
+    assert suite.variants[4].config["command"] == ["/bin/cat"]
+
+
+def test_the_native_form_runs_alike(tmp_path):
+    path, command = skill_in(tmp_path), agent(tmp_path, said("semicolon Line"), said("no"))
+    options = {"agent": ("claude",), "agent_command": command, "allow_tools": True, "judge_model": JUDGE}
+    convert(path, "native", tmp_path / "native", options=options)
+    read = load_suite(tmp_path / "native/eval.yaml")
+    original = load_suite(path, options=options)
+    limit = {"timeout_seconds": 600}
+    assert [one.config for one in read.variants] == [limit | one.config for one in original.variants]
+    assert read.workspace == original.workspace
+    assert read.run == original.run
+    assert read.totals == "skills"
+    assert [case.extra["workspace_files"] for case in read.cases if "workspace_files" in case.extra] == [
+        case.extra["workspace_files"] for case in original.cases if "workspace_files" in case.extra
+    ]
