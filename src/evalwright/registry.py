@@ -63,6 +63,7 @@ KINDS: dict[str, dict[str, str]] = {
     },
     "targets": {
         "anthropic": "evalwright.targets.chat:Anthropic",
+        "chat": "evalwright.targets.chat:ProviderChat",
         "cli": "evalwright.targets.command:Command",
         "coding_agent": "evalwright.targets.coding_agent.target:CodingAgent",
         "docker": "evalwright.targets.docker:Container",

@@ -84,6 +84,7 @@ class UserSimulator:
     """
 
     config_keys: tuple[str, ...] = keys_of(_Settings)
+    text_keys: tuple[str, ...] = ("user_persona_prompt",)
 
     @staticmethod
     def unread(config: Mapping[Any, Any]) -> Unread:

@@ -21,6 +21,7 @@ from evalwright.files.paths import import_folders
 from evalwright.formats.native.checks import idle, ill_named, out_of_reach
 from evalwright.formats.native.dataset_section import DatasetReading
 from evalwright.formats.native.file import EvalFile, EvaluatorSection, ExecutorSection, SystemSection, sound_parts
+from evalwright.formats.native.matrix import named_file
 from evalwright.formats.native.suite_file import SuiteFile
 from evalwright.formats.shared.isolation import isolating_function
 from evalwright.model.plan import (
@@ -221,7 +222,7 @@ class _Reading:
         variant = Variant(
             name=system.name,
             adapter=system.adapter,
-            config=self._with_folders(system, config, to_run),
+            config=self._with_texts(system, self._with_folders(system, config, to_run)),
             metadata=_plain(system.metadata),
             timeout_seconds=system.timeout_seconds if limited else default_timeout(system.adapter, config),
             concurrency=system.concurrency,
@@ -264,6 +265,28 @@ class _Reading:
                     self._file.must_be_inside((*system.at(key), i), folder)
             config = {**config, key: [str(folder.resolve()) for folder in folders]}
         return config
+
+    def _with_texts(self, system: SystemSection, config: dict[str, Any]) -> dict[str, Any]:
+        """The configuration with the contents of files where the target has texts and the suite names a file."""
+        known = registry.knows("targets", system.adapter) and not self._file.original
+        keys = getattr(registry.load("targets", system.adapter), "text_keys", ()) if known else ()
+        texts = {}
+        for key in keys:
+            name = named_file(config.get(key))
+            if name is not None:
+                path = self._file.found(system.at(key), name)
+                if self._file.must_be_inside(system.at(key), path):
+                    texts[key] = self._text(system.at(key), path)
+        return {**config, **texts}
+
+    def _text(self, place: Place, path: Path) -> str:
+        """What a file says, without the newline with which editors end it."""
+        try:
+            return path.read_text(encoding="utf-8").removesuffix("\n")
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+            self._file.complain(place, f"cannot read {path}: {why}")
+            return ""
 
     def _evaluators(self, file: EvalFile, to_run: bool) -> list[EvaluatorSpec]:
         from evalwright.evaluators.build import build_evaluator, build_extractor, declared

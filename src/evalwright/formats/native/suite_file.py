@@ -16,6 +16,7 @@ from evalwright.files import yaml
 from evalwright.files.boundary import Boundary, OutsideError
 from evalwright.files.key_paths import Place, bracketed, dotted
 from evalwright.files.paths import also_here, named_in
+from evalwright.formats.native.matrix import unfolded
 from evalwright.formats.shared.environment import Expansion
 from evalwright.formats.shared.findings import Findings
 from evalwright.model.plan import Plugin
@@ -81,6 +82,10 @@ class SuiteFile:
                 self.complain(place, f"names are stored: {name!r} is a secret, expected a name without it")
         if isinstance(expanded.get("output"), dict):
             expanded["output"] = [expanded["output"]]
+        systems = expanded.get("systems")
+        if isinstance(systems, list) and not self.original:
+            unfolding = unfolded(systems, self.complain)
+            expanded["systems"], self.findings.authored = unfolding.systems, unfolding.authored
         return expanded
 
     def found(self, place: Place, name: str) -> Path:

@@ -22,11 +22,14 @@ class Findings:
         self._path, self._document, self._spelled = path, document, spelled
         self.problems: list[Problem] = []
         self.warnings: list[Problem] = []
+        self.authored: Callable[[Place], Place] = lambda place: place
+        """From a place in what is read to the one in the file, where the reader has changed something."""
         self.settled: list[Place] = []
         """Places whose mistake is reported already: anything else wrong there follows from it."""
 
     def tell(self, place: Place, message: str, *, absent: bool = False) -> None:
         """Report a mistake, once however often it is found."""
+        place = self.authored(place)
         if any(place[: len(where)] == where for where in self.settled):
             return
         problem = self._problem(place, message, absent)
@@ -35,7 +38,7 @@ class Findings:
 
     def warn(self, place: Place, message: str) -> None:
         """Warn of what is allowed but most likely not meant; once."""
-        problem = self._problem(place, message)
+        problem = self._problem(self.authored(place), message)
         if problem not in self.warnings:
             self.warnings.append(problem)
 

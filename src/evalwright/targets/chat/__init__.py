@@ -1,4 +1,4 @@
-"""A chat model as the system under test, with tools that it may call: `openai_chat` and `anthropic`."""
+"""A chat model as the system under test, with tools that it may call: `chat`, `openai_chat` and `anthropic`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from evalwright.targets.settings import settings
 from evalwright.targets.templates import template_of
 from evalwright.targets.totals import add_usage, joined
 
-__all__ = ["Anthropic", "OpenAIChat"]
+__all__ = ["Anthropic", "OpenAIChat", "ProviderChat"]
 
 _Count = Annotated[int, msgspec.Meta(gt=0)]
 
@@ -47,6 +47,8 @@ class _Chat:
     """
 
     config_keys: tuple[str, ...] = (*keys_of(_Settings), "api_key")  # which is refused with a message of its own
+    text_keys: tuple[str, ...] = ("system_prompt", "user_template")
+    """What may be in a file of its own."""
     _provider = ""
 
     def __init__(self, variant: Variant) -> None:
@@ -114,6 +116,10 @@ class _Chat:
             api_key_env=chosen.api_key_env,
             extra=chosen.parameters,
         )
+
+
+class ProviderChat(_Chat):
+    """A model of any provider, which its name leads to."""
 
 
 class OpenAIChat(_Chat):

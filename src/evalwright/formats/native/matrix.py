@@ -1,0 +1,121 @@
+"""`matrix:` of a system: one system for each combination of its values, so that nothing is written twice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from itertools import product
+from math import prod
+from pathlib import PurePath
+from typing import Any, NamedTuple
+
+from evalwright.files.key_paths import Place
+
+__all__ = ["Unfolded", "named_file", "unfolded"]
+
+Complain = Callable[[Place, str], None]
+
+_MOST = 1_000
+"""Systems of one matrix: more are a mistake, and would each be built before it shows."""
+_LONGEST_NAME = 40
+"""Characters of a value that names its system; a longer one is numbered."""
+_FILE = "file://"
+
+
+class _Value(NamedTuple):
+    """One value of one key, what the system is called by it, and where it is written."""
+
+    key: str
+    value: Any
+    name: str
+    place: Place
+
+
+class Unfolded(NamedTuple):
+    """Systems, of which each knows where it was written and which of its keys came from a matrix."""
+
+    systems: list[Any]
+    origins: list[tuple[int, dict[str, Place]]]
+
+    def authored(self, place: Place) -> Place:
+        """The place in the file for one in the systems."""
+        if len(place) < 2 or place[0] != "systems" or not isinstance(place[1], int) or place[1] >= len(self.origins):
+            return place
+        written, values = self.origins[place[1]]
+        here: Place = ("systems", written)
+        if len(place) > 2 and place[2] in values:
+            return (*here, *values[str(place[2])], *place[3:])
+        return (*here, *place[2:])
+
+
+def unfolded(systems: list[Any], complain: Complain) -> Unfolded:
+    """The systems with each matrix unfolded: `clerk` becomes `clerk/gpt-4o-mini/short` and so on."""
+    found = Unfolded([], [])
+    for position, system in enumerate(systems):
+        axes = _axes(system, ("systems", position), complain) if isinstance(system, dict) else None
+        if axes is None:
+            found.systems.append(system)
+            found.origins.append((position, {}))
+            continue
+        rest = {key: value for key, value in system.items() if key != "matrix"}
+        for combination in product(*axes):
+            name = "/".join([str(system.get("name", "")), *(one.name for one in combination)])
+            found.systems.append({**rest, "name": name, **{one.key: one.value for one in combination}})
+            found.origins.append((position, {one.key: one.place for one in combination}))
+    return found
+
+
+def named_file(value: Any) -> str | None:
+    """The file that a text is to be read from (`file://NAME` or `{path: NAME}`); None for a text itself."""
+    if isinstance(value, str) and value.startswith(_FILE):
+        return value.removeprefix(_FILE)
+    if isinstance(value, dict) and value.keys() == {"path"} and isinstance(value["path"], str):
+        return str(value["path"])
+    return None
+
+
+def _axes(system: dict[Any, Any], place: Place, complain: Complain) -> list[list[_Value]] | None:
+    """The values by key; None without a matrix, or for one with mistakes, which are reported."""
+    if "matrix" not in system:
+        return None
+    matrix = system.pop("matrix")
+    if not isinstance(matrix, dict) or not matrix:
+        complain(
+            (*place, "matrix"), "expected keys of the system, each with a list of values, or a mapping of names to them"
+        )
+        return None
+    problems = [(key, why) for key, given in matrix.items() if (why := _mistake(system, key, given))]
+    for key, why in problems:
+        complain((*place, "matrix", key), why)
+    if problems:
+        return None
+    axes = [list(_values(key, given)) for key, given in matrix.items()]
+    if (many := prod(map(len, axes))) > _MOST:
+        complain((*place, "matrix"), f"expected at most {_MOST:,} systems, found {many:,}")
+        return None
+    return axes
+
+
+def _mistake(system: dict[Any, Any], key: Any, given: Any) -> str:
+    if key in ("name", "matrix") or not isinstance(key, str):
+        return f"{key!r} cannot be varied: expected a key of the system, such as model or system_prompt"
+    if key in system:
+        return f"{key!r} is a key of the system as well: one of the two has no effect"
+    if not isinstance(given, (list, dict)) or not given:
+        return "expected a list of values, or a mapping of names to them"
+    if isinstance(given, dict) and not all(isinstance(name, str) and name for name in given):
+        return "expected names that are texts"
+    return ""
+
+
+def _values(key: str, given: list[Any] | dict[str, Any]) -> Iterator[_Value]:
+    named = given.items() if isinstance(given, dict) else ((None, value) for value in given)
+    for position, (name, value) in enumerate(named):
+        step = position if name is None else name
+        yield _Value(key, value, name or _name(key, value, position), ("matrix", key, step))
+
+
+def _name(key: str, value: Any, position: int) -> str:
+    if (file := named_file(value)) is not None:
+        return PurePath(file).stem
+    short = isinstance(value, (str, int, float)) and 0 < len(str(value)) <= _LONGEST_NAME
+    return str(value) if short and "\n" not in str(value) else f"{key} {position + 1}"
