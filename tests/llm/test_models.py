@@ -181,7 +181,7 @@ def test_the_same_question_is_asked_once(tmp_path):
     (first,), server = asked([openai("one")], prices=PRICED, cache=cache)
     assert (first.cached, len(server.requests)) == (False, 1)
     store = Cache(cache)
-    assert store.counts()[0][1] == 1
+    assert store.counts()[0].replies == 1
     store.close()
 
 

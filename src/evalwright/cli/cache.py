@@ -2,33 +2,87 @@
 
 from __future__ import annotations
 
+import re
 from contextlib import closing
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
+if TYPE_CHECKING:
+    from evalwright.llm.cache import Cache
+
 __all__ = ["command"]
+
+_UNITS = {"": 1, "k": 2**10, "m": 2**20, "g": 2**30}
+
+
+class _Size(click.ParamType[int]):
+    """Bytes: `200MB`, `1GB`, or a number of them."""
+
+    name = "SIZE"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        found = re.fullmatch(r"(\d+)\s*([kmg]?)i?b?", str(value).strip().lower())
+        if found is None:
+            self.fail(f"expected a size such as 200MB or 1GB, found {value!r}", param, ctx)
+        return int(found[1]) * _UNITS[found[2]]
+
+
+class _Age(click.ParamType[float]):
+    """Days: `30d`, `12h`, or a number of them."""
+
+    name = "AGE"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        found = re.fullmatch(r"(\d{1,6}(?:\.\d+)?)\s*([dh]?)", str(value).strip().lower())
+        if found is None:
+            self.fail(f"expected an age such as 30d or 12h, found {value!r}", param, ctx)
+        return float(found[1]) / (24 if found[2] == "h" else 1)
 
 
 @click.command("cache")
-@click.argument("action", type=click.Choice(["show", "clear"]), default="show")
+@click.argument("action", type=click.Choice(["stats", "show", "prune", "clear"]), default="stats")
 @click.option(
     "--cache", "path", type=click.Path(path_type=Path), metavar="FILE", help="Cache file (default: the user's cache)."
 )
-def command(action: str, path: Path | None) -> int:
-    """Show how many replies of each model are cached, or clear them all."""
+@click.option("--max-size", type=_Size(), metavar="SIZE", help="prune: remove the oldest replies beyond SIZE (200MB).")
+@click.option("--older-than", type=_Age(), metavar="AGE", help="prune: remove replies older than AGE (30d, 12h).")
+def command(action: str, path: Path | None, max_size: int | None, older_than: float | None) -> int:
+    """Show what is cached of each model (stats), remove the oldest replies (prune), or all of them (clear)."""
     from evalwright.cli.screen import say
-    from evalwright.errors import counted
     from evalwright.llm.cache import Cache, default_path
 
+    limits = {"--max-size": max_size, "--older-than": older_than}
+    given = [name for name, value in limits.items() if value is not None]
+    if given and action != "prune":
+        raise click.UsageError(f"{' and '.join(given)}: only 'evalwright cache prune' removes a part of the cache")
+    if not given and action == "prune":
+        raise click.UsageError("prune: expected --max-size SIZE, --older-than AGE, or both")
     file = path or default_path()
     if not file.is_file():
         say([f"{file}: no cached replies"])
         return 0
     with closing(Cache(file)) as cache:
-        if action == "clear":
-            say([f"removed {counted(cache.clear(), 'cached reply', 'cached replies')}"])
-        else:
-            rows = [f"{count:>8,}  {model}  (newest {newest})" for model, count, newest in cache.counts()]
-            say([*rows, str(file)])
+        say(_stats(cache) if action in ("stats", "show") else [_removed(cache, action, max_size, older_than)])
     return 0
+
+
+def _removed(cache: Cache, action: str, max_size: int | None, older_than: float | None) -> str:
+    from evalwright.errors import counted
+
+    if action == "clear":
+        number = cache.clear()
+    else:
+        number = cache.prune(most_bytes=max_size, older_than_days=older_than)
+        cache.shrink()
+    return f"removed {counted(number, 'cached reply', 'cached replies')}"
+
+
+def _stats(cache: Cache) -> list[str]:
+    from evalwright.errors import counted
+
+    models = cache.counts()
+    rows = [f"{one.replies:>8,}  {one.size / 2**20:>7.1f} MiB  {one.model}  (newest {one.newest})" for one in models]
+    number = counted(sum(one.replies for one in models), "cached reply", "cached replies")
+    return [*rows, f"{number}, {cache.size() / 2**20:.1f} MiB: {cache.path}"]

@@ -1,21 +1,43 @@
-"""A cache of judges' replies in a SQLite file: the same call is not paid for twice."""
+"""A cache of what judges' models reply, in a SQLite file: the same call is not paid for twice."""
 
 from __future__ import annotations
 
 import sqlite3
+import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from pathlib import Path
+from typing import NamedTuple, TypeVar
 
 import msgspec
 
 from evalwright.errors import InputError
 from evalwright.files.durable import private_file
-from evalwright.model.chat import ChatReply
+from evalwright.model.chat import ChatReply, Embedding
 
-__all__ = ["Cache", "default_path"]
+__all__ = ["LARGEST_CACHE", "Cache", "CachedModel", "default_path"]
 
+K = TypeVar("K", ChatReply, Embedding)
+
+LARGEST_CACHE = 512 * 2**20
+"""Of the replies in a file; beyond it the oldest ones go."""
+_LEFT = 0.8
+"""How much of it is left then: not every further reply should have to look for the oldest one."""
+_LOOK_EVERY = 256
+"""Replies after which a process looks at the size; each look reads a page."""
+_PATIENCE = 10.0
+"""Seconds for other processes to finish their writes."""
 _SCHEMA = "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, model TEXT, stored_at TEXT, reply BLOB)"
+
+
+class CachedModel(NamedTuple):
+    """What is cached of one model; `newest` is a date in UTC."""
+
+    model: str
+    replies: int
+    size: int
+    """Bytes."""
+    newest: str
 
 
 def default_path() -> Path:
@@ -26,49 +48,108 @@ def default_path() -> Path:
 
 
 class Cache:
-    """Replies by key, secrets masked. Raises InputError if the file cannot be used, but only when it is opened."""
+    """Replies and embeddings by key, secrets masked. Several processes may use a file at the same time.
+
+    Raises InputError if the file cannot be used, but only when it is opened.
+    """
 
     path: Path
 
-    def __init__(self, path: Path, mask: Callable[[str], str] = str) -> None:
-        self.path, self._mask = path, mask
+    def __init__(self, path: Path, mask: Callable[[str], str] = str, most_bytes: int = LARGEST_CACHE) -> None:
+        self.path, self._mask, self._most, self._kept = path, mask, most_bytes, 0
         try:
             private_file(path)  # its journals get the mode of the file
-            self._database = sqlite3.connect(path, timeout=10, isolation_level=None)
-            self._database.execute("PRAGMA journal_mode = WAL")  # runs in other processes may use it at the same time
-            self._database.execute("PRAGMA synchronous = NORMAL")  # a reply lost in a power cut is bought again
-            self._database.execute(_SCHEMA)
+            self._database = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
+            _prepare(self._database)
         except (OSError, sqlite3.Error) as error:
             raise InputError(f"cannot use the cache {path}: {error}") from error
 
-    def find(self, key: str) -> ChatReply | None:
-        """The stored reply, marked as cached; None if there is none or it cannot be read."""
+    def find(self, key: str, kind: type[K]) -> K | None:
+        """What is stored of this kind, marked as cached; None if there is nothing or it cannot be read."""
         with _quiet():
             row = self._database.execute("SELECT reply FROM replies WHERE key = ?", (key,)).fetchone()
             if row is not None:
-                reply = msgspec.json.decode(row[0], type=ChatReply)
-                return msgspec.structs.replace(reply, cached=True)
+                return msgspec.structs.replace(msgspec.json.decode(row[0], type=kind), cached=True)
         return None
 
-    def keep(self, key: str, reply: ChatReply) -> None:
+    def keep(self, key: str, reply: ChatReply | Embedding) -> None:
         with _quiet():
             self._database.execute(
                 "INSERT OR REPLACE INTO replies VALUES (?, ?, datetime('now'), ?)",
                 (key, reply.model, self._mask(msgspec.json.encode(reply).decode()).encode()),
             )
+            self._kept += 1
+            if self._kept % _LOOK_EVERY == 1 and self.size() > self._most:
+                self.prune(most_bytes=int(self._most * _LEFT))
 
-    def counts(self) -> list[tuple[str, int, str]]:
-        """For each model, its name, the number of its replies and the date of the newest one."""
-        query = "SELECT model, count(*), max(stored_at) FROM replies GROUP BY model ORDER BY model"
-        return [(str(model), int(count), str(newest)) for model, count, newest in self._database.execute(query)]
+    def size(self) -> int:
+        """Bytes of the pages that hold something."""
+        pages, free, size = (self._number(f"PRAGMA {name}") for name in ("page_count", "freelist_count", "page_size"))
+        return (pages - free) * size
+
+    def counts(self) -> list[CachedModel]:
+        """What is cached, by model."""
+        query = "SELECT model, count(*), sum(length(reply)), max(stored_at) FROM replies GROUP BY model ORDER BY model"
+        return [CachedModel(str(model), *rest) for model, *rest in self._database.execute(query)]
+
+    def prune(self, *, most_bytes: int | None = None, older_than_days: float | None = None) -> int:
+        """Remove the oldest replies until at most so many bytes are left, and all older than that; returns how many."""
+        removed = 0
+        if older_than_days is not None:
+            removed += self._delete("stored_at < datetime('now', ?)", f"-{older_than_days} days")
+        while most_bytes is not None and (keys := self._oldest(self.size() - most_bytes)):
+            removed += sum(self._delete("key = ?", key) for key in keys)
+        return removed
 
     def clear(self) -> int:
         """Remove all replies; returns how many there were."""
-        with closing(self._database.execute("DELETE FROM replies")) as cursor:
-            return cursor.rowcount
+        removed = self._delete("TRUE")
+        self.shrink()
+        return removed
+
+    def shrink(self) -> None:
+        """Give the space of removed replies back to the disk."""
+        with suppress(sqlite3.OperationalError):  # somebody reads; the pages are used again all the same
+            self._database.execute("VACUUM")
+            self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def close(self) -> None:
         self._database.close()
+
+    def _oldest(self, size: int) -> list[str]:
+        """The keys of the oldest replies, which have about so many bytes."""
+        keys = []
+        if size > 0:
+            for key, length in self._database.execute(
+                "SELECT key, length(reply) FROM replies ORDER BY stored_at, rowid"
+            ):
+                keys.append(str(key))
+                size -= length
+                if size <= 0:
+                    break
+        return keys
+
+    def _number(self, query: str) -> int:
+        return int(self._database.execute(query).fetchone()[0])
+
+    def _delete(self, condition: str, *values: str) -> int:
+        with closing(self._database.execute(f"DELETE FROM replies WHERE {condition}", values)) as cursor:
+            return cursor.rowcount
+
+
+def _prepare(database: sqlite3.Connection) -> None:
+    """Set a database up for several processes. SQLite does not wait for a lock while it changes the journal."""
+    until = time.monotonic() + _PATIENCE
+    while True:
+        try:
+            database.execute("PRAGMA journal_mode = WAL")
+            database.execute("PRAGMA synchronous = NORMAL")  # a reply lost in a power cut is bought again
+            database.execute(_SCHEMA)
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > until:
+                raise
+            time.sleep(0.01)
 
 
 @contextmanager

@@ -92,7 +92,7 @@ class LiveModels:
         # Only judges are cached: of a system under test, each trial must be a new answer.
         cache = self._cache_for(route) if purpose == "judge" else None
         key = key_of(request, at=route.base_url or route.interface)
-        known = None if cache is None else cache.find(key)
+        known = None if cache is None else cache.find(key, ChatReply)
         if known is not None:
             return known
         rules, adapts = self._rules.of(request), purpose != "system"
@@ -133,9 +133,18 @@ class LiveModels:
                 route, lambda client: _method_of(client, "embed", route)(route.model, asked.messages[0].content)
             )
 
-        found: Embedding = await self._recorded_or_live(
-            purpose, "embed", key_of(asked, at=None), asked, lambda: self._paid(asked, 0, embedded)
-        )
+        async def live() -> Embedding:
+            cache = self._cache_for(route) if purpose == "judge" else None
+            key = key_of(asked, at=route.base_url or route.interface)
+            known = None if cache is None else cache.find(key, Embedding)
+            if known is not None:
+                return known
+            made: Embedding = await self._paid(asked, 0, embedded)
+            if cache is not None:
+                cache.keep(key, made)
+            return made
+
+        found: Embedding = await self._recorded_or_live(purpose, "embed", key_of(asked, at=None), asked, live)
         return found
 
     async def moderate(self, model: str, text: str) -> Moderation:

@@ -1,0 +1,122 @@
+"""The cache of replies: private, bounded, shared by processes; and `evalwright cache`."""
+
+import asyncio
+import multiprocessing
+import stat
+from contextlib import closing
+
+import pytest
+
+from evalwright.llm.cache import Cache
+from evalwright.llm.choices import ModelChoices
+from evalwright.llm.models import LiveModels
+from evalwright.model.chat import ChatReply, Embedding
+from evalwright.model.plan import Price
+from llm.models import JSON
+from targets.loopback import reply, serving
+from warm import run
+
+
+def replies(path):
+    with closing(Cache(path)) as cache:
+        return sum(one.replies for one in cache.counts())
+
+
+def test_only_the_owner_may_read_it(tmp_path):
+    file = tmp_path / "new" / "cache.sqlite"
+    with closing(Cache(file)) as cache:
+        cache.keep("k", ChatReply("yes", "m"))
+        modes = {path.name: stat.S_IMODE(path.stat().st_mode) for path in (file.parent, *file.parent.iterdir())}
+    assert modes.pop("new") == 0o700
+    assert set(modes.values()) == {0o600}
+
+
+def test_the_oldest_replies_go_when_it_is_full(tmp_path):
+    with closing(Cache(tmp_path / "c", most_bytes=200_000)) as cache:
+        for number in range(600):
+            cache.keep(str(number), ChatReply("x" * 1000, "m"))
+        assert cache.size() < 600_000
+        assert cache.find("0", ChatReply) is None
+        assert cache.find("599", ChatReply).text == "x" * 1000
+        assert cache.find("599", ChatReply).cached
+
+
+def test_an_embedding_is_no_reply(tmp_path):
+    with closing(Cache(tmp_path / "c")) as cache:
+        cache.keep("k", Embedding([[0.5]], "m"))
+        assert cache.find("k", ChatReply) is None
+        assert cache.find("k", Embedding) == Embedding([[0.5]], "m", cached=True)
+
+
+def fill(path, first, ready):
+    ready.wait()
+    with closing(Cache(path)) as cache:
+        for number in range(first, first + 40):
+            cache.keep(str(number), ChatReply("x", "m"))
+
+
+def test_processes_that_begin_at_once_lose_nothing(tmp_path):
+    context = multiprocessing.get_context("fork")
+    ready = context.Barrier(6)
+    workers = [context.Process(target=fill, args=(tmp_path / "c", 100 * n, ready)) for n in range(6)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(60)
+    assert ([worker.exitcode for worker in workers], replies(tmp_path / "c")) == ([0] * 6, 240)
+
+
+def test_embeddings_of_judges_are_paid_for_once(tmp_path):
+    data = [{"object": "embedding", "index": 0, "embedding": [0.5, 0.25]}]
+    usage = {"prompt_tokens": 100, "total_tokens": 100}
+    body = reply({"object": "list", "model": "e", "data": data, "usage": usage}, headers=JSON)
+
+    async def embed():
+        async with serving(body) as server:
+            here = {"OPENAI_BASE_URL": f"http://127.0.0.1:{server.port}/v1"}
+            models = LiveModels({"e": Price(10.0, 0.0)}, ModelChoices(cache=tmp_path / "c"), here)
+            try:
+                asked = [await models.embed("e", ["text"], purpose) for purpose in ("judge", "judge", "system")]
+                return asked, len(server.requests)
+            finally:
+                await models.close()
+
+    (first, again, system), requests = asyncio.run(embed())
+    assert (again.vectors, again.cached, again.cost_usd) == ([[0.5, 0.25]], True, pytest.approx(0.001))
+    assert (first.cached, system.cached, requests) == (False, False, 2)
+
+
+def test_the_command_shows_prunes_and_clears(tmp_path):
+    with closing(Cache(tmp_path / "c")) as cache:
+        for number in range(20):
+            cache.keep(str(number), ChatReply("x" * 100_000, f"model-{number % 2}"))
+
+    def cache_command(*words):
+        done = run(["-m", "evalwright", "cache", *words, "--cache", "c"], cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    shown = cache_command("stats")
+    assert shown.split()[:4] == ["10", "1.0", "MiB", "model-0"]
+    assert "20 cached replies" in shown
+    assert cache_command("prune", "--older-than", "1h") == "removed 0 cached replies\n"
+    cache_command("prune", "--max-size", "1MB")
+    assert 0 < replies(tmp_path / "c") < 11
+    assert (tmp_path / "c").stat().st_size < 1_100_000
+    cache_command("clear")
+    assert replies(tmp_path / "c") == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["prune"], "expected --max-size SIZE"),
+        (["clear", "--max-size", "1MB"], "only 'evalwright cache prune'"),
+        (["prune", "--max-size", "big"], "expected a size such as 200MB"),
+        (["prune", "--older-than", "-3d"], "expected an age such as 30d"),
+        (["purge"], "prune"),
+    ],
+)
+def test_mistakes_of_the_command(tmp_path, words, said):
+    done = run(["-m", "evalwright", "cache", *words], cwd=tmp_path)
+    assert (done.returncode, said in done.stderr) == (2, True), done.stderr
