@@ -39,7 +39,7 @@ def answer(case, variant):
         raise ValueError(f"no order {number}")
     found = look_up(number)
     turns[number] = turns.get(number, -1) + 1
-    lost = number == 2 or (number == 5 and turns[number] == 1)
+    lost = number == LOST or (number == 5 and turns[number] == 1)
     text = "<b>The order</b> is " + ("lost." if lost else "ready.")
     return {
         "final_answer": text,
@@ -55,8 +55,8 @@ def answer(case, variant):
 ATTACK = '"><script>window.__xss=1</script>'
 
 
-def made_run(folder: Path, name: str = "shop", trials: int = 2) -> Path:
-    """Seven cases with two trials: 2 fails, 4 is an error, 5 is flaky, 3 is failed by the judge, 6 attacks the page."""
+def made_run(folder: Path, name: str = "shop", trials: int = 2, lost: int = 2) -> Path:
+    """Seven cases: `lost` fails, 4 is an error, 5 is flaky, 3 is failed by the judge, 6 attacks the page."""
     cases = [
         {
             "id": f"case-{number}",
@@ -69,7 +69,7 @@ def made_run(folder: Path, name: str = "shop", trials: int = 2) -> Path:
     attack = {"id": f"attack {ATTACK}", "tags": [ATTACK], "metadata": {ATTACK: ATTACK}}
     cases.append({**attack, "input": {"number": 6, "user_message": f"{ATTACK} \u202egnp.exe"}})
     (folder / "cases.jsonl").write_text("".join(json.dumps(case) + "\n" for case in cases))
-    (folder / "viewed_agent.py").write_text(AGENT)
+    (folder / "viewed_agent.py").write_text(f"LOST = {lost}\n{AGENT}")
     judge = {"model": "python:viewed_agent:judge", "nl_assertions": ["is polite"]}
     suite = {
         "eval": {"name": name},

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 from starlette.applications import Starlette
@@ -24,6 +25,9 @@ from evalwright.viewer.pages.runs import runs_page
 from evalwright.viewer.rendering import assets, page_text
 from evalwright.viewer.shelf import RunSource, Shelf
 
+if TYPE_CHECKING:
+    from evalwright.viewer.pairing import Pairings
+
 __all__ = ["viewer"]
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
@@ -41,6 +45,9 @@ def viewer(sources: Callable[[], Iterable[RunSource]], access: Access, *, labels
         Route("/runs/{run}/cells/{key}.json", site.records),
         Route("/runs/{run}/cells/{key}/whole", site.whole),
         Route("/runs/{run}/cells/{key}", site.cell),
+        Route("/runs/{run}/trials", site.trials),
+        Route("/compare", site.compare),
+        Route("/compare/cells/{key}", site.compared_cell),
         Route("/assets/{name}", site.asset),
     ]
     handlers: dict[Any, Any] = {404: site.missing, 500: site.broken, BadQuery: site.misread, NotThere: site.missing}
@@ -114,6 +121,45 @@ class _Site:
             if one.name == request.path_params["name"]:
                 return Response(one.content, headers={"Cache-Control": _YEAR}, media_type=one.kind)
         raise NotThere("There is no such file.", "/")
+
+    @cached_property
+    def _pairings(self) -> Pairings:
+        from evalwright.viewer.pairing import Pairings
+
+        return Pairings()
+
+    def trials(self, request: Request) -> Response:
+        from evalwright.viewer.pages.trials import trials_page
+
+        run = self._shelf.open(_run_of(request, self._shelf))
+        return self._answer(trials_page(run, dict(request.query_params)))
+
+    def compare(self, request: Request) -> Response:
+        from evalwright.viewer.pages.compare import compare_page  # not imported before it is asked for: it takes long
+
+        pairs = request.query_params.multi_items()
+        chosen = [value for name, value in pairs if name == "run"]
+        if chosen:
+            return self._older_first(chosen, [pair for pair in pairs if pair[0] != "run"])
+        return self._answer(compare_page(self._shelf, self._pairings, pairs, self._links))
+
+    def _older_first(self, chosen: list[str], rest: list[tuple[str, str]]) -> Response:
+        """`?run=X&run=Y`, which the list of runs sends, to the comparison with the older run as A."""
+        sources = self._shelf.sources()
+        if len(chosen) != 2 or rest:
+            raise BadQuery(f"a comparison needs two runs, found {len(chosen)}")
+        for run in chosen:
+            if run not in sources:
+                raise NotThere(f"There is no run {run[:200]!r}.", "/")
+        plans = {run: self._shelf.open(run).plan for run in chosen}
+        a, b = sorted(chosen, key=lambda run: (plans[run].started_at, run))
+        return RedirectResponse(self._links.compare(a=a, b=b), 303)
+
+    def compared_cell(self, request: Request) -> Response:
+        from evalwright.viewer.pages.compare import compared_cell_page
+
+        key, given = request.path_params["key"], dict(request.query_params)
+        return self._answer(compared_cell_page(self._shelf, self._pairings, key, given, self._links))
 
     # What goes wrong.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 from urllib.parse import quote, urlencode
 
@@ -58,8 +59,8 @@ class ServerLinks:
     def trials(self, run: str, case: str, variant: str) -> str:
         return f"/runs/{_part(run)}/trials?{urlencode({'case': case, 'variant': variant})}"
 
-    def compare(self, **pairs: str) -> str:
-        query = urlencode({name: value for name, value in pairs.items() if value})
+    def compare(self, **pairs: str | Sequence[str]) -> str:
+        query = urlencode({name: value for name, value in pairs.items() if value}, doseq=True)
         return f"/compare?{query}"
 
     def compared_cell(self, key: str, **pairs: str) -> str:

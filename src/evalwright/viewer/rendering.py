@@ -63,6 +63,8 @@ def _environment() -> Environment:
     made.filters |= {
         "duration": lambda ms: "" if ms is None else numbers.duration(ms),
         "money": lambda dollars: "" if dollars is None else numbers.money(dollars),
+        "signed_duration": numbers.signed_duration,
+        "signed_money": lambda dollars: f"{'−' if dollars < 0 else '+'}{numbers.money(abs(dollars))}",
         "percent": numbers.percent,
         "interval": numbers.interval,
         "count": lambda number: f"{number:,}",

@@ -219,6 +219,20 @@ class CellTable:
                 changes: dict[str, Any] = {chosen.group: value}
                 yield name, replace(plain, **changes)
 
+    def by_case(self, variant: str) -> Iterator[tuple[Any, ...]]:
+        """Each case of a variant with its trials together: name, place, key and status of the first cell, cells that
+        passed, were judged, and in all, mean latency and cost, evaluators that failed, the first answer."""
+        sql = (
+            "SELECT case_key, min(number), key, CASE WHEN count(*) = 1 THEN status END, sum(status = 'pass'), "
+            "sum(status IN ('pass', 'fail', 'borderline')), count(*), avg(latency), avg(cost), "
+            "group_concat(failed, ''), answer FROM cells WHERE variant = ? AND position > ? "
+            "GROUP BY position ORDER BY position LIMIT 2000"
+        )
+        last = -1
+        while rows := self._all(sql, [variant, last]):
+            yield from rows
+            last = rows[-1][1] >> 24
+
     def searched(self, word: str, numbers: Sequence[int]) -> None:
         """Note in which cells a word was found that `texts` does not have: in messages, spans and calls of judges."""
         with self._lock:

@@ -1,0 +1,229 @@
+"""Two runs, or two variants, side by side: the decision, then the cases that changed, the worst first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from evalwright.model.trace import Trace
+from evalwright.reports import numbers
+from evalwright.reports.decision import change_of, claim
+from evalwright.viewer.filters import BadQuery
+from evalwright.viewer.links import Links
+from evalwright.viewer.pages import NotThere, Page
+from evalwright.viewer.pages.blocks import Blocks, Shown
+from evalwright.viewer.pages.cell import EvaluatorResult, evaluator_results
+from evalwright.viewer.pairing import CHANGES, ComparedPair, PairedRuns, Pairings, PairSide
+from evalwright.viewer.shelf import OpenRun, Shelf, StoredCell
+from evalwright.viewer.worddiff import changes, sides
+
+__all__ = ["Sides", "chosen_sides", "compare_context", "compare_page", "compared_cell_context", "compared_cell_page"]
+
+_PAGE = 100
+_KEYS = ("a", "b", "va", "vb", "change", "unchanged", "q", "after", "view")
+_LONGEST = 2 << 20
+"""Characters of an answer that are compared."""
+
+
+class Sides(NamedTuple):
+    """What is compared."""
+
+    a: OpenRun
+    b: OpenRun
+    variant_a: str
+    variant_b: str
+
+    def query(self, **more: str) -> dict[str, str]:
+        """For addresses; variants only where they are not the first of their run."""
+        found = {"a": self.a.id, "b": self.b.id}
+        if self.variant_a != self.variant_b or self.variant_a != _first(self.a):
+            found |= {"va": self.variant_a, "vb": self.variant_b}
+        return {**found, **more}
+
+
+def _first(run: OpenRun) -> str:
+    return run.plan.variants[0].name if run.plan.variants else ""
+
+
+def chosen_sides(shelf: Shelf, given: dict[str, str]) -> Sides | None:
+    """The runs and variants of an address; None where one is still to be chosen. Raises NotThere, BadQuery."""
+    for name in given:
+        if name not in _KEYS:
+            raise BadQuery(f"unknown key {name!r} (there are: {', '.join(_KEYS)})")
+    for side in ("a", "b"):
+        if given.get(side) and given[side] not in shelf.sources():
+            raise NotThere(f"There is no run {given[side][:200]!r}.", "/")
+    if not given.get("a") or not given.get("b"):
+        return None
+    a, b = shelf.open(given["a"]), shelf.open(given["b"])
+    names_a, names_b = ([variant.name for variant in run.plan.variants] for run in (a, b))
+    shared = next((name for name in names_a if name in names_b), None)
+    if a.id == b.id and len(names_a) > 1:
+        chosen = given.get("va") or names_a[0], given.get("vb") or names_a[1]
+    else:
+        chosen = given.get("va") or shared or _first(a), given.get("vb") or given.get("va") or shared or _first(b)
+    for name, names, run in zip(chosen, (names_a, names_b), (a, b), strict=True):
+        if name not in names:
+            raise NotThere(f"The run {run.id} has no variant {name[:200]!r} (there are: {', '.join(names)}).", "/")
+    return Sides(a, b, *chosen)
+
+
+def compare_page(shelf: Shelf, pairings: Pairings, pairs: Iterable[tuple[str, str]], links: Links) -> Page:
+    """Raises BadQuery, NotThere."""
+    given, change = {}, []
+    for name, value in pairs:
+        if name == "change" and value:
+            change.append(value)
+        given[name] = value
+    found = chosen_sides(shelf, given)
+    if found is None:
+        context = {"given": given, "runs": list(shelf.sources())[:500]}
+        return Page("choose_runs.html", "Compare · evalwright", context)
+    for one in change:
+        if one not in CHANGES:
+            raise BadQuery(f"'change' is {one[:100]!r}, expected one of: {', '.join(CHANGES)}")
+    after = given.get("after") or "0"
+    if not (after.isascii() and after.isdigit() and len(after) < 10):
+        raise BadQuery(f"'after' is {after[:100]!r}, expected a whole number from 0")
+    paired = pairings.of(*found)
+    title = f"Compare · {found.a.id} · {found.b.id} · evalwright"
+    query = {name: given[name] for name in ("unchanged", "q") if given.get(name)}
+    return Page("compare.html", title, compare_context(found, paired, change, query, int(after)))
+
+
+def compare_context(
+    found: Sides, paired: PairedRuns, change: list[str], query: dict[str, str], after: int
+) -> dict[str, Any]:
+    counts = paired.counts()
+    shown = change or [name for name in CHANGES if name != "unchanged" or query.get("unchanged")]
+    words = query.get("q", "").lower().split()
+    rows = paired.pairs(shown, words, after, _PAGE)
+    number = paired.count(shown, words)
+    decision = paired.decision
+    return {
+        "sides": found,
+        "counts": [(name, counts.get(name, 0)) for name in CHANGES],
+        "decision": decision,
+        "claim": "" if decision is None else claim(decision),
+        "change_text": "" if decision is None or not decision.n else change_of(decision),
+        "problem": paired.problem,
+        "warnings": paired.warnings,
+        "rows": rows,
+        "count": number,
+        "total": sum(counts.values()),
+        "chosen": change,
+        "query": query,
+        "slices": [] if decision is None else [one for one in decision.slices if one.key == "tag"],
+        "points": numbers.points,
+        "next": after + _PAGE if after + _PAGE < number else 0,
+        "previous": max(0, after - _PAGE) if after else None,
+    }
+
+
+class ComparedSide(NamedTuple):
+    """One side of one case."""
+
+    name: str
+    run: OpenRun
+    variant: str
+    pair: PairSide | None
+    results: list[EvaluatorResult]
+    answer: Shown | None
+    error: str
+    tools: list[str]
+
+
+def compared_cell_page(shelf: Shelf, pairings: Pairings, key: str, given: dict[str, str], links: Links) -> Page:
+    """Raises BadQuery, NotThere."""
+    found = chosen_sides(shelf, given)
+    if found is None:
+        raise BadQuery("a comparison needs two runs: a=RUN&b=RUN")
+    paired = pairings.of(*found)
+    pair = paired.of_key(key)
+    if pair is None:
+        raise NotThere(f"Neither run has a cell {key[:40]!r}.", "/")
+    context = compared_cell_context(found, paired, pair, links)
+    context["unified"] = given.get("view") != "side"
+    return Page("compared_cell.html", f"{pair.case_key} · compare · evalwright", context)
+
+
+def compared_cell_context(found: Sides, paired: PairedRuns, pair: ComparedPair, links: Links) -> dict[str, Any]:
+    stored = [_stored(found.a, pair.a), _stored(found.b, pair.b)]
+    both = []
+    for name, run, variant, one, records in zip(
+        "AB", (found.a, found.b), (found.variant_a, found.variant_b), (pair.a, pair.b), stored, strict=True
+    ):
+        both.append(_side(name, run, variant, one, records, links))
+    texts = [_answer(records)[:_LONGEST] for records in stored]
+    difference = changes(*texts) if all(stored) else []
+    inputs = [None if one is None else one.trace.get("input") for one in stored]
+    statuses = [{result.name: result.status for result in side.results} for side in both]
+    changed = [
+        (name, statuses[0].get(name, "none"), statuses[1].get(name, "none"))
+        for name in dict.fromkeys([*statuses[0], *statuses[1]])
+        if statuses[0].get(name) != statuses[1].get(name)
+    ]
+    return {
+        "sides": found,
+        "pair": pair,
+        "both": both,
+        "difference": difference,
+        "columns": sides(difference),
+        "same_answer": bool(all(stored)) and texts[0] == texts[1],
+        "input_differs": all(stored) and inputs[0] != inputs[1],
+        "changed": changed,
+        "tools": changes(*("\n".join([*side.tools, ""]) if side.tools else "" for side in both)),
+        "next": paired.next_changed(pair),
+        "unified": True,
+    }
+
+
+def _stored(run: OpenRun, side: PairSide | None) -> StoredCell | None:
+    row = None if side is None or run.table is None else run.table.by_key(side.key)
+    return None if row is None else run.records(row)
+
+
+def _answer(records: StoredCell | None) -> str:
+    output = {} if records is None else records.trace.get("output") or {}
+    if output.get("final_answer") is not None:
+        return str(output["final_answer"])
+    return "" if output.get("structured") is None else _json(output["structured"])
+
+
+def _json(value: Any) -> str:
+    from evalwright.viewer.texts import pretty
+
+    return pretty(value)
+
+
+def _side(
+    name: str, run: OpenRun, variant: str, pair: PairSide | None, records: StoredCell | None, links: Links
+) -> ComparedSide:
+    if records is None or pair is None:
+        return ComparedSide(name, run, variant, pair, [], None, "", [])
+    blocks = Blocks(lambda part: links.whole(run.id, pair.key, part))  # type: ignore[attr-defined]
+    error = records.trace.get("error") or {}
+    trace = _trace(records)
+    calls = [call for message in trace.messages if (call := message.tool_call) is not None] or trace.tool_calls
+    return ComparedSide(
+        name,
+        run,
+        variant,
+        pair,
+        evaluator_results(records.results, run.plan, blocks),
+        blocks.of(_answer(records), "trace/output/final_answer"),
+        f"{error.get('type')}: {error.get('message')}" if error else "",
+        [f"{call.name}({_arguments(call.arguments)})" for call in calls],
+    )
+
+
+def _trace(records: StoredCell) -> Trace:
+    import msgspec
+
+    return msgspec.convert(records.trace, Trace)
+
+
+def _arguments(arguments: dict[str, Any]) -> str:
+    import json
+
+    return ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in arguments.items())

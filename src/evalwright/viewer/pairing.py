@@ -1,0 +1,224 @@
+"""The cells of two runs, or of two variants, case by case: which changed, and in which direction."""
+
+from __future__ import annotations
+
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from typing import Any, NamedTuple
+
+from evalwright.decisions.runs import TwoRuns, one_run, two_runs
+from evalwright.decisions.terms import Terms
+from evalwright.errors import EvalwrightError
+from evalwright.model.decision import Decision
+from evalwright.viewer.shelf import OpenRun
+from evalwright.viewer.table import CellTable
+
+__all__ = ["CHANGES", "ComparedPair", "PairSide", "PairedRuns", "Pairings"]
+
+CHANGES = ("worse", "better", "not comparable", "only in A", "only in B", "unchanged")
+"""In the order of the page."""
+_MOST = 4
+"""Comparisons that are kept."""
+_SIDE = """
+CREATE TABLE {0} (case_key TEXT PRIMARY KEY, number INTEGER, key TEXT, status TEXT, passed INTEGER, judged INTEGER,
+    cells INTEGER, latency REAL, cost REAL, failed TEXT, answer TEXT) WITHOUT ROWID;
+"""
+_FIELDS = ("key", "status", "passed", "judged", "cells", "latency", "cost", "failed", "answer")
+_OF_A, _OF_B = (", ".join(f"{side}.{name} AS {name}_{side}" for name in _FIELDS) for side in "ab")
+_NO_B = ", ".join(f"NULL AS {name}_b" for name in _FIELDS)
+_NO_A = _NO_B.replace("_b", "_a")
+_COLUMNS = ", ".join(["number", "case_key", "change", *(f"{name}_{side}" for side in "ab" for name in _FIELDS)])
+_PAIRS = f"""
+CREATE TABLE pairs AS
+SELECT a.number AS number, a.case_key AS case_key,
+    CASE WHEN b.case_key IS NULL THEN 'only in A' WHEN NOT a.judged OR NOT b.judged THEN 'not comparable'
+        WHEN b.passed * a.judged < a.passed * b.judged THEN 'worse'
+        WHEN b.passed * a.judged > a.passed * b.judged THEN 'better' ELSE 'unchanged' END AS change,
+    {_OF_A}, {_OF_B}
+FROM a LEFT JOIN b USING (case_key)
+UNION ALL
+SELECT b.number, b.case_key, 'only in B', {_NO_A}, {_OF_B}
+FROM b WHERE b.case_key NOT IN (SELECT case_key FROM a);
+CREATE INDEX by_change ON pairs (change, number);
+DROP TABLE a;
+DROP TABLE b;
+"""
+
+
+class PairSide(NamedTuple):
+    """A case on one side: its first cell, and how many of those with a verdict passed."""
+
+    key: str
+    status: str | None
+    passed: int
+    judged: int
+    cells: int
+    latency: float | None
+    cost: float | None
+    failed: str
+    answer: str
+
+    @property
+    def share(self) -> str:
+        """Of several trials; empty for one."""
+        return f"{self.passed}/{self.judged}" if self.cells > 1 else ""
+
+
+class ComparedPair(NamedTuple):
+    """A case on both sides; None on one that does not have it."""
+
+    number: int
+    case_key: str
+    change: str
+    a: PairSide | None
+    b: PairSide | None
+
+    @property
+    def evaluators(self) -> list[str]:
+        """Evaluators that failed on one side only."""
+        if self.a is None or self.b is None:
+            return []
+        before, after = ({name for name in side.failed.split("\n") if name} for side in (self.a, self.b))
+        return sorted(before ^ after)
+
+    @property
+    def key(self) -> str:
+        """In addresses: of the cell of A, or of B where A has none."""
+        side = self.a or self.b
+        return side.key if side is not None else ""
+
+
+class PairedRuns:
+    """Two sides with their decision, and the pairs of their cases."""
+
+    def __init__(self, a: OpenRun, b: OpenRun, variant_a: str, variant_b: str) -> None:
+        self.a, self.b, self.variant_a, self.variant_b = a, b, variant_a, variant_b
+        self.problem = ""
+        self.decision: Decision | None = None
+        self.warnings: list[str] = []
+        self._lock = threading.Lock()
+        self._file = sqlite3.connect("", check_same_thread=False)
+        try:
+            runs = self._counted()
+            self.decision = runs.decision(variant_a, variant_b)
+            self.warnings = _warnings(runs, self.decision)
+        except EvalwrightError as error:
+            self.problem = str(error)
+        self._fill()
+
+    def _counted(self) -> TwoRuns:
+        terms = Terms(slices=("tag",))
+        reader_a, plan_a = self.a.source.open()
+        with closing(reader_a):
+            if self.a.id == self.b.id:
+                return one_run(reader_a, plan_a, terms)
+            reader_b, plan_b = self.b.source.open()
+            with closing(reader_b):
+                return two_runs(reader_a, plan_a, reader_b, plan_b, terms)
+
+    def _fill(self) -> None:
+        for name, run, variant in (("a", self.a, self.variant_a), ("b", self.b, self.variant_b)):
+            self._file.executescript(_SIDE.format(name))
+            table = run.table
+            if table is None:
+                self.problem = run.problem or "the cells are still being read: reload the page soon"
+                continue
+            rows = _side_rows(table, variant)
+            self._file.executemany(f"INSERT OR IGNORE INTO {name} VALUES (?,?,?,?,?,?,?,?,?,?,?)", rows)
+        self._file.executescript(_PAIRS)
+
+    def counts(self) -> dict[str, int]:
+        with self._lock:
+            return dict(self._file.execute("SELECT change, count(*) FROM pairs GROUP BY change"))
+
+    def pairs(
+        self, chosen: Sequence[str], words: Sequence[str] = (), after: int = 0, limit: int = 100
+    ) -> list[ComparedPair]:
+        """The pairs with one of these changes, worst first, then in the order of the suite."""
+        where, values = self._where(chosen, words)
+        order = " ".join(f"WHEN '{name}' THEN {place}" for place, name in enumerate(CHANGES))
+        sql = f"SELECT {_COLUMNS} FROM pairs {where} ORDER BY CASE change {order} END, number LIMIT ? OFFSET ?"
+        with self._lock:
+            rows = self._file.execute(sql, [*values, limit, after]).fetchall()
+        return [_pair(row) for row in rows]
+
+    def count(self, chosen: Sequence[str], words: Sequence[str] = ()) -> int:
+        where, values = self._where(chosen, words)
+        with self._lock:
+            return int(self._file.execute(f"SELECT count(*) FROM pairs {where}", values).fetchone()[0])
+
+    @staticmethod
+    def _where(chosen: Sequence[str], words: Sequence[str]) -> tuple[str, list[Any]]:
+        marks = ", ".join("?" * len(chosen))
+        text = "lower(case_key || char(10) || coalesce(answer_a, '') || coalesce(answer_b, ''))"
+        found = "".join(f" AND instr({text}, ?)" for _ in words)
+        return f"WHERE change IN ({marks}){found}", [*chosen, *words]
+
+    def of_key(self, key: str) -> ComparedPair | None:
+        sql = f"SELECT {_COLUMNS} FROM pairs WHERE key_a = ? OR key_b = ? LIMIT 1"
+        with self._lock:
+            row = self._file.execute(sql, [key, key]).fetchone()
+        return None if row is None else _pair(row)
+
+    def next_changed(self, pair: ComparedPair) -> ComparedPair | None:
+        """The one after it on the page, of those that are not unchanged."""
+        chosen = CHANGES[:-1]
+        rank = CHANGES.index(pair.change)
+        later = CHANGES[rank + 1 : len(chosen)]
+        with self._lock:
+            row = self._file.execute(
+                f"SELECT {_COLUMNS} FROM pairs WHERE change = ? AND number > ? ORDER BY number LIMIT 1",
+                [pair.change if pair.change in chosen else chosen[0], pair.number if pair.change in chosen else -1],
+            ).fetchone()
+        if row is not None:
+            return _pair(row)
+        found = self.pairs(later, limit=1) if later else []
+        return found[0] if found else None
+
+    def close(self) -> None:
+        with self._lock:
+            self._file.close()
+
+
+def _pair(row: tuple[Any, ...]) -> ComparedPair:
+    a, b = row[3:12], row[12:21]
+    sides = [PairSide(*side) if side[0] else None for side in (a, b)]
+    return ComparedPair(row[0], row[1], row[2], *sides)
+
+
+def _side_rows(table: CellTable, variant: str) -> Iterator[tuple[Any, ...]]:
+    return table.by_case(variant)
+
+
+def _warnings(runs: TwoRuns, decision: Decision) -> list[str]:
+    """What differs besides the system."""
+    found, identity = [], runs.identity
+    if identity.cases:
+        found.append(f"{len(identity.cases):,} cases changed between the runs: {', '.join(identity.cases[:5])}")
+    if identity.evaluators:
+        found.append(f"evaluators changed between the runs: {', '.join(identity.evaluators)}")
+    if identity.alone:
+        found.append(f"evaluators of one run only: {', '.join(identity.alone)}")
+    if not identity.checked:
+        found.append("one of the runs does not say what was asked: the cases may differ")
+    return list(dict.fromkeys([*found, *decision.warnings]))
+
+
+class Pairings:
+    """Comparisons that were made lately, as folding two runs takes time."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._known: dict[tuple[str, ...], PairedRuns] = {}
+
+    def of(self, a: OpenRun, b: OpenRun, variant_a: str, variant_b: str) -> PairedRuns:
+        key = (a.id, a.stamp, b.id, b.stamp, variant_a, variant_b)
+        with self._lock:
+            found = self._known.get(key)
+            if found is None or found.problem:
+                while len(self._known) >= _MOST:
+                    del self._known[next(iter(self._known))]
+                found = self._known[key] = PairedRuns(a, b, variant_a, variant_b)
+            return found

@@ -1,0 +1,102 @@
+"""What changed between two texts, in words; by lines where they are long. The work is bounded whatever the texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+from evalwright.viewer.texts import words_of
+
+__all__ = ["Change", "changes", "sides"]
+
+_BY_WORDS = 1_000_000
+"""Bytes of a text up to which words are looked at within lines that changed."""
+_PAIRS = 400_000
+"""Pairs of words that one comparison may look at: `difflib` is quadratic."""
+_LINES = 1_000_000
+
+
+class Change(NamedTuple):
+    """A stretch of text: `kind` is `same`, `added` or `removed`."""
+
+    kind: str
+    text: str
+
+
+def changes(before: str, after: str) -> list[Change]:
+    """From one text to the other."""
+    return list(_joined(_changes(before, after)))
+
+
+def sides(found: Sequence[Change]) -> tuple[list[Change], list[Change]]:
+    """The same for two columns: what was, with what was removed; what is, with what was added."""
+    was = [one for one in found if one.kind != "added"]
+    return was, [one for one in found if one.kind != "removed"]
+
+
+def _changes(before: str, after: str) -> Iterator[Change]:
+    a, b = list(words_of(before)), list(words_of(after))
+    if len(a) * len(b) <= _PAIRS:
+        yield from _of_tokens(a, b)
+        return
+    fine = max(len(before), len(after)) <= _BY_WORDS
+    budget = _PAIRS if fine else 0
+    old, new = before.splitlines(keepends=True), after.splitlines(keepends=True)
+    for kind, i1, i2, j1, j2 in _opcodes(old, new, _LINES):
+        gone, came = "".join(old[i1:i2]), "".join(new[j1:j2])
+        if kind == "equal":
+            yield Change("same", gone)
+            continue
+        words, others = list(words_of(gone)), list(words_of(came))
+        if kind == "replace" and 0 < len(words) * len(others) <= budget:
+            budget -= len(words) * len(others)
+            yield from _of_tokens(words, others)
+        else:
+            yield Change("removed", gone)
+            yield Change("added", came)
+
+
+def _of_tokens(a: list[str], b: list[str]) -> Iterator[Change]:
+    for kind, i1, i2, j1, j2 in _opcodes(a, b, _PAIRS):
+        if kind == "equal":
+            yield Change("same", "".join(a[i1:i2]))
+        else:
+            yield Change("removed", "".join(a[i1:i2]))
+            yield Change("added", "".join(b[j1:j2]))
+
+
+def _opcodes(a: list[str], b: list[str], most: int) -> Iterator[tuple[str, int, int, int, int]]:
+    """As `SequenceMatcher.get_opcodes`, without what both begin and end with; in one piece where that is too much."""
+    start = 0
+    while start < min(len(a), len(b)) and a[start] == b[start]:
+        start += 1
+    end = 0
+    while end < min(len(a), len(b)) - start and a[-1 - end] == b[-1 - end]:
+        end += 1
+    inner_a, inner_b = a[start : len(a) - end], b[start : len(b) - end]
+    if start:
+        yield "equal", 0, start, 0, start
+    if len(inner_a) * len(inner_b) > most:
+        yield "replace", start, len(a) - end, start, len(b) - end
+    elif inner_a or inner_b:
+        for kind, i1, i2, j1, j2 in SequenceMatcher(None, inner_a, inner_b, autojunk=False).get_opcodes():
+            yield kind, start + i1, start + i2, start + j1, start + j2
+    if end:
+        yield "equal", len(a) - end, len(a), len(b) - end, len(b)
+
+
+def _joined(found: Iterator[Change]) -> Iterator[Change]:
+    """Removed and added words with a space between them are one change."""
+    last: Change | None = None
+    for one in found:
+        if not one.text:
+            continue
+        if last is not None and last.kind == one.kind:
+            last = Change(one.kind, last.text + one.text)
+            continue
+        if last is not None:
+            yield last
+        last = one
+    if last is not None:
+        yield last

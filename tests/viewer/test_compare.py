@@ -1,0 +1,77 @@
+"""Two runs side by side, and the trials of a case."""
+
+from __future__ import annotations
+
+import re
+from html import unescape
+
+import pytest
+
+from evalwright.reports.context import cell_key
+from evalwright.viewer.worddiff import changes
+from viewer.runs import made_run, site
+from viewer.test_pages import cases, found, page, seen
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory):
+    """Two runs in one folder: in the second, case 1 is lost and case 2 is ready."""
+    folder = tmp_path_factory.mktemp("pair")
+    before = made_run(folder, trials=1)
+    after = made_run(folder, trials=1, lost=1)
+    with site(before.parent) as client:
+        yield before.name, after.name, client
+
+
+def test_changed_cases_come_worst_first_and_errors_are_neither(pair):
+    a, b, client = pair
+    answer = client.get(f"/compare?run={b}&run={a}")
+    assert (answer.status_code, answer.headers["location"]) == (303, f"/compare?a={a}&b={b}")
+    text = page(client, f"/compare?a={a}&b={b}")
+    assert cases(text) == ["case-1", "case-2", "case-4"]
+    assert found(text) == "3 of 7 cases"
+    summary = seen(text[text.index('id="summary"') : text.index('id="changed"')])
+    for part in ("1 worse", "1 better", "4 unchanged", "1 not comparable"):
+        assert part in summary
+    assert cases(page(client, f"/compare?a={a}&b={b}&change=better")) == ["case-2"]
+    assert len(cases(page(client, f"/compare?a={a}&b={b}&unchanged=1"))) == 7
+    assert cases(page(client, f"/compare?a={b}&b={a}"))[0] == "case-2"
+    assert "expected one of: worse" in page(client, f"/compare?a={a}&b={b}&change=odd", 400)
+    assert "no variant" in page(client, f"/compare?a={a}&b={b}&va=nobody", 404)
+    assert "<h1>Compare</h1>" in page(client, f"/compare?b={b}")
+
+
+def test_a_changed_case_shows_which_words_changed(pair):
+    a, b, client = pair
+    key = cell_key("case-1", "agent", 0)
+    text = page(client, f"/compare/cells/{key}?a={a}&b={b}")
+    assert "<del>ready</del><ins>lost</ins>" in text
+    assert "says ✓ Pass → ✗ Fail" in seen(text)
+    following = unescape(re.search(r'href="([^"]*)"[^>]*>Next changed cell', text)[1])
+    assert "<h1>case-2</h1>" in page(client, following)
+    assert page(client, f"/compare/cells/{key}?a={a}&b={b}&view=side").count("<pre") > text.count("<pre")
+
+
+def test_trials_are_compared_with_the_first(run, client):
+    text = page(client, f"/runs/{run.name}/trials?case=case-5&variant=agent")
+    assert "<del>ready</del><ins>lost</ins>" in text
+    assert "×2" in page(client, f"/runs/{run.name}/cells/{cell_key('case-2', 'agent', 0)}")
+
+
+def test_differences_say_how_to_come_from_one_text_to_the_other():
+    pairs = [
+        ("", ""),
+        ("same", "same"),
+        ("", "all new"),
+        ("The order is ready.", "The order is lost!"),
+        ("word " * 3000 + "x " * 500, "word " * 2000 + "y\n" * 900),
+        ("".join(f"line {n}\n" for n in range(9000)), "".join(f"line {n * 2}\n" for n in range(9000))),
+        ("a b " * 200_000, "b a " * 200_000),
+    ]
+    for before, after in pairs:
+        difference = changes(before, after)
+        assert "".join(one.text for one in difference if one.kind != "added") == before
+        assert "".join(one.text for one in difference if one.kind != "removed") == after
+    assert [one.kind for one in changes("The order is ready.", "The order is lost.")] == [
+        "same", "removed", "added", "same",
+    ]  # fmt: skip
