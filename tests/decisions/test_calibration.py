@@ -6,8 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.decisions.calibration import calibrate
+from evalwright.decisions.calibration import Makers, calibrate
 from evalwright.model.calibration import JudgeCalibration, Label
+from evalwright.model.makers import maker_of
 from evalwright.model.protocols import RunReader
 from evalwright.model.trace import Output, ToolCall, TraceError
 from evalwright.scoring.re_judged import judged_answers
@@ -249,6 +250,84 @@ def test_a_judge_that_passes_what_is_long_is_found_out() -> None:
     assert length.n == 40
     assert length.ci95 is not None
     assert length.ci95[0] > 0
+
+
+def lengthy(score_of, label_of):
+    """Forty answers of 1 to 128 characters, scored and labelled by their number and the logarithm of their length."""
+    run, people = MemoryStore().create(a_plan(), [a_case()], {}), []
+    for number in range(40):
+        cell = {"case_id": f"c{number}", "variant_name": "v"}
+        run.append_trace(a_trace(output=Output("x" * 2 ** (number % 8)), **cell))
+        run.append_results([a_result(evaluator="judge", passed=True, score=score_of(number, number % 8), **cell)])
+        people.append(label_of(number, number % 8))
+    return measured(run, labels(*people))
+
+
+def test_better_answers_may_be_longer_but_not_score_more_for_it_at_the_same_label() -> None:
+    fair = lengthy(lambda n, log: 0.8 if log > 3 else 0.2, lambda n, log: log > 3)
+    biased = lengthy(lambda n, log: 0.1 * log + 0.01 * (n % 3), lambda n, log: log > 3)
+    assert fair.length_at_label is not None
+    assert biased.length_at_label is not None
+    assert fair.length_at_label.slope == pytest.approx(0)
+    assert biased.length_at_label.ci95 is not None
+    assert biased.length_at_label.ci95[0] > 0.05
+    assert biased.length_at_label.n == 40
+
+
+def preference(passes, makers):
+    """Twelve cases on three systems, of which people pass every second."""
+    run, given_labels = MemoryStore().create(a_plan(), [a_case()], {}), []
+    for variant in ("gpt", "claude", "who"):
+        for number in range(12):
+            cell = {"case_id": f"c{number}", "variant_name": variant}
+            run.append_trace(a_trace(output=Output("x"), **cell))
+            run.append_results([a_result(evaluator="judge", passed=passes(variant, number), **cell)])
+            given_labels.append(Label(f"c{number}", "judge", variant, passed=number % 2 == 0))
+    return calibrate("judge", given_labels, judged_answers(run, ["judge"]), None, makers).preference
+
+
+def test_a_judge_that_prefers_its_own_maker_is_found_out() -> None:
+    makers = Makers("OpenAI", {"gpt": "OpenAI", "claude": "Anthropic", "who": None})
+    kin = preference(lambda variant, n: n % 2 == 0 or (variant == "gpt" and n != 3), makers)
+    assert kin is not None
+    assert kin.difference == pytest.approx(5 / 12)
+    assert (kin.own, kin.others, kin.maker) == (12, 12, "OpenAI")
+    assert kin.ci95 is not None
+    assert kin.ci95[0] > 0
+    fair = preference(lambda variant, n: n % 3 == 0, makers)
+    assert fair is not None
+    assert fair.difference == pytest.approx(0)
+    assert preference(lambda variant, n: True, Makers("Google", {"gpt": "OpenAI", "claude": "Anthropic"})) is None
+
+
+def test_votes_tell_how_a_judge_agrees_with_itself_and_a_panel_within() -> None:
+    run = MemoryStore().create(a_plan(), [a_case()], {})
+    for number, (one, other) in enumerate([("yy", "y"), ("yn", "y"), ("nn", "y"), ("nn", "-")]):
+        said = [("a", word) for word in one] + [("b", word) for word in other]
+        votes = [{"model": m, **({"error": "?"} if w == "-" else {"passed": w == "y"})} for m, w in said]
+        cell = {"case_id": f"c{number}", "variant_name": "v"}
+        run.append_trace(a_trace(output=Output("x"), **cell))
+        run.append_results([a_result(evaluator="judge", detail={"votes": votes}, **cell)])
+    found = measured(run, [])
+    assert [(one.model, one.same.value, one.same.n) for one in found.repeats] == [("a", 0.75, 4)]
+    assert found.panel is not None
+    assert (found.panel.value, found.panel.n) == (pytest.approx(2 / 3), 3)
+
+
+@pytest.mark.parametrize(
+    ("model", "maker"),
+    [
+        ("gpt-5-mini", "OpenAI"),
+        ("openrouter/anthropic/claude-opus-5", "Anthropic"),
+        ("us.anthropic.claude-3-haiku", "Anthropic"),
+        ("gemini/gemini-3-pro", "Google"),
+        ("meta-llama/Llama-3.3-70B", "Meta"),
+        ("deepseek-r1-distill-llama-70b", "DeepSeek"),
+        ("my-model", None),
+    ],
+)
+def test_the_maker_of_a_model_by_its_name(model: str, maker: str | None) -> None:
+    assert maker_of(model) == maker
 
 
 def test_scores_are_read_as_chances_where_they_can_be() -> None:

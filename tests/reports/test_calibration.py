@@ -12,6 +12,8 @@ from evalwright.model.calibration import (
     LengthBias,
     PositionBias,
     ScoreAgreement,
+    SelfAgreement,
+    SelfPreference,
     Share,
     Strength,
 )
@@ -75,6 +77,10 @@ def test_biases_of_a_judge_are_shown_within_80_columns() -> None:
         40,
         confidence=Confidence(40, 0.182, 0.07),
         length=LengthBias(0.11, (0.02, 0.2), 40),
+        length_at_label=LengthBias(0.07, (0.01, 0.13), 40),
+        preference=SelfPreference("Anthropic", 20, 20, 0.15, (0.05, 0.25)),
+        repeats=[SelfAgreement("claude-haiku-4-5-20251001-and-longer", Share(0.9, 40, (0.77, 0.96)))],
+        panel=Share(0.25, 40, (0.14, 0.4)),
         position=[PositionBias("agent", 60, 0.6, 20, 16, 24, 0.71, 0.0012)],
         strengths=[Strength("agent", 23.7), Strength("reference", 0.0)],
     )
@@ -83,5 +89,8 @@ def test_biases_of_a_judge_are_shown_within_80_columns() -> None:
     assert max(map(len, lines)) <= 80
     assert "error, answer twice as long" in text
     assert "0.02 to 0.20" in text
+    shown = ("0.01 to 0.13", "(same label)", "own maker (Anthropic)", "20 / 20", "same each time", "judges disagree")
+    for row in shown:
+        assert row in text, text
     assert "71.0%" in text
     assert "strength (Elo): agent +24, reference 0" in text

@@ -37,6 +37,15 @@ def test_borderline_is_neither_pass_nor_fail() -> None:
     assert "~ rubric 0.7" in "\n".join(cell_lines(a_trace(), [row], "borderline", Paint(), 200))
 
 
+def test_judges_that_disagree_are_shown_with_their_votes() -> None:
+    votes = [{"model": "a", "passed": True}, {"model": "b", "passed": False}, {"model": "c", "error": "?"}]
+    row = a_result(evaluator="panel", detail={"votes": votes, "agreement": 1 / 3})
+    found = "\n".join(cell_lines(a_trace(), [row], "fail", Paint(), 200))
+    assert "votes ✓ a, ✗ b, ! c  33.3% agree with the result" in found
+    agreed = a_result(evaluator="panel", detail={"votes": votes[:1] * 2, "agreement": 1.0})
+    assert "votes" not in "\n".join(cell_lines(a_trace(), [agreed], "pass", Paint(), 200))
+
+
 MOMENT = datetime(2026, 1, 1, tzinfo=UTC)
 
 

@@ -6,7 +6,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from evalwright.decisions.judge_bias import confidence_of, length_bias, position_biases, strengths_of
+from evalwright.decisions.judge_bias import (
+    confidence_of,
+    length_at_label,
+    length_bias,
+    panel_split,
+    position_biases,
+    self_agreements,
+    self_preference,
+    strengths_of,
+    wilson_share,
+)
 from evalwright.errors import counted
 from evalwright.model.calibration import (
     Confusion,
@@ -21,12 +31,11 @@ from evalwright.scoring.facts import CellKey
 from evalwright.scoring.re_judged import JudgedAnswers, Judgement
 from evalwright.statistics.judges import LabelledUnits, corrected_rate_interval, powered_rate, rogan_gladen
 from evalwright.statistics.means import mean_interval
-from evalwright.statistics.proportions import wilson
 from evalwright.statistics.ranks import spearman
 from evalwright.statistics.raters import agreement, agreement_binary, krippendorff_alpha
 from evalwright.statistics.rates import rate_with_design_effect
 
-__all__ = ["calibrate"]
+__all__ = ["Makers", "calibrate"]
 
 _MOST_GRADES = 100
 _REFUSED = {
@@ -48,10 +57,21 @@ class _Pair(NamedTuple):
     judge_score: float | None
 
 
+class Makers(NamedTuple):
+    """Who made the model of a judge, and those of the variants that it judges; None where that is not known."""
+
+    judge: str | None = None
+    variants: Mapping[str, str | None] = {}
+
+
 def calibrate(
-    evaluator: str, labels: Iterable[Label], found: JudgedAnswers, threshold: float | None = None
+    evaluator: str,
+    labels: Iterable[Label],
+    found: JudgedAnswers,
+    threshold: float | None = None,
+    makers: Makers | None = None,
 ) -> JudgeCalibration:
-    """Agreement of `evaluator` with the labels, and its corrected pass rates.
+    """Agreement of `evaluator` with the labels, its biases, and its corrected pass rates.
 
     A person's score becomes a verdict by the threshold that the judgement itself names, else by `threshold`.
     """
@@ -64,12 +84,23 @@ def calibrate(
     result.scores = _scores(pairs)
     result.position = position_biases(judgements)
     result.strengths = strengths_of(judgements)
+    result.repeats, result.panel = self_agreements(judgements), panel_split(judgements)
     decided = [pair for pair in pairs if pair.human is not None]
     if decided:
         _measure(result, decided)
         result.confidence = confidence_of([(bool(p.human), p.judge_score) for p in decided])
         errors = [(p.key[0], found.lengths.get(p.key), float(p.judge) - float(bool(p.human))) for p in decided]
         result.length = length_bias(errors)
+        lengths = [found.lengths.get(p.key) for p in decided]
+        scores = [float(p.judge) if p.judge_score is None else p.judge_score for p in decided]
+        result.length_at_label = length_at_label(
+            [(p.key[0], n, bool(p.human), score) for p, n, score in zip(decided, lengths, scores, strict=True)]
+        )
+        if makers is not None and makers.judge is not None:
+            by_maker = [
+                (p.key[0], makers.variants.get(p.key[1]), error) for p, (*_, error) in zip(decided, errors, strict=True)
+            ]
+            result.preference = self_preference(makers.judge, by_maker)
     result.rates = _rates(judgements, decided)
     result.notes = list(_notes(result, decided, pairs))
     return result
@@ -96,15 +127,11 @@ def _table(pairs: Sequence[_Pair]) -> Confusion:
     return Confusion(counts[True, True], counts[False, True], counts[True, False], counts[False, False])
 
 
-def _share(count: int, n: int) -> Share:
-    return Share(count / n if n else None, n, wilson(count, n))
-
-
 def _measure(result: JudgeCalibration, pairs: Sequence[_Pair]) -> None:
     table = result.confusion = _table(pairs)
-    result.accuracy = _share(table.true_pass + table.true_fail, len(pairs))
-    result.tpr = _share(table.true_pass, table.true_pass + table.false_fail)
-    result.tnr = _share(table.true_fail, table.true_fail + table.false_pass)
+    result.accuracy = wilson_share(table.true_pass + table.true_fail, len(pairs))
+    result.tpr = wilson_share(table.true_pass, table.true_pass + table.false_fail)
+    result.tnr = wilson_share(table.true_fail, table.true_fail + table.false_pass)
     both = agreement([bool(p.human) for p in pairs], [p.judge for p in pairs], [False, True])
     result.cohen_kappa, ends = both.cohen_kappa, both.cohen_kappa_ci95
     if len({bool(p.human) for p in pairs}) == 1 or len({p.judge for p in pairs}) == 1:
@@ -144,7 +171,7 @@ def _flips(judgements: Mapping[CellKey, Judgement], found: JudgedAnswers) -> Fli
     if not repeated:
         return None
     flipped = sum(any(a != b for a, b in pairwise(verdicts)) for verdicts in repeated)
-    return Flips(len(repeated), flipped, _share(flipped, len(repeated)))
+    return Flips(len(repeated), flipped, wilson_share(flipped, len(repeated)))
 
 
 def _rates(judgements: Mapping[CellKey, Judgement], pairs: Sequence[_Pair]) -> list[CorrectedRate]:

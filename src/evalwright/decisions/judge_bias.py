@@ -1,18 +1,38 @@
-"""Ways in which a judge errs that have nothing to do with quality: length of the answer, place in a comparison."""
+"""Ways in which a judge errs that have nothing to do with quality: length, place in a comparison, maker, chance."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from math import log2
 
-from evalwright.model.calibration import Confidence, LengthBias, PositionBias, Strength
+from evalwright.model.calibration import (
+    Confidence,
+    LengthBias,
+    PositionBias,
+    SelfAgreement,
+    SelfPreference,
+    Share,
+    Strength,
+)
 from evalwright.scoring.facts import CellKey
 from evalwright.scoring.re_judged import Judgement
 from evalwright.statistics.confidence import calibration
+from evalwright.statistics.means import mean_of
 from evalwright.statistics.pairwise import bradley_terry, pairwise_swap
+from evalwright.statistics.proportions import wilson
 from evalwright.statistics.slopes import slope
 
-__all__ = ["confidence_of", "length_bias", "position_biases", "strengths_of"]
+__all__ = [
+    "confidence_of",
+    "length_at_label",
+    "length_bias",
+    "panel_split",
+    "position_biases",
+    "self_agreements",
+    "self_preference",
+    "strengths_of",
+    "wilson_share",
+]
 
 _REFERENCE = "reference"
 _LETTERS = {"answer": "A", _REFERENCE: "B"}
@@ -39,6 +59,68 @@ def length_bias(errors: Sequence[tuple[str, int | None, float]]) -> LengthBias |
         [log2(length) for _, length, _ in known], [error for *_, error in known], [case for case, *_ in known]
     )
     return LengthBias(found.slope if found.ci else None, found.ci, len(known))
+
+
+def length_at_label(rows: Sequence[tuple[str, int | None, bool, float]]) -> LengthBias | None:
+    """The slope of the judge's score on the binary logarithm of the length, among answers with the same human label.
+
+    Both are taken from their mean within the label, so that better answers may be longer; by case; None without texts.
+    """
+    known = [(case, log2(length), label, score) for case, length, label, score in rows if length]
+    if not known:
+        return None
+    labels = [label for _, _, label, _ in known]
+    x = _within([length for _, length, _, _ in known], labels)
+    y = _within([score for *_, score in known], labels)
+    found = slope(x, y, [case for case, *_ in known])
+    return LengthBias(found.slope if found.ci else None, found.ci, len(known))
+
+
+def _within(values: Sequence[float], groups: Sequence[bool]) -> list[float]:
+    """Each value less the mean of its group."""
+    means = {
+        group: mean_of([value for value, of in zip(values, groups, strict=True) if of is group]) or 0.0
+        for group in set(groups)
+    }
+    return [value - means[group] for value, group in zip(values, groups, strict=True)]
+
+
+def self_preference(maker: str, errors: Sequence[tuple[str, str | None, float]]) -> SelfPreference | None:
+    """The difference of the judge's mean error between systems of its `maker` and of others, by case.
+
+    `errors` has case, maker of the system (None if unknown) and error. None unless there are systems of both kinds.
+    """
+    known = [(case, float(made_by == maker), error) for case, made_by, error in errors if made_by is not None]
+    own = sum(mine == 1.0 for _, mine, _ in known)
+    if not 0 < own < len(known):
+        return None
+    found = slope([mine for _, mine, _ in known], [error for *_, error in known], [case for case, *_ in known])
+    return SelfPreference(maker, own, len(known) - own, found.slope if found.ci else None, found.ci)
+
+
+def self_agreements(judgements: Mapping[CellKey, Judgement]) -> list[SelfAgreement]:
+    """By model that was asked several times about an answer, in the order of the models."""
+    found: dict[str, list[bool]] = {}
+    for judgement in judgements.values():
+        by_model: dict[str, list[bool]] = {}
+        for model, passed in judgement.votes:
+            by_model.setdefault(model, []).append(passed)
+        for model, votes in by_model.items():
+            if len(votes) > 1:
+                found.setdefault(model, []).append(len(set(votes)) == 1)
+    return [SelfAgreement(model, wilson_share(sum(same), len(same))) for model, same in found.items()]
+
+
+def panel_split(judgements: Mapping[CellKey, Judgement]) -> Share | None:
+    """The share of answers of which the models of a panel did not all say the same; None without a panel."""
+    panels = [j.votes for j in judgements.values() if len({model for model, _ in j.votes}) > 1]
+    split = sum(len({passed for _, passed in votes}) > 1 for votes in panels)
+    return wilson_share(split, len(panels)) if panels else None
+
+
+def wilson_share(count: int, n: int) -> Share:
+    """A share with its Wilson interval."""
+    return Share(count / n if n else None, n, wilson(count, n))
 
 
 def position_biases(judgements: Mapping[CellKey, Judgement]) -> list[PositionBias]:

@@ -15,6 +15,8 @@ __all__ = [
     "LengthBias",
     "PositionBias",
     "ScoreAgreement",
+    "SelfAgreement",
+    "SelfPreference",
     "Share",
     "Strength",
 ]
@@ -84,6 +86,26 @@ class LengthBias(msgspec.Struct, frozen=True):
     ci95: Interval | None
     n: int
     """Labelled answers that are a text."""
+
+
+class SelfAgreement(msgspec.Struct, frozen=True):
+    """A model that judged the same answers several times (`samples`)."""
+
+    model: str
+    same: Share
+    """The answers of which it said the same each time."""
+
+
+class SelfPreference(msgspec.Struct, frozen=True):
+    """The judge's error (its verdict less that of people) with systems of its own maker, against those of others."""
+
+    maker: str
+    own: int
+    """Labelled answers of models of the judge's maker; `others`: of other makers. Unknown ones are left out."""
+    others: int
+    difference: float | None
+    """How much more often it passes its own wrongly; None for fewer than 10 cases."""
+    ci95: Interval | None = None
 
 
 class PositionBias(msgspec.Struct, frozen=True):
@@ -159,6 +181,12 @@ class JudgeCalibration(msgspec.Struct):
     flips: Flips | None = None
     confidence: Confidence | None = None
     length: LengthBias | None = None
+    length_at_label: LengthBias | None = None
+    """The judge's own score, else its verdict, by length among answers with the same human label."""
+    preference: SelfPreference | None = None
+    repeats: list[SelfAgreement] = []
+    panel: Share | None = None
+    """Of answers that several models judged: the share of which they did not all say the same."""
     position: list[PositionBias] = []
     strengths: list[Strength] = []
     rates: list[CorrectedRate] = []

@@ -76,12 +76,31 @@ def _agreement(found: JudgeCalibration, paint: Paint) -> list[str]:
         table.add(
             [("error, answer twice as long", "bold"), _number(found.length.slope), _ends(ends), f"{found.length.n:,}"]
         )
+    _biases(found, table)
     if found.flips is not None:
         rate = found.flips.rate
         table.add(
             [("flip rate (same answer)", "bold"), numbers.share(rate), numbers.interval(rate.ci95), f"{rate.n:,}"]
         )
     return table.lines(paint) if table.rows else []
+
+
+def _biases(found: JudgeCalibration, table: Table) -> None:
+    """Rows for length at the same label, the judge's own maker, agreement with itself and within a panel."""
+    if found.length_at_label is not None and found.length_at_label.slope is not None:
+        length = found.length_at_label
+        name = "score, answer twice as long (same label)"
+        table.add([(name, "bold"), _number(length.slope), _ends(length.ci95), f"{length.n:,}"])
+    if found.preference is not None and found.preference.difference is not None:
+        one = found.preference
+        counts = f"{one.own:,} / {one.others:,}"
+        table.add(
+            [(f"error, own maker ({one.maker}) − others", "bold"), _number(one.difference), _ends(one.ci95), counts]
+        )
+    shares = [(f"same each time: {one_line(each.model, 30)}", each.same) for each in found.repeats]
+    shares += [("panel: judges disagree", found.panel)] if found.panel is not None else []
+    for name, share in shares:
+        table.add([(name, "bold"), numbers.share(share), numbers.interval(share.ci95), f"{share.n:,}"])
 
 
 def _positions(found: JudgeCalibration, paint: Paint) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
@@ -196,6 +196,7 @@ def _result(result: EvaluationResult, paint: Paint, limit: int | None) -> str:
         lines += [
             f"{_INDENT}  {paint(sign, style)} {block(text, _INDENT, limit)}" for text in texts if text not in reason
         ]
+    lines += [f"{_INDENT}  {paint('votes', 'dim')} {line}" for line in _votes(result.detail, paint)]
     if limit is None:
         detail = dict(result.detail)
         calls = detail.pop("judge_calls", None)
@@ -204,6 +205,19 @@ def _result(result: EvaluationResult, paint: Paint, limit: int | None) -> str:
         for number, call in enumerate(calls if isinstance(calls, list) else (), 1):
             lines += _judge_call(number, call, paint)
     return "\n".join(lines)
+
+
+def _votes(detail: Mapping[str, Any], paint: Paint) -> Iterator[str]:
+    """What each judge of several said, where they do not all agree."""
+    votes = detail.get("votes")
+    rows = [row for row in votes if isinstance(row, dict)] if isinstance(votes, list) else []
+    if len({row.get("passed") for row in rows}) < 2:
+        return
+    marks = {True: "pass", False: "fail", None: "error"}
+    said = [(marks.get(row.get("passed"), "error"), one_line(str(row.get("model")), 40)) for row in rows]
+    agree = detail.get("agreement")
+    share = f"  {paint(f'{numbers.percent(agree)} agree with the result', 'dim')}" if isinstance(agree, float) else ""
+    yield ", ".join(f"{paint(MARKS[mark], mark)} {name}" for mark, name in said) + share
 
 
 def _judge_call(number: int, call: dict[str, Any], paint: Paint) -> list[str]:

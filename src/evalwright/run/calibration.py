@@ -12,13 +12,14 @@ from pathlib import Path
 
 import msgspec
 
-from evalwright.decisions.calibration import calibrate
+from evalwright.decisions.calibration import Makers, calibrate
 from evalwright.errors import InputError, Problem
 from evalwright.files.durable import PRIVATE, replace_file
 from evalwright.files.jsonl import lines_of
 from evalwright.importers.labels import read_labels
 from evalwright.model.calibration import CalibrationReport, JudgeCalibration, Label
-from evalwright.model.plan import EvaluatorSpec, Plan
+from evalwright.model.makers import maker_of
+from evalwright.model.plan import EvaluatorSpec, Plan, Variant
 from evalwright.model.protocols import RunReader, RunWriter
 from evalwright.model.summary import RunSummary
 from evalwright.run.judge import is_judge
@@ -90,7 +91,20 @@ def _report(reader: RunReader, plan: Plan) -> CalibrationReport | None:
     if not specs:
         return None
     found = judged_answers(reader, [spec.name for spec in specs])
-    return CalibrationReport(plan.run_id, [calibrate(s.name, labels, found, threshold_of(s)) for s in specs])
+    measured = [calibrate(one.name, labels, found, threshold_of(one), _makers(one, plan)) for one in specs]
+    return CalibrationReport(plan.run_id, measured)
+
+
+def _makers(spec: EvaluatorSpec, plan: Plan) -> Makers:
+    """Who made the models of a judge, if it is one maker, and of the systems that name their model."""
+    models = [spec.config.get("model"), *(spec.config.get("models") or ())]
+    makers = {maker_of(model) for model in models if isinstance(model, str)}
+    return Makers(makers.pop() if len(makers) == 1 else None, {one.name: _maker_of(one) for one in plan.variants})
+
+
+def _maker_of(variant: Variant) -> str | None:
+    named = (place.get("model") for place in (variant.config, variant.metadata))
+    return next((maker_of(model) for model in named if isinstance(model, str)), None)
 
 
 def stored_labels(reader: RunReader) -> list[Label]:

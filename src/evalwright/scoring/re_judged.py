@@ -58,6 +58,8 @@ class Judgement(msgspec.Struct, gc=False):
     orders: tuple[tuple[str, str], ...] = ()
     """Of an evaluator that compares the answer with a reference: who won where the answer was shown first, and where
     the reference was, one pair a comparison: `answer`, `reference` or `tie`."""
+    votes: tuple[tuple[str, bool], ...] = ()
+    """Of an evaluator that asked several times: each model with its verdict."""
 
 
 class JudgedAnswers(msgspec.Struct):
@@ -100,7 +102,14 @@ def _judgement(row: _Row) -> Judgement:
     part = rubric if isinstance(rubric, dict) else {**row.detail, "score": row.score}
     judged = row.error is None and not row.skipped
     orders = _orders(row.detail.get("comparisons")) if judged else ()
-    return Judgement(row.passed if judged else None, _number(part.get("score")), _number(part.get("threshold")), orders)
+    score, threshold = _number(part.get("score")), _number(part.get("threshold"))
+    return Judgement(row.passed if judged else None, score, threshold, orders, _votes(row.detail.get("votes")))
+
+
+def _votes(votes: Any) -> tuple[tuple[str, bool], ...]:
+    """Verdicts by model; a judge without one has no vote."""
+    rows = [row for row in votes if isinstance(row, dict)] if isinstance(votes, list) else []
+    return tuple((str(row.get("model")), row["passed"]) for row in rows if isinstance(row.get("passed"), bool))
 
 
 def _orders(comparisons: Any) -> tuple[tuple[str, str], ...]:
