@@ -219,10 +219,10 @@ def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[
     masker = Masker.of(suite.secrets, os.environ)
     store = options.store or store_of(suite, options.out, masker)
     plan = plan_of(suite, options)
-    if plan.run.executor is not msgspec.UNSET:
+    if not isinstance(plan.run.executor, msgspec.UnsetType):
         from evalwright.run.executors import must_be_possible
 
-        must_be_possible(plan)
+        must_be_possible(plan, plan.run.executor)
     plan.seal = "ours"  # the store puts the seal itself here
     if options.out is not None:
         plan.store = Plugin("local_files", {"path": str(options.out)})

@@ -10,21 +10,33 @@ from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any
 
-from evalwright.model.plan import Variant
+from evalwright.model.plan import Executor, Variant
 
-__all__ = ["CALL_NOTHING", "folder_to_send", "named_outside", "relative_to"]
+__all__ = ["CALL_NOTHING", "cluster_address", "folder_to_send", "named_outside", "relative_to"]
 
 CALL_NOTHING = ("replay", "in_test")
 """Systems whose answers are there already: they stay in this process, wherever others are called."""
+_CURE = "move it there, or name a folder with both as run.executor.working_dir"
 _PROGRAM = ("command", "setup", "cleanup", "python")
 """Keys with programs, which are installed on each machine."""
-_FOLDERS = ("cwd", "copy_from", "repo_path")
-"""Keys with folders."""
 
 
-def folder_to_send(suite: Path, variants: Sequence[Variant]) -> Path:
-    """The suite's folder; the working directory where that has the suite and, unlike its folder, the systems' code."""
+def cluster_address(executor: Executor) -> str | None:
+    """The address of the cluster; None if one of this machine is started for the run."""
+    return executor.address or os.environ.get("RAY_ADDRESS") or None
+
+
+def folder_to_send(suite: Path, executor: Executor, variants: Sequence[Variant]) -> Path | None:
+    """The folder that the workers get a copy of; None if they have, or are where, all is that they need.
+
+    Unless the executor names one it is the suite's; the working directory where that has the suite and, unlike its
+    folder, the systems' code.
+    """
     folder, here = suite.resolve().parent, Path.cwd()
+    if executor.working_dir is None or cluster_address(executor) is None:
+        return None
+    if isinstance(executor.working_dir, str):
+        return (folder / Path(executor.working_dir).expanduser()).resolve()
     if folder == here or not folder.is_relative_to(here):
         return folder
     for variant in variants:
@@ -51,7 +63,7 @@ def named_outside(config: Mapping[str, Any], folder: Path) -> Iterator[tuple[str
             path = Path(os.path.normpath(text))
             if not path.is_relative_to(folder) and not path.is_relative_to(sys.prefix):
                 place = f"{key}[{number}]" if isinstance(value, list) else key
-                yield place, f"{text} is outside of the folder that is sent to the workers ({folder})"
+                yield place, f"{text} is outside of {folder}, which the workers get a copy of: {_CURE}"
 
 
 def relative_to(folder: Path, here: str, value: Any) -> Any:

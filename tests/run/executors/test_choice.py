@@ -98,6 +98,7 @@ def test_an_address_at_which_nothing_listens_ends_the_run_with_it(tmp_path):
 
 
 def test_files_outside_of_the_folder_that_is_sent_are_refused(tmp_path):
+    (folder := tmp_path / "suite").mkdir()
     outside = tmp_path / "elsewhere"
     outside.mkdir()
     config = {"command": ["/bin/sh", str(outside / "agent.py")], "cwd": str(outside)}
@@ -107,3 +108,8 @@ def test_files_outside_of_the_folder_that_is_sent_are_refused(tmp_path):
         run_suite(made)
     assert {problem.key for problem in caught.value.problems} == {"main.command[1]", "main.cwd"}
     assert all(str(outside) in problem.message for problem in caught.value.problems)
+    assert not (tmp_path / "runs").exists()
+    with pytest.raises(InputError) as caught:
+        read(folder, f", cwd: {outside}")
+    assert [problem.key for problem in caught.value.problems] == ["systems[0].cwd"]
+    assert read(folder, f", cwd: {outside}", ", working_dir: ..").variants

@@ -7,8 +7,10 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -45,6 +47,12 @@ def changing(case, variant):
     path = variant["_workspace_path"]
     with open(os.path.join(path, "new.txt"), "w") as file:
         file.write("from " + case["id"])
+    return {"final_answer": "done"}
+
+def ending(case, variant):
+    time.sleep(0.05)
+    if case["id"] == "c3":
+        os.kill(os.getpid(), 9)
     return {"final_answer": "done"}
 
 async def blocking(case, variant):
@@ -169,6 +177,41 @@ def test_systems_of_all_kinds_are_called_on_all_machines(project: Project) -> No
     assert project.environment["RAY_AUTH_TOKEN"].encode() not in kept
 
 
+class _Model(BaseHTTPRequestHandler):
+    """A chat model that answers whoever has the key."""
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["Content-Length"]))
+        known = self.headers["Authorization"] == "Bearer key-of-this-side"
+        message = {"role": "assistant", "content": "done" if known else "who are you?"}
+        choice = {"index": 0, "finish_reason": "stop", "message": message}
+        body = json.dumps({"id": "r", "object": "chat.completion", "created": 1, "model": "m", "choices": [choice]})
+        self.send_response(200)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body.encode())
+
+    def log_message(self, *_: object) -> None:
+        """Nothing on the screen."""
+
+
+def test_models_are_called_by_the_run_which_has_the_keys(project: Project) -> None:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Model)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        url = f"http://127.0.0.1:{server.server_address[1]}/v1"
+        chat = {"name": "chat", "adapter": "openai_chat", "model": "m", "base_url": url, "api_key_env": "KEY_HERE"}
+        project.environment["KEY_HERE"] = "key-of-this-side"
+        project.suite(4, [chat])
+        code, said = project.run("run", "eval.yaml")
+    finally:
+        server.shutdown()
+        server.server_close()
+    assert code == 0, said
+    assert project.verdicts() == all_pass(4, "chat")
+
+
 def test_files_of_workspaces_come_back(project: Project) -> None:
     (project.folder / "start").mkdir()
     (project.folder / "start" / "old.txt").write_text("old")
@@ -179,6 +222,15 @@ def test_files_of_workspaces_come_back(project: Project) -> None:
     assert [json.loads(path.read_text())["diff"]["added"] for path in found] == [["new.txt"]] * 4
     assert {path.read_text() for path in project.run_folder.rglob("after/new.txt")} == {f"from c{n}" for n in range(4)}
     assert len([*project.run_folder.rglob("after/old.txt")]) == 4
+
+
+def test_a_call_that_blocks_its_worker_is_a_timeout_and_no_other_cell_is_lost(project: Project) -> None:
+    project.suite(12, [function("blocking", timeout_seconds=3)])
+    code, said = project.run("run", "eval.yaml")
+    assert code == 3, said
+    [trace] = [one for one in project.records("traces.jsonl") if one["error"] is not None]
+    assert (trace["case_id"], trace["error"]["type"]) == ("c1", "timeout")  # type: ignore[index]
+    assert len(project.verdicts()) == 12
 
 
 def test_a_lost_worker_costs_no_cell(project: Project) -> None:
@@ -193,6 +245,16 @@ def test_a_lost_worker_costs_no_cell(project: Project) -> None:
     assert lost
     assert {error["type"] for one in lost for error in one["extra"]["retried"]} == {"worker_lost"}  # type: ignore[index]
     assert 80 < len(project.calls()) <= 80 + 8
+
+
+def test_a_cell_that_ends_its_workers_is_an_error_alone(project: Project) -> None:
+    project.suite(12, [function("ending")])
+    code, said = project.run("run", "eval.yaml")
+    assert code == 3, said
+    errors = {name for name, status in project.verdicts().items() if status != "pass"}
+    assert errors == {"c3 ending"}
+    [trace] = [one for one in project.records("traces.jsonl") if one["error"] is not None]
+    assert (trace["error"]["type"], len(trace["extra"]["retried"])) == ("worker_lost", 2)  # type: ignore[index]
 
 
 def test_a_lost_machine_costs_no_cell(project: Project, machines: Machines) -> None:

@@ -118,6 +118,7 @@ class _Reading:
         evaluators = self._evaluators(file, to_run)
         store, mirrors = self._outputs(file, to_run)
         workspace = self._workspace(file, to_run)
+        self._far(file, variants)
         self._file.doubt_keys(("run", "executor"), file.run.executor)
         prices = self._prices(file, variants, to_run)
         gate = self._gate(file)
@@ -250,6 +251,18 @@ class _Reading:
                 self._file.take(place, partial(self._file.doubt_config, place, "enrichers", enricher))
                 self._file.take(place, partial(registry.load("enrichers", enricher.type), enricher.config))
         return variant
+
+    def _far(self, file: EvalFile, variants: Sequence[Variant]) -> None:
+        """Complain of files that systems name and that cannot go to the cluster which the suite names."""
+        executor = _executor(file.run.executor)
+        if isinstance(executor, msgspec.UnsetType) or executor.address is None:
+            return
+        from evalwright.targets.portable import folder_to_send, named_outside
+
+        if (folder := folder_to_send(self._file.path, executor, variants)) is not None:
+            for system, variant in zip(file.systems, variants, strict=True):
+                for key, message in named_outside(variant.config, folder):
+                    self._file.complain((*system.at(), *steps_of(key)), message)
 
     def _with_folders(self, system: SystemSection, config: dict[str, Any], to_run: bool) -> dict[str, Any]:
         """The configuration with absolute paths where the target has lists of folders."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from importlib.util import find_spec
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from evalwright.errors import InputError
-from evalwright.model.plan import Plan
-from evalwright.targets.portable import CALL_NOTHING
+from evalwright.errors import InputError, Problem
+from evalwright.model.plan import Executor, Plan
+from evalwright.targets.portable import CALL_NOTHING, folder_to_send, named_outside
 
 if TYPE_CHECKING:
     from evalwright.model.artifact import Artifact
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from evalwright.run.call import Call
     from evalwright.run.cells import Cell
 
-__all__ = ["Sites", "is_elsewhere", "must_be_possible"]
+__all__ = ["Sites", "folder_sent", "is_elsewhere", "must_be_possible"]
 
 
 class Sites(Protocol):
@@ -42,7 +43,30 @@ def is_elsewhere(plan: Plan) -> bool:
     return any(variant.adapter not in CALL_NOTHING for variant in plan.variants)
 
 
-def must_be_possible(plan: Plan) -> None:
-    """Raise InputError if the executor that a plan names cannot be used, before there is a run."""
-    if is_elsewhere(plan) and find_spec("ray") is None:
-        raise InputError("the executor ray needs Ray: pip install 'evalwright[ray]'")
+def must_be_possible(plan: Plan, executor: Executor) -> None:
+    """Raise InputError if a plan's executor cannot be used, before there is a run."""
+    if is_elsewhere(plan):
+        if find_spec("ray") is None:
+            raise InputError("the executor ray needs Ray: pip install 'evalwright[ray]'")
+        folder_sent(plan, executor)
+
+
+def folder_sent(plan: Plan, executor: Executor) -> Path | None:
+    """The folder that goes to the workers; None if nothing does. Raises InputError for what names files outside."""
+    suite = Path(plan.config_path)
+    folder = folder_to_send(suite, executor, plan.variants)
+    if folder is None:
+        return None
+    if not folder.is_dir():
+        raise InputError(Problem(str(suite), f"there is no folder {str(folder)!r}", key="run.executor.working_dir"))
+    named = [*((variant.name, variant.config) for variant in plan.variants if variant.adapter not in CALL_NOTHING)]
+    if plan.workspace is not None:
+        named.append(("workspace", plan.workspace.config))
+    problems = [
+        Problem(str(suite), message, key=f"{name}.{key}")
+        for name, config in named
+        for key, message in named_outside(config, folder)
+    ]
+    if problems:
+        raise InputError(problems)
+    return folder

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import re
 import threading
 import time
@@ -20,8 +19,9 @@ from evalwright.files.masker import Masker
 from evalwright.model.plan import Executor, Placement
 from evalwright.run.executors.host import Host
 from evalwright.session import hidden
+from evalwright.targets.portable import cluster_address
 
-__all__ = ["Handle", "RayCluster", "cluster_address", "reason_of", "secret_variables"]
+__all__ = ["Handle", "RayCluster", "reason_of", "secret_variables"]
 
 _PATIENCE = 30.0
 """Seconds in which a cluster has to answer."""
@@ -29,16 +29,17 @@ _FAREWELL = 5.0
 """Seconds that leaving the cluster may take; what is left ends with this process."""
 _NOT_SENT = (".env", ".env.*", ".git/", ".venv/", "__pycache__/")
 """What stays here of the folder that is sent: the variables of `.env` go to the workers by themselves."""
-_CAUSE = re.compile(r"Worker exit detail: (.*)|because (.*)|(?:^|\n)\S*(?:Error|Exception): (.*)")
+_CAUSES = (
+    r"Worker exit detail: (.*)",
+    r"(?s)runtime env failed to be created\.\s*(\S.*)",
+    r"because (.*)",
+    r"(?:^|\n)\S*(?:Error|Exception): (.*)",
+)
+"""Where Ray's messages, of many lines, say why."""
 _LONGEST = 400
 
 Handle = Any
 """One worker; its methods are those of `Host`, each with `.remote`."""
-
-
-def cluster_address(executor: Executor) -> str | None:
-    """The address of the cluster; None if one is started for the run."""
-    return executor.address or os.environ.get("RAY_ADDRESS") or None
 
 
 class RayCluster:
@@ -63,7 +64,8 @@ class RayCluster:
         except TimeoutError:
             raise InputError(f"{where} does not answer within {_PATIENCE:g} seconds") from None
         except (Exception, SystemExit) as error:
-            raise InputError(f"{where} cannot be used: {type(error).__name__}: {_first(str(error))}") from error
+            hint = "; a cluster with tokens needs RAY_AUTH_MODE and RAY_AUTH_TOKEN" if self._address else ""
+            raise InputError(f"{where} cannot be used: {type(error).__name__}: {_first(str(error))}{hint}") from error
 
     def _options(self, folder: Path | None, left_out: list[str]) -> dict[str, Any]:
         environment = dict(self._executor.runtime_env)
@@ -122,8 +124,8 @@ class RayCluster:
     def room(self) -> str:
         """What the cluster has in all, in words."""
         found: Mapping[str, float] = self._ray.cluster_resources()
-        shown = {key: value for key, value in found.items() if ":" not in key and key != "object_store_memory"}
-        return ", ".join(f"{value:g} {key}" for key, value in sorted(shown.items())) or "nothing"
+        words = [f"{value:g} {key}" for key, value in sorted(found.items()) if ":" not in key and "memory" not in key]
+        return ", ".join([*words, f"{found.get('memory', 0) / 2**30:.1f} GiB of memory"])
 
     def end(self, handle: Handle) -> None:
         """End a worker at once."""
@@ -153,8 +155,8 @@ def _shared_out(variables: Mapping[str, Any]) -> tuple[dict[str, str], dict[str,
 def reason_of(error: BaseException) -> str:
     """Why a worker was lost, in one line of Ray's own words."""
     text = str(error)
-    found = _CAUSE.search(text)
-    return _first(next((part for part in found.groups() if part), text) if found else text)
+    found = next((match[1] for cause in _CAUSES if (match := re.search(cause, text))), text)
+    return _first(found)
 
 
 def _first(text: str) -> str:

@@ -18,7 +18,7 @@ from evalwright.errors import InputError, TargetError, counted
 from evalwright.model.plan import Placement
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer
-from evalwright.run.call import GRACE, WORKER_LOST
+from evalwright.run.call import GRACE, WORKER_LOST, Call
 from evalwright.run.executors.frames import (
     Ask,
     Collected,
@@ -29,6 +29,7 @@ from evalwright.run.executors.frames import (
     ModelSaid,
     Printed,
     Ready,
+    Stalled,
     SystemSaid,
     Up,
     encode,
@@ -67,6 +68,9 @@ class CrewMember:
         self._outbox: deque[bytes] = deque()
         self._answers: dict[int, asyncio.Future[SystemSaid | Failed]] = {}
         self._dropped: dict[int, float] = {}
+        self._calls: dict[int, Call] = {}
+        self._held: dict[int, float] = {}
+        """Seconds that calls have left which another one holds up."""
         self._numbers = count(1)
         self._asking: set[asyncio.Task[None]] = set()
         self.places: int = 0
@@ -103,16 +107,18 @@ class CrewMember:
         for task in self._asking:
             task.cancel()
 
-    def errand(self) -> Errand:
-        """A call to be made here."""
-        self.busy += 1
-        return Errand(self, next(self._numbers), self._handle, self._crew.may_be_silent)
+    def errand(self, call: Call, alone: bool) -> Errand:
+        """A call to be made here, `alone` without any other beside it."""
+        places = self.places if alone else 1
+        self.busy += places
+        return Errand(self, call, next(self._numbers), self._handle, places, self._crew.may_be_silent)
 
-    async def ask(self, number: int, case: Case, trial: int, handle: Handle) -> SystemSaid | Failed:
+    async def ask(self, number: int, case: Case, trial: int, handle: Handle, call: Call) -> SystemSaid | Failed:
         """What the system says, or how it fails. Raises TargetError when the worker is lost."""
         if handle is not self._handle or not self.places:
             raise TargetError("the worker was lost before the call", WORKER_LOST)
         answer = self._answers[number] = asyncio.get_running_loop().create_future()
+        self._calls[number] = call
         self._send(encode(Ask(number, case, trial)))
         try:
             reply: SystemSaid | Failed = await answer
@@ -125,11 +131,13 @@ class CrewMember:
             raise
         finally:
             self._answers.pop(number, None)
+            self._calls.pop(number, None)
+            self._held.pop(number, None)
 
-    def left(self, handle: Handle) -> None:
+    def left(self, handle: Handle, places: int) -> None:
         """An errand is over; its worker may be another by now."""
         if handle is self._handle and self.places:
-            self.busy -= 1
+            self.busy -= places
             self._crew.freed()
 
     def look(self, now: float) -> None:
@@ -178,12 +186,24 @@ class CrewMember:
                     self._over(one.id)  # an answer that comes too late is nothing of this run's any more
             elif isinstance(one, Dropped):
                 self._over(one.id)
+            elif isinstance(one, Stalled):
+                self._hold(one.id)
             elif isinstance(one, Printed):
                 sys.stderr.write("".join(f"[{self._name}] {line}\n" for line in one.text.split("\n")))
             else:
                 task = asyncio.create_task(self._call_model(one))
                 self._asking.add(task)
                 task.add_done_callback(self._asking.discard)
+
+    def _hold(self, culprit: int | None) -> None:
+        """No time passes for calls that another one holds up; if it is ended with its worker, they are made again."""
+        now = time.monotonic()
+        for number, call in self._calls.items():
+            if culprit is None and number in self._held:
+                call.deadline = now + self._held.pop(number)
+            elif culprit not in (None, number) and call.deadline is not None:
+                self._held[number] = call.deadline - now
+                call.deadline = None
 
     def _over(self, number: int) -> None:
         if self._dropped.pop(number, None) is not None:
@@ -201,15 +221,19 @@ class CrewMember:
 class Errand:
     """One call at one worker, as a target that is asked once."""
 
-    __slots__ = ("_handle", "_number", "_worker", "latency", "may_be_silent")
+    __slots__ = ("_call", "_handle", "_number", "_places", "_worker", "latency", "may_be_silent")
 
-    def __init__(self, worker: CrewMember, number: int, handle: Handle, may_be_silent: bool) -> None:
-        self._worker, self._number, self._handle, self.may_be_silent = worker, number, handle, may_be_silent
+    def __init__(
+        self, worker: CrewMember, call: Call, number: int, handle: Handle, places: int, may_be_silent: bool
+    ) -> None:
+        self._call = call
+        self._worker, self._number, self._handle, self._places = worker, number, handle, places
+        self.may_be_silent = may_be_silent
         self.latency: float | None = None
         """Seconds that the system took, without the way there and back; None if it did not answer."""
 
     async def run(self, case: Case, trial: int) -> Answer:
-        reply = await self._worker.ask(self._number, case, trial, self._handle)
+        reply = await self._worker.ask(self._number, case, trial, self._handle, self._call)
         self.latency = reply.latency_ms / 1000
         if isinstance(reply, Failed):
             raise target_error(reply.error)
@@ -239,7 +263,7 @@ class Errand:
 
     def over(self) -> None:
         """The worker has room for another."""
-        self._worker.left(self._handle)
+        self._worker.left(self._handle, self._places)
 
 
 class Crew:
@@ -258,6 +282,9 @@ class Crew:
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._there: asyncio.Future[None]
         self._alone_since = time.monotonic()
+        self._suspecting = asyncio.Lock()
+        self._kept_free: CrewMember | None = None
+        """A worker that is given no more calls, until it has none and takes one alone."""
         self._has_any = False
         self._said = False
 
@@ -279,14 +306,24 @@ class Crew:
                 raise InputError(f"no worker of {self.name!r} could be started within {self._wait:g} seconds")
         self._there.result()
 
-    async def worker(self, stops: Callable[[], bool]) -> CrewMember | None:
-        """The worker with the fewest calls that has room for one, once there is one.
+    async def errand(self, call: Call, stops: Callable[[], bool], alone: bool) -> Errand | None:
+        """A call at the worker that has the fewest and room for one more, once there is one.
 
-        None when the run stops, or when there was none for too long.
+        None when the run stops, or when there was no worker for too long. With `alone` it is at a worker that has no
+        other call meanwhile: one of several that were lost together may end whatever worker it is given to.
         """
+        if not alone:
+            return await self._errand(call, stops)
+        async with self._suspecting:
+            try:
+                return await self._errand(call, stops, alone=True)
+            finally:
+                self._kept_free = None
+
+    async def _errand(self, call: Call, stops: Callable[[], bool], *, alone: bool = False) -> Errand | None:
         while not stops():
-            if (found := min(self._with_room(), key=lambda one: one.busy, default=None)) is not None:
-                return found
+            if (found := self._chosen(alone)) is not None:
+                return found.errand(call, alone)
             if self._has_waited():
                 return None
             waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -332,8 +369,14 @@ class Crew:
             "`evalwright resume RUN` runs the rest once there are machines again"
         )
 
-    def _with_room(self) -> list[CrewMember]:
-        return [worker for worker in self._workers if worker.busy < worker.places]
+    def _chosen(self, alone: bool) -> CrewMember | None:
+        there = [worker for worker in self._workers if worker.places]
+        if alone:
+            if self._kept_free not in there:
+                self._kept_free = min(there, key=lambda one: one.busy, default=None)
+            return self._kept_free if self._kept_free is not None and not self._kept_free.busy else None
+        room = [one for one in there if one.busy < one.places and one is not self._kept_free]
+        return min(room, key=lambda one: one.busy, default=None)
 
     def _has_waited(self) -> bool:
         """Whether no worker has been there for too long."""
@@ -357,11 +400,12 @@ class Crew:
             begun = time.monotonic()
             try:
                 why = await worker.work()
-                failed += 1
             except InputError as error:
                 why, failed = str(error), _MOST_STARTS
+            else:
+                failed, why = failed + 1, f"no worker of {self.name!r} can be started: {why}"
             if failed >= _MOST_STARTS and not self._there.done():
-                self._there.set_exception(InputError(f"{self.name!r} cannot be set up on a worker: {why}"))
+                self._there.set_exception(InputError(why))
                 return
             if time.monotonic() - begun > _LONGEST_PAUSE:
                 pause = 1.0

@@ -31,6 +31,7 @@ __all__ = [
     "ModelSaid",
     "Printed",
     "Ready",
+    "Stalled",
     "SystemSaid",
     "Up",
     "encode",
@@ -128,6 +129,12 @@ class Dropped(msgspec.Struct, tag="dropped"):
     id: int
 
 
+class Stalled(msgspec.Struct, tag="stalled"):
+    """A call holds up all others of its worker; None: no longer."""
+
+    id: int | None
+
+
 class Printed(msgspec.Struct, tag="printed"):
     """What the user's code has printed, in whole lines."""
 
@@ -142,7 +149,7 @@ class ModelAsked(msgspec.Struct, tag="model_asked"):
     purpose: Purpose
 
 
-Up = SystemSaid | Failed | Dropped | Printed | ModelAsked
+Up = SystemSaid | Failed | Dropped | Stalled | Printed | ModelAsked
 
 
 class Collected(msgspec.Struct):

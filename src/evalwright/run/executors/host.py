@@ -15,11 +15,11 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Coroutine, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 import msgspec
 
@@ -46,7 +46,9 @@ from evalwright.run.executors.frames import (
     ModelSaid,
     Printed,
     Ready,
+    Stalled,
     SystemSaid,
+    Up,
     encode,
     framed,
     installed_version,
@@ -61,12 +63,17 @@ from evalwright.targets.threads import Threads
 
 __all__ = ["Host"]
 
+T = TypeVar("T")
+
 _MOST_PRINTED = 10 * 2**20
 """Characters of one worker that are shown."""
 _LONGEST_LINE = 64 * 2**10
 _TOGETHER = 0.004
 """Seconds for which an answer waits for others to go with it: shorter, quick systems would pay for a message a call."""
 _LARGEST_ANSWER = 256 * 2**20
+_BEAT = 0.25
+_STALLED = 1.0
+"""Seconds for which the calls' event loop may stand still before that is said."""
 _FILES = 8
 """Files that a call may have open, as in a run's own process."""
 
@@ -80,26 +87,38 @@ class Host:
         self._calls: dict[int, asyncio.Task[None]] = {}
         self._files: dict[int, Prepared] = {}
         self._archives: dict[int, IO[bytes]] = {}
-        self._threads = Threads()
+        self._threads, self._transfers = Threads(), Threads()
         self._context = contextvars.copy_context()
         self._decoder = msgspec.json.Decoder(list[Down])
-        self._loop: asyncio.AbstractEventLoop
+        self._control: asyncio.AbstractEventLoop
+        # Calls have a loop and a thread of their own: one that blocks it does not keep this worker from answering.
+        self._loop = asyncio.new_event_loop()
+        self._beat = 0.0
+        self._watching: asyncio.Task[None]
         self._target: Target
         self._workspace: Workspace | None = None
         self._masker = Masker({})
 
     async def open(self, hello: bytes) -> bytes:
         """Make the system and its workspace ready: an `Ready`."""
-        self._loop = asyncio.get_running_loop()
+        self._control = asyncio.get_running_loop()
+        calls = threading.Thread(target=self._loop.run_forever, name="evalwright-calls", daemon=True)
+        calls.start()
         try:
             said = msgspec.json.decode(hello, type=Hello)
             if said.version != (have := installed_version()):
                 raise InputError(f"the worker has evalwright {have or '(unknown)'}, this run {said.version}")
-            places = await self._open(said)
+            places = await self._there(self._open(said))
         except BaseException as error:
             failure = str(error) if isinstance(error, EvalwrightError) else target_failure(error).message
             return encode(Ready(refused=failure))
+        self._loop.call_soon_threadsafe(self._tick)
+        self._watching = asyncio.create_task(self._watch(calls))
         return encode(Ready(places))
+
+    async def _there(self, work: Coroutine[Any, Any, T]) -> T:
+        """Await something in the loop of the calls."""
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
     async def _open(self, hello: Hello) -> int:
         here = str(Path.cwd())
@@ -127,7 +146,10 @@ class Host:
 
     async def send(self, frame: bytes) -> None:
         """Calls to be made, or to be given up, and what models have said."""
-        for one in self._decoder.decode(frame):
+        self._loop.call_soon_threadsafe(self._take, self._decoder.decode(frame))
+
+    def _take(self, records: list[Down]) -> None:
+        for one in records:
             if isinstance(one, Ask):
                 # A context of its own for each call, in which the session is that of this worker.
                 call = self._loop.create_task(self._answer(one), context=self._context.copy())
@@ -145,10 +167,26 @@ class Host:
         await self._news.wait()
         if self._calls:
             await asyncio.sleep(_TOGETHER)
+        # Before the records are taken: one that is added now is in this frame, or sets it again.
+        self._news.clear()
         frame = framed(self._waiting)
-        if not self._waiting:
-            self._news.clear()
+        if self._waiting:
+            self._news.set()
         return frame
+
+    def _tick(self) -> None:
+        self._beat = time.monotonic()
+        self._loop.call_later(_BEAT, self._tick)
+
+    async def _watch(self, calls: threading.Thread) -> None:
+        """Say which call holds up the others."""
+        said: int | None = None
+        while True:
+            await asyncio.sleep(_BEAT)
+            stalled = _call_in(calls.ident) if time.monotonic() - self._beat > _STALLED else None
+            if stalled != said:
+                said = stalled
+                self._tell(Stalled(said))
 
     async def _answer(self, ask: Ask) -> None:
         begun = time.monotonic()
@@ -197,7 +235,7 @@ class Host:
         if prepared is None:
             return encode(Collected())
         try:
-            return encode(await self._threads.call(self._packed, number, prepared))
+            return encode(await self._transfers.call(self._packed, number, prepared))
         except OSError as error:
             return encode(Collected(error=TraceError("workspace_error", f"its files cannot be collected: {error}")))
 
@@ -224,10 +262,13 @@ class Host:
         if (archive := self._archives.pop(number, None)) is not None:
             archive.close()
         if (prepared := self._files.pop(number, None)) is not None:
-            await self._threads.call(prepared.remove)
+            await self._transfers.call(prepared.remove)
 
     async def close(self) -> None:
         """End the calls, the system and the workspaces."""
+        await self._there(self._close())
+
+    async def _close(self) -> None:
         for call in list(self._calls.values()):
             call.cancel()
         if closing := getattr(getattr(self, "_target", None), "close", None):
@@ -240,23 +281,34 @@ class Host:
         """Have the run call a model."""
         self._tell(asked)
 
-    def _tell(self, record: SystemSaid | Failed | Dropped | Printed | ModelAsked) -> None:
+    def _tell(self, record: Up) -> None:
         self._put(encode(record))
 
     def _put(self, record: bytes) -> None:
         self._waiting.append(record)
-        self._news.set()
+        if not self._news.is_set():
+            self._control.call_soon_threadsafe(self._news.set)
 
     def _print(self, text: str) -> None:
-        # Users' code prints in any thread.
-        with suppress(RuntimeError):
-            self._loop.call_soon_threadsafe(self._tell, Printed(text))
+        with suppress(RuntimeError):  # the worker ends
+            self._tell(Printed(text))
 
 
 def _checked(answer: object) -> Answer:
     if not isinstance(answer, Answer):
         raise TargetError(f"the target must give an Answer, found {type(answer).__name__}")
     return answer
+
+
+def _call_in(thread: int | None) -> int | None:
+    """The call that a thread is at; as in the watchdog of a run, its frame is on the stack."""
+    frame = sys._current_frames().get(thread or 0)
+    while frame is not None:
+        if frame.f_code is Host._answer.__code__:
+            ask = frame.f_locals.get("ask")
+            return ask.id if isinstance(ask, Ask) else None
+        frame = frame.f_back
+    return None
 
 
 def _models_here() -> _Models:

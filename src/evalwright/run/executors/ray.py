@@ -17,7 +17,7 @@ from typing import IO, Any
 
 import msgspec
 
-from evalwright.errors import InputError, Problem, TargetError
+from evalwright.errors import TargetError
 from evalwright.files.durable import PRIVATE_FOLDER, storage_error
 from evalwright.files.temporary import remove_tree
 from evalwright.model.artifact import Artifact, Changes
@@ -25,19 +25,20 @@ from evalwright.model.plan import Executor, Placement, Plan, Plugin, Variant
 from evalwright.model.protocols import RunWriter, Target
 from evalwright.model.trace import Answer, TraceError
 from evalwright.registry import load
-from evalwright.run.call import NO_WORKER, Call
+from evalwright.run.call import MOST_LOST, NO_WORKER, WORKER_LOST, Call
 from evalwright.run.cells import Cell, RunState, groups_of
-from evalwright.run.executors.cluster import RayCluster, cluster_address, secret_variables
+from evalwright.run.executors import folder_sent
+from evalwright.run.executors.cluster import RayCluster, secret_variables
 from evalwright.run.executors.crew import Crew, Errand
 from evalwright.run.executors.frames import HERE, Collected, Hello, encode, installed_version
 from evalwright.run.steps.workspace import StoredArtifacts, artifact_of
 from evalwright.session import environment, hidden, is_offline, process_environment
 from evalwright.stores.artifacts import folder_of
 from evalwright.targets.failures import target_failure
-from evalwright.targets.portable import CALL_NOTHING, folder_to_send, named_outside, relative_to
+from evalwright.targets.portable import CALL_NOTHING, cluster_address, relative_to
 from evalwright.targets.threads import Threads
 
-__all__ = ["RaySites", "folder_sent"]
+__all__ = ["RaySites"]
 
 
 class RaySites:
@@ -82,10 +83,10 @@ class RaySites:
         crew = self._crews.get(cell.variant.name)
         if crew is None:
             return await call.ask(target, cell)
-        worker = await crew.worker(self._stops)
-        if worker is None:
+        lost = sum(one.type == WORKER_LOST for one in call.retried)
+        errand = await crew.errand(call, self._stops, alone=lost == MOST_LOST - 1)
+        if errand is None:
             return TraceError(NO_WORKER, crew.gone())
-        errand = worker.errand()
         try:
             outcome = await call.ask(errand, cell)
             if errand.latency is not None:
@@ -186,34 +187,6 @@ class RaySites:
                 places=self._executor.per_actor,
             )
         )
-
-
-def folder_sent(plan: Plan, executor: Executor) -> Path | None:
-    """The folder that goes to the workers; None if nothing does. Raises InputError for what names files outside."""
-    if executor.working_dir is None or cluster_address(executor) is None:
-        return None
-    suite = Path(plan.config_path)
-    if isinstance(executor.working_dir, str):
-        folder = (suite.parent / Path(executor.working_dir).expanduser()).resolve()
-    else:
-        folder = folder_to_send(suite, plan.variants)
-    if not folder.is_dir():
-        raise InputError(Problem(str(suite), f"there is no folder {str(folder)!r}", key="run.executor.working_dir"))
-    named = [*((variant.name, variant.config) for variant in plan.variants if variant.adapter not in CALL_NOTHING)]
-    if plan.workspace is not None:
-        named.append(("workspace", plan.workspace.config))
-    problems = [
-        Problem(
-            str(suite),
-            f"{message}: move it there, or name that folder as run.executor.working_dir",
-            key=f"{name}.{key}",
-        )
-        for name, config in named
-        for key, message in named_outside(config, folder)
-    ]
-    if problems:
-        raise InputError(problems)
-    return folder
 
 
 def _left_out(location: Path, folder: Path | None) -> list[str]:
