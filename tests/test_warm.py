@@ -35,6 +35,8 @@ WORDS = {
     "validate": "validate eval.yaml",
     "dataset": "dataset lint eval.yaml",
     "list": "list evaluators",
+    "schema": "schema case",
+    "completion": "completion bash",
     "import": "import talks.jsonl --format openai-messages --out talks",
     "convert": "convert eval.yaml --to agentv",
     "install-commands": "install-commands --into bin",

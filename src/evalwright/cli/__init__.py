@@ -31,6 +31,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "validate": ("evalwright.cli.validate:command", "Check suites and their datasets; run nothing."),
     "dataset": ("evalwright.cli.dataset:command", "Look at the cases of suites as data: what is doubtful about them."),
     "list": ("evalwright.cli.list:command", "List registered evaluators, targets, formats, …, or stored runs."),
+    "schema": ("evalwright.cli.schema:command", "Print the JSON Schema of a file, for editors."),
+    "completion": ("evalwright.cli.completion:command", "Print the completion script of a shell."),
     "import": ("evalwright.cli.import_:command", "Import recorded conversations as a suite."),
     "convert": ("evalwright.cli.convert:command", "Convert a suite to another format."),
     "demo": ("evalwright.cli.demo:command", "Create the built-in example and run it."),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evalwright.cli.options import color, run_argument, store_options
+from evalwright.cli.options import color, complete_cases, run_argument, store_options
 
 if TYPE_CHECKING:
     from evalwright.model.plan import Plan
@@ -22,7 +22,7 @@ _LONGEST = 400
 @click.command("inspect")
 @run_argument()
 @store_options
-@click.option("--case", metavar="ID", help="Only this case.")
+@click.option("--case", metavar="ID", shell_complete=complete_cases, help="Only this case.")
 @click.option("--variant", metavar="NAME", help="Only this variant.")
 @click.option("--failed", is_flag=True, help="Only cells with an error or a failed evaluator.")
 @click.option("--no-truncate", is_flag=True, help="Do not shorten texts; show stack traces.")

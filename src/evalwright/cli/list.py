@@ -38,13 +38,19 @@ class _Kind(click.Choice[str]):
         return super().convert(kind, param, ctx)
 
 
+def _complete_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    from evalwright.cli.completion import evaluator_names
+
+    return evaluator_names(incomplete) if ctx.params.get("kind") == "evaluators" else []
+
+
 @click.command(
     "list",
     short_help="List evaluators, targets, formats, … or stored runs.",
     epilog=f"KIND is one of {', '.join([*registry.KINDS, 'runs'])}.",
 )
 @click.argument("kind", type=_Kind(), metavar="KIND")
-@click.argument("name", metavar="[NAME|FOLDER]", default="")
+@click.argument("name", metavar="[NAME|FOLDER]", default="", shell_complete=_complete_names)
 @store_options
 @as_json
 @color

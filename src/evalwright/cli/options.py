@@ -14,6 +14,8 @@ from evalwright.model.format import Format, Option
 from evalwright.registry import formats, package_of
 
 if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
     from evalwright.run.origin import Trust
 
 __all__ = [
@@ -22,6 +24,7 @@ __all__ = [
     "allow_empty",
     "as_json",
     "color",
+    "complete_cases",
     "dialect",
     "going_on_options",
     "keep_going",
@@ -82,6 +85,11 @@ class RunPath(click.Path):
 
     def __init__(self) -> None:
         super().__init__(path_type=Path)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        from evalwright.cli.completion import run_paths
+
+        return run_paths(incomplete)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         path = Path(os.fsdecode(super().convert(value, param, ctx)))
@@ -301,6 +309,13 @@ def written_by(values: Mapping[str, Any]) -> list[str]:
     """Flags of those given options that name a file or folder to be written, which several suites cannot share."""
     flags = {option.keyword: option.flags[0] for one in formats() for option in one.options if option.writes}
     return [flags[name] for name, value in values.items() if name in flags and value is not None]
+
+
+def complete_cases(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Ids of cases for a shell."""
+    from evalwright.cli.completion import case_ids
+
+    return case_ids(ctx, param, incomplete)
 
 
 def suite_argument() -> Callable[[F], F]:

@@ -17,6 +17,7 @@ from evalwright.cli.options import (
     allow_empty,
     as_json,
     color,
+    complete_cases,
     dialect,
     keep_going,
     model_options,
@@ -65,6 +66,7 @@ def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> Sha
     "cases",
     multiple=True,
     metavar="GLOB",
+    shell_complete=complete_cases,
     help="Only cases whose id matches GLOB (repeatable).",
 )
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Only cases with this tag (repeatable).")

@@ -36,7 +36,7 @@ from evalwright.files.yaml_nodes import (
     yaml_error,
 )
 
-__all__ = ["Document", "dump", "load", "parse", "top_level"]
+__all__ = ["Document", "dump", "load", "parse", "schema_address", "schema_line", "top_level"]
 
 _MERGE = TAG + "merge"
 _NUMBERS = (TAG + "int", TAG + "float")
@@ -253,6 +253,16 @@ def _merges(key: yaml.ScalarNode) -> bool:
     if key.tag is PLAIN and key.value == "<<":
         key.tag = _MERGE
     return bool(key.tag == _MERGE)
+
+
+def schema_address(name: str) -> str:
+    """Where editors find the JSON Schema of a file of ours: in the catalogue that all of them know."""
+    return f"https://json.schemastore.org/evalwright-{name}-1.json"
+
+
+def schema_line(name: str) -> str:
+    """The first line of a file, by which editors know its schema; to us it is a comment."""
+    return f"# yaml-language-server: $schema={schema_address(name)}\n"
 
 
 def dump(value: Any) -> str:

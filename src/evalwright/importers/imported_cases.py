@@ -239,7 +239,7 @@ def write_suite(
 
     Raises StorageError.
     """
-    from evalwright.files.yaml import dump
+    from evalwright.files.yaml import dump, schema_line
 
     document = {
         "eval": {
@@ -253,7 +253,7 @@ def write_suite(
         "run": {"trials": trials},
         "output": [{"type": "local_files", "path": "runs"}],
     }
-    replace_file(out / _SUITE, dump(document).encode())
+    replace_file(out / _SUITE, (schema_line("eval") + dump(document)).encode())
     return [out / _CASES, out / _SUITE]
 
 

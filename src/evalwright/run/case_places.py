@@ -14,7 +14,7 @@ from evalwright.files.paths import seen_from_here
 from evalwright.model.plan import Plan
 from evalwright.reports.context import CaseLine
 
-__all__ = ["case_places"]
+__all__ = ["case_places", "ids_in"]
 
 _ID = re.compile(r"""(?:^|[{,\s-])["']?id["']?\s*:\s*("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s,}#][^,}#\n]*)""")
 """A key `id` and its value, in YAML, JSON or JSON Lines."""
@@ -40,7 +40,7 @@ def case_places(plan: Plan, wanted: Collection[str]) -> dict[str, CaseLine]:
             if not _unchanged(path, digest):
                 continue
             shown = _shown(path)
-            for id_, line in _ids(path):
+            for id_, line in ids_in(path):
                 seen[id_] += 1
                 for key in (id_, f"{id_}#{seen[id_]}"):
                     if key in left:
@@ -62,8 +62,13 @@ def _shown(path: Path) -> str:
     return (seen_from_here(path) if root is None else path.relative_to(root)).as_posix()
 
 
-def _ids(path: Path) -> Iterator[tuple[str, int]]:
-    """Each id in a file with its line, from 1; a file of a million lines is not held in memory."""
+def ids_in(path: Path) -> Iterator[tuple[str, int]]:
+    """Each id in a file of cases with its line, from 1; a file of a million lines is not held in memory.
+
+    Nothing for a file that is none by its name. Raises OSError, csv.Error.
+    """
+    if path.suffix not in (*_LINES, *_TABLES):
+        return
     with path.open(encoding="utf-8", errors="replace", newline="" if path.suffix in _TABLES else None) as file:
         if path.suffix in _TABLES:
             rows = csv.DictReader(file, delimiter=_TABLES[path.suffix])

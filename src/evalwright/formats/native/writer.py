@@ -35,7 +35,9 @@ def write_native(suite: Suite, folder: Path, output: OutputFolder) -> Written:
     lines = output.binary(folder / CASES)
     for case in suite.cases:
         lines.write(msgspec.json.encode(_case(snapshot(case), shared, places, by_case=by_case)) + b"\n")
-    output.text(folder / SUITE).write(yaml.dump(written(dict(_document(suite, [*shared.values()], places)))))
+    output.text(folder / SUITE).write(
+        yaml.schema_line("eval") + yaml.dump(written(dict(_document(suite, [*shared.values()], places))))
+    )
     return Written(folder / SUITE)
 
 

@@ -1,0 +1,77 @@
+"""`evalwright completion`, and what a shell is offered for a word."""
+
+from __future__ import annotations
+
+import csv
+from contextlib import suppress
+from pathlib import Path
+
+import click
+from click.shell_completion import CompletionItem
+
+__all__ = ["WHERE", "case_ids", "command", "evaluator_names", "run_paths"]
+
+WHERE = {
+    "bash": "~/.local/share/bash-completion/completions/evalwright",
+    "zsh": "a folder of $fpath, as _evalwright",
+    "fish": "~/.config/fish/completions/evalwright.fish",
+}
+"""Where the script of each shell belongs."""
+_MOST = 200
+_LONGEST_FILE = 2_000_000
+"""Bytes of a dataset that are searched for ids: a shell waits for the answer."""
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(list(WHERE)))
+def command(shell: str) -> int:
+    """Print the completion script of SHELL, which completes commands, options, evaluators, cases and runs.
+
+    \b
+    bash  evalwright completion bash > ~/.local/share/bash-completion/completions/evalwright
+    zsh   evalwright completion zsh > "${fpath[1]}/_evalwright"
+    fish  evalwright completion fish > ~/.config/fish/completions/evalwright.fish
+    """
+    from click.shell_completion import get_completion_class
+
+    from evalwright.cli.screen import say
+
+    root = click.get_current_context().find_root()
+    kind = get_completion_class(shell)
+    assert kind is not None
+    say([kind(root.command, {}, "evalwright", "_EVALWRIGHT_COMPLETE").source().rstrip("\n")])
+    return 0
+
+
+def evaluator_names(incomplete: str) -> list[str]:
+    """Names of evaluators; none is imported."""
+    from evalwright.registry import INTERNAL, names
+
+    return [name for name in names("evaluators") if name.startswith(incomplete) and name not in INTERNAL]
+
+
+def case_ids(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
+    """Ids in the files of the folder of the suite or run that the line names, else of the working directory."""
+    from evalwright.run.case_places import ids_in
+
+    # Of a line that ends with an option without its value, click leaves the words as they are.
+    words = [*(ctx.params.get("paths") or ()), ctx.params.get("run"), *ctx.args]
+    path = Path(str(next((word for word in words if word and not str(word).startswith("-")), ".")))
+    folder = path if path.is_dir() else path.parent
+    found: dict[str, None] = {}
+    for file in sorted(folder.iterdir()) if folder.is_dir() else ():
+        # In a run folder all other files repeat the ids of this one.
+        if (folder / "plan.json").exists() and file.name != "cases.jsonl":
+            continue
+        if len(found) < _MOST and file.is_file() and file.stat().st_size <= _LONGEST_FILE:
+            with suppress(OSError, ValueError, csv.Error):
+                found.update(dict.fromkeys(one for one, _ in ids_in(file) if one.startswith(incomplete)))
+    return [*found][:_MOST]
+
+
+def run_paths(incomplete: str) -> list[CompletionItem]:
+    """Run folders below `runs`, the newest first, and any path."""
+    runs = sorted(Path("runs").glob("*/plan.json"), reverse=True) if Path("runs").is_dir() else []
+    names = [str(plan.parent) for plan in runs if str(plan.parent).startswith(incomplete)]
+    found = [CompletionItem(name) for name in names[:_MOST]]
+    return found or [CompletionItem(incomplete, type="dir")]

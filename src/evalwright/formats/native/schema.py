@@ -1,0 +1,144 @@
+"""JSON Schemas of `eval.yaml` and of its datasets, for editors.
+
+They accept every file that `validate` accepts, also one that uses plug-ins that are not installed here: names of types
+are offered, and only the configuration of types that are known is checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from evalwright import registry
+from evalwright.evaluators.build import fields_by_key
+from evalwright.evaluators.catalogue import catalogue
+from evalwright.formats.native.cases import FileCase
+from evalwright.formats.native.file import EvalFile
+from evalwright.formats.shared.json_schema import DRAFT, REFERENCES, lenient
+
+__all__ = ["case_schema", "cases_schema", "eval_schema"]
+
+_Schema = dict[str, Any]
+
+_NULL: _Schema = {"type": "null"}
+_OF_ANY_SYSTEM = ("allow_missing", "cost_limit_usd", "matrix", "model")
+_EMPTY_AS_NULL = ("expected", "metadata", "tags")
+
+
+def eval_schema() -> _Schema:
+    """Of `eval.yaml`."""
+    schema: _Schema = lenient(EvalFile.model_json_schema())
+    known, sections = schema["properties"], schema["definitions"]
+    schema["additionalProperties"] = False
+    for name, section in known.items():
+        if name not in schema["required"]:
+            known[name] = {"anyOf": [section, _NULL]}
+    known["schema_version"] = {"anyOf": [{"type": "string", "pattern": r"^1\.|\$\{"}, _NULL], "default": "1.0"}
+    for name in ("systems", "evaluators"):
+        known[name]["minItems"] = 1
+    output = known["output"]
+    known["output"] = {"anyOf": [{**output, "minItems": 1}, output["items"]]}
+    _offer(sections["DatasetSection"]["properties"], "type", registry.names("datasets"))
+    _offer(sections["OutputSection"]["properties"], "type", {*registry.names("stores"), *registry.names("mirrors")})
+    _offer(sections["WorkspaceSection"]["properties"], "type", registry.names("workspaces"))
+    _offer(sections["EnricherSection"]["properties"], "type", registry.names("enrichers"))
+    extractor = sections["EvaluatorSection"]["properties"]["extractor"]
+    extractor["anyOf"].append({"type": "string", "minLength": 1})
+    _describe_evaluators(sections["EvaluatorSection"], sections)
+    _describe_systems(sections["SystemSection"])
+    return {"$schema": DRAFT, "title": "evalwright: eval.yaml", **schema}
+
+
+def _offer(properties: _Schema, key: str, names: Any) -> None:
+    """Names to complete; any other is allowed, as a plug-in may bring it."""
+    properties[key] = {"anyOf": [{"enum": sorted(set(names) - registry.INTERNAL)}, properties[key]]}
+
+
+def _describe_evaluators(section: _Schema, sections: _Schema) -> None:
+    listed = [one for one in catalogue() if one.name not in registry.INTERNAL]
+    names = [{"const": one.name, "description": one.sentence} for one in listed]
+    section["properties"]["type"] = {"anyOf": [*names, {"type": "string", "minLength": 1}]}
+    section["allOf"] = [
+        {"if": {"properties": {"type": {"const": one.name}}, "required": ["type"]}, "then": then}
+        for one in listed
+        if (then := _of_config(one.name, sections)) is not None
+    ]
+
+
+def _of_config(name: str, sections: _Schema) -> _Schema | None:
+    """What the configuration of an evaluator must be; None if it does not say."""
+    kind = registry.load("evaluators", name)
+    if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
+        return None
+    fields = fields_by_key(kind)
+    types, used = msgspec.json.schema_components([field.type for field in fields.values()], ref_template=REFERENCES)
+    sections.update({key: lenient(one) for key, one in used.items()})
+    keys = dict(zip(fields, map(lenient, types), strict=True))
+    for key, field in fields.items():
+        if isinstance(field.default, str | int | float | bool):
+            keys[key] = {**keys[key], "default": field.default}
+    required = [key for key, field in fields.items() if field.required]
+    config: _Schema = {"properties": keys, "additionalProperties": False}
+    if required:
+        return {"properties": {"config": {**config, "required": required}}, "required": ["config"]}
+    return {"properties": {"config": config}}
+
+
+def _describe_systems(section: _Schema) -> None:
+    adapters = [name for name in registry.names("targets") if name not in registry.INTERNAL]
+    _offer(section["properties"], "adapter", adapters)
+    section["properties"]["matrix"] = {"type": "object", "minProperties": 1}
+    # What is required may come from the matrix.
+    section["required"] = ["name"]
+    section["anyOf"] = [{"required": ["adapter"]}, {"required": ["matrix"]}]
+    section["allOf"] = [
+        {"if": {"properties": {"adapter": {"const": name}}, "required": ["adapter"]}, "then": then}
+        for name, then in _of_systems(adapters, section["properties"])
+    ]
+
+
+def _of_systems(adapters: list[str], known: Mapping[str, Any]) -> Iterator[tuple[str, _Schema]]:
+    for name in adapters:
+        keys = getattr(registry.load("targets", name), "config_keys", None)
+        if keys is not None:
+            names = sorted({*known, *keys, *_OF_ANY_SYSTEM})
+            yield name, {"properties": {key: {} for key in sorted(keys)}, "propertyNames": {"enum": names}}
+
+
+def case_schema() -> _Schema:
+    """Of one case: a line of a JSON Lines dataset."""
+    return {"$schema": DRAFT, **_case(), "title": "evalwright: a case"}
+
+
+def cases_schema() -> _Schema:
+    """Of a YAML dataset: a list of cases, or a mapping that has one under `cases`."""
+    case = _case()
+    definitions = case.pop("definitions")
+    definitions["FileCase"] = case
+    cases: _Schema = {"type": "array", "items": {"$ref": REFERENCES.format(name="FileCase")}}
+    version = {"type": "string", "pattern": r"^1\."}
+    mapping: _Schema = {"type": "object", "properties": {"cases": cases, "schema_version": version}}
+    return {
+        "$schema": DRAFT,
+        "title": "evalwright: cases",
+        **mapping,
+        "required": ["cases"],
+        "definitions": definitions,
+    }
+
+
+def _case() -> _Schema:
+    schema: _Schema = _strict(FileCase.model_json_schema())
+    known = schema["properties"]
+    known["id"] = {**known["id"], "pattern": r"\S"}
+    known["schema_version"] = {**known["schema_version"], "pattern": r"^1\."}
+    for name in _EMPTY_AS_NULL:
+        known[name] = {"anyOf": [known[name], _NULL]}
+    return schema
+
+
+def _strict(schema: _Schema) -> _Schema:
+    """Cases name no variables, but pydantic takes a text for a number there, too."""
+    return dict(lenient(schema))
