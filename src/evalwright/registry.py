@@ -130,6 +130,7 @@ KINDS: dict[str, dict[str, str]] = {
         "json": "evalwright.formats.native.tables:JsonRows",
         "jsonl": "evalwright.formats.native.datasets:jsonl",
         "parquet": "evalwright.formats.native.arrow_rows:ParquetRows",
+        "skills": "evalwright.formats.skills.dataset:SkillEvals",
         "tsv": "evalwright.formats.native.tables:TsvRows",
         "yaml": "evalwright.formats.native.datasets:yaml",
     },

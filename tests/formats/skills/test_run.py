@@ -6,7 +6,11 @@ from pathlib import Path
 import pytest
 
 from evalwright.convert.conversion import convert
+from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
+from evalwright.llm.choices import ModelChoices
+from evalwright.run.options import RunOptions
+from evalwright.run.start import run_suite
 from formats.skills.skill import ASKED, JUDGE, agent, ran, records, said, skill_in
 
 USED = ("Skill", {"skill": "gsm8k-cot"})
@@ -214,3 +218,32 @@ def test_the_native_form_runs_alike(tmp_path):
     assert [case.extra["workspace_files"] for case in read.cases if "workspace_files" in case.extra] == [
         case.extra["workspace_files"] for case in original.cases if "workspace_files" in case.extra
     ]
+
+
+def test_an_eval_yaml_names_evals_as_its_dataset(tmp_path):
+    path, command = skill_in(tmp_path), agent(tmp_path, said("semicolon Line", USED), said("semicolon"))
+    shared = {"adapter": "coding_agent", "agent": "claude", "allow_tools": True, "command": command}
+    document = {
+        "eval": {"name": "own"},
+        "dataset": {"type": "skills", "path": "evals/evals.json", "judge_model": JUDGE},
+        "systems": [{"name": "a", "skills": ["."], **shared}, {"name": "b/without_skill", **shared}],
+        "output": [{"type": "local_files", "path": str(tmp_path / "runs")}],
+        "run": {"max_concurrency": 1},
+    }
+    (path.parents[1] / "eval.yaml").write_text(json.dumps(document))
+    suite = load_suite(path.parents[1] / "eval.yaml")
+    found = run_suite(suite, RunOptions(models=ModelChoices(no_cache=True)))
+    assert [*cells(found)] == [(case, name, 0) for case, names in {"1": "ab", "two": "ba"}.items() for name in
+                               ("a" if one == "a" else "b/without_skill" for one in names)]  # fmt: skip
+    assert found.exit_code == 0
+    rows = records(found, "results.jsonl")
+    used = {row["variant_name"]: row["skipped"] for row in rows if row["evaluator"] == "skill_used"}
+    assert used == {"a": False, "b/without_skill": True}
+    document["evaluators"] = [{"name": "short", "type": "text_check", "config": {"check": "contains", "value": "x"}}]
+    (path.parents[1] / "eval.yaml").write_text(json.dumps(document))
+    suite = load_suite(path.parents[1] / "eval.yaml")
+    assert [case.evaluators[0].name for case in suite.cases] == ["short", "short"]
+    document["dataset"]["sample"] = 1
+    (path.parents[1] / "eval.yaml").write_text(json.dumps(document))
+    with pytest.raises(InputError, match="--limit"):
+        load_suite(path.parents[1] / "eval.yaml")

@@ -13,7 +13,7 @@ from evalwright import registry
 from evalwright.errors import InputError, Problem
 from evalwright.files.key_paths import steps_of
 from evalwright.files.paths import named_in, near_file
-from evalwright.formats.native.datasets import KEYS_OF_ROWS, KEYS_ON_DISK, file_type, is_of_rows
+from evalwright.formats.native.datasets import KEYS_OF_ROWS, KEYS_ON_DISK, brought_by, file_type, is_of_rows
 from evalwright.model.case import EvalCase
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.snapshot import Case
@@ -49,6 +49,7 @@ class DatasetReading:
         rows = is_of_rows(kind, dataset.path or "", dataset.model_extra or {})
         if kind in registry.KINDS["datasets"]:
             own = (*KEYS_OF_ROWS, *KEYS_ON_DISK) if kind == "huggingface" else KEYS_OF_ROWS if rows else ()
+            own = own if rows else (*own, *getattr(registry.load("datasets", kind), "config_keys", ()))
             self._file.doubt_keys(("dataset",), dataset, own)
         if dataset.own_evaluators and kind != "cases":
             self._file.complain(("dataset", "own_evaluators"), "only cases of a dataset of type 'cases' have their own")
@@ -72,9 +73,12 @@ class DatasetReading:
             config["to_run"] = self._to_run
             with open(path, encoding="utf-8", errors="replace") as lines:  # noqa: PTH123 - `path` may be a text
                 self._file.expansion.learn_from(lines)
+        elif brought_by(kind, dataset.path):
+            config |= {"evaluators": self._evaluators}
         elif self._to_run:
             config |= _asked_of_expected(self._evaluators)
         cases: Iterable[EvalCase | Case] = registry.load("datasets", kind)(path, name, config)
+        self._file.files += getattr(cases, "files", ())
         return cases
 
     def _rows(self, kind: str) -> Iterable[EvalCase | Case]:

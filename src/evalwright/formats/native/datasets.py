@@ -17,6 +17,7 @@ import msgspec
 from pydantic import ValidationError
 from pydantic_core import from_json
 
+from evalwright import registry
 from evalwright.errors import InputError, Problem, counted
 from evalwright.files import yaml as yaml_files
 from evalwright.files.bulk import Repeats
@@ -35,7 +36,18 @@ from evalwright.formats.native.filters import fits, why_none_fits
 from evalwright.model.case import EvalCase
 from evalwright.model.snapshot import Case
 
-__all__ = ["KEYS_OF_ROWS", "KEYS_ON_DISK", "Dataset", "ReadCase", "file_type", "fixture", "is_of_rows", "jsonl", "yaml"]
+__all__ = [
+    "KEYS_OF_ROWS",
+    "KEYS_ON_DISK",
+    "Dataset",
+    "ReadCase",
+    "brought_by",
+    "file_type",
+    "fixture",
+    "is_of_rows",
+    "jsonl",
+    "yaml",
+]
 
 _MOST_PROBLEMS = 100
 _MOST_ASKED = 1000
@@ -57,6 +69,14 @@ def is_of_rows(kind: str, path: str | Sequence[str], config: Mapping[str, Any]) 
     if kind != "jsonl":
         return kind in _OF_ROWS
     return not isinstance(path, str) or "map" in config or path.endswith(_PACKED) or has_magic(path)
+
+
+def brought_by(kind: str | None, path: str | Sequence[str] | None) -> Mapping[str, Any]:
+    """What a type of datasets brings to a suite that says nothing of it, by the name of the field."""
+    if kind is None or not registry.knows("datasets", kind) or is_of_rows(kind, path or "", {}):
+        return {}
+    brought: Mapping[str, Any] = getattr(registry.load("datasets", kind), "completes", {})
+    return brought
 
 
 def file_type(path: str | Sequence[str]) -> str | None:

@@ -20,6 +20,7 @@ from evalwright.files.key_paths import Place, steps_of
 from evalwright.files.paths import import_folders
 from evalwright.formats.native.checks import idle, ill_named, out_of_reach
 from evalwright.formats.native.dataset_section import DatasetReading
+from evalwright.formats.native.datasets import brought_by
 from evalwright.formats.native.file import EvalFile, EvaluatorSection, ExecutorSection, SystemSection, sound_parts
 from evalwright.formats.native.matrix import named_file
 from evalwright.formats.native.suite_file import SuiteFile
@@ -123,7 +124,10 @@ class _Reading:
         prices = self._prices(file, variants, to_run)
         gate = self._gate(file)
         cases = DatasetReading(self._file, file, evaluators, to_run=to_run).cases()
+        section = file.dataset if "dataset" in file.model_fields_set else None
+        brought = {} if section is None else brought_by(section.type, section.path)
         self._file.findings.refuse(self._file.headline, cases)
+        by_case = file.dataset.own_evaluators or brought.get("evaluators_by_case", False)
         written = file.model_dump()
         document = _plain({name: written[name] for name in EvalFile.model_fields})
         return Suite(
@@ -132,17 +136,17 @@ class _Reading:
             source=self._file.path,
             cases=cases,
             variants=variants,
-            evaluators=[] if file.dataset.own_evaluators else evaluators,
+            evaluators=[] if by_case else evaluators,
             pass_criteria=PassCriteria(**file.pass_criteria.model_dump()),
-            run=_settings(file),
+            run=_settings(file, brought),
             out=Path(store.config["path"]) if store.type == "local_files" else None,
             store=store,
             mirrors=mirrors,
-            workspace=workspace,
+            workspace=workspace or brought.get("workspace"),
             prices=prices,
             gate=gate,
-            totals=file.totals or "",
-            evaluators_by_case=file.dataset.own_evaluators,
+            totals=file.totals or brought.get("totals", ""),
+            evaluators_by_case=by_case,
             document=document,
             secrets=self._file.expansion.secrets(document),
             metadata=document["metadata"],
@@ -383,13 +387,13 @@ def _model_of(variant: Variant) -> str | None:
     return named if isinstance(named, str) else None
 
 
-def _settings(file: EvalFile) -> RunSettings:
+def _settings(file: EvalFile, brought: Mapping[str, Any]) -> RunSettings:
     run, given = file.run, file.run.retry.model_fields_set
     return RunSettings(
         max_concurrency=run.max_concurrency,
         per_variant_concurrency=run.per_variant_concurrency,
         trials=run.trials,
-        alternate=run.alternate or UNSET,
+        alternate=run.alternate or brought.get("alternate", False) or UNSET,
         retry=RetryRule(**run.retry.model_dump(), once="max_attempts" in given and run.retry.max_attempts == 1),
         baseline_variant=run.baseline_variant,
         evaluator_timeout_seconds=run.evaluator_timeout_seconds,

@@ -7,7 +7,7 @@ from typing import Any
 
 from evalwright.errors import counted
 from evalwright.formats.skills.cases import is_criterion
-from evalwright.formats.skills.variants import WITH
+from evalwright.formats.skills.variants import deciding_variants
 from evalwright.model.plan import Plan
 from evalwright.model.result import Status
 from evalwright.model.summary import GateOutcome, GatePart, RunSummary
@@ -29,6 +29,7 @@ class SkillTotals:
     def __init__(self, plan: Plan) -> None:
         self._cells: dict[str, dict[str, int]] = {variant.name: {} for variant in plan.variants}
         self._criteria: dict[_Criterion, _Shares] = {}
+        self._deciding = deciding_variants(plan.variants)
         self._decided = plan.gate is not None
 
     def add(
@@ -65,19 +66,18 @@ class SkillTotals:
         if not self._decided:
             summary.gate = self._gate()
 
-    def _gate(self) -> GateOutcome | None:
+    def _gate(self) -> GateOutcome:
         """Every cell with the skill passes; what is without it never decides."""
         parts, undecided = [], 0
-        for name, cells in self._cells.items():
-            if not name.endswith(WITH):
-                continue
+        for name in self._deciding:
+            cells = self._cells[name]
             passed, failed, errors = (cells.get(status, 0) for status in ("pass", "fail", "error"))
             undecided += errors
             rate = passed / (passed + failed) if passed + failed else None
             parts.append(GatePart(f"{name}: cells that passed", not failed and passed > 0, rate, "gte", 1.0, passed))
             parts[-1].n = passed + failed
         if not parts:
-            return None
+            return GateOutcome(True, reason="only what has the skill decides")
         failed_parts = [part for part in parts if part.value is not None and part.value < 1]
         gate = GateOutcome(all(part.passed for part in parts), parts)
         if not failed_parts and (undecided or not gate.passed):

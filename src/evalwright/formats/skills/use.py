@@ -9,10 +9,10 @@ import msgspec
 from evalwright.errors import EvaluatorError
 from evalwright.formats.skills.blindness import named_paths
 from evalwright.formats.skills.cases import KEY
-from evalwright.formats.skills.variants import has_skill
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import ToolCall, Trace
+from evalwright.targets.coding_agent.target import SKILLS
 
 __all__ = ["SkillUsed", "is_use"]
 
@@ -53,7 +53,7 @@ class SkillUsed(msgspec.Struct, frozen=True):
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
         uses = [call for call in trace.tool_calls if is_use(call, self.skill)]
         detail: dict[str, Any] = {"used": bool(uses), "calls": [call.name for call in uses][:10]}
-        if not has_skill(trace.variant_name):
+        if not trace.extra.get(SKILLS):
             if uses:
                 found = f"the agent used the skill {self.skill!r}, which it was not given: {_shown(uses[0])}"
                 raise EvaluatorError(found, "contaminated", detail)

@@ -13,16 +13,17 @@ from evalwright.model.plan import Variant
 from evalwright.targets.coding_agent.programs import PROGRAMS
 from evalwright.targets.coding_agent.target import CodingAgent
 
-__all__ = ["OLD", "WITH", "WITHOUT", "baseline_variant_of", "has_skill", "skill_variants"]
+__all__ = ["OLD", "WITH", "WITHOUT", "baseline_variant_of", "deciding_variants", "skill_variants"]
 
 WITH, WITHOUT, OLD = "with_skill", "without_skill", "old_skill"
 _SKILLS = ".agents/skills"
 """Where programs look for skills that have no place of their own, by agentskills.io."""
 
 
-def has_skill(variant: str) -> bool:
-    """Whether the agent of a variant was given the skill."""
-    return not variant.endswith(WITHOUT)
+def deciding_variants(variants: Sequence[Variant]) -> list[str]:
+    """The variants that decide whether a run passes: those with the skill; in a suite without such, all."""
+    given = [one.name for one in variants if one.config.get("skills") and not one.name.endswith(OLD)]
+    return given or [one.name for one in variants if not one.name.endswith((OLD, WITHOUT))]
 
 
 def baseline_variant_of(variants: Sequence[Variant]) -> str | None:

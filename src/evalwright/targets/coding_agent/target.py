@@ -29,8 +29,10 @@ from evalwright.targets.coding_agent.stream import TEXT
 from evalwright.targets.settings import settings
 from evalwright.targets.templates import template_of
 
-__all__ = ["CodingAgent"]
+__all__ = ["SKILLS", "CodingAgent"]
 
+SKILLS = "skills_given"
+"""The key of a trace's `extra` with the names of the skills that the agent had."""
 _SECONDS = 600.0
 _GRACE = 20.0
 """Seconds for killing what runs and reading what it printed."""
@@ -181,9 +183,12 @@ class CodingAgent:
         except OSError as error:
             raise TargetError(f"the skill cannot be copied: {error.strerror or error}", "workspace_error") from None
         try:
-            return await self._agent.ask(request, workspace)
+            answer = await self._agent.ask(request, workspace)
         finally:
             skills.__exit__(None, None, None)
+        if self._skills:
+            answer.extra[SKILLS] = [name for name, _ in self._skills]
+        return answer
 
 
 def prompt_of(case: Case) -> str:
