@@ -8,7 +8,7 @@ ignore unknown keys and fill missing ones. Additions of ours: `trial`, `attempt`
 # No `from __future__ import annotations`: msgspec looks annotations that are text up in the module that a class names
 # as its own, which for public records is `evalwright`.
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -17,6 +17,7 @@ from evalwright.model.cell import OfCase
 
 __all__ = [
     "SCHEMA_VERSION",
+    "UNDATED",
     "Answer",
     "Metrics",
     "Output",
@@ -30,6 +31,9 @@ __all__ = [
 ]
 
 SCHEMA_VERSION = "1.0"
+UNDATED = datetime(1970, 1, 1, tzinfo=UTC)
+"""Start of a recording that does not say when it was made: replayed, it begins at once. A date of reading would make
+other cases of the same file each time."""
 
 
 class TraceError(msgspec.Struct, frozen=True, gc=False):

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
 import msgspec
 
 from evalwright.errors import TargetError
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
-from evalwright.model.trace import Answer, Trace
+from evalwright.model.trace import UNDATED, Answer, Trace
 
 __all__ = ["Replay"]
 
+_NONE = timedelta()
 _decode_one = msgspec.json.Decoder(Trace).decode
 _decode_many = msgspec.json.Decoder(list[Trace]).decode
 
@@ -32,6 +35,7 @@ class Replay:
             whose = "" if self._of is None else f" of {self._of!r}"
             raise TargetError(f"case {case.id!r} has {len(recordings)} recorded trials{whose}, none for trial {trial}")
         trace = recordings[trial]
+        shift = _NONE if trace.started_at != UNDATED else datetime.now(UTC) - UNDATED
         replayed_from = {
             "platform": trace.extra.get("source"),
             "trace_id": trace.extra.get("trace_id"),
@@ -45,8 +49,8 @@ class Replay:
             metrics=trace.metrics,
             error=trace.error,
             extra={**trace.extra, "source": "replay", "replayed_from": replayed_from},
-            started_at=trace.started_at,
-            finished_at=trace.finished_at,
+            started_at=trace.started_at + shift,
+            finished_at=trace.finished_at + shift,
             latency_ms=trace.latency_ms,
             spans=trace.spans,
         )

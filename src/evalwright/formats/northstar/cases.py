@@ -30,7 +30,7 @@ from evalwright.model.conversation import (
     TraceExpected,
 )
 from evalwright.model.snapshot import Case, Expected
-from evalwright.model.trace import Metrics, Output, ToolCall, ToolResult, Trace, TraceError, TraceMessage
+from evalwright.model.trace import UNDATED, Metrics, Output, ToolCall, ToolResult, Trace, TraceError, TraceMessage
 
 __all__ = ["VARIANT", "Cases", "case_of", "expectations_of", "trace_of_case"]
 
@@ -90,7 +90,7 @@ class Cases:
 
     def __iter__(self) -> Iterator[Case]:
         problems: list[Problem] = []
-        count, occurrences, read_at = 0, Occurrences(self._ambiguous), datetime.now(UTC)
+        count, occurrences = 0, Occurrences(self._ambiguous)
         doubts: list[Problem] = []
         self._doubts = doubts
         try:
@@ -106,7 +106,7 @@ class Cases:
                 if len(doubts) <= _MOST_PROBLEMS:
                     doubts += self._doubts_in(record, found)
                 if not problems:
-                    case = _case(found, read_at) if line is not None else _parsed_case(found, read_at)
+                    case = _case(found, UNDATED) if line is not None else _parsed_case(found, UNDATED)
                     case.occurrence = occurrences.of(case.id)
                     yield case
         except InputError as error:
@@ -186,9 +186,9 @@ def _finite(number: float | None) -> float | None:
     return number if number is None or math.isnan(number) else max(-sys.float_info.max, min(sys.float_info.max, number))
 
 
-def _case(line: _Line, read_at: datetime) -> Case:
+def _case(line: _Line, started: datetime) -> Case:
     """The case; what cannot be stored is replaced visibly, or is the error of this case alone."""
-    trace = _trace(line, read_at)
+    trace = _trace(line, started)
     expected = Expected(conversation=line.expected)
     case = Case(line.id, line.input, expected, line.metadata)
     try:
@@ -197,12 +197,12 @@ def _case(line: _Line, read_at: datetime) -> Case:
             _encode(line.input)
         return case
     except (TypeError, ValueError, OverflowError, RecursionError):
-        return _cleaned(line, read_at)
+        return _cleaned(line, started)
 
 
-def _parsed_case(line: _Line, read_at: datetime) -> Case:
+def _parsed_case(line: _Line, started: datetime) -> Case:
     """The case of a record in Python's own dialect of JSON, which has NaN, infinities and lone surrogates."""
-    return _case(line, read_at) if _is_json(line) else _cleaned(line, read_at)
+    return _case(line, started) if _is_json(line) else _cleaned(line, started)
 
 
 def _is_json(line: _Line) -> bool:
@@ -216,7 +216,7 @@ def _is_json(line: _Line) -> bool:
         return False
 
 
-def _cleaned(line: _Line, read_at: datetime) -> Case:
+def _cleaned(line: _Line, started: datetime) -> Case:
     """The case with what is recorded made plain; an expectation that would change is the error of the case."""
     notes: list[str] = []
     changed: list[str] = []
@@ -227,17 +227,17 @@ def _cleaned(line: _Line, read_at: datetime) -> Case:
             raise ValueError(f"what is expected would be changed ({changed[0]})")
         clean = plain(msgspec.to_builtins(line), "case", notes)
         line = msgspec.convert(clean, _Line)
-        trace = _trace(line, read_at)
+        trace = _trace(line, started)
         trace.extra["replaced"] = notes
         expected = Expected(conversation=line.expected)
         return Case(case_id, line.input, expected, line.metadata, recorded=msgspec.Raw(msgspec.json.encode(trace)))
     except (EvalwrightError, TypeError, ValueError, OverflowError, RecursionError) as error:
-        trace = Trace(case_id, VARIANT, read_at, read_at, 0, None, Output())
+        trace = Trace(case_id, VARIANT, started, started, 0, None, Output())
         trace.error = TraceError("malformed_case", f"the case holds what JSON cannot: {error}")
         return Case(case_id, None, recorded=msgspec.Raw(msgspec.json.encode(trace)))
 
 
-def _trace(line: _Line, read_at: datetime) -> Trace:
+def _trace(line: _Line, started: datetime) -> Trace:
     conversation = normalized(line.messages)
     latency = line.metrics.latency_ms
     took = int(latency) if latency is not None and 0 <= latency < 1e12 else None
@@ -246,8 +246,8 @@ def _trace(line: _Line, read_at: datetime) -> Trace:
     trace = Trace(
         line.id,
         VARIANT,
-        read_at,
-        read_at + timedelta(milliseconds=took) if took else read_at,
+        started,
+        started + timedelta(milliseconds=took) if took else started,
         took,
         None,
         Output(conversation.final_response),
