@@ -6,11 +6,14 @@ import json
 import time
 from typing import Any
 
+import msgspec
+
 from evalwright.llm.connections import bounded
 from evalwright.llm.failures import CallFailed, failure_of
 from evalwright.llm.fitting import ANTHROPIC_TOKENS, Fit
 from evalwright.llm.replies import checked_reply, count_of, reading_reply, silent
 from evalwright.llm.routes import Route
+from evalwright.llm.streamed_replies import anthropic_message
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest, Usage
 from evalwright.model.trace import ToolCall
 
@@ -18,6 +21,8 @@ __all__ = ["AnthropicClient"]
 
 _REPLY = "reply"
 """The tool whose input is the reply, for models that keep to a schema in no other way."""
+_CACHED_CHARACTERS = 4_096
+"""Of a prompt that Anthropic keeps if it is marked, about: 1,024 tokens; shorter ones are not kept."""
 _NO_KEY = "no-key-needed"
 """The client cannot be made without a key, which a server on this machine may not need."""
 
@@ -38,13 +43,19 @@ class AnthropicClient:
         self._errors: type[Exception] = anthropic.AnthropicError
 
     async def chat(self, model: str, request: ChatRequest, fit: Fit) -> ChatReply:
-        started = time.monotonic()
+        started, first = time.monotonic(), None
+        body = _as_body(_request_body(model, request, fit))
         with reading_reply():  # also around the call: the client itself stumbles over replies of a wrong shape
             try:
-                response = await self._client.messages.create(**_as_body(_request_body(model, request, fit)))
+                if request.stream is True:
+                    events = await self._client.messages.create(**body, stream=True)
+                    response, first = await anthropic_message(events, started)
+                else:
+                    response = await self._client.messages.create(**body)
             except self._errors as error:
                 raise failure_of(error) from error
-            return _reply(response, model, int((time.monotonic() - started) * 1000), fit)
+            reply = _reply(response, model, int((time.monotonic() - started) * 1000), fit)
+            return msgspec.structs.replace(reply, first_ms=first)
 
     async def close(self) -> None:
         await self._client.close()
@@ -84,10 +95,21 @@ def _request_body(model: str, request: ChatRequest, fit: Fit) -> dict[str, Any]:
             {"name": t["name"], "description": t.get("description", ""), "input_schema": t["parameters"]}
             for t in request.tools
         ]
+    _mark_head(body)
     if request.tool_choice and request.tool_choice != "none":
         kinds = {"auto": {"type": "auto"}, "required": {"type": "any"}}
         body["tool_choice"] = kinds.get(request.tool_choice, {"type": "tool", "name": request.tool_choice})
     return body
+
+
+def _mark_head(body: dict[str, Any]) -> None:
+    """Have the provider keep the system prompt, and the tools before it, where it is long enough to be kept.
+
+    They are the same in every cell; what follows is not.
+    """
+    system = body.get("system")
+    if isinstance(system, str) and len(system) + len(json.dumps(body.get("tools", ""))) >= _CACHED_CHARACTERS:
+        body["system"] = [{"type": "text", "text": system, "cache_control": {"type": "ephemeral"}}]
 
 
 def _merged(messages: Any) -> list[dict[str, Any]]:

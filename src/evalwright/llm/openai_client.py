@@ -7,11 +7,14 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from evalwright.llm.connections import bounded
 from evalwright.llm.failures import CallFailed, failure_of
 from evalwright.llm.fitting import Fit
 from evalwright.llm.replies import checked_reply, count_of, reading_reply, silent
 from evalwright.llm.routes import Route
+from evalwright.llm.streamed_replies import openai_completion
 from evalwright.llm.thinking import content_and_thinking
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest, Embedding, Moderation, Usage
 from evalwright.model.trace import ToolCall
@@ -42,13 +45,24 @@ class OpenAIClient:
             from evalwright.llm.openai_responses import respond
 
             return await respond(self._client, self._errors, model, request, fit)
-        started = time.monotonic()
+        started, first = time.monotonic(), None
+        body = _as_body(request_body(model, request, fit))
         with reading_reply():
             try:
-                response = await self._client.chat.completions.create(**_as_body(request_body(model, request, fit)))
+                if request.stream is True:
+                    response, first = await openai_completion(await self._streamed(body), started)
+                else:
+                    response = await self._client.chat.completions.create(**body)
             except self._errors as error:
                 raise failure_of(error) from error
-        return reply_of(response, model, int((time.monotonic() - started) * 1000), fit.max_tokens)
+            reply = reply_of(response, model, int((time.monotonic() - started) * 1000), fit.max_tokens)
+            return msgspec.structs.replace(reply, first_ms=first)
+
+    async def _streamed(self, body: dict[str, Any]) -> Any:
+        # without the option no usage comes, and nothing would be known of the cost
+        options = {"include_usage": True, **body["extra_body"].get("stream_options", {})}
+        whole = {**body["extra_body"], "stream_options": options}
+        return await self._client.chat.completions.create(**{**body, "extra_body": whole, "stream": True})
 
     async def embed(self, model: str, texts: Sequence[str]) -> Embedding:
         with reading_reply():

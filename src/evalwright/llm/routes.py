@@ -125,7 +125,7 @@ def key_of(request: ChatRequest, *, at: str | None) -> str:
     """
     plain = msgspec.to_builtins(request)
     # How a call is made does not change its reply; and a recording must be usable with another address or key.
-    for name in ("base_url", "api_key_env", "attempts", "attempt_seconds", "waits", "default_limit"):
+    for name in ("base_url", "api_key_env", "attempts", "attempt_seconds", "waits", "default_limit", "stream"):
         plain.pop(name, None)
     return hashlib.sha256(msgspec.json.encode([plain, at], order="sorted")).hexdigest()
 

@@ -66,6 +66,8 @@ class ChatRequest(msgspec.Struct, frozen=True):
     attempt_seconds: float | None = None
     api: Literal["responses"] | msgspec.UnsetType = msgspec.UNSET
     """OpenAI's Responses API, in place of chat completions."""
+    stream: bool | msgspec.UnsetType = msgspec.UNSET
+    """Whether the reply is to come piece by piece, so that the time of its first word is known."""
     default_limit: bool | msgspec.UnsetType = msgspec.UNSET
     """Whether `max_tokens` is a default, which a model that reasons may exceed."""
 
@@ -101,6 +103,8 @@ class ChatReply(msgspec.Struct, frozen=True):
     """Parameters of the request that were not sent, as the model refuses them."""
     limit: int | None = None
     """The most tokens that the reply might have, null if none was sent."""
+    first_ms: int | None = None
+    """Milliseconds until the first piece of a streamed reply."""
 
 
 class Embedding(msgspec.Struct, frozen=True):

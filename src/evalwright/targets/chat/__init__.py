@@ -15,6 +15,7 @@ from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Metrics, Output, ToolCall, ToolResult, TraceError, TraceMessage
 from evalwright.session import session
 from evalwright.targets.build import keys_of
+from evalwright.targets.chat.images import Images, without_data
 from evalwright.targets.chat.messages import as_trace, opening
 from evalwright.targets.chat.tools import Tools, ToolSettings
 from evalwright.targets.failures import target_failure
@@ -34,6 +35,12 @@ class _Settings(msgspec.Struct):
     temperature: float | None = None
     max_tokens: _Count | None = None
     max_turns: _Count = 10
+    images: list[str] = []
+    """Places in the case (`input.photo`) with images that belong to the user's message."""
+    image_folders: list[str] = []
+    """The folders with the files that cases may name there."""
+    stream: bool = False
+    """Streamed, so that `latency_first_token_ms` is known."""
     base_url: str | None = None
     api_key_env: str | None = None
     parameters: dict[str, Any] = {}
@@ -47,6 +54,7 @@ class _Chat:
     """
 
     config_keys: tuple[str, ...] = (*keys_of(_Settings), "api_key")  # which is refused with a message of its own
+    folder_keys: tuple[str, ...] = ("image_folders",)
     text_keys: tuple[str, ...] = ("system_prompt", "user_template")
     """What may be in a file of its own."""
     _provider = ""
@@ -62,6 +70,7 @@ class _Chat:
         )
         try:
             self._settings = settings(_Settings, variant.config)
+            self._images = Images(self._settings.images, self._settings.image_folders)
         except InputError as error:
             problems += error.problems
         if problems:
@@ -76,7 +85,7 @@ class _Chat:
         )
 
     async def run(self, case: Case, trial: int) -> Answer:
-        talk = _Talk((self._system and self._system.render(case)) or None, opening(case, self._user))
+        talk = _Talk((self._system and self._system.render(case)) or None, self._opening(case))
         try:
             await self._converse(talk, trial)
         except TargetError as error:
@@ -85,6 +94,14 @@ class _Chat:
                 raise
             talk.error = target_failure(error)
         return talk.answer()
+
+    def _opening(self, case: Case) -> list[ChatMessage]:
+        messages = opening(case, self._user)
+        if parts := self._images.parts(case):
+            last = messages[-1]
+            texts = last.content if isinstance(last.content, list) else [{"type": "text", "text": last.content}]
+            messages[-1] = msgspec.structs.replace(last, content=[*texts, *parts])
+        return messages
 
     async def close(self) -> None:
         self._tools.close()
@@ -115,6 +132,7 @@ class _Chat:
             base_url=chosen.base_url,
             api_key_env=chosen.api_key_env,
             extra=chosen.parameters,
+            stream=chosen.stream or msgspec.UNSET,
         )
 
 
@@ -142,7 +160,7 @@ class _Talk:
         self.turns = 0
         self.error: TraceError | None = None
         self._recorded = [TraceMessage("system", system)] if system else []
-        self._recorded += as_trace(messages)
+        self._recorded += as_trace(map(without_data, messages))
         self._calls: list[ToolCall] = []
         self._results: list[ToolResult] = []
         self._thinking: list[str | None] = []
@@ -161,6 +179,8 @@ class _Talk:
         self._calls += calls
         self._thinking.append(reply.thinking)
         add_usage(self._metrics, reply.usage, reply.cost_usd)
+        if reply.first_ms is not None and self._metrics.latency_first_token_ms is None:
+            self._metrics.latency_first_token_ms = reply.first_ms
         return calls
 
     def add_result(self, result: ToolResult) -> None:

@@ -1,0 +1,130 @@
+"""Replies that arrive piece by piece, put together as the providers' APIs would have sent them whole.
+
+OpenAI's chunks: platform.openai.com/docs/api-reference/chat-streaming. Anthropic's events:
+docs.anthropic.com/en/docs/build-with-claude/streaming.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import AsyncIterator
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+from evalwright.llm.failures import CallFailed
+
+__all__ = ["Streamed", "anthropic_message", "openai_completion"]
+
+
+class Streamed(NamedTuple):
+    """A whole response, and the milliseconds from the call to the first word, thought or tool of it."""
+
+    response: Any
+    first_ms: int | None
+
+
+class _Clock:
+    def __init__(self, started: float) -> None:
+        self._started = started
+        self.first_ms: int | None = None
+
+    def heard(self, said: object) -> None:
+        if said and self.first_ms is None:
+            self.first_ms = int((time.monotonic() - self._started) * 1000)
+
+
+async def openai_completion(chunks: AsyncIterator[Any], started: float) -> Streamed:
+    """The response behind the chunks of a chat completion. Raises CallFailed for a stream that breaks off."""
+    clock, whole = _Clock(started), _Completion()
+    async for chunk in chunks:
+        for choice in chunk.choices or ():
+            whole.add(choice, clock)
+        whole.usage = getattr(chunk, "usage", None) or whole.usage
+        whole.model = chunk.model or whole.model
+    if whole.finish_reason is None:
+        raise _broken_off()
+    return Streamed(whole.response(), clock.first_ms)
+
+
+class _Completion:
+    def __init__(self) -> None:
+        self.model: str | None = None
+        self.usage: Any = None
+        self.finish_reason: str | None = None
+        self._texts: dict[str, list[str]] = {}
+        self._calls: dict[int, SimpleNamespace] = {}
+
+    def add(self, choice: Any, clock: _Clock) -> None:
+        self.finish_reason = choice.finish_reason or self.finish_reason
+        delta = choice.delta
+        if delta is None:
+            return
+        for name in ("content", "refusal", "reasoning_content", "reasoning"):
+            if isinstance(text := getattr(delta, name, None), str):
+                self._texts.setdefault(name, []).append(text)
+                clock.heard(text)
+        for piece in delta.tool_calls or ():
+            clock.heard(True)
+            function = SimpleNamespace(name="", arguments="")
+            call = self._calls.setdefault(piece.index, SimpleNamespace(id=None, function=function))
+            call.id = piece.id or call.id
+            if piece.function is not None:
+                call.function.name += piece.function.name or ""
+                call.function.arguments += piece.function.arguments or ""
+
+    def response(self) -> Any:
+        said = {name: "".join(texts) or None for name, texts in self._texts.items()}
+        calls = [call for _, call in sorted(self._calls.items())]
+        message = SimpleNamespace(**{"content": None, "refusal": None, **said}, tool_calls=calls)
+        choice = SimpleNamespace(message=message, finish_reason=self.finish_reason)
+        return SimpleNamespace(choices=[choice], usage=self.usage, model=self.model)
+
+
+async def anthropic_message(events: AsyncIterator[Any], started: float) -> Streamed:
+    """The message behind the events of a stream. Raises CallFailed for one that breaks off."""
+    clock = _Clock(started)
+    message = SimpleNamespace(content=[], model=None, stop_reason=None, usage=SimpleNamespace())
+    inputs: dict[int, list[str]] = {}
+    ended = False
+    async for event in events:
+        if event.type == "message_start":
+            message.model = event.message.model
+            message.usage = SimpleNamespace(**vars(event.message.usage))
+        elif event.type == "content_block_start":
+            message.content.append(SimpleNamespace(**vars(event.content_block)))
+            clock.heard(event.content_block.type == "tool_use")
+        elif event.type == "content_block_delta":
+            _add_delta(message.content[event.index], event.delta, inputs.setdefault(event.index, []))
+            clock.heard(True)
+        elif event.type == "message_delta":
+            message.stop_reason = event.delta.stop_reason
+            for name, count in vars(event.usage).items():
+                if count is not None:
+                    setattr(message.usage, name, count)
+        ended = ended or event.type == "message_stop"
+    if not ended:
+        raise _broken_off()
+    for index, parts in inputs.items():
+        if message.content[index].type == "tool_use" and parts:
+            message.content[index].input = _object("".join(parts))
+    return Streamed(message, clock.first_ms)
+
+
+def _add_delta(block: Any, delta: Any, inputs: list[str]) -> None:
+    if delta.type == "input_json_delta":
+        inputs.append(delta.partial_json)
+    for name in ("text", "thinking"):
+        if delta.type == f"{name}_delta":
+            setattr(block, name, (getattr(block, name, None) or "") + getattr(delta, name))
+
+
+def _object(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _broken_off() -> CallFailed:
+    return CallFailed("connection", "the stream broke off before the reply was complete", retryable=True)

@@ -1,0 +1,186 @@
+"""The official clients against a server that refuses what the real services refuse; litellm where it is installed."""
+
+import asyncio
+import base64
+import json
+
+import pytest
+
+from evalwright.errors import EvaluatorError
+from evalwright.llm.choices import ModelChoices
+from evalwright.llm.models import LiveModels
+from evalwright.model.chat import ChatMessage, ChatRequest
+from evalwright.model.plan import Variant
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import ToolCall, ToolResult
+from evalwright.registry import load
+from evalwright.session import Session
+from llm.models import Impatient
+from llm.providers import asked, providing
+
+OPENAI, CLAUDE = "gpt-4o-mini", "claude-haiku-4-5"
+SCHEMA = {
+    "type": "object",
+    "properties": {"passed": {"type": "boolean"}},
+    "required": ["passed"],
+    "additionalProperties": False,
+}
+PNG = b"\x89PNG\r\n\x1a\n" + b"\0" * 64
+
+
+def order(number):
+    """The state of an order."""
+    return {"state": "sent", "number": number}
+
+
+def talk(work, answer=asked, environment=None, **choices):
+    """What `work(models)` gives, and the server."""
+
+    async def main():
+        async with providing(answer) as server:
+            known = {**server.environment(), **(environment or {})}
+            models = LiveModels(None, ModelChoices(**choices), known, Impatient())
+            try:
+                return await work(models), server
+            finally:
+                await models.close()
+
+    return asyncio.run(main())
+
+
+def told(request, answer=asked, purpose="judge", **given):
+    return talk(lambda models: models.chat(request, purpose), answer, **given)
+
+
+def question(model, **fields):
+    return ChatRequest(model, [ChatMessage("user", "Say json.")], **fields)
+
+
+@pytest.mark.parametrize("model", [OPENAI, "gpt-5-mini", "o3", CLAUDE, "claude-opus-5-5"])
+def test_questions_are_in_the_form_that_the_services_accept(model):
+    questions = [
+        question(model, system="You judge.", max_tokens=50, temperature=0.0),
+        question(model, schema=SCHEMA, max_tokens=50, default_limit=True),
+        question(model, schema={}),
+        question(model, stream=True, max_tokens=50),
+    ]
+
+    async def work(models):
+        return [await models.chat(one) for one in questions]
+
+    replies, server = talk(work, lambda body: '{"passed": true}')
+    assert [json.loads(reply.text) for reply in replies] == [{"passed": True}] * 4
+    assert [reply.usage.token_input for reply in replies] == [100] * 4
+    assert len(server.requests) == 4
+    assert [reply.first_ms is not None for reply in replies] == [False, False, False, True]
+
+
+def test_a_field_that_the_service_does_not_know_is_refused_in_its_words():
+    for model in (OPENAI, CLAUDE):
+        with pytest.raises(EvaluatorError, match="unknown field 'colour'"):
+            told(question(model, extra={"extra_body": {"colour": "red"}}))
+
+
+def test_a_wrong_key_is_no_answer():
+    for model, name in ((OPENAI, "OPENAI_API_KEY"), (CLAUDE, "ANTHROPIC_API_KEY")):
+        with pytest.raises(EvaluatorError) as raised:
+            told(question(model), environment={name: "sk-other"})
+        assert raised.value.type == "authentication"
+
+
+def test_embeddings_and_moderations_are_asked_for_as_the_service_wants():
+    embedding, _ = talk(lambda models: models.embed("text-embedding-3-small", ["a", "b"]))
+    assert len(embedding.vectors) == 2
+    moderation, _ = talk(lambda models: models.moderate("omni-moderation-latest", "a"))
+    assert moderation.scores == {"violence": 0.1}
+
+
+def test_a_long_system_prompt_is_kept_by_anthropic_and_a_short_one_is_not():
+    long, short = (told(question(CLAUDE, system="Be fair. " * n))[1].requests[0][3]["system"] for n in (600, 3))
+    assert long == [{"type": "text", "text": "Be fair. " * 600, "cache_control": {"type": "ephemeral"}}]
+    assert short == "Be fair. " * 3
+
+
+def uses_tools(body):
+    """A model that asks for two orders at once, and then says what it was given."""
+    anthropic = "max_tokens" in body and body["messages"][0].get("role") != "system" and "input_schema" in str(body)
+    results = str(body["messages"][1:])
+    if "sent" in results:
+        return "Both are sent."
+    if anthropic:
+        uses = [{"type": "tool_use", "id": f"t{n}", "name": "order", "input": {"number": n}} for n in "78"]
+        return [
+            {"type": "thinking", "thinking": "hm", "signature": "s"},
+            {"type": "text", "text": "Let me see."},
+            *uses,
+        ]
+    calls = [
+        {"id": f"t{n}", "type": "function", "function": {"name": "order", "arguments": json.dumps({"number": n})}}
+        for n in "78"
+    ]
+    return {"role": "assistant", "content": "Let me see.", "tool_calls": calls}
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("model", [OPENAI, CLAUDE])
+def test_a_chat_system_uses_its_tools_and_sees_images(tmp_path, model, stream):
+    (tmp_path / "order.png").write_bytes(PNG)
+    parameters = {"type": "object", "properties": {"number": {"type": "string"}}, "required": ["number"]}
+    config = {
+        "model": model,
+        "system_prompt": "You are a clerk.",
+        "images": ["input.photo"],
+        "image_folders": [str(tmp_path)],
+        "tools": [{"function": "llm.test_real_clients:order", "parameters": parameters}],
+        "stream": stream,
+    }
+    case = Case("c", {"user_message": "Where are 7 and 8?", "photo": "order.png"})
+
+    async def work(models):
+        target = load("targets", "chat")(Variant("v", "chat", config))
+        with Session(models=lambda: models):
+            return await target.run(case, 0)
+
+    answer, server = talk(work, uses_tools)
+    assert answer.error is None, answer.error
+    assert (answer.output.final_answer, len(server.requests)) == ("Both are sent.", 2)
+    assert answer.tool_calls == [ToolCall("order", f"t{n}", {"number": n}) for n in "78"]
+    assert answer.tool_results[0] == ToolResult("order", {"state": "sent", "number": "7"}, "t7")
+    assert (answer.metrics.token_input, answer.metrics.cost_usd is not None) == (200, True)
+    assert (answer.metrics.latency_first_token_ms is not None) == stream
+    sent = json.dumps(server.requests[0][3])
+    assert base64.b64encode(PNG).decode() in sent
+    assert base64.b64encode(PNG).decode() not in str(answer.messages)
+
+
+def test_a_stream_that_breaks_off_is_asked_for_again():
+    from llm.models import asked as asked_of
+    from llm.models import request
+    from targets.loopback import reply
+
+    chunk = {"id": "1", "object": "chat.completion.chunk", "created": 0, "model": "m"}
+    parts = [{"choices": [{"index": 0, "delta": {"content": word}, "finish_reason": None}]} for word in ("Hel", "lo")]
+    last = {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+
+    def events(*found):
+        text = "".join(f"data: {json.dumps({**chunk, **one})}\n\n" for one in found)
+        return reply(text.encode(), headers=("Content-Type: text/event-stream",))
+
+    (said,), server = asked_of([events(*parts), events(*parts, last)], request(stream=True))
+    assert (said.text, len(server.requests)) == ("Hello", 2)
+
+
+@pytest.mark.slow("litellm takes seconds to import")
+def test_litellm_asks_in_the_form_that_the_services_accept():
+    pytest.importorskip("litellm")
+
+    async def work(models):
+        return [
+            await models.chat(question(f"litellm/{model}", max_tokens=50, schema=schema))
+            for model in (OPENAI, f"anthropic/{CLAUDE}")
+            for schema in (None, SCHEMA)
+        ]
+
+    replies, server = talk(work, lambda body: '{"passed": true}')
+    assert [reply.text for reply in replies] == ['{"passed": true}'] * 4
+    assert len(server.requests) == 4
