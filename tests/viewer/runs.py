@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from starlette.testclient import TestClient
 
@@ -93,6 +94,6 @@ def made_run(folder: Path, name: str = "shop", trials: int = 2, lost: int = 2) -
 
 
 @contextmanager
-def site(runs: Path, token: str | None = None, **options: bool) -> Iterator[TestClient]:
+def site(runs: Path, token: str | None = None, **options: Any) -> Iterator[TestClient]:
     app = viewer(lambda: runs_at([runs]), Access(token, ("127.0.0.1:7766",), 7766), **options)
     yield TestClient(app, base_url="http://127.0.0.1:7766", follow_redirects=False)

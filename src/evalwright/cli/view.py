@@ -19,6 +19,7 @@ __all__ = ["command"]
 @click.option("--read-only", is_flag=True, help="Offer no labelling.")
 @click.option("--token", metavar="T", help="The token of the address, instead of a new one.")
 @click.option("--no-token", is_flag=True, help="Let every program of this machine read; no labelling.")
+@click.option("--labeller", metavar="NAME", help="The name in labels (default: the user's on this system).")
 @click.option("--cell", metavar="CASE", help="Open the page of this case.")
 def command(
     places: tuple[Path, ...],
@@ -28,6 +29,7 @@ def command(
     read_only: bool,
     token: str | None,
     no_token: bool,
+    labeller: str | None,
     cell: str | None,
 ) -> int:
     """Look at runs in a browser: pages on this machine, until Ctrl-C.
@@ -38,5 +40,13 @@ def command(
 
     needs_view()
     return serve_viewer(
-        places, port, host, open_browser=not no_open, read_only=read_only, token=token, no_token=no_token, cell=cell
+        places,
+        port,
+        host,
+        open_browser=not no_open,
+        labels=not (read_only or no_token),
+        labeller=labeller,
+        token=token,
+        no_token=no_token,
+        cell=cell,
     )

@@ -13,7 +13,7 @@ from evalwright.errors import InputError
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.summary import RunSummary
-from evalwright.run.locations import NOTE, find_run, run_places
+from evalwright.run.locations import NOTE, find_run, folder_beside, run_places
 from evalwright.run.start import open_run
 from evalwright.stores.local_files import is_run
 from evalwright.stores.lock import LOCK_NAME, is_held
@@ -66,6 +66,11 @@ class StoredRun:
             return (self._path / "traces.jsonl").stat().st_size
         except OSError:
             return 0
+
+    def labels_path(self) -> Path:
+        reader, _ = self.open()
+        with closing(reader):
+            return folder_beside(reader) / "labels.csv"
 
     def is_written(self) -> bool:
         return is_held(self._path / LOCK_NAME)

@@ -36,7 +36,8 @@ def serve_viewer(
     host: str,
     *,
     open_browser: bool,
-    read_only: bool,
+    labels: bool,
+    labeller: str | None,
     token: str | None,
     no_token: bool,
     cell: str | None,
@@ -64,7 +65,7 @@ def serve_viewer(
         )
         if host not in _LOOPBACK:
             print("warning: the pages are not encrypted on their way to other machines", file=sys.stderr)
-        app = viewer(lambda: runs_at(chosen), access, labels=not (read_only or no_token))
+        app = viewer(lambda: runs_at(chosen), access, labels=labels, labeller=labeller or _user())
         address = f"http://{shown}:{bound}{_page(found, len(places), cell)}"
         if access.token is not None:
             address += f"{'&' if '?' in address else '?'}{urlencode({'token': access.token})}"
@@ -75,6 +76,16 @@ def serve_viewer(
             webbrowser.open(address)
         _run(app, listening)
     return 0
+
+
+def _user() -> str:
+    """The user's name on this system: the only thing about a person that labels hold."""
+    import getpass
+
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):  # a container may run as a user without a name
+        return "unknown"
 
 
 def _page(found: Sequence[object], places: int, cell: str | None) -> str:

@@ -1,8 +1,10 @@
 """Human labels for answers of a run, as a table (CSV) or as JSON Lines: one label per row.
 
 Columns: `case_id`, `evaluator`, and `verdict` (pass, fail, yes, no, true, false, 1, 0), `score`, or both; `variant` and
-`trial` if a case has several answers; `run` where two runs are labelled. Other columns (notes, names of people) are
-ignored.
+`trial` if a case has several answers; `run` where two runs are labelled. Other columns (notes) are ignored.
+
+A file that only grows says with `labelled_at` when each label was given, and with `labeller` by whom: the last one of a
+labeller for an answer counts, an empty one withdraws, and `unsure` says that there is no verdict.
 """
 
 from __future__ import annotations
@@ -30,6 +32,8 @@ _NAMES = {
     "variant": ("variant", "variant_name"),
     "trial": ("trial",),
     "run": ("run", "run_id"),
+    "labeller": ("labeller",),
+    "labelled_at": ("labelled_at",),
 }
 _ALIASES = {alias: name for name, aliases in _NAMES.items() for alias in aliases}
 _WORDS = {
@@ -51,6 +55,8 @@ class LabelRow:
     score: float | None = None
     run: str | None = None
     """Where labels are about two runs: `A`, `B`, or the id of one."""
+    unsure: bool = False
+    """The labeller has looked at the answer and gives no verdict."""
 
 
 def read_labels(path: Path) -> tuple[list[LabelRow], list[Problem]]:
@@ -62,14 +68,34 @@ def read_labels(path: Path) -> tuple[list[LabelRow], list[Problem]]:
     records = _objects if first[1].lstrip().startswith(b"{") else _table_rows
     rows: list[LabelRow] = []
     problems: list[Problem] = []
-    for line, fields in records(path, problems):
+    found = 0
+    for line, fields in _newest(records(path, problems)):
+        found += 1
+        if _is_withdrawn(fields):
+            continue
         mistakes = [Problem(str(path), message, line, key) for key, message in _mistakes(fields)]
         problems += mistakes
         if not mistakes:
             rows.append(_row(line, fields))
-    if not rows and not problems:
+    if not found and not problems:
         problems.append(Problem(str(path), "has no labels"))
     return rows, problems
+
+
+def _newest(records: Iterator[tuple[int, dict[str, Any]]]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Of a file that only grows, the last label of each labeller for an answer, in the order of the first ones."""
+    grown: dict[tuple[str, ...], tuple[int, dict[str, Any]]] = {}
+    for line, fields in records:
+        if "labelled_at" not in fields:
+            yield line, fields
+            continue
+        names = ("case_id", "variant", "trial", "run", "evaluator", "labeller")
+        grown[tuple(str(fields.get(name, "")) for name in names)] = (line, fields)
+    yield from grown.values()
+
+
+def _is_withdrawn(fields: Mapping[str, Any]) -> bool:
+    return "labelled_at" in fields and "verdict" not in fields and "score" not in fields
 
 
 def _objects(path: Path, problems: list[Problem]) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -176,7 +202,7 @@ def _mistakes(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield key, f"expected text, found {fields[key]!r}"
     if "verdict" not in fields and "score" not in fields:
         yield "verdict", "neither a verdict nor a score"
-    if "verdict" in fields and _verdict(fields["verdict"]) is None:
+    if "verdict" in fields and _verdict(fields["verdict"]) is None and not _is_unsure(fields):
         yield "verdict", f"expected pass or fail, found {fields['verdict']!r:.60}"
     if "score" in fields and _number(fields["score"]) is None:
         yield "score", f"expected a number, found {fields['score']!r:.60}"
@@ -194,7 +220,12 @@ def _row(line: int, fields: Mapping[str, Any]) -> LabelRow:
         _verdict(fields["verdict"]) if "verdict" in fields else None,
         _number(fields["score"]) if "score" in fields else None,
         fields.get("run"),
+        _is_unsure(fields),
     )
+
+
+def _is_unsure(fields: Mapping[str, Any]) -> bool:
+    return "labelled_at" in fields and str(fields.get("verdict")).lower() == "unsure"
 
 
 def _verdict(value: Any) -> bool | None:

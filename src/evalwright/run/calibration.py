@@ -6,6 +6,7 @@ judgements as they are now, also after judging again.
 
 from __future__ import annotations
 
+from collections import Counter
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,7 +14,7 @@ from pathlib import Path
 import msgspec
 
 from evalwright.decisions.calibration import Makers, calibrate
-from evalwright.errors import InputError, Problem
+from evalwright.errors import InputError, Problem, counted
 from evalwright.files.durable import PRIVATE, replace_file
 from evalwright.files.jsonl import lines_of
 from evalwright.importers.labels import read_labels
@@ -40,7 +41,10 @@ def calibrate_run(run: Path | Place, file: Path) -> CalibrationReport:
     Raises InputError with every mistake of the file; nothing is changed then.
     """
     place = find_run(run)
-    rows, problems = read_labels(file)
+    found, problems = read_labels(file)
+    rows, unsure = [row for row in found if not row.unsure], Counter(row.evaluator for row in found if row.unsure)
+    if found and not rows and not problems:
+        raise InputError(Problem(str(file), "has no label but unsure ones"))
     with closing(place.store.open(place.run_id)) as writer:
         plan = plan_of_run(writer)
         names = [spec.name for spec in plan.evaluators]
@@ -55,6 +59,9 @@ def calibrate_run(run: Path | Place, file: Path) -> CalibrationReport:
         report = keep_calibration(writer, plan, summary)
         assert report is not None, "labels were just stored"
         writer.save_summary(summary)
+        for one in report.evaluators:
+            if unsure[one.evaluator]:
+                one.notes.append(f"{counted(unsure[one.evaluator], 'answer')} labelled unsure, left out")
         return report
 
 

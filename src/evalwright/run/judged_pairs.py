@@ -77,6 +77,7 @@ def _given(
     from evalwright.run.label_sheet import cells_by_case, labels_of, matching_cells
 
     rows, problems = read_labels(file)
+    rows = [row for row in rows if not row.unsure]
     cells = [cells_by_case(one) for one in found]
     own: list[list[LabelRow]] = [[], []]
     for row in rows:

@@ -6,10 +6,13 @@ import csv
 import io
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
+from hmac import compare_digest
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
 
 import msgspec
 from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 from starlette.routing import Route
@@ -20,6 +23,7 @@ from evalwright.viewer.filters import BadQuery, Filter
 from evalwright.viewer.links import ServerLinks
 from evalwright.viewer.pages import NotThere, Page
 from evalwright.viewer.pages.cell import cell_page, stored_records, whole_text
+from evalwright.viewer.pages.label import Labelling, label_page, store_label
 from evalwright.viewer.pages.run import run_page
 from evalwright.viewer.pages.runs import runs_page
 from evalwright.viewer.rendering import assets, page_text
@@ -31,12 +35,16 @@ if TYPE_CHECKING:
 __all__ = ["viewer"]
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORM = "application/x-www-form-urlencoded"
+_LARGEST_FORM = 64 * 1024
 _YEAR = "public, max-age=31536000, immutable"
 
 
-def viewer(sources: Callable[[], Iterable[RunSource]], access: Access, *, labels: bool = True) -> Gatekeeper:
-    """The application. `sources` lists the runs, again and again; with `labels` answers can be labelled."""
-    site = _Site(Shelf(sources), access, labels)
+def viewer(
+    sources: Callable[[], Iterable[RunSource]], access: Access, *, labels: bool = True, labeller: str = ""
+) -> Gatekeeper:
+    """The application. `sources` lists the runs, again and again; with `labels` `labeller` can label answers."""
+    site = _Site(Shelf(sources), access, labels, labeller)
     routes = [
         Route("/", site.runs),
         Route("/runs/{run}", site.run),
@@ -46,6 +54,8 @@ def viewer(sources: Callable[[], Iterable[RunSource]], access: Access, *, labels
         Route("/runs/{run}/cells/{key}/whole", site.whole),
         Route("/runs/{run}/cells/{key}", site.cell),
         Route("/runs/{run}/trials", site.trials),
+        Route("/runs/{run}/label", site.label),
+        Route("/runs/{run}/labels", site.store_label, methods=["POST"]),
         Route("/compare", site.compare),
         Route("/compare/cells/{key}", site.compared_cell),
         Route("/assets/{name}", site.asset),
@@ -60,8 +70,9 @@ def viewer(sources: Callable[[], Iterable[RunSource]], access: Access, *, labels
 class _Site:
     """Each method answers one address. They are plain functions, so that each runs in a thread."""
 
-    def __init__(self, shelf: Shelf, access: Access, labels: bool) -> None:
+    def __init__(self, shelf: Shelf, access: Access, labels: bool, labeller: str) -> None:
         self._shelf, self._access, self._labels = shelf, access, labels
+        self._labelling = Labelling(labeller, access.form_token())
         self._links = ServerLinks()
 
     def _answer(self, page: Page, status: int = 200) -> HTMLResponse:
@@ -133,6 +144,30 @@ class _Site:
 
         run = self._shelf.open(_run_of(request, self._shelf))
         return self._answer(trials_page(run, dict(request.query_params)))
+
+    def label(self, request: Request) -> Response:
+        run = self._shelf.open(_run_of(request, self._shelf))
+        if not self._labels:
+            raise NotThere("Labelling is off in this session.", self._links.run(run.id))
+        return self._answer(label_page(run, dict(request.query_params), self._labelling, self._links))
+
+    async def store_label(self, request: Request) -> Response:
+        body = b""
+        async for part in request.stream():
+            body += part
+            if len(body) > _LARGEST_FORM:
+                return Response("The form is too large.\n", 403, media_type="text/plain")
+        kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+        pairs = parse_qsl(body.decode("utf-8", "replace"), keep_blank_values=True, encoding="utf-8", errors="replace")
+        form = dict(pairs)
+        token = form.pop("form_token", "").encode("utf-8", "replace")
+        if not self._labels or kind != _FORM or not compare_digest(token, self._labelling.form_token.encode()):
+            return Response("The form was not sent by a page of this session.\n", 403, media_type="text/plain")
+        return await run_in_threadpool(self._stored, request, form)
+
+    def _stored(self, request: Request, form: dict[str, str]) -> Response:
+        run = self._shelf.open(_run_of(request, self._shelf))
+        return RedirectResponse(store_label(run, form, self._labelling, self._links), 303)
 
     def compare(self, request: Request) -> Response:
         from evalwright.viewer.pages.compare import compare_page  # not imported before it is asked for: it takes long

@@ -56,6 +56,10 @@ class ServerLinks:
         query = urlencode({name: value for name, value in pairs.items() if value})
         return f"/runs/{_part(run)}/label{'?' if query else ''}{query}"
 
+    def labels(self, run: str) -> str:
+        """Where labels are posted to."""
+        return f"/runs/{_part(run)}/labels"
+
     def trials(self, run: str, case: str, variant: str) -> str:
         return f"/runs/{_part(run)}/trials?{urlencode({'case': case, 'variant': variant})}"
 

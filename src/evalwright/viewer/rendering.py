@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 
 from evalwright.reports import numbers
-from evalwright.viewer.texts import visible
+from evalwright.viewer.texts import pretty, visible
 
 __all__ = ["ASSETS", "Asset", "assets", "page_text"]
 
@@ -70,6 +70,7 @@ def _environment() -> Environment:
         "count": lambda number: f"{number:,}",
         "visible": lambda text: visible(str(text)),
         "moment": _moment,
+        "plain": pretty,
         "status_word": lambda status: "No verdict" if status is None else status.capitalize(),
         "mark": lambda status: MARKS.get(status, "…"),
         "size": _size,

@@ -22,6 +22,7 @@ from evalwright.model.protocols import RunReader
 from evalwright.model.snapshot import Case
 from evalwright.model.summary import RunSummary
 from evalwright.viewer.filters import Filter
+from evalwright.viewer.labels import LabelOrder, asked_cells
 from evalwright.viewer.schema import TABLES_VERSION
 from evalwright.viewer.search import MessageSearch
 from evalwright.viewer.table import CellRow, CellTable
@@ -63,6 +64,9 @@ class RunSource(Protocol):
     def is_written(self) -> bool:
         """Whether a process is writing it now."""
 
+    def labels_path(self) -> Path:
+        """Where the labels of people are kept."""
+
 
 class _Ids(OfCase, msgspec.Struct, gc=False):
     case_id: str
@@ -95,6 +99,7 @@ class OpenRun:
         self._ready = threading.Event()
         self._searching, self._reading = threading.Lock(), threading.Lock()
         self._index: CellIndex | None = None
+        self._asked: dict[LabelOrder, list[CellRow]] = {}
         self._searches: dict[tuple[str, ...], MessageSearch] = {}
         threading.Thread(target=self._make, daemon=True, name=f"table of {self.id}").start()
 
@@ -121,6 +126,15 @@ class OpenRun:
                     self._searches.pop(next(iter(self._searches))).stop()
                 known = self._searches[words] = MessageSearch(self.source.open, table, words, table.total)
         return known.wait()
+
+    def asked(self, asked: LabelOrder, threshold: float) -> list[CellRow]:
+        """The answers that a person is asked about; empty while there is no table."""
+        table = self.table
+        if table is None:
+            return []
+        if asked not in self._asked:
+            self._asked = {asked: asked_cells(table, asked, threshold)}
+        return self._asked[asked]
 
     def _make(self) -> None:
         try:

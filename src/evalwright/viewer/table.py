@@ -233,6 +233,20 @@ class CellTable:
             yield from rows
             last = rows[-1][1] >> 24
 
+    def judged_by(self, evaluator: str, order: str, threshold: float) -> list[str]:
+        """The keys of cells with a verdict of an evaluator: those that another one judges otherwise first
+        (`disagree`), those whose score is nearest to the threshold first (`threshold`), else as in the suite."""
+        others = (
+            "(SELECT count(*) FROM outcomes o WHERE o.number = outcomes.number AND o.evaluator != outcomes.evaluator "
+            "AND o.outcome IN ('pass', 'fail') AND o.outcome != outcomes.outcome) DESC"
+        )
+        first = {"disagree": f"{others},", "threshold": f"outcomes.score IS NULL, abs(outcomes.score - {threshold!r}),"}
+        sql = (
+            "SELECT key FROM outcomes JOIN cells USING (number) WHERE evaluator = ? AND outcome IN ('pass', 'fail') "
+            f"ORDER BY {first.get(order, '')} number"
+        )
+        return [key for (key,) in self._all(sql, [evaluator])]
+
     def searched(self, word: str, numbers: Sequence[int]) -> None:
         """Note in which cells a word was found that `texts` does not have: in messages, spans and calls of judges."""
         with self._lock:

@@ -39,7 +39,7 @@
   }
 
   // Filters: the same page is fetched, and its results take the place of those that are shown.
-  let asked = 0, waiting = 0;
+  let asked = 0, waiting = 0, turned = false;
   async function show(address, push) {
     const mine = ++asked;
     let answer;
@@ -59,6 +59,27 @@
     for (const [name, value] of new FormData(form)) if (value) query.append(name, value);
     const path = form.getAttribute("action").split("?")[0];
     return path + (query.size ? "?" + query : "");
+  }
+  // One page after the other in the same document: choices of a form, and labels, which are stored before the next answer.
+  async function turn(address, options) {
+    const mine = ++asked;
+    let answer;
+    try { answer = await fetch(address, options); } catch { location.reload(); return; }
+    const page = new DOMParser().parseFromString(await answer.text(), "text/html");
+    const fresh = one("main", page);
+    if (mine !== asked || !fresh) return;
+    one("main").replaceWith(document.adoptNode(fresh));
+    document.title = page.title;
+    history.pushState(null, "", answer.url);
+    turned = true;
+    begin();
+    one("main").focus({ preventScroll: true });
+    scrollTo(0, 0);
+  }
+  function posted(form, button) {
+    const body = new URLSearchParams(new FormData(form));
+    if (button && button.name) body.append(button.name, button.value);
+    return { method: "POST", body };
   }
   function again() { // what is still being read or searched
     const later = one("[data-refresh]");
@@ -107,6 +128,9 @@
       return false;
     }
     if (press(key)) return true;
+    const field = one(`[data-focus="${CSS.escape(key)}"]`);
+    if (visible(field)) { field.focus(); return true; }
+    if (/^[1-9]$/.test(key) && one("[data-score]")) { one("[data-score]").value = key; one("[data-score-button]").click(); return true; }
     if (key === "j") return move(1);
     if (key === "k") return move(-1);
     return false;
@@ -133,7 +157,7 @@
     if (event.target.name === "run") compareButton();
     if (event.target.id === "shortcuts") stored("keys", event.target.checked ? "on" : "off");
     const sends = event.target.closest("[data-sends]");
-    if (sends) sends.form.requestSubmit();
+    if (sends) turn(filtered(sends.form));
   });
   document.addEventListener("input", (event) => {
     const form = event.target.closest("form[data-filters]");
@@ -146,6 +170,11 @@
     clearTimeout(waiting);
     asked++;
     if (form) { event.preventDefault(); location.assign(filtered(form)); }
+    if (event.target.matches("form.labelling")) {
+      event.preventDefault();
+      for (const button of all("button", event.target)) if (button !== event.submitter) button.disabled = true; // one label a page
+      turn(event.target.getAttribute("action"), posted(event.target, event.submitter));
+    }
   });
 
   function begin() {
@@ -159,5 +188,6 @@
     again();
   }
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin); else begin();
+  addEventListener("popstate", () => { if (turned) location.reload(); });
   addEventListener("pageshow", (event) => { if (event.persisted) begin(); });
 })();

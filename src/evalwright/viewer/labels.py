@@ -1,0 +1,149 @@
+"""Labels of people: which answers are asked about, in which order, and the file that holds what they say.
+
+The file `labels.csv` only grows: the last line of a labeller about an answer counts, an empty verdict withdraws.
+"""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from evalwright.files.durable import PRIVATE, AppendFile
+from evalwright.viewer.table import CellRow, CellTable
+
+__all__ = ["HEADER", "ORDERS", "LabelFile", "LabelOrder", "StoredLabel", "asked_cells"]
+
+HEADER = (
+    "case_id",
+    "variant",
+    "trial",
+    "attempt",
+    "evaluator",
+    "verdict",
+    "score",
+    "note",
+    "labeller",
+    "seen",
+    "labelled_at",
+)
+ORDERS = {"random": "Random", "disagree": "Judges disagree", "threshold": "Near the threshold", "suite": "Suite order"}
+
+
+class LabelOrder(NamedTuple):
+    """Which answers are asked about: how many, and in which order. Equal ones give the same answers."""
+
+    evaluator: str
+    order: str = "random"
+    seed: int = 0
+    sample: int = 50
+
+
+class StoredLabel(NamedTuple):
+    """A line of the file."""
+
+    case_id: str
+    variant: str
+    trial: int
+    attempt: int
+    evaluator: str
+    verdict: str
+    """`pass`, `fail`, `unsure`; empty where it is withdrawn, or where only a score was given."""
+    score: str
+    note: str
+    labeller: str
+    seen: str
+    labelled_at: str
+
+    @property
+    def counts(self) -> bool:
+        return bool(self.verdict or self.score)
+
+
+class LabelFile:
+    """The labels of one run."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def newest(self, evaluator: str, labeller: str) -> dict[tuple[str, str, int], StoredLabel]:
+        """What a labeller says now of each answer, by case, variant and trial; the one given last is last."""
+        found: dict[tuple[str, str, int], StoredLabel] = {}
+        for label in self._lines():
+            if (label.evaluator, label.labeller) == (evaluator, labeller):
+                key = (label.case_id, label.variant, label.trial)
+                found.pop(key, None)
+                if label.counts:
+                    found[key] = label
+        return found
+
+    def _lines(self) -> Iterator[StoredLabel]:
+        try:
+            text = self.path.read_text("utf-8", errors="replace")
+        except OSError:
+            return
+        for row in csv.DictReader(io.StringIO(text, newline="")):
+            values = [row.get(name) or "" for name in HEADER]
+            if values[2].isdecimal() and values[3].isdecimal():
+                case_id, variant, trial, attempt, evaluator, verdict, score, note, labeller, seen, at = values
+                cell = (case_id, variant, int(trial), int(attempt))
+                yield StoredLabel(*cell, evaluator, verdict, score, note, labeller, seen, at)
+
+    def append(self, label: StoredLabel) -> None:
+        """Raises StorageError. When it returns, the label is on the disk."""
+        with _one_at_a_time:
+            lines = b"" if _size(self.path) else _csv_line(HEADER)
+            if not lines and not _ends_a_line(self.path):
+                lines = b"\n"  # of a file that was edited by hand
+            file = AppendFile(self.path, PRIVATE)
+            try:
+                file.append(lines + _csv_line(label))
+                file.sync()
+            finally:
+                file.close()
+
+
+_one_at_a_time = threading.Lock()
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except OSError:
+        return 0
+
+
+def _ends_a_line(path: Path) -> bool:
+    with path.open("rb") as file:
+        file.seek(-1, os.SEEK_END)
+        return file.read(1) == b"\n"
+
+
+def _csv_line(values: Sequence[object]) -> bytes:
+    out = io.StringIO(newline="")
+    csv.writer(out, lineterminator="\n").writerow(values)
+    return out.getvalue().encode("utf-8", "replace")
+
+
+def now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def asked_cells(table: CellTable, asked: LabelOrder, threshold: float) -> list[CellRow]:
+    """The answers that are asked about, in their order: of all that the evaluator judged."""
+    keys = table.judged_by(asked.evaluator, asked.order, threshold)
+    if asked.order == "random":
+        keys = sorted(keys, key=lambda key: _drawn(asked.seed, key))
+    chosen = [table.by_key(key) for key in keys[: asked.sample]]
+    return [row for row in chosen if row is not None]
+
+
+def _drawn(seed: int, key: str) -> bytes:
+    """Random, and the same for the same seed: a reload goes on where it was."""
+    return hashlib.sha256(f"{seed} {key}".encode()).digest()

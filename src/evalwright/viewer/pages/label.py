@@ -1,0 +1,208 @@
+"""One answer at a time, to be labelled by a person who does not see what the judge said."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from evalwright.model.trace import Trace
+from evalwright.viewer.filters import BadQuery
+from evalwright.viewer.labels import ORDERS, LabelFile, LabelOrder, StoredLabel, now
+from evalwright.viewer.links import ServerLinks
+from evalwright.viewer.pages import NotThere, Page
+from evalwright.viewer.pages.blocks import Blocks
+from evalwright.viewer.pages.cell import evaluator_results
+from evalwright.viewer.shelf import OpenRun
+from evalwright.viewer.table import CellRow
+
+__all__ = ["Labelling", "label_page", "store_label"]
+
+_KEYS = ("evaluator", "order", "seed", "sample", "from", "key", "show")
+_MOST = 10_000
+_LONGEST_NOTE = 10_000
+VERDICTS = ("pass", "fail", "unsure", "skip", "undo", "score")
+
+
+class Labelling(NamedTuple):
+    """Who labels, and with which proof that the form is ours."""
+
+    labeller: str
+    form_token: str
+
+
+class _State(NamedTuple):
+    asked: LabelOrder
+    rows: list[CellRow]
+    labels: dict[tuple[str, str, int], StoredLabel]
+    start: int
+
+    @property
+    def done(self) -> int:
+        return sum(_id(row) in self.labels for row in self.rows)
+
+
+def _id(row: CellRow) -> tuple[str, str, int]:
+    return row.case_key, row.variant, row.trial
+
+
+def _state(run: OpenRun, given: Mapping[str, str], labeller: str) -> _State:
+    """Raises BadQuery, NotThere."""
+    table = run.table
+    if table is None:
+        raise NotThere(run.problem or "The cells are still being read: try again soon.", f"/runs/{run.id}")
+    judged = table.values("evaluator")
+    names = [spec.name for spec in run.plan.evaluators if spec.name in judged] or judged
+    if not names:
+        raise NotThere("No evaluator has judged an answer of this run.", f"/runs/{run.id}")
+    asked = LabelOrder(
+        _one_of("evaluator", given.get("evaluator") or names[0], names),
+        _one_of("order", given.get("order") or "random", list(ORDERS)),
+        _number("seed", given.get("seed"), secrets.randbelow(1_000_000), 10**9),
+        max(1, _number("sample", given.get("sample"), 50, _MOST)),
+    )
+    rows = run.asked(asked, _threshold(run, asked.evaluator))
+    labels = LabelFile(run.source.labels_path()).newest(asked.evaluator, labeller)
+    return _State(asked, rows, labels, _number("from", given.get("from"), 0, _MOST))
+
+
+def _one_of(name: str, value: str, known: list[str]) -> str:
+    if value not in known:
+        raise BadQuery(f"{name!r} is {value[:200]!r}, expected one of: {', '.join(known[:20])}")
+    return value
+
+
+def _number(name: str, value: str | None, default: int, most: int) -> int:
+    if not value:
+        return default
+    if not (value.isascii() and value.isdigit() and len(value) < 11) or int(value) > most:
+        raise BadQuery(f"{name!r} is {value[:100]!r}, expected a whole number from 0 to {most:,}")
+    return int(value)
+
+
+def _threshold(run: OpenRun, evaluator: str) -> float:
+    for spec in run.plan.evaluators:
+        found = (
+            spec.config.get("pass_threshold", spec.config.get("threshold"))
+            if spec.threshold is None
+            else spec.threshold
+        )
+        if spec.name == evaluator and isinstance(found, int | float):
+            return float(found)
+    return 0.5
+
+
+def _next(state: _State, key: str = "") -> int | None:
+    """The place of the answer to ask about: the one that is named, else the first without a label."""
+    places = range(len(state.rows))
+    if key:
+        return next((place for place in places if state.rows[place].key == key), None)
+    open_ones = [place for place in places if _id(state.rows[place]) not in state.labels]
+    return next((place for place in open_ones if place >= state.start), next(iter(open_ones), None))
+
+
+def label_page(run: OpenRun, given: Mapping[str, str], labelling: Labelling, links: ServerLinks) -> Page:
+    """Raises BadQuery, NotThere."""
+    for name in given:
+        if name not in _KEYS:
+            raise BadQuery(f"unknown key {name!r} (there are: {', '.join(_KEYS)})")
+    state = _state(run, given, labelling.labeller)
+    asked = state.asked
+    place = _next(state, given.get("key", ""))
+    spec = next((one for one in run.plan.evaluators if one.name == asked.evaluator), None)
+    table = run.table
+    context: dict[str, Any] = {
+        "run": run,
+        "asked": asked,
+        "orders": ORDERS,
+        "evaluators": [] if table is None else table.values("evaluator"),
+        "done": state.done,
+        "total": len(state.rows),
+        "form_token": labelling.form_token,
+        "place": place,
+        "show": given.get("show") == "1",
+        "guidelines": {} if spec is None else spec.config,
+        "has_score": spec is not None and bool({"rubric", "scale"} & spec.config.keys()),
+        "last": next(reversed(state.labels.values()), None),
+    }
+    if place is not None:
+        context |= _answer(run, state.rows[place], asked.evaluator, links)
+    return Page("label.html", f"Label answers · {run.plan.name} · evalwright", context)
+
+
+def _answer(run: OpenRun, row: CellRow, evaluator: str, links: ServerLinks) -> dict[str, Any]:
+    """What a person needs to judge, and nothing of what was judged."""
+    records = run.records(row)
+    trace = msgspec.convert(records.trace, Trace)
+    blocks = Blocks(lambda part: links.whole(run.id, row.key, part))
+    expected = (records.case or {}).get("expected") or {}
+    output = trace.output
+    answer = output.final_answer if output.final_answer is not None else output.structured
+    judged = [one for one in records.results if one["evaluator"] == evaluator]
+    return {
+        "row": row,
+        "input": blocks.of(trace.input, "trace/input"),
+        "answer": None if answer is None else blocks.of(answer, "trace/output/final_answer"),
+        "expected": [
+            (name.replace("_", " "), blocks.of(value, blocks.at("case/expected", name)))
+            for name, value in expected.items()
+            if value not in (None, [], {}, "")
+        ],
+        "messages": [
+            (message.role, blocks.of(_said(message), f"trace/messages/{place}"))
+            for place, message in enumerate(trace.messages)
+        ],
+        "judged": evaluator_results(judged, run.plan, blocks),
+    }
+
+
+def _said(message: Any) -> Any:
+    said = {name: value for name, value in msgspec.to_builtins(message).items() if value is not None}
+    said.pop("role", None)
+    return said.get("content", "") if said.keys() <= {"content"} else said
+
+
+def store_label(run: OpenRun, form: Mapping[str, str], labelling: Labelling, links: ServerLinks) -> str:
+    """Store what a form says; the address of the next answer. Raises BadQuery, NotThere, StorageError."""
+    state = _state(run, form, labelling.labeller)
+    asked, verdict = state.asked, _one_of("verdict", form.get("verdict", ""), list(VERDICTS))
+    file = LabelFile(run.source.labels_path())
+    onward = {
+        "evaluator": asked.evaluator,
+        "order": asked.order,
+        "seed": str(asked.seed),
+        "sample": str(asked.sample),
+    }
+    if verdict == "undo":
+        last = next(reversed(state.labels.values()), None)
+        if last is None:
+            return links.label(run.id, **onward)
+        file.append(last._replace(verdict="", score="", note="", seen="", labelled_at=now()))
+        key = next((row.key for row in state.rows if _id(row) == (last.case_id, last.variant, last.trial)), "")
+        return links.label(run.id, key=key, **onward)
+    row = next((row for row in state.rows if row.key == form.get("key", "")), None)
+    if row is None:
+        raise NotThere("This answer is not among those that are labelled.", links.label(run.id, **onward))
+    place = state.rows.index(row)
+    if verdict != "skip":
+        file.append(_label(row, asked.evaluator, verdict, form, labelling.labeller))
+    return links.label(run.id, **onward, **{"from": str(place + 1)})
+
+
+def _label(row: CellRow, evaluator: str, verdict: str, form: Mapping[str, str], labeller: str) -> StoredLabel:
+    score = form.get("score", "").strip()
+    if verdict == "score" and not score:
+        raise BadQuery("'score' is empty, expected a number")
+    if score:
+        try:
+            score = f"{float(score):g}"
+        except ValueError:
+            raise BadQuery(f"'score' is {score[:100]!r}, expected a number") from None
+    note = form.get("note", "")[:_LONGEST_NOTE].replace("\r\n", "\n").replace("\0", "")
+    said = "" if verdict == "score" else verdict
+    seen = "1" if form.get("seen") == "1" else ""
+    return StoredLabel(
+        *(row.case_key, row.variant, row.trial, row.attempt, evaluator, said, score, note, labeller, seen, now())
+    )

@@ -1,0 +1,103 @@
+"""Labelling: one answer at a time, a file that only grows, and what calibrate makes of it."""
+
+from __future__ import annotations
+
+import csv
+import re
+
+import pytest
+
+from evalwright.importers.labels import read_labels
+from evalwright.run.calibration import calibrate_run
+from viewer.runs import made_run, site
+from viewer.test_pages import page, seen
+
+TOKEN = "t" * 32
+ORIGIN = {"Origin": "http://127.0.0.1:7766"}
+
+
+@pytest.fixture
+def labelled(tmp_path):
+    run = made_run(tmp_path, trials=1)
+    with site(run.parent, TOKEN, labeller="ann") as client:
+        client.cookies.set("evalwright_7766", TOKEN)
+        yield run, client
+
+
+def fields(text: str) -> dict[str, str]:
+    form = text[text.index('method="post"') :]
+    return dict(re.findall(r'<input type="hidden" name="(\w+)" value="([^"]*)"', form))
+
+
+def answered(client, run, text: str, verdict: str, **more: str) -> str:
+    """The page after a label."""
+    form = {**fields(text), "verdict": verdict, "note": "", **more}
+    answer = client.post(f"/runs/{run.name}/labels", data=form, headers=ORIGIN)
+    assert answer.status_code == 303, answer.text
+    return page(client, answer.headers["location"])
+
+
+def test_labels_are_stored_one_by_one_and_calibrate_reads_them(labelled):
+    run, client = labelled
+    text = page(client, f"/runs/{run.name}/label?evaluator=says&order=suite")
+    assert "Where is order 0?" in text
+    assert "ready" not in seen(text[text.index('id="expected"') :]) if 'id="expected"' in text else True
+    assert "score 1" not in seen(text)  # what the evaluator said
+    shown = page(client, f"/runs/{run.name}/label?evaluator=says&order=suite&show=1")
+    assert "✓ Pass" in seen(shown)
+    text = answered(client, run, shown, "pass", note='=1 "quoted", note\nof two lines')
+    assert "Where is order 1?" in text
+    assert 'aria-valuetext="1 of 6"' in text
+    text = answered(client, run, text, "unsure")
+    text = answered(client, run, text, "fail")
+    text = answered(client, run, text, "undo")
+    assert "Where is order 2?" in text
+    text = answered(client, run, text, "skip")
+    assert "Where is order 3?" in text
+    text = answered(client, run, text, "pass")
+    assert 'aria-valuetext="3 of 6"' in text
+    with (run / "labels.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [(row["case_id"], row["verdict"], row["seen"], row["labeller"]) for row in rows] == [
+        ("case-0", "pass", "1", "ann"),
+        ("case-1", "unsure", "", "ann"),
+        ("case-2", "fail", "", "ann"),
+        ("case-2", "", "", "ann"),
+        ("case-3", "pass", "", "ann"),
+    ]
+    assert rows[0]["note"] == '=1 "quoted", note\nof two lines'
+    labels, problems = read_labels(run / "labels.csv")
+    assert (problems, [(one.case_id, one.passed, one.unsure) for one in labels]) == (
+        [],
+        [("case-0", True, False), ("case-1", None, True), ("case-3", True, False)],
+    )
+    [found] = calibrate_run(run, run / "labels.csv").evaluators
+    assert (found.labels, found.notes[-1]) == (2, "1 answer labelled unsure, left out")
+
+
+def test_a_random_order_is_that_of_its_seed(labelled):
+    run, client = labelled
+
+    def first(seed: int) -> str:
+        return fields(page(client, f"/runs/{run.name}/label?evaluator=says&seed={seed}"))["key"]
+
+    assert first(1) == first(1)
+    assert len({first(seed) for seed in range(12)}) > 2
+
+
+@pytest.mark.parametrize("change", [{"form_token": "x"}, {"verdict": "maybe"}, {"key": "0" * 16}, {"evaluator": "x"}])
+def test_forms_of_others_store_nothing(labelled, change):
+    run, client = labelled
+    form = {**fields(page(client, f"/runs/{run.name}/label?evaluator=says")), "verdict": "pass", **change}
+    assert client.post(f"/runs/{run.name}/labels", data=form, headers=ORIGIN).status_code in (400, 403, 404)
+    assert client.post(f"/runs/{run.name}/labels", data=form).status_code == 403
+    assert client.post(f"/runs/{run.name}/labels", content=b"x" * 70_000, headers=ORIGIN).status_code == 403
+    assert client.post(f"/runs/{run.name}", headers=ORIGIN).status_code == 405
+    assert not (run / "labels.csv").exists()
+
+
+def test_labelling_can_be_off(labelled):
+    run, _ = labelled
+    with site(run.parent, labels=False) as client:
+        assert "Label answers" not in page(client, f"/runs/{run.name}")
+        assert client.get(f"/runs/{run.name}/label").status_code == 404
