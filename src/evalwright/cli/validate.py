@@ -92,6 +92,7 @@ class _Checked:
     def add(self, file: Path, dialect: str | None, options: dict[str, Any], *, keep: bool) -> None:
         """Read a suite; with `keep`, the cases that its format describes whole are shown."""
         from evalwright.errors import counted
+        from evalwright.run.missing_packages import missing_packages
         from evalwright.run.selection import all_warnings
 
         try:
@@ -100,7 +101,7 @@ class _Checked:
             if not count and suite.variants and not options["allow_empty"]:
                 # as JSON it shows what was read: a program may well generate the cases later
                 self._add_emptiness(suite, refuse=not keep)
-            self.warnings += [*absent, *all_warnings(suite)]
+            self.warnings += [*absent, *all_warnings(suite), *missing_packages(suite)]
             if lost := getattr(suite.cases, "problems", ()):
                 raise InputError(lost)  # of cases that a run would tell as errors
         except InputError as error:

@@ -17,6 +17,7 @@ from evalwright.llm.choices import ModelChoices
 from evalwright.llm.failures import CallFailed, error_for
 from evalwright.llm.fitting import Fits
 from evalwright.llm.kept_calls import kept_call, questions_of
+from evalwright.llm.packages import needed_package
 from evalwright.llm.rates import NOTHING, Demand, Rates
 from evalwright.llm.recorded_calls import CallRecorder, RecordedCalls
 from evalwright.llm.replies import TRUNCATED, truncated, writable
@@ -253,7 +254,7 @@ def _make_client(route: Route) -> Any:
 
         return OpenAIClient(route)
     except ImportError as error:
-        message = f"{route.model!r} needs the package {error.name}: pip install 'evalwright[judges]'"
+        message = needed_package(route) or f"{route.model!r} cannot be called: {error}"
         raise CallFailed("not_installed", message) from error
 
 

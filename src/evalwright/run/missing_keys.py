@@ -12,6 +12,7 @@ from evalwright.evaluators.build import build_evaluator, declared
 from evalwright.files.paths import seen_from_here
 from evalwright.llm.cache import Cache, default_path
 from evalwright.llm.choices import ModelChoices
+from evalwright.llm.packages import needed_package
 from evalwright.llm.prices import built_in_price, price_in
 from evalwright.llm.routes import Route, load_library, route_of
 from evalwright.model.chat import ChatRequest
@@ -71,6 +72,7 @@ def _checked(
     judged, unpriced = models.cache is None or not _holds_replies(models), _Unpriced(plan, models)
     asking = [*targets, *(_evaluators(specs) if judged else ())]
     missing: dict[tuple[str, bool, str, str], None] = {}
+    packages: dict[tuple[str, str], None] = {}
     interfaces, variables = set(), environment()
     for case in cases:
         own = _evaluators(case.evaluators or ()) if plan.evaluators_by_case and judged else ()
@@ -79,11 +81,14 @@ def _checked(
                 route = route_of(request, variables)
                 if (variable := route.missing_key) is not None:
                     missing[name, judges, variable, request.model] = None
+                if (needed := needed_package(route)) is not None:
+                    packages[name, needed] = None
                 unpriced.look_at(name, request.model, route, judges)
                 if not judges:
                     interfaces.add(route.interface)
         yield case
     problems = unpriced.problems()
+    problems += [_problem(plan, name, needed) for name, needed in packages]
     if missing or problems:
         cached = f", or --cache {default_path() if _holds_replies(models) else 'FILE'} with its replies"
         raise InputError(

@@ -10,7 +10,7 @@ from typing import Any
 
 from evalwright.errors import InputError
 from evalwright.files import yaml
-from evalwright.formats.promptfoo.providers import CHAT, Provider
+from evalwright.formats.promptfoo.providers import CHAT, PASSED_ON, Provider
 from evalwright.formats.promptfoo.values import as_javascript
 from evalwright.model.chat import ChatMessage, ChatRequest
 from evalwright.session import hide, learn
@@ -21,11 +21,6 @@ _WORDS = ("chat", "responses", "messages", "completion", "embedding", "embedding
 _LITELLM = {"vertex": "vertex_ai", "bedrock": "bedrock", "together": "together_ai", "togetherai": "together_ai"}
 _OLLAMA = "http://localhost:11434/v1"
 _MOST_TOKENS = 1024
-_PASSED_ON = (
-    "top_p", "top_k", "stop", "seed", "response_format", "tools", "tool_choice", "functions", "function_call",
-    "frequency_penalty", "presence_penalty", "max_completion_tokens", "reasoning_effort", "reasoning", "verbosity",
-    "logprobs", "top_logprobs", "thinking", "text", "parallel_tool_calls",
-)  # fmt: skip
 _REASONING = ("o1", "o3", "o4", "gpt-5")
 """Beginnings of the names of models that take no temperature."""
 
@@ -69,7 +64,7 @@ def request_of(provider: Provider, prompt: str, more: Mapping[str, Any], folder:
     config = {**provider.get("config", {}), **more}
     prefix, model = model_of({**provider, "config": config})
     company = CHAT[prefix]
-    extra = {key: _loaded(config[key], folder) for key in _PASSED_ON if config.get(key) is not None}
+    extra = {key: _loaded(config[key], folder) for key in PASSED_ON if config.get(key) is not None}
     extra |= config.get("passthrough") or {}
     if headers := config.get("headers"):
         extra["extra_headers"] = headers

@@ -11,7 +11,7 @@ from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.sources import Sources, split_function
 from evalwright.formats.promptfoo.values import as_javascript
 
-__all__ = ["CHAT", "Provider", "provider_kind", "provider_of", "providers_of"]
+__all__ = ["CHAT", "PASSED_ON", "Provider", "provider_kind", "provider_of", "providers_of"]
 
 Provider = dict[str, Any]
 """`id`, `label`, `config`, and perhaps `prompts`, `transform`, `delay`, `env`, `inputs`: plain data."""
@@ -24,6 +24,16 @@ CHAT: Mapping[str, str] = {
     "litellm": "litellm", "xai": "xai",
 }  # fmt: skip
 """Providers of models by the name before the first colon, and the same in our model names."""
+PASSED_ON = (
+    "top_p", "top_k", "stop", "seed", "response_format", "tools", "tool_choice", "functions", "function_call",
+    "frequency_penalty", "presence_penalty", "max_completion_tokens", "reasoning_effort", "reasoning", "verbosity",
+    "logprobs", "top_logprobs", "thinking", "text", "parallel_tool_calls",
+)  # fmt: skip
+"""Keys of a model's `config` that are sent as they are."""
+_READ = (
+    "model", "temperature", "max_tokens", "max_output_tokens", "instructions", "systemPrompt", "passthrough", "headers",
+    "apiBaseUrl", "apiHost", "apiKey", "apiKeyEnvar", *PASSED_ON,
+)  # fmt: skip
 _NEAREST = {
     "anthropic:claude-agent-sdk": "call the agent from a Python or exec provider",
     "openai:codex-sdk": "call the agent from a Python or exec provider",
@@ -102,6 +112,10 @@ def _checked(one: Mapping[str, Any], sources: Sources, origin: Origin) -> list[P
         return []
     if named.startswith("openai:chat:"):
         named = named.replace(":chat:", ":", 1)
+    if kind == "chat":
+        for key in config or ():
+            if key not in _READ:
+                origin.at("config", str(key)).warn(f"nothing reads this key{did_you_mean(str(key), _READ)}")
     kept = {key: one[key] for key in _KEYS if one.get(key) is not None}
     return [{**kept, "id": named, "label": str(one.get("label") or named)}]
 

@@ -1,0 +1,69 @@
+"""Packages of extras that a suite needs and that are not installed here, each with the line that installs it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from importlib.util import find_spec
+
+import msgspec
+
+from evalwright.errors import InputError, Problem
+from evalwright.evaluators.build import build_evaluator, declared
+from evalwright.llm.packages import needed_package
+from evalwright.llm.routes import route_of
+from evalwright.model.chat import ChatRequest
+from evalwright.model.plan import EvaluatorSpec, Variant
+from evalwright.model.snapshot import Case
+from evalwright.model.suite import Suite
+from evalwright.registry import load
+from evalwright.session import environment
+from evalwright.targets.build import build_target, target_traits
+
+__all__ = ["missing_packages"]
+
+_OF_OUTPUTS = {"postgres": "psycopg", "otel": "opentelemetry"}
+_ANY_CASE = Case("", {})
+
+
+def missing_packages(suite: Suite) -> list[Problem]:
+    """Warnings about packages that its judges, systems, outputs and executor need. No code of the suite is imported.
+
+    What cases ask for themselves is left to the run.
+    """
+    found = dict.fromkeys([*_of_models(suite), *_of_parts(suite)])
+    return [Problem(str(suite.source), message, key=key, absent=True) for key, message in found]
+
+
+def _of_models(suite: Suite) -> Iterator[tuple[str, str]]:
+    variables = environment()
+    for name, requests in [*map(_of_judge, suite.evaluators), *map(_of_system, suite.variants)]:
+        for request in requests:
+            if (message := needed_package(route_of(request, variables))) is not None:
+                yield name, message
+
+
+def _of_judge(spec: EvaluatorSpec) -> tuple[str, list[ChatRequest]]:
+    if declared("evaluators", spec.type).asks is None:
+        return spec.name, []
+    asks = build_evaluator(spec.type, spec.config).traits.asks
+    return spec.name, list(asks(_ANY_CASE)) if asks is not None else []
+
+
+def _of_system(variant: Variant) -> tuple[str, list[ChatRequest]]:
+    """The models of a system; those of one whose code is not to be imported now are left to the run."""
+    if target_traits(load("targets", variant.adapter)).asks is None:
+        return variant.name, []
+    try:
+        asks = target_traits(build_target(variant, ())).asks
+        return variant.name, list(asks(_ANY_CASE)) if asks is not None else []
+    except InputError:
+        return variant.name, []
+
+
+def _of_parts(suite: Suite) -> Iterator[tuple[str, str]]:
+    for output in (suite.store, *suite.mirrors):
+        package = _OF_OUTPUTS.get(output.type)
+        if package is not None and find_spec(package) is None:
+            yield "output", f"{output.type!r} needs the package {package}: pip install 'evalwright[{output.type}]'"
+    if suite.run.executor is not msgspec.UNSET and find_spec("ray") is None:
+        yield "run.executor", "the executor ray needs Ray: pip install 'evalwright[ray]'"
