@@ -66,7 +66,7 @@ class DrawnScore(msgspec.Struct, frozen=True):
         if draw % 13 == 0:
             return Evaluation(False, skipped=True, reason="not asked")
         score = draw % 9973 / 9973
-        return Evaluation(score > 0.4, score, f"drew {score}", {"run_id": "not ours"}, cost_usd=draw / 3e15)
+        return Evaluation(score > 0.4, score, f"drew {score}", {"run_id": trace.run_id}, cost_usd=draw / 3e15)
 
 
 @pytest.fixture(autouse=True)

@@ -235,13 +235,14 @@ def _assembled(
 ) -> LocalWriter:
     grid = Grid(plan)
     shards = {}
+    evaluators = [spec.name for spec in plan.evaluators]
     for part in parts:
-        its = Grid(part.plan)
-        shards[part.shard.index - 1] = located_shard(_folder(part, stack), its.total, its.number)
+        its, run_id = Grid(part.plan), part.plan.run_id
+        folder = _folder(part, stack)
+        shards[part.shard.index - 1] = located_shard(folder, run_id, its.total, its.number, evaluators)
     notes.extend(note for shard in shards.values() for note in shard.damage)
 
     def fill(draft: Path) -> None:
-        evaluators = [spec.name for spec in plan.evaluators]
         write_merged(Merging(shards, parts[0].shard.of, grid.cases, grid.per_case, plan.run_id, evaluators), draft)
         write_lines(draft / CASES, case_lines(parts[0].reader))
         for name in _DOCUMENTS:

@@ -39,6 +39,7 @@ __all__ = [
 T = TypeVar("T")
 
 _BUFFER = 1 << 20
+_UNTIDY = 255
 _STATUSES: tuple[Status, ...] = get_args(Status)
 _RECORDS = (TRACES, RESULTS, VERDICTS)
 
@@ -55,6 +56,7 @@ class _TraceMark(OfCase, gc=False):
 
 class _ResultMark(OfCase, gc=False):
     variant_name: str
+    evaluator: str
     trial: int = 0
     attempt: int = 1
 
@@ -89,18 +91,16 @@ class _Places:
         else:
             self.more.setdefault(number, []).append((start, length))
 
-    def of(self, number: int) -> Iterator[tuple[int, int]]:
-        if self.length[number]:
-            yield self.start[number], self.length[number]
-            yield from self.more.get(number, ())
-
 
 class Located(NamedTuple):
     """One shard: its folder, and where the newest records of its cells are in the files there."""
 
     folder: Path
+    run_id: str
     traces: _Places
     results: _Places
+    tidy: bytearray
+    """Number of results of a cell, if they lie side by side in the order of the plan; 255 if they do not."""
     verdicts: _Places
     statuses: dict[Status, int]
     """Number of cells by their verdict."""
@@ -108,11 +108,12 @@ class Located(NamedTuple):
     """Lines that cannot be read, and are left out."""
 
 
-def located_shard(folder: Path, cells: int, number_of: NumberOf) -> Located:
+def located_shard(folder: Path, run_id: str, cells: int, number_of: NumberOf, evaluators: Sequence[str]) -> Located:
     """Find the newest records of each of so many cells: of the highest attempt, and of these the last."""
     traces, results, verdicts = _Places(cells), _Places(cells), _Places(cells)
     attempts: array[int] = array("H", bytes(2 * cells))
     numbers: dict[tuple[str, str, int], int] = {}
+    tidy, names = bytearray(cells), evaluators[: _UNTIDY - 1]
     damage: list[str] = []
     for start, length, trace in _marks(folder, TRACES, _TraceMark, damage):
         number = number_of(trace.case_index, trace.variant_name, trace.trial)
@@ -124,6 +125,9 @@ def located_shard(folder: Path, cells: int, number_of: NumberOf) -> Located:
         number = numbers.get((row.case_key, row.variant_name, row.trial))
         if number is not None and row.attempt == attempts[number]:
             results.add(number, start, length)
+            place = tidy[number]
+            in_order = place < len(names) and row.evaluator == names[place] and number not in results.more
+            tidy[number] = place + 1 if in_order else _UNTIDY
     states = bytearray(cells)
     for start, length, verdict in _marks(folder, VERDICTS, _VerdictMark, damage):
         number = number_of(verdict.case_index, verdict.variant_name, verdict.trial)
@@ -131,7 +135,7 @@ def located_shard(folder: Path, cells: int, number_of: NumberOf) -> Located:
             verdicts.put(number, start, length)
             states[number] = 1 + _STATUSES.index(verdict.status)
     statuses = {status: states.count(place) for place, status in enumerate(_STATUSES, 1)}
-    return Located(folder, traces, results, verdicts, statuses, damage)
+    return Located(folder, run_id, traces, results, tidy, verdicts, statuses, damage)
 
 
 def _marks(folder: Path, name: str, kind: type[T], damage: list[str]) -> Iterator[tuple[int, int, T]]:
@@ -168,7 +172,7 @@ class Merging(NamedTuple):
 
 def write_merged(merging: Merging, folder: Path) -> None:
     """Write the records of all cells into new files of a folder, durably. Raises StorageError, InputError."""
-    own_id = msgspec.Raw(msgspec.json.encode(merging.run_id))
+    own_id = msgspec.json.encode(merging.run_id)
     order = {msgspec.json.encode(name): place for place, name in enumerate(merging.evaluators)}
     with ExitStack() as stack:
         traces, results, verdicts = (stack.enter_context(_created(folder / name)) for name in _RECORDS)
@@ -176,13 +180,17 @@ def write_merged(merging: Merging, folder: Path) -> None:
             first: [stack.enter_context(_opened(shard.folder, name)).fileno() for name in _RECORDS]
             for first, shard in merging.shards.items()
         }
+        renames = {first: _renaming(shard.run_id, own_id) for first, shard in merging.shards.items()}
         try:
             for first, number in _cells(merging):
                 shard, (of_traces, of_results, of_verdicts) = merging.shards[first], files[first]
-                traces.writelines(_renamed(line, own_id) for line in _lines(of_traces, shard.traces.of(number)))
-                rows = _lines(of_results, shard.results.of(number))
-                results.writelines(_ordered(rows, own_id, order))
-                verdicts.writelines(_renamed(line, own_id) for line in _lines(of_verdicts, shard.verdicts.of(number)))
+                rename = renames[first]
+                traces.write(rename(_block(of_traces, shard.traces, number), 1))
+                rows = _block(of_results, shard.results, number)
+                if (count := shard.tidy[number]) == _UNTIDY:
+                    rows, count = _ordered(rows, order)
+                results.write(rename(rows, count))
+                verdicts.write(rename(_block(of_verdicts, shard.verdicts, number), 1))
             for file in (traces, results, verdicts):
                 file.flush()
                 os.fsync(file.fileno())
@@ -199,29 +207,48 @@ def _cells(merging: Merging) -> Iterator[tuple[int, int]]:
                 yield first, number
 
 
-def _lines(file: int, places: Iterator[tuple[int, int]]) -> Iterator[bytes]:
-    for start, length in places:
-        yield from os.pread(file, length, start).splitlines(keepends=True)
+def _block(file: int, places: _Places, number: int) -> bytes:
+    """The lines of a cell, each with its end."""
+    length = places.length[number]
+    if not length:
+        return b""
+    block = os.pread(file, length, places.start[number])
+    if number in places.more:
+        block += b"".join(os.pread(file, length, start) for start, length in places.more[number])
+    return block if block.endswith(b"\n") else block + b"\n"  # a crash may have left out the last one of a file
 
 
 _record = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_encode = msgspec.json.Encoder().encode
 
 
-def _renamed(line: bytes, run_id: msgspec.Raw) -> bytes:
+def _renaming(old: str, own_id: bytes) -> Callable[[bytes, int], bytes]:
+    """A function that gives a block of so many lines the merged run's id in place of the shard's."""
+    key = b'"run_id":'
+    before, after = key + msgspec.json.encode(old), key + own_id
+
+    def rename(block: bytes, lines: int) -> bytes:
+        # Records begin with their fields in the same order, and a text cannot hold unescaped quotes: as many places
+        # as lines are those of the records themselves. What a system gave may have the same key and value, too.
+        if not block or block.count(before) == lines:
+            return block.replace(before, after)
+        return b"".join(_renamed(line, own_id) for line in block.splitlines())
+
+    return rename
+
+
+def _renamed(line: bytes, own_id: bytes) -> bytes:
     record = _record.decode(line)
-    record["run_id"] = run_id
-    return _encode(record) + b"\n"
+    record["run_id"] = msgspec.Raw(own_id)
+    return msgspec.json.encode(record) + b"\n"
 
 
-def _ordered(lines: Iterator[bytes], run_id: msgspec.Raw, order: Mapping[bytes, int]) -> list[bytes]:
-    """The rows of a cell: of each evaluator the last one, in the order of the plan, others as they come."""
+def _ordered(block: bytes, order: Mapping[bytes, int]) -> tuple[bytes, int]:
+    """The rows of a cell, and how many: of each evaluator the last, in the order of the plan, others as they come."""
     rows: dict[bytes, bytes] = {}
-    for line in lines:
-        record = _record.decode(line)
-        record["run_id"] = run_id
-        rows[bytes(record["evaluator"])] = _encode(record) + b"\n"
-    return [rows[name] for name in sorted(rows, key=lambda name: order.get(name, len(order)))]
+    for line in block.splitlines(keepends=True):
+        rows[bytes(_record.decode(line)["evaluator"])] = line
+    names = sorted(rows, key=lambda name: order.get(name, len(order)))
+    return b"".join(rows[name] for name in names), len(names)
 
 
 def _created(path: Path) -> BinaryIO:
