@@ -112,7 +112,7 @@ def _agent(agent: str, command: str | None, options: Mapping[str, Any]) -> dict[
     if line is None:
         raise InputError("--agent command needs --agent-command with the command line")
     if len(agent.split()) == 1 and (near := did_you_mean(agent, PROGRAMS)) and "/" not in agent and line == agent:
-        raise InputError(f"--agent: unknown agent {agent!r}{near}; a command of that name is written with its path")
+        raise InputError(f"--agent: unknown agent {agent!r}{near} (a command is written with its path)")
     output = options.get("agent_output")
     place = options.get("skill_folder") or _SKILLS
     given = {"agent": "command", "command": _split("--agent", line), "skill_folder": place}

@@ -31,6 +31,7 @@ SIGN_IN = "sign_in"
 _KEPT = 64 * 2**10
 """Bytes of stdout that are held beside the stream's file, and of stderr."""
 _STDERR_TAIL = 2_000
+_ANOTHER = "install it, or name another with 'command' (--agent-command)"
 _SIGN_IN = re.compile(
     r"authentication[_ ](?:failed|error|required)|no authentication|set an auth method"
     r"|invalid api key|please run /login|not (?:logged|signed) in"
@@ -137,7 +138,7 @@ class Agent:
         if error.errno == errno.E2BIG:
             return f"the prompt is too long for the command line of {self.name}"
         if error.errno == errno.ENOENT:
-            return not_found(self.name, started.command[0], started.env)
+            return not_found(started.command[0], started.env)
         return f"cannot start {started.command[0]!r}: {error.strerror or error}"
 
     def _error(self, answer: Answer, finished: Finished | None, stream: AgentStream) -> TraceError | None:
@@ -163,12 +164,12 @@ class Agent:
         return TraceError(SIGN_IN, error.message, status=401) if _SIGN_IN.search(spoken) else error
 
 
-def not_found(agent: str, program: str, env: Mapping[str, str]) -> str:
+def not_found(program: str, env: Mapping[str, str]) -> str:
     """That a program is missing, where it was looked for, and how to name another."""
     if "/" in program:
-        return f"the program {program!r} of {agent} does not exist; 'command' names another"
+        return f"there is no program {program!r}; {_ANOTHER}"
     looked = os.pathsep.join(os.get_exec_path(dict(env)))
-    return f"the program {program!r} of {agent} is not in the PATH ({looked}); 'command' names another"
+    return f"the program {program!r} is not in the PATH ({looked}); {_ANOTHER}"
 
 
 def _keep(stream: AgentStream, workspace: Path) -> None:

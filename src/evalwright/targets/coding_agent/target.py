@@ -227,4 +227,4 @@ def _missing_program(config: _Config, command: list[str] | tuple[str, ...]) -> l
     if config.sandbox:
         said = "Docker is needed, but there is no command 'docker' in the PATH"
         return [Problem("", said, key="sandbox", absent=True)]
-    return [Problem("", not_found(config.agent, program, env), key="command", absent=True)]
+    return [Problem("", not_found(program, env), key="command", absent=True)]
