@@ -19,7 +19,8 @@ LATENCY = {"name": "c", "type": "latency", "threshold": 60000}
 JUDGE = {"name": "j", "type": "llm_judge"}
 MOCK = {"name": "default", "provider": "mock"}
 UNUSED: list[dict[str, Any]] = [
-    *({"name": name, "provider": name} for name in ("codex", "claude", "copilot-cli", "pi-coding-agent", "vscode")),
+    *({"name": name, "provider": name} for name in ("claude", "copilot-cli", "pi-coding-agent", "vscode")),
+    {"name": "codex", "provider": "codex", "executable": "/no/such"},
     {"name": "strange", "provider": "telepathy"},
     {
         "name": "azure-llm",
@@ -57,8 +58,10 @@ def test_targets_that_are_not_used_may_be_anything(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("target", "said"),
     [
-        ("codex", "'codex' is not available"),
-        ("pi-coding-agent", "wrap the program with 'cli'"),
+        ("vscode", "'vscode' is not available"),
+        ("vscode", "wrap the program with 'cli'"),
+        ("codex", "'/no/such'"),
+        ("pi-coding-agent", "--allow-tools"),
         ("strange", "telepathy"),
         ("azure-llm", "NO_B"),
         ("wrong", "workers"),
@@ -131,7 +134,7 @@ def test_the_file_itself_is_checked_whole(tmp_path: Path) -> None:
         "targets[7].workers",
         "targets[10].sandbox",
     ]
-    path.write_text(json.dumps({"targets": [UNUSED[0], UNUSED[6], UNUSED[11]]}))
+    path.write_text(json.dumps({"targets": [UNUSED[3], UNUSED[6], UNUSED[11]]}))
     keys = [problem.key for problem in load_suite(path, "agentv", to_run=False).warnings]
     assert keys == [
         "targets[2].respons",

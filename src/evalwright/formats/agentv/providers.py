@@ -14,6 +14,7 @@ from evalwright.errors import TargetError
 from evalwright.formats.agentv.commands import Command
 from evalwright.formats.agentv.exchange import Asked, Said, read_said
 from evalwright.formats.agentv.health import refused
+from evalwright.formats.agentv.target_settings import AGENTS
 from evalwright.model.chat import ChatRequest, Waits
 from evalwright.sandbox.patterns import search
 
@@ -22,7 +23,7 @@ __all__ = ["MODELS", "Model", "Provider", "model_of", "provider_of"]
 MODELS = {
     "openai": "openai", "anthropic": "anthropic", "azure": "azure", "gemini": "google", "openrouter": "openrouter",
 }  # fmt: skip
-KINDS = ("cli", "mock", "python", *MODELS)
+KINDS = ("cli", "mock", "python", *MODELS, *AGENTS)
 _MOCKED = '{"text": "mock response"}'
 
 
@@ -31,8 +32,11 @@ class Provider(Protocol):
         """Raises TargetError. The caller bounds the time and cancels."""
 
 
-def provider_of(target: Mapping[str, Any], folder: str) -> Provider:
-    """The provider of a target. Raises InputError that names the target and the key."""
+def provider_of(target: Mapping[str, Any], folder: str, *, allow_tools: bool = False) -> Provider:
+    """The provider of a target; with `allow_tools`, also an agent that asks before nothing it does.
+
+    Raises InputError that names the target and the key.
+    """
     kind = target.get("provider")
     if kind == "mock":
         return _Mock(target)
@@ -40,6 +44,10 @@ def provider_of(target: Mapping[str, Any], folder: str) -> Provider:
         return Command(target, folder)
     if kind == "python":
         return _Python(target)
+    if kind in AGENTS:
+        from evalwright.formats.agentv.agents import AgentProvider
+
+        return AgentProvider(target, folder, allowed=allow_tools)
     if kind in MODELS:
         return model_of(target)
     name = target.get("name")

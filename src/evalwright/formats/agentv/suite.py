@@ -48,6 +48,7 @@ class _Options(NamedTuple):
     output: Path | None = None
     output_format: str | None = None
     allow_outside: tuple[Path, ...] = ()
+    allow_tools: bool = False
 
 
 def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **options: Any) -> Suite:
@@ -81,6 +82,7 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
         "try_seconds": file.timeout_seconds or limit,
         **({} if given.max_retries is None else {"retries": given.max_retries}),
         **({"missing": missing} if missing else {}),
+        **({"allow_tools": True} if given.allow_tools else {}),
         **({"allow_outside": [str(one.absolute()) for one in given.allow_outside]} if given.allow_outside else {}),
     }
     variant = _variant(config, {} if known is None else known.used(), cases, limit)

@@ -50,7 +50,8 @@ class AgentvTarget:
         self._providers: dict[str, Provider] = {}
         for name, target in self._targets.items():
             try:
-                self._providers[name] = provider_of(target, config.get("folder", "."))
+                allowed = config.get("allow_tools", False)
+                self._providers[name] = provider_of(target, config.get("folder", "."), allow_tools=allowed)
             except InputError as error:
                 problems = [Problem("", p.message, key=f"targets.{name}.{p.key}") for p in error.problems]
                 raise InputError(problems) from error
@@ -76,7 +77,7 @@ class AgentvTarget:
     def _workspace(self, provider: Provider, case: Case) -> Path | None:
         """Where a workspace is kept until the end, which a program that judges may look at."""
         judged = any(spec.type in _PROGRAMS for spec in case.evaluators or ())
-        if not judged or not isinstance(provider, Command) or provider.workspace_template is None:
+        if not judged or getattr(provider, "workspace_template", None) is None:
             return None
         self._kept = self._kept or TemporaryFolder()
         return self._kept.path / f"cell-{next(self._numbers)}"

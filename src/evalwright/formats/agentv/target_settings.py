@@ -8,8 +8,13 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-__all__ = ["KEYS", "NO_EFFECT", "checked"]
+__all__ = ["AGENTS", "KEYS", "NO_EFFECT", "checked"]
 
+AGENTS = {
+    "claude": "claude", "claude-cli": "claude", "claude-code": "claude", "codex": "codex", "codex-cli": "codex",
+    "copilot": "copilot", "copilot-cli": "copilot", "pi": "pi", "pi-cli": "pi", "pi-coding-agent": "pi",
+}  # fmt: skip
+"""The agent by the name of the provider."""
 _Milliseconds = Annotated[float, Field(ge=0, le=3_600_000)]
 
 
@@ -49,6 +54,12 @@ class _Settings(BaseModel):
     command_template: str | None = None
     command: str | list[str | int | float] | None = None
     files_format: str | None = None
+    executable: str | None = None
+    args: list[str | int | float] | None = None
+    model_reasoning_effort: str | None = None
+    subprovider: str | None = None
+    thinking: str | None = None
+    tools: str | None = None
     cwd: str | None = None
     workspace_template: str | None = None
     timeout_seconds: Annotated[float, Field(gt=0)] | None = None

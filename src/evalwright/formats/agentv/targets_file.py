@@ -14,7 +14,7 @@ from evalwright.files.credentials import credentials
 from evalwright.files.dotenv import is_address
 from evalwright.files.key_paths import steps_of
 from evalwright.files.masker import may_be_secret
-from evalwright.formats.agentv.target_settings import KEYS, NO_EFFECT, checked
+from evalwright.formats.agentv.target_settings import AGENTS, KEYS, NO_EFFECT, checked
 from evalwright.formats.shared.isolation import isolating, refusal
 from evalwright.llm.routes import route_of
 from evalwright.model.chat import ChatRequest
@@ -23,12 +23,11 @@ from evalwright.session import hide
 __all__ = ["Targets", "targets_file"]
 
 _NAMES = ("targets.yaml", "targets.yml", ".agentv/targets.yaml", ".agentv/targets.yml")
-_PROVIDERS = ("cli", "mock", "python", "openai", "anthropic", "azure", "gemini", "openrouter")
+_PROVIDERS = ("cli", "mock", "python", "openai", "anthropic", "azure", "gemini", "openrouter", *AGENTS)
 _SPELLINGS = {"azure-openai": "azure", "google": "gemini", "google-gemini": "gemini"}
 _OTHERS = (
-    "agentv", "bedrock", "cc-mirror", "claude", "claude-cli", "claude-code", "claude-sdk", "codex", "codex-cli",
-    "copilot", "copilot-cli", "copilot-log", "copilot-sdk", "copilot_sdk", "pi", "pi-agent-sdk", "pi-cli",
-    "pi-coding-agent", "replay", "transcript", "vertex", "vscode", "vscode-insiders",
+    "agentv", "bedrock", "cc-mirror", "claude-sdk", "copilot-log", "copilot-sdk", "copilot_sdk", "pi-agent-sdk",
+    "replay", "transcript", "vertex", "vscode", "vscode-insiders",
 )  # fmt: skip
 """What AgentV has up to 4.42 and we do not."""
 _JUDGES = "judge_target"

@@ -84,6 +84,10 @@ def _copilot(asked: AgentRequest) -> list[str]:
     return [*_prompt(asked), *flags, *_option("--model", asked.model), *asked.args]
 
 
+def _pi(asked: AgentRequest) -> list[str]:
+    return ["--print", "--no-session", *_option("--model", asked.model), *asked.args]
+
+
 def _command(asked: AgentRequest) -> list[str]:
     return [*asked.args]
 
@@ -134,6 +138,15 @@ PROGRAMS: Mapping[str, Program] = {
         home=("HOME",),
         logins=(".copilot/config.json", ".config/gh/hosts.yml"),
         keys=("COPILOT_GITHUB_TOKEN", "GH_TOKEN", "GITHUB_TOKEN"),
+    ),
+    "pi": Program(
+        ("pi",),
+        _pi,
+        "text",
+        skills=".pi/skills",
+        home=("HOME",),
+        logins=(".pi/agent/auth.json",),
+        keys=("ANTHROPIC_API_KEY", "GEMINI_API_KEY", "OPENAI_API_KEY", "OPENROUTER_API_KEY"),
     ),
     "command": Program((), _command, "text", needs_permission=False),
 }
