@@ -25,6 +25,8 @@ __all__ = ["Handle", "RayCluster", "reason_of", "secret_variables"]
 
 _PATIENCE = 30.0
 """Seconds in which a cluster has to answer."""
+_HEADLESS, _LOOK_AT_HEAD = 25.0, 5.0
+"""Seconds without a head after which it is given up, and between looks at it."""
 _FAREWELL = 5.0
 """Seconds that leaving the cluster may take; what is left ends with this process."""
 _NOT_SENT = (".env", ".env.*", ".git/", ".venv/", "__pycache__/")
@@ -48,6 +50,7 @@ class RayCluster:
     def __init__(self, executor: Executor) -> None:
         self._executor, self._address = executor, cluster_address(executor)
         self._ray: Any = None
+        self._head = ""
         self._leaving, self._left = threading.Event(), threading.Event()
 
     async def open(self, folder: Path | None, left_out: list[str]) -> None:
@@ -87,6 +90,7 @@ class RayCluster:
             if not self._ray.is_initialized():
                 self._ray.init(**options)
                 ours = True
+            self._head = str(self._ray.get_runtime_context().gcs_address)
         except BaseException as error:
             failure = error
         with suppress(RuntimeError):  # the run has ended meanwhile
@@ -101,6 +105,21 @@ class RayCluster:
     def machines(self) -> int:
         """How many there are now."""
         return sum(bool(node["Alive"]) for node in self._ray.nodes())
+
+    async def lost_head(self) -> str:
+        """Return, with the reason, once the cluster has had no head for so long that Ray would soon end this process.
+
+        It does so a minute after it has lost the head, and no record of why would be left.
+        """
+        host, _, port = self._head.rpartition(":")
+        seen = time.monotonic()
+        while self._address is None or not host or time.monotonic() - seen < _HEADLESS:
+            await asyncio.sleep(_LOOK_AT_HEAD)
+            with suppress(OSError, TimeoutError):
+                _, writer = await asyncio.wait_for(asyncio.open_connection(host.strip("[]"), int(port)), _LOOK_AT_HEAD)
+                writer.close()
+                seen = time.monotonic()
+        return f"the head of the cluster, {self._head}, does not answer for {_HEADLESS:g} seconds"
 
     def start(self, placement: Placement) -> Handle:
         """Start a worker; it is there when its first call answers."""

@@ -49,7 +49,7 @@ _SAID_AFTER = 60.0
 """Seconds without a worker after which that is said."""
 _LOOK = 0.25
 """Seconds between looks at whether the run stops, while a cell waits for a worker."""
-_LONGEST_PAUSE = 30.0
+_SHORTEST_PAUSE, _LONGEST_PAUSE = 0.25, 30.0
 """Seconds between starts of a worker that is lost again and again."""
 _MOST_STARTS = 3
 """Workers that may be lost before the first one is ready: what ends them is no accident then."""
@@ -149,7 +149,11 @@ class CrewMember:
     def _lost(self, error: Exception) -> str:
         from evalwright.run.executors.cluster import reason_of
 
-        self.places, why = 0, reason_of(error)
+        return self.leave(reason_of(error))
+
+    def leave(self, why: str) -> str:
+        """It is there no more; the calls that it was at are lost."""
+        self.places = 0
         self._crew.lost()
         if self._handle is not None:
             self._crew.cluster.end(self._handle)  # one that cannot be reached may live, and would call on
@@ -287,6 +291,7 @@ class Crew:
         """A worker that is given no more calls, until it has none and takes one alone."""
         self._has_any = False
         self._said = False
+        self._given_up = ""
 
     async def run(self, case: Case, trial: int) -> Answer:
         raise TargetError("a system on other machines is called by one of its workers")
@@ -362,12 +367,18 @@ class Crew:
             task.cancel()
         await asyncio.gather(*(worker.close() for worker in self._workers))
 
+    def give_up(self, why: str) -> None:
+        """Start and call nothing any more; calls in flight are lost."""
+        self._given_up = why
+        for task in self._keeping:
+            task.cancel()
+        for worker in self._workers:
+            worker.leave(why)
+
     def gone(self) -> str:
         """Why no cell of the system is called any more."""
-        return (
-            f"stopped {self.name!r}: none of its workers was there for {self._wait:g} seconds. "
-            "`evalwright resume RUN` runs the rest once there are machines again"
-        )
+        why = self._given_up or f"none of its workers was there for {self._wait:g} seconds"
+        return f"stopped {self.name!r}: {why}. `evalwright resume RUN` runs the rest once there are machines again"
 
     def _chosen(self, alone: bool) -> CrewMember | None:
         there = [worker for worker in self._workers if worker.places]
@@ -380,6 +391,8 @@ class Crew:
 
     def _has_waited(self) -> bool:
         """Whether no worker has been there for too long."""
+        if self._given_up:
+            return True
         if self._has_any:
             return False
         alone = time.monotonic() - self._alone_since
@@ -395,7 +408,7 @@ class Crew:
 
     async def _keep(self, worker: CrewMember) -> None:
         """Replace a worker whenever it is lost."""
-        pause, failed = 1.0, 0
+        pause, failed = _SHORTEST_PAUSE, 0
         while True:
             begun = time.monotonic()
             try:
@@ -408,7 +421,7 @@ class Crew:
                 self._there.set_exception(InputError(why))
                 return
             if time.monotonic() - begun > _LONGEST_PAUSE:
-                pause = 1.0
+                pause = _SHORTEST_PAUSE
             await asyncio.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE)
 

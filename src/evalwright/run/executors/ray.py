@@ -61,6 +61,7 @@ class RaySites:
         self._kind = "" if plan.workspace is None else _kind_of(plan.workspace, self._suite_folder)
         self._stored = StoredArtifacts(plan, writer)
         self._changes: dict[int, Changes] = {}
+        self._watching: asyncio.Task[None] | None = None
         self._crews = {
             variant.name: self._crew(variant, targets[variant.name])
             for variant in plan.variants
@@ -72,11 +73,17 @@ class RaySites:
     async def open(self) -> None:
         """Join the cluster, and wait until each system has a worker. Raises InputError."""
         await self._cluster.open(self._folder, _left_out(Path(self._writer.location).absolute(), self._folder))
+        self._watching = asyncio.create_task(self._watch())
         wanted = _calls_at_once(self._plan)
         machines = self._cluster.machines
         await asyncio.gather(
             *(crew.begin(self._number(crew, wanted[name], machines)) for name, crew in self._crews.items())
         )
+
+    async def _watch(self) -> None:
+        why = await self._cluster.lost_head()
+        for crew in self._crews.values():
+            crew.give_up(why)
 
     async def ask(self, call: Call, target: Target, cell: Cell) -> Answer | TraceError:
         """`call.ask` at a worker; its time begins when there is one."""
@@ -112,6 +119,8 @@ class RaySites:
 
     async def close(self) -> None:
         """End the workers, and leave the cluster."""
+        if self._watching is not None:
+            self._watching.cancel()
         await asyncio.gather(*(crew.end() for crew in self._crews.values()))
         await self._cluster.close()
 

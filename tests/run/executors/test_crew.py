@@ -1,0 +1,131 @@
+"""What becomes of cells when their workers die, hang or never come, on a cluster that dies on demand."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from evalwright.errors import InputError
+from evalwright.model.plan import Executor, Placement, Variant
+from evalwright.model.trace import Trace
+from evalwright.run.outcomes import Outcome
+from evalwright.run.start import open_run, resume, run_suite
+from run.executors.far_end import DIES, WAITS, FarEnd, Worker
+from run.suites import suite
+
+Script = Callable[[Worker, str], object]
+
+
+@pytest.fixture
+def far(monkeypatch: pytest.MonkeyPatch) -> Callable[..., FarEnd]:
+    def put(script: Script, **more: object) -> FarEnd:
+        end = FarEnd(script, **more)  # type: ignore[arg-type]
+        monkeypatch.setitem(sys.modules, "ray", end)
+        return end
+
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    return put
+
+
+def ran(folder: Path, cases: int, *, timeout: float = 120, wait: float = 600, **placed: int) -> Outcome:
+    config = {"target": "agents:echo"}
+    system = Variant("main", "python_function", config, timeout_seconds=timeout, ray=Placement(**placed))
+    executor = Executor("ray", wait_seconds=wait)
+    made = suite(folder, ["x"] * cases, variants=[system], executor=executor, max_concurrency=16, stop_after_errors=0)
+    return run_suite(made)
+
+
+def traces(outcome: Outcome) -> dict[str, Trace]:
+    reader, _ = open_run(outcome.address)
+    found = {trace.case_id: trace for trace in reader.traces(Trace)}
+    reader.close()
+    return found
+
+
+def test_calls_go_together_to_the_workers_with_the_fewest(tmp_path, far):
+    end = far(lambda worker, case: f"done by {worker.number}")
+    outcome = ran(tmp_path, 64, num_gpus=1)
+    assert (outcome.exit_code, outcome.summary.variants[0].cells["pass"]) == (0, 64)
+    assert len(end.workers) == 2  # one for each machine that lives
+    assert [len(worker.calls) for worker in end.workers] == [32, 32]
+    assert all(worker.wanted["num_gpus"] == 1 for worker in end.workers)
+    assert all(worker.most_at_once == 8 for worker in end.workers)
+    assert all(len(worker.together) < 10 for worker in end.workers)
+    assert end.has_left
+    assert not any(worker.is_alive for worker in end.workers)
+
+
+def test_only_calls_that_were_at_a_lost_worker_are_made_again(tmp_path, far):
+    end = far(lambda worker, case: DIES if worker.number == 0 and len(worker.calls) > 12 else "done")
+    found = traces(outcome := ran(tmp_path, 40))
+    assert outcome.exit_code == 0
+    calls = Counter(case for worker in end.workers for case in worker.calls)
+    again = {case for case, times in calls.items() if times > 1}
+    assert set(calls.values()) == {1, 2}
+    assert len(again) <= 8
+    retried = {case for case, trace in found.items() if "retried" in trace.extra}
+    assert retried == again
+    assert all(found[case].extra["retried"][0]["type"] == "worker_lost" for case in again)
+
+
+def test_a_cell_that_ends_every_worker_takes_no_other_with_it(tmp_path, far):
+    beside: list[int] = []
+
+    def script(worker: Worker, case: str) -> object:
+        if case == "c3":
+            beside.append(len(worker.at) - 1)
+            return DIES
+        return WAITS if "c3" in worker.at.values() else "done"
+
+    far(script)
+    found = traces(outcome := ran(tmp_path, 8, actors=1))
+    assert outcome.exit_code == 3
+    assert {case: trace.error.type for case, trace in found.items() if trace.error} == {"c3": "worker_lost"}
+    assert beside == [7, 7, 0]
+
+
+def test_a_run_without_workers_waits_and_is_resumed(tmp_path, far):
+    end = far(lambda worker, case: DIES if len(worker.calls) > 4 else "done")
+    end.most_workers = 1
+    outcome = ran(tmp_path, 12, wait=1.0, actors=1)
+    assert outcome.exit_code == 3
+    assert not outcome.interrupted
+    assert outcome.summary.cells_missing > 0
+    assert any("none of its workers was there" in line for line in outcome.summary.warnings)
+    assert not any(trace.error for trace in traces(outcome).values())
+    end.most_workers, end.script = 100, lambda worker, case: "done"
+    assert resume(outcome.address).exit_code == 0
+
+
+def test_a_system_that_cannot_be_set_up_refuses_the_run(tmp_path, far):
+    end = far(lambda worker, case: "done", refused="'main' cannot be set up: no model")
+    with pytest.raises(InputError, match="'main' cannot be set up: no model"):
+        ran(tmp_path, 2)
+    assert not any(worker.calls for worker in end.workers)
+
+
+def test_a_system_for_which_the_cluster_has_no_room_is_refused(tmp_path, far):
+    end = far(lambda worker, case: "done")
+    end.most_workers = 0
+    with pytest.raises(InputError, match="no worker of 'main' could be started"):
+        ran(tmp_path, 2, wait=0.4)
+
+
+def test_a_late_call_is_cancelled_and_an_answer_after_that_counts_for_nothing(tmp_path, far):
+    held: list[Worker] = []
+
+    def script(worker: Worker, case: str) -> object:
+        if case == "c0":
+            held.append(worker)
+            return WAITS
+        return "done"
+
+    far(script)
+    found = traces(outcome := ran(tmp_path, 6, timeout=0.5))
+    assert outcome.exit_code == 3
+    assert {case: trace.error.type for case, trace in found.items() if trace.error} == {"c0": "timeout"}
+    assert len(held) == 1
