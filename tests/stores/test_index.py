@@ -7,6 +7,7 @@ import random
 import shutil
 import sqlite3
 from contextlib import closing, suppress
+from datetime import UTC, datetime
 from pathlib import Path
 
 import msgspec
@@ -14,12 +15,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalwright.decisions.sides import sides_of
 from evalwright.errors import InputError
 from evalwright.model.cell_index import CellSelection, index_of
 from evalwright.model.plan import EvaluatorSpec, Plan, Variant
 from evalwright.model.trace import Metrics, TraceError
 from evalwright.reports.cells import Choice, chosen_cells
+from evalwright.run.cells import Grid
+from evalwright.run.history import history_of, unjudged_traces
 from evalwright.run.start import open_run
+from evalwright.scoring.fold import fold
 from evalwright.scoring.verdict import names_needed
 from evalwright.stores.index import INDEX, opened_index
 from evalwright.stores.local_files import LocalFiles
@@ -44,15 +49,16 @@ class Scanned:
 
 
 class History:
-    """A run of five cases, two variants and two trials that has seen a lot."""
+    """A run of five cases, one or two variants and trials, that has seen a lot."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.random = random.Random(seed)
         plan = a_plan(
-            variants=[Variant(name, "python_function") for name in VARIANTS],
+            variants=[Variant(name, "python_function") for name in VARIANTS[: 1 + seed % 2]],
+            cases_total=5,
             evaluators=[EvaluatorSpec(name, "contains_text") for name in EVALUATORS],
         )
-        plan.run = msgspec.structs.replace(plan.run, trials=2)
+        plan.run = msgspec.structs.replace(plan.run, trials=1 + seed // 2 % 2)
         cases = [a_case(id=name, **({"occurrence": 2} if i == 2 else {})) for i, name in enumerate(CASES)]
         self.writer = LocalFiles(folder).create(plan, cases, {})
         self.folder = self.writer.folder
@@ -61,7 +67,8 @@ class History:
     def cell(self) -> None:
         """A cell is run, or run again, and the process may die anywhere in it."""
         pick = self.random
-        index, variant, trial = pick.randrange(5), pick.choice(VARIANTS), pick.randrange(2)
+        plan = self.writer.plan
+        index, variant, trial = pick.randrange(5), pick.choice(plan.variants).name, pick.randrange(plan.run.trials)
         attempt = self.attempts.get((index, variant, trial), 0) + 1
         self.attempts[index, variant, trial] = attempt
         of = {"case_id": CASES[index], "variant_name": variant, "trial": trial, "attempt": attempt}
@@ -170,7 +177,18 @@ def answers(reader, plan: Plan) -> list[object]:
     """What commands say of a run."""
     needed = names_needed(reader, plan)
     choices = [Choice(), Choice(failed=True), Choice("b"), Choice("b#2"), Choice("c#2", "v2"), Choice("nobody")]
-    return [list(chosen_cells(reader, plan, needed, choice)) for choice in choices]
+    found = [list(chosen_cells(reader, plan, needed, choice)) for choice in choices]
+    history = history_of(reader, Grid(plan))
+    cells = range(len(history.traced))
+    left = unjudged_traces(reader, Grid(plan), history)
+    done = [(history.traced[n], history.errored[n], history.finished(n) and history.passed[n]) for n in cells]
+    moment = datetime(2026, 5, 5, tzinfo=UTC)
+    by_case, by_cell = (fold(reader, plan, by_case=cases).summary(plan, moment) for cases in (True, False))
+    sides = sides_of(reader, plan)
+    for side in sides.values():
+        for times in side.latencies.values():
+            times.sort()  # a scan has the trials of a case in the order of their first attempts
+    return [found, history.spent_usd, left, done, by_case, by_cell, sides]
 
 
 def said(folder: Path, *, scanned: bool) -> object:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
+from contextlib import closing
 from typing import NamedTuple
 
 import msgspec
 
 from evalwright.model.cell import OfCase
+from evalwright.model.cell_index import index_of
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import Status
 from evalwright.scoring.facts import ResultFacts, TraceFacts
+from evalwright.scoring.looked_up import indexed_cells
 from evalwright.scoring.newest import Superseded, newest_cells, streamed_cells
 from evalwright.scoring.verdict import cell_status, names_needed, passes_over_errored
 
@@ -177,6 +180,9 @@ def sides_of(reader: RunReader, plan: Plan) -> dict[str, SideCounts]:
         stored = {(v.case_key, v.variant_name, v.trial, v.attempt): v.status for v in reader.verdicts(_Verdicts)}
         return _counted(newest_cells(reader), _Judging(plan, [], stored))
     judging = _Judging(plan, names_needed(reader, plan), stored)
+    if (index := index_of(reader)) is not None:
+        with closing(index):
+            return _counted(indexed_cells(index), judging)
     try:
         evaluators = len(plan.evaluators)
         errored = 0 if passes_over_errored(plan) else evaluators

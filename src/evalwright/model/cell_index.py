@@ -17,6 +17,7 @@ from evalwright.model.result import CaseVerdict, EvaluationResult, Status
 from evalwright.model.trace import Trace
 
 __all__ = [
+    "CellAttempts",
     "CellCount",
     "CellEntry",
     "CellIndex",
@@ -24,6 +25,8 @@ __all__ = [
     "CellOutcome",
     "CellRecords",
     "CellSelection",
+    "CellSum",
+    "CellSums",
     "StaleIndex",
     "index_of",
 ]
@@ -118,8 +121,41 @@ class CellCount(NamedTuple):
     variant: str
     status: Status | None
     error: str | None
-    outcomes: tuple[tuple[str, OutcomeStatus], ...]
-    """Evaluator and status, in the order of the results."""
+    outcomes: Sequence[CellOutcome]
+    """In the order of the results; a score other than 0 and 1, and a cost, are those of a cell and not said here."""
+
+
+class CellSum(NamedTuple):
+    """The sum of a measure over the cells that have it, rounded once, and their number."""
+
+    n: int
+    total: float
+
+
+class CellSums(NamedTuple):
+    """What the newest attempts took and cost."""
+
+    latency_ms: CellSum
+    cost_usd: CellSum
+    tokens_in: CellSum
+    tokens_out: CellSum
+    finished_at: datetime | None
+    """When the last of their records was finished."""
+    grouped: int
+    """Cells whose case is in a group."""
+    measured: int
+    """Cells with a result that has a cost, or a score other than 0 and 1: `counts` does not say all of them."""
+    spent_usd: float
+    """By all attempts, superseded ones included."""
+
+
+class CellAttempts(NamedTuple):
+    """How far cells are, by their numbers."""
+
+    usual: int
+    """Every cell with a number below it passed, or was skipped, at its first attempt, but for the others."""
+    others: Iterator[tuple[int, int, bool, Status | None]]
+    """Number, attempt, whether the system errored, status of the verdict."""
 
 
 class CellRecords(NamedTuple):
@@ -166,11 +202,11 @@ class CellIndex(Protocol):
         Raises StaleIndex if other records are there now: ask the reader for another index then, or scan.
         """
 
-    def costs(self) -> Iterator[float]:
-        """What each trace cost that says so, superseded attempts included, in US dollars."""
+    def sums(self) -> CellSums:
+        """What all cells together took and cost."""
 
-    def last_moment(self) -> datetime | None:
-        """When the last record of a newest attempt was finished."""
+    def attempts(self) -> CellAttempts:
+        """How far each cell is, at the cost of those that are not as most are."""
 
     def close(self) -> None: ...
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from array import array
+from contextlib import closing, suppress
+from sys import byteorder
 
 import msgspec
 
+from evalwright.model.cell_index import CellIndex, CellSelection, StaleIndex, index_of
 from evalwright.model.protocols import RunReader
 from evalwright.model.trace import Trace
 from evalwright.run.cells import Grid
+from evalwright.scoring.counts import ExactSum
 
 __all__ = ["History", "history_of", "unjudged_traces"]
 
@@ -63,8 +67,12 @@ def history_of(reader: RunReader, grid: Grid) -> History:
     """Fold the records of a run; rows that belong to no cell of the grid are left out."""
     zeros = array("H", bytes(2 * grid.total))
     history = History(zeros, array("H", zeros), bytearray(grid.total), bytearray(grid.total))
+    if (index := index_of(reader)) is not None:
+        with closing(index):
+            return _looked_up(index, history)
+    spent = ExactSum()
     for trace in reader.traces(_TraceMark):
-        history.spent_usd += trace.metrics.cost_usd or 0
+        spent.add(trace.metrics.cost_usd or 0)
         number = grid.number(trace.case_index, trace.variant_name, trace.trial)
         if number is not None and trace.attempt >= history.traced[number]:
             history.traced[number] = trace.attempt
@@ -74,6 +82,20 @@ def history_of(reader: RunReader, grid: Grid) -> History:
         if number is not None and verdict.attempt >= history.judged[number]:
             history.judged[number] = verdict.attempt
             history.passed[number] = verdict.status in ("pass", "skip")
+    history.spent_usd = spent.total
+    return history
+
+
+def _looked_up(index: CellIndex, history: History) -> History:
+    usual, others = index.attempts()
+    ones = array("H", b"\1\0" * usual if byteorder == "little" else b"\0\1" * usual)
+    history.traced[:usual], history.judged[:usual], history.passed[:usual] = ones, ones, b"\1" * usual
+    for number, attempt, errored, status in others:
+        history.traced[number] = attempt
+        history.judged[number] = 0 if status is None else attempt
+        history.errored[number] = errored
+        history.passed[number] = status in ("pass", "skip")
+    history.spent_usd = index.sums().spent_usd
     return history
 
 
@@ -81,6 +103,10 @@ def unjudged_traces(reader: RunReader, grid: Grid, history: History) -> dict[int
     """The newest trace of each cell that a crash left without its verdict: a few at most, those in flight then."""
     wanted = history.unjudged()
     found: dict[int, Trace] = {}
+    if wanted and (index := index_of(reader)) is not None:
+        with closing(index), suppress(StaleIndex):
+            unfinished = index.cells(CellSelection(statuses=[None]))
+            return {cell.number: index.records(cell).trace for cell in unfinished if cell.number in wanted}
     if wanted:
         for trace in reader.traces(Trace):
             number = grid.number(trace.case_index, trace.variant_name, trace.trial)

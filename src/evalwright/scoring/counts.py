@@ -93,6 +93,11 @@ class Mean:
         self.n += 1
         self._sum.add(value)
 
+    def add_sum(self, n: int, total: float) -> None:
+        """Add as many values by their exact sum."""
+        self.n += n
+        self._sum.add(total)
+
     def merge(self, other: Mean) -> None:
         self.n += other.n
         self._sum.merge(other._sum)
@@ -124,6 +129,12 @@ class EvaluatorCount:
         self.costed: int = 0
         self.score_total: ExactSum = ExactSum()
         self.spent: ExactSum = ExactSum()
+
+    def add_alike(self, one: EvaluatorCount, times: int) -> None:
+        """Count as many times what was counted of one cell, whose score is 0 or 1 and which cost nothing."""
+        for name in ("n", "passed", "errors", "skipped", "scored"):
+            setattr(self, name, getattr(self, name) + times * getattr(one, name))
+        self.score_total.add(times * one.score_total.total)
 
     def merge(self, other: EvaluatorCount) -> None:
         for name in ("n", "passed", "errors", "skipped", "scored", "costed"):
@@ -298,6 +309,16 @@ class VariantCount:
         """What all evaluators' models cost, where any result says so."""
         costs = [cost for count in self.evaluators.values() if (cost := count.cost_usd) is not None]
         return fsum(costs) if costs else None
+
+    def add_alike(self, trace: TraceLike, results: Collection[ResultLike], status: Status, times: int) -> None:
+        """Count many cells of which only the cases differ, and what they took: not by case, and in no group."""
+        one = VariantCount(False, PassCriteria())
+        one._unjudged, one._of_status = self._unjudged, self._of_status
+        one.add(trace, results, status)
+        self.cells[status] += times
+        self.errored += times * one.errored
+        for name, count in one.evaluators.items():
+            self.evaluators.setdefault(name, EvaluatorCount()).add_alike(count, times)
 
     def merge(self, other: VariantCount) -> None:
         """Add the count of other cells of the same variant."""

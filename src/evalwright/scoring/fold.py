@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from contextlib import closing
 from typing import Any
 
 from msgspec import UNSET, UnsetType
 
 from evalwright.model.cell import OfCase
+from evalwright.model.cell_index import index_of
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import Status
@@ -28,25 +30,33 @@ def fold(reader: RunReader, plan: Plan, *, by_case: bool = False) -> Tally:
     if plan.evaluators_by_case:
         return _as_judged(reader, plan, by_case)
     needed = names_needed(reader, plan)
+    tally = Tally.of(plan, by_case=by_case)
+    if not tally.needs_records and (index := index_of(reader)) is not None:
+        from evalwright.scoring.looked_up import count_of_index, indexed_cells
+
+        with closing(index):
+            if not count_of_index(index, tally, plan, needed):
+                _count(tally, indexed_cells(index), plan, needed)
+            return tally
     try:
         evaluators = len(plan.evaluators)
         errored = 0 if passes_over_errored(plan) else evaluators
-        return _counted(streamed_cells(reader, evaluators, errored=errored), plan, needed, by_case)
+        _count(tally, streamed_cells(reader, evaluators, errored=errored), plan, needed)
     except Superseded:
         # From the start: some of what was counted until now is replaced by newer records.
-        return _counted(newest_cells(reader), plan, needed, by_case)
+        tally = Tally.of(plan, by_case=by_case)
+        _count(tally, newest_cells(reader), plan, needed)
+    return tally
 
 
-def _counted(
-    cells: Iterable[tuple[TraceFacts, Collection[ResultFacts]]], plan: Plan, needed: list[str], by_case: bool
-) -> Tally:
-    tally = Tally.of(plan, by_case=by_case)
+def _count(
+    tally: Tally, cells: Iterable[tuple[TraceFacts, Collection[ResultFacts]]], plan: Plan, needed: list[str]
+) -> None:
     count, criteria = tally.count, plan.pass_criteria
     for trace, results in cells:
         if needed and not results and trace.error is None:
             continue  # the process died between trace and results: the cell counts as missing
         count(trace, results, cell_status(criteria, needed, trace.error is not None, results))
-    return tally
 
 
 def _as_judged(reader: RunReader, plan: Plan, by_case: bool) -> Tally:

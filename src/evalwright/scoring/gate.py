@@ -39,6 +39,8 @@ Scores = Mapping[str, Sequence[float]]
 class GateTotals:
     """Scores by evaluator, eight bytes each, and how many are unknown because of an error."""
 
+    reads_scores_only = True
+
     def __init__(self, plan: Plan, gate: Mapping[str, Any]) -> None:
         self._gate = gate
         self._scores = {spec.name: array("d") for spec in plan.evaluators}

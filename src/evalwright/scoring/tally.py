@@ -14,6 +14,7 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import UNSET
 
+from evalwright.model.cell_index import CellSums
 from evalwright.model.plan import PassCriteria, Plan
 from evalwright.model.result import CaseVerdict, Status
 from evalwright.model.summary import EvaluatorRollup, RunSummary, TrialStatistics, VariantSummary
@@ -98,6 +99,29 @@ class Tally:
             self._reached(result.finished_at)
         if self._totals is not None:
             self._totals.add(trace, results, status, score)
+
+    def count_alike(self, trace: TraceLike, results: Collection[ResultLike], status: Status, times: int) -> None:
+        """Count many finished cells that are alike: see `VariantCount.add_alike`."""
+        self._variants.setdefault(trace.variant_name, self._new()).add_alike(trace, results, status, times)
+
+    def count_sums(self, variant: str, sums: CellSums) -> None:
+        """Count what all cells of the only variant took and cost."""
+        count = self._variants[variant]
+        count.latency.add_sum(*sums.latency_ms)
+        count.cost.add_sum(*sums.cost_usd)
+        count.tokens_input.add_sum(*sums.tokens_in)
+        count.tokens_output.add_sum(*sums.tokens_out)
+        self._reached(sums.finished_at)
+
+    @property
+    def counts_only(self) -> bool:
+        """Whether no more is asked than the counts of the cells of one variant: not by case, no totals of a format."""
+        return not self._by_case and self._totals is None and len(self._variants) == 1
+
+    @property
+    def needs_records(self) -> bool:
+        """Whether a format has totals of its own, which may read anything of a result."""
+        return self._totals is not None and not getattr(self._totals, "reads_scores_only", False)
 
     def _reached(self, moment: datetime | None) -> None:
         if moment is not None and (self._last is None or moment > self._last):

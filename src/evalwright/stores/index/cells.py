@@ -21,6 +21,7 @@ __all__ = [
     "clean_profile",
     "outcomes_of",
     "places_of",
+    "shared_outcomes",
     "status_of_code",
 ]
 
@@ -255,6 +256,17 @@ def places_of(row: Sequence[Any]) -> list[tuple[int, int]]:
         places.append((at, length))
         at += length
     return places
+
+
+def shared_outcomes(profile: Profile) -> list[CellOutcome]:
+    """What evaluators said of all cells with this profile, without the numbers that are a cell's own."""
+    scores = (*_SCORES, None)
+    return [
+        CellOutcome(
+            name, status_of_code(code), bool(code & _PASSED), bool(code & _SKIPPED), scores[code >> _SCORE_BITS], None
+        )
+        for name, code in profile[3]
+    ]
 
 
 def outcomes_of(profile: Profile, numbers: bytes | None) -> list[CellOutcome]:

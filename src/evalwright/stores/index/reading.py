@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from array import array
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
+from itertools import chain
+from math import fsum
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,17 +17,28 @@ import msgspec
 
 from evalwright.errors import InputError
 from evalwright.model.cell_index import (
+    CellAttempts,
     CellCount,
     CellEntry,
     CellOrder,
     CellOutcome,
     CellRecords,
     CellSelection,
+    CellSum,
+    CellSums,
     StaleIndex,
 )
-from evalwright.model.result import CaseVerdict, EvaluationResult
+from evalwright.model.result import CaseVerdict, EvaluationResult, Status
 from evalwright.model.trace import Trace
-from evalwright.stores.index.cells import Profile, cell_entry, clean_profile, outcomes_of, places_of, status_of_code
+from evalwright.stores.index.cells import (
+    Profile,
+    cell_entry,
+    clean_profile,
+    outcomes_of,
+    places_of,
+    shared_outcomes,
+    status_of_code,
+)
 from evalwright.stores.index.follow import FILES, loaded_profiles
 from evalwright.stores.index.schema import case_hash
 from evalwright.stores.local_files.lines import decoded_line
@@ -58,7 +72,7 @@ class FolderIndex:
 
     def counts(self) -> list[CellCount]:
         return [
-            CellCount(n, *profile[:3], tuple((name, status_of_code(code)) for name, code in profile[3]))  # type: ignore[arg-type]
+            CellCount(n, *profile[:3], shared_outcomes(profile))  # type: ignore[arg-type]
             for number, profile in self._profiles.items()
             if (n := self._numbers[number])
         ]
@@ -93,14 +107,34 @@ class FolderIndex:
         found = [row for row in rows if self._profiles[row[7]][0] == variant]
         return self._entry(found[0]) if found else None
 
-    def costs(self) -> Iterator[float]:
-        for table in ("cells", "replaced"):
-            for (cost,) in self._connection.execute(f"SELECT cost_usd FROM {table} WHERE cost_usd IS NOT NULL"):
-                yield cost
+    def sums(self) -> CellSums:
+        measures = ("latency_ms", "tokens_in", "tokens_out")
+        asked = ", ".join(f"count({name}), sum({name})" for name in measures)
+        found = self._connection.execute(
+            f"SELECT {asked}, max(finished), count(group_name), count(numbers) FROM cells"
+        ).fetchone()
+        latency, tokens_in, tokens_out = (CellSum(found[i], float(found[i + 1] or 0)) for i in (0, 2, 4))
+        # Summed here and not by SQL, whose sums of floats depend on the order of the rows.
+        costs, replaced = self._column("cells"), self._column("replaced")
+        last = None if found[6] is None else _EPOCH + timedelta(microseconds=found[6])
+        cost, spent = CellSum(len(costs), fsum(costs)), fsum(costs + replaced)
+        return CellSums(latency, cost, tokens_in, tokens_out, last, found[7], found[8], spent)
 
-    def last_moment(self) -> datetime | None:
-        (most,) = self._connection.execute("SELECT max(finished) FROM cells").fetchone()
-        return None if most is None else _EPOCH + timedelta(microseconds=most)
+    def _column(self, table: str) -> array[float]:
+        rows = self._connection.execute(f"SELECT cost_usd FROM {table} WHERE cost_usd IS NOT NULL")
+        return array("d", chain.from_iterable(rows))
+
+    def attempts(self) -> CellAttempts:
+        (most,) = self._connection.execute("SELECT max(number) FROM cells").fetchone()
+        # With every number up to the highest there, what is left out is known without looking at it.
+        usual = 0 if most is None or most + 1 > len(self) else len(self)
+        few = "WHERE clean = 0 OR attempt > 1" if usual else ""
+        return CellAttempts(usual, self._attempts(f"SELECT number, attempt, profile FROM cells {few}"))
+
+    def _attempts(self, query: str) -> Iterator[tuple[int, int, bool, Status | None]]:
+        for number, attempt, profile in self._connection.execute(query):
+            _, status, error, _ = self._profiles[profile]
+            yield number, attempt, error is not None, status  # type: ignore[misc]
 
     def records(self, entry: CellEntry) -> CellRecords:
         row = self._connection.execute("SELECT * FROM cells WHERE number = ?", (entry.number,)).fetchone()

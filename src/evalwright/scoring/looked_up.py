@@ -1,0 +1,83 @@
+"""The cells of an indexed run as what counting reads of them, and their count without looking at each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from msgspec import UNSET
+
+from evalwright.model.cell_index import CellEntry, CellIndex, CellOutcome
+from evalwright.model.plan import Plan
+from evalwright.scoring.facts import ErrorFacts, MetricFacts, ResultFacts, TraceFacts
+from evalwright.scoring.tally import Tally
+from evalwright.scoring.verdict import cell_status
+
+__all__ = ["count_of_index", "indexed_cells"]
+
+
+def indexed_cells(index: CellIndex) -> Iterator[tuple[TraceFacts, Sequence[ResultFacts]]]:
+    """Every cell in the order of the traces; of results, what only their records say is left out: the misses."""
+    for entry in index.cells(order="stored"):
+        yield _trace(entry), [_result(entry, outcome) for outcome in entry.outcomes]
+
+
+def _trace(entry: CellEntry) -> TraceFacts:
+    return TraceFacts(
+        case_id=entry.case_id,
+        occurrence=entry.occurrence,
+        variant_name=entry.variant,
+        latency_ms=entry.latency_ms,
+        trial=entry.trial,
+        attempt=entry.attempt,
+        case_index=entry.case_index,
+        error=None if entry.error is None else ErrorFacts(entry.error),
+        metrics=MetricFacts(entry.tokens_in, entry.tokens_out, entry.cost_usd),
+        group=UNSET if entry.group is None else entry.group,
+        finished_at=entry.finished_at,
+    )
+
+
+def _result(entry: CellEntry, outcome: CellOutcome) -> ResultFacts:
+    return ResultFacts(
+        case_id=entry.case_id,
+        occurrence=entry.occurrence,
+        variant_name=entry.variant,
+        evaluator=outcome.evaluator,
+        passed=outcome.passed,
+        trial=entry.trial,
+        attempt=entry.attempt,
+        skipped=outcome.skipped,
+        score=outcome.score,
+        error=ErrorFacts() if outcome.status == "error" else None,
+        cost_usd=outcome.cost_usd,
+    )
+
+
+def count_of_index(index: CellIndex, tally: Tally, plan: Plan, needed: Sequence[str]) -> bool:
+    """Count all cells by what they have alike. Returns False, with nothing counted, where each must be looked at."""
+    sums, counts = index.sums(), index.counts()
+    unfinished = any(needed and not count.outcomes and count.error is None for count in counts)
+    if not tally.counts_only or sums.grouped or sums.measured or unfinished or not counts:
+        return False
+    variant = plan.variants[0].name
+    if any(count.variant != variant for count in counts):
+        return False
+    for count in counts:
+        trace = TraceFacts(case_id="", variant_name=variant, error=None if count.error is None else ErrorFacts())
+        rows = [_alike(variant, outcome) for outcome in count.outcomes]
+        status = cell_status(plan.pass_criteria, needed, count.error is not None, rows)
+        tally.count_alike(trace, rows, status, count.n)
+    tally.count_sums(variant, sums)
+    return True
+
+
+def _alike(variant: str, outcome: CellOutcome) -> ResultFacts:
+    return ResultFacts(
+        case_id="",
+        variant_name=variant,
+        evaluator=outcome.evaluator,
+        passed=outcome.passed,
+        skipped=outcome.skipped,
+        score=outcome.score,
+        error=ErrorFacts() if outcome.status == "error" else None,
+    )
