@@ -21,6 +21,9 @@ from evalwright.model.cell_index import CellSelection, index_of
 from evalwright.model.plan import EvaluatorSpec, Plan, Variant
 from evalwright.model.trace import Metrics, TraceError
 from evalwright.reports.cells import Choice, chosen_cells
+from evalwright.reports.html import HtmlPage
+from evalwright.reports.junit import JUnit
+from evalwright.reports.markdown import Markdown
 from evalwright.run.cells import Grid
 from evalwright.run.history import history_of, unjudged_traces
 from evalwright.run.start import open_run
@@ -188,7 +191,8 @@ def answers(reader, plan: Plan) -> list[object]:
     for side in sides.values():
         for times in side.latencies.values():
             times.sort()  # a scan has the trials of a case in the order of their first attempts
-    return [found, history.spent_usd, left, done, by_case, by_cell, sides]
+    reports = [report().render(reader, by_cell) for report in (Markdown, HtmlPage, JUnit)]
+    return [found, history.spent_usd, left, done, by_case, by_cell, sides, reports]
 
 
 def said(folder: Path, *, scanned: bool) -> object:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 _LONGEST = 400
+_MOST_COMPARED = 1000
+"""Cases among which the nearest name is looked for: to read all of them can take longer than everything else."""
 
 
 @click.command("inspect")
@@ -64,11 +66,13 @@ def command(
 
 def _looked_for(reader: RunReader, plan: Plan, case: str | None, variant: str | None) -> str:
     """What the run was searched for in vain, with the nearest name that it has."""
+    from itertools import islice
+
     from evalwright.errors import did_you_mean
 
     said = []
     if case is not None:
-        ids = [one.id for one in reader.cases()]
+        ids = [one.id for one in islice(reader.cases(), _MOST_COMPARED)]
         said.append(f"case {case!r}{'' if case in ids else did_you_mean(case, ids)}")
     if variant is not None:
         said.append(f"variant {variant!r}{did_you_mean(variant, [v.name for v in plan.variants if v.name != variant])}")

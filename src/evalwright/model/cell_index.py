@@ -208,6 +208,9 @@ class CellIndex(Protocol):
     def attempts(self) -> CellAttempts:
         """How far each cell is, at the cost of those that are not as most are."""
 
+    def verdict(self, entry: CellEntry) -> CaseVerdict | None:
+        """The record of the verdict alone; as `records`."""
+
     def close(self) -> None: ...
 
 

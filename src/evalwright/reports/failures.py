@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 
+from evalwright.errors import InputError
+from evalwright.model.cell_index import CellIndex, CellSelection, StaleIndex, index_of
 from evalwright.model.protocols import RunReader
-from evalwright.model.result import CaseVerdict
+from evalwright.model.result import CaseVerdict, Status
 from evalwright.model.summary import RunSummary
 from evalwright.model.trace import TraceError
 from evalwright.reports.order import First, order_of
 from evalwright.scoring.facts import AttemptFacts
 
-__all__ = ["Failures", "error_text", "failures_title", "find_failures", "newest_verdicts"]
+__all__ = [
+    "Failures",
+    "error_text",
+    "failures_title",
+    "find_failures",
+    "finished_index",
+    "first_verdicts",
+    "newest_verdicts",
+]
 
+_FAILED: tuple[Status, ...] = ("fail", "borderline")
+_ERRORED: tuple[Status, ...] = ("error",)
 _SENTENCES = {
     "adapter_error": ("system raised an exception", "system failed"),
     "evaluator_error": ("evaluator raised an exception", "evaluator failed"),
@@ -62,27 +75,65 @@ def find_failures(reader: RunReader, summary: RunSummary, limit: int) -> Failure
     )
     if not found.failed_total + found.errored_total:
         return found
-    place = order_of(variant.name for variant in summary.variants)
-    failed: First[CaseVerdict] = First(limit, place)
-    errored: First[CaseVerdict] = First(limit, place)
-    lists = {"fail": failed, "borderline": failed, "error": errored}
-    for verdict in newest_verdicts(reader):
-        if (kind := lists.get(verdict.status)) is not None:
-            kind.add(verdict)
-    found.failed, found.errored = failed.sorted(), errored.sorted()
+    wanted: list[tuple[Collection[Status], int]] = [(_FAILED, limit), (_ERRORED, limit)]
+    found.failed, found.errored = first_verdicts(reader, summary, wanted)
     return found
+
+
+def first_verdicts(
+    reader: RunReader, summary: RunSummary, wanted: Sequence[tuple[Collection[Status], int]]
+) -> list[list[CaseVerdict]]:
+    """For each kind the first so many cells with one of its statuses, in the order of the dataset."""
+    if (index := finished_index(reader)) is not None:
+        with closing(index), suppress(StaleIndex):
+            return [list(_verdicts(index, statuses, most)) for statuses, most in wanted]
+    place = order_of(variant.name for variant in summary.variants)
+    kinds: list[First[CaseVerdict]] = [First(most, place) for _, most in wanted]
+    for verdict in _scanned_verdicts(reader):
+        for (statuses, _), kind in zip(wanted, kinds, strict=True):
+            if verdict.status in statuses:
+                kind.add(verdict)
+    return [kind.sorted() for kind in kinds]
+
+
+def finished_index(reader: RunReader) -> CellIndex | None:
+    """The index of a run in which the newest attempt of every cell has its verdict; of another one reports scan."""
+    index = index_of(reader)
+    if index is not None and index.count(CellSelection(statuses=[None])):
+        index.close()
+        return None
+    return index
+
+
+def _verdicts(index: CellIndex, statuses: Collection[Status] | None, most: int | None = None) -> Iterator[CaseVerdict]:
+    for entry in index.cells(CellSelection(statuses=statuses), limit=most):
+        if (verdict := index.verdict(entry)) is not None:
+            yield verdict
 
 
 def _count(summary: RunSummary, *statuses: str) -> int:
     return sum(variant.cells.get(status, 0) for variant in summary.variants for status in statuses)
 
 
-def newest_verdicts(reader: RunReader) -> Iterator[CaseVerdict]:
-    """The verdict of each finished cell, without those that a later attempt replaced.
+def newest_verdicts(reader: RunReader, statuses: Collection[Status] | None = None) -> Iterator[CaseVerdict]:
+    """The verdict of each finished cell, or of those with one of some statuses; none that a later attempt replaced.
 
     A folder that another program wrote has no verdicts: if `reader.plan` is set, they are derived from its traces and
     results.
     """
+    given = 0
+    if (index := finished_index(reader)) is not None:
+        with closing(index), suppress(StaleIndex):
+            for verdict in _verdicts(index, statuses):
+                yield verdict
+                given += 1
+            return
+    if given:
+        raise InputError(f"{reader.location} was changed while it was read")
+    yield from (v for v in _scanned_verdicts(reader) if statuses is None or v.status in statuses)
+
+
+def _scanned_verdicts(reader: RunReader) -> Iterator[CaseVerdict]:
     newest: dict[tuple[str, str, int], int] = {}
     stored = False
     for mark in reader.verdicts(AttemptFacts):

@@ -149,7 +149,7 @@ def table(columns: Sequence[Column[Row]], rows: Sequence[Row]) -> list[str]:
 def _cell(column: Column[Row], row: Row) -> str:
     text = column.show(row)
     if column.unit is Unit.CASES:
-        return _ids(text, column.value(row))
+        return _ids(text, column.value(row) or ())
     return code(text) if column.unit is Unit.NAME else text
 
 

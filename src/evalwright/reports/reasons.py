@@ -165,7 +165,7 @@ def group_reasons(reader: RunReader, summary: RunSummary) -> tuple[ReasonGroups,
     groups = {"fail": failed, "borderline": failed, "error": errored}
     if not any(variant.cells.get(status) for variant in summary.variants for status in groups):
         return failed, errored
-    _fill(groups, newest_verdicts(reader), summary)
+    _fill(groups, newest_verdicts(reader, ("fail", "borderline", "error")), summary)
     return failed, errored
 
 

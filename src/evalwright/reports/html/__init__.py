@@ -140,7 +140,7 @@ def _cell(column: Column[Row], row: Row) -> Html | str:
     if style == "bold":
         return element("strong", text)
     if column.unit is Unit.CASES:
-        return _ids(text, column.value(row), style)
+        return _ids(text, column.value(row) or (), style)
     if column.unit is Unit.RATE and column.interval is not None:
         return side_by_side(text, " ", _bar(column.value(row), column.interval(row)))
     return element("span", text, class_=style) if style else text

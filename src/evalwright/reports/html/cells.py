@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
 from itertools import islice
 from typing import Any
 
 import msgspec
 
 from evalwright.errors import counted
+from evalwright.model.cell_index import CellIndex, StaleIndex
 from evalwright.model.protocols import RunReader
-from evalwright.model.result import CaseVerdict, EvaluationResult
+from evalwright.model.result import CaseVerdict, EvaluationResult, Status
 from evalwright.model.summary import RunSummary
 from evalwright.model.trace import Span, ToolCall, ToolResult, Trace, TraceMessage
-from evalwright.reports.failures import error_text, failures_title, newest_verdicts
+from evalwright.reports.failures import error_text, failures_title, finished_index, first_verdicts
 from evalwright.reports.html.elements import Child, Html, element, side_by_side
 from evalwright.reports.inspection import MARKS, calls_with_results, facts, recorded_metrics
-from evalwright.reports.order import First, order_of
 from evalwright.reports.steps import about, outlined, recorded_in
 from evalwright.reports.terminal import cell_name
 from evalwright.reports.text import capped
@@ -26,10 +27,15 @@ __all__ = ["cells_shown"]
 _Key = tuple[str, str, int, int]
 
 _FAILURES = "Failures"
-_MOST = {"Errors (no verdict)": 200, _FAILURES: 200, "Passed and skipped": 100}
-"""Cells of each group that are shown."""
-_GROUPS = {"error": "Errors (no verdict)", "fail": _FAILURES, "borderline": _FAILURES}
 _REST = "Passed and skipped"
+_MOST = {"Errors (no verdict)": 200, _FAILURES: 200, _REST: 100}
+"""Cells of each group that are shown."""
+_STATUSES: dict[str, tuple[Status, ...]] = {
+    "Errors (no verdict)": ("error",),
+    _FAILURES: ("fail", "borderline"),
+    _REST: ("pass", "skip"),
+}
+_GROUPS: dict[str, str] = {status: title for title, statuses in _STATUSES.items() for status in statuses}
 _LONGEST = 4_000
 """Characters of a text."""
 _MOST_ITEMS = 50
@@ -43,7 +49,8 @@ def cells_shown(reader: RunReader, summary: RunSummary) -> Html:
     for variant in summary.variants:
         for status, count in variant.cells.items():
             totals[_GROUPS.get(status, _REST)] += count
-    chosen = _chosen(reader, [variant.name for variant in summary.variants])
+    found = first_verdicts(reader, summary, [(_STATUSES[title], most) for title, most in _MOST.items()])
+    chosen = dict(zip(_MOST, found, strict=True))
     shown = _rendered(reader, {_key(verdict): verdict for verdicts in chosen.values() for verdict in verdicts})
     scored = summary.scored is True
     return side_by_side(_group(title, chosen[title], totals[title], shown, scored) for title in _MOST if totals[title])
@@ -57,19 +64,14 @@ def _group(title: str, verdicts: Sequence[CaseVerdict], total: int, shown: dict[
     return element("section", heading, *cells, element("p", note, class_="note") if note else "")
 
 
-def _chosen(reader: RunReader, variants: Sequence[str]) -> dict[str, list[CaseVerdict]]:
-    place = order_of(variants)
-    chosen: dict[str, First[CaseVerdict]] = {title: First(most, place) for title, most in _MOST.items()}
-    for verdict in newest_verdicts(reader):
-        chosen[_GROUPS.get(verdict.status, _REST)].add(verdict)
-    return {title: first.sorted() for title, first in chosen.items()}
-
-
 def _key(record: CaseVerdict | Trace | EvaluationResult) -> _Key:
     return record.case_key, record.variant_name, record.trial, record.attempt
 
 
 def _rendered(reader: RunReader, verdicts: dict[_Key, CaseVerdict]) -> dict[_Key, Html]:
+    if (index := finished_index(reader)) is not None:
+        with closing(index), suppress(StaleIndex):
+            return dict(_looked_up(index, verdicts))
     results: dict[_Key, dict[str, EvaluationResult]] = {}
     for row in reader.results(EvaluationResult):
         if (key := _key(row)) in verdicts:
@@ -79,6 +81,13 @@ def _rendered(reader: RunReader, verdicts: dict[_Key, CaseVerdict]) -> dict[_Key
         for trace in reader.traces(Trace)
         if (key := _key(trace)) in verdicts
     }
+
+
+def _looked_up(index: CellIndex, verdicts: dict[_Key, CaseVerdict]) -> Iterator[tuple[_Key, Html]]:
+    for key, verdict in verdicts.items():
+        if (entry := index.cell(*key[:3])) is not None:
+            trace, results, _ = index.records(entry)
+            yield key, _cell(trace, results, verdict)
 
 
 def _cell(trace: Trace | None, results: Sequence[EvaluationResult], verdict: CaseVerdict) -> Html:

@@ -169,6 +169,8 @@ class CellState:
             return
         if self.status is not None:
             raise Odd("a cell has two verdicts on one attempt")
+        if verdict.case_index != self.case_index:
+            raise Odd("a verdict is of another case than its trace")
         self.status, self.score, self.verdict = verdict.status, verdict.score, (at, length)
 
     def _wait(self, is_result: bool, record: Any, at: int, length: int) -> None:

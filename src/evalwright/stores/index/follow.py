@@ -98,6 +98,7 @@ class _Verdict(OfCase, gc=False):
     status: Status
     trial: int = 0
     attempt: int = 1
+    case_index: int | None = None
     score: float | None = None
 
 

@@ -142,10 +142,17 @@ class FolderIndex:
         results = [
             self._record(FILES[1], EvaluationResult, _decode_result, at, length, entry) for at, length in places_of(row)
         ]
-        verdict = None
-        if entry.status is not None:
-            verdict = self._record(FILES[2], CaseVerdict, _decode_verdict, row[16], row[17], entry)
-        return CellRecords(trace, results, verdict)
+        return CellRecords(trace, results, self._verdict_at(row[16], row[17], entry))
+
+    def verdict(self, entry: CellEntry) -> CaseVerdict | None:
+        asked = "SELECT verdict_at, verdict_len FROM cells WHERE number = ?"
+        at, length = self._connection.execute(asked, (entry.number,)).fetchone()
+        return self._verdict_at(at, length, entry)
+
+    def _verdict_at(self, at: int, length: int, entry: CellEntry) -> CaseVerdict | None:
+        if entry.status is None:
+            return None
+        return self._record(FILES[2], CaseVerdict, _decode_verdict, at, length, entry)
 
     def close(self) -> None:
         for descriptor in self._files.values():

@@ -95,6 +95,8 @@ class LocalReader:
         self._cases: _CaseIndex | None = None
         self.plan, self._placeholders = _stored_plan(folder / PLAN, variables)
         self.unresolved: list[str] = sorted(self._placeholders)
+        self._numbering = self.plan
+        """What numbers the cells of an index: commands give a folder of another program a plan of their own."""
 
     def cases(self, start: int = 0) -> Iterator[Case]:
         """The cases as run, from position `start`.
@@ -200,13 +202,13 @@ class LocalReader:
             return None
         from evalwright.stores.index import opened_index
 
-        return opened_index(self.folder, self.plan, keep=large)
+        return opened_index(self.folder, self._numbering, keep=large)
 
     def _is_large(self) -> bool:
-        if self.plan is None:
+        if self._numbering is None:
             traces = self.folder / TRACES
             return traces.exists() and traces.stat().st_size >= _INDEXED_FROM * _BYTES_OF_CELL
-        return _cells_of(self.plan) >= _INDEXED_FROM
+        return _cells_of(self._numbering) >= _INDEXED_FROM
 
     def close(self) -> None:
         if self._cases is not None:
@@ -362,7 +364,7 @@ class LocalWriter(LocalReader):
 
         with self._indexing:  # the last sync of a run may come while one in a thread still works
             if self._keeper is None:
-                self._keeper = IndexKeeper(self.folder, self.plan)
+                self._keeper = IndexKeeper(self.folder, self._numbering)
             self._keeper.follow()
 
     def save_summary(self, summary: RunSummary) -> None:
