@@ -30,6 +30,7 @@ WORDS = {
     "calibrate": "calibrate run --labels labels.csv",
     "cache": "cache show --cache replies",
     "inspect": "inspect run",
+    "index": "index run",
     "report": "report run --format json",
     "view": "view run --cell nothing --port 0 --no-token --token x",
     "validate": "validate eval.yaml",

@@ -26,6 +26,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "calibrate": ("evalwright.cli.calibrate:command", "Measure how well a run's judges agree with human labels."),
     "cache": ("evalwright.cli.cache:command", "Show or clear cached judge replies."),
     "inspect": ("evalwright.cli.inspect:command", "Show traces and evaluator results of a run."),
+    "index": ("evalwright.cli.index:command", "Make the index by which commands find the cells of a long run."),
     "report": ("evalwright.cli.report:command", "Write a report of a run (Markdown, HTML, JSON, JUnit, …)."),
     "view": ("evalwright.cli.view:command", "Look at runs in a browser."),
     "validate": ("evalwright.cli.validate:command", "Check suites and their datasets; run nothing."),

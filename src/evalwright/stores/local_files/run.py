@@ -195,9 +195,12 @@ class LocalReader:
             raise newer_version(str(self.folder / SUMMARY), summary.schema_version)
         return summary
 
-    def index(self, *, small: bool = False) -> CellIndex | None:
-        """See `evalwright.model.cell_index.index_of`. An index that is in the folder is used whatever the size."""
-        large = self._is_large()
+    def index(self, *, small: bool = False, keep: bool = False) -> CellIndex | None:
+        """See `evalwright.model.cell_index.index_of`. An index that is in the folder is used whatever the size.
+
+        With `keep` there is one in the folder afterwards, also of a small run.
+        """
+        large = keep or self._is_large()
         if not (large or small or (self.folder / _INDEX).exists()):
             return None
         from evalwright.stores.index import opened_index
