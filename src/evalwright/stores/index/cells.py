@@ -125,7 +125,7 @@ class CellState:
         self.tokens: tuple[int | None, int | None] = (None, None)
         self.case_index: int | None = None
         self.group: str | None = None
-        self.finished: int | None = None
+        self.finished: datetime | None = None
 
     @property
     def key(self) -> str:
@@ -146,7 +146,7 @@ class CellState:
         self.cost, self.latency = cost, trace.latency_ms
         self.tokens = trace.metrics.token_input, trace.metrics.token_output
         self.group = None if trace.group is UNSET else trace.group
-        self.finished = microseconds(trace.finished_at)
+        self.finished = trace.finished_at
         if self.early is not None:
             waiting, self.early = self.early, None
             for is_result, record, place, size in waiting:
@@ -159,7 +159,7 @@ class CellState:
             return
         code, numbers = code_of(result)
         self.results[result.evaluator] = _Result(code, numbers, at, length)
-        finished = microseconds(result.finished_at)
+        finished = result.finished_at
         if finished is not None and (self.finished is None or finished > self.finished):
             self.finished = finished
 
@@ -182,7 +182,7 @@ class CellState:
 
     @property
     def profile(self) -> Profile:
-        outcomes = tuple((name, result.code) for name, result in self.results.items())
+        outcomes = tuple([(name, result.code) for name, result in self.results.items()])
         return self.variant, self.status, self.error, outcomes
 
     def row(self, profile: int, clean: bool) -> tuple[Any, ...]:
@@ -212,7 +212,7 @@ class CellState:
             self.cost,
             *self.tokens,
             self.group,
-            self.finished,
+            microseconds(self.finished),
         )
 
     @classmethod
@@ -226,7 +226,7 @@ class CellState:
         state.trace, state.verdict, state.score = (row[11], row[12]), (row[16], row[17]), entry.score
         state.cost, state.latency = entry.cost_usd, entry.latency_ms
         state.tokens, state.case_index = (entry.tokens_in, entry.tokens_out), entry.case_index
-        state.group, state.finished = entry.group, row[25]
+        state.group, state.finished = entry.group, entry.finished_at
         numbers = iter(array("d", row[18] or b""))
         state.results = {}
         for (name, code), (at, length) in zip(profile[3], places_of(row), strict=True):

@@ -10,21 +10,23 @@ from __future__ import annotations
 import json
 import os
 import sqlite3
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
 from datetime import datetime
+from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 import msgspec
+from msgspec import UNSET
 
 from evalwright.errors import InputError
-from evalwright.model.cell import OfCase, case_key
+from evalwright.model.cell import OfCase
 from evalwright.model.result import CaseVerdict, EvaluationResult, Status
 from evalwright.model.trace import Trace
 from evalwright.stores.index.cells import CellState, Odd, Profile, clean_profile
-from evalwright.stores.index.schema import INSERT, case_hash
-from evalwright.stores.local_files.lines import decoded_line
+from evalwright.stores.index.schema import INSERT, REPLACE, case_hash
+from evalwright.stores.local_files.lines import CURRENT, decoded_line
 
 __all__ = ["FILES", "TAIL", "Covered", "Follower", "Numbering", "loaded_profiles", "records_file", "tail_of"]
 
@@ -125,7 +127,7 @@ class Follower:
             name: Covered(*rest) for name, *rest in connection.execute("SELECT file, bytes, tail, changed FROM covered")
         }
         self._profiles = loaded_profiles(connection)
-        self._ids = {profile: number for number, profile in self._profiles.items()}
+        self._ids = {profile: (number, clean_profile(profile)) for number, profile in self._profiles.items()}
         self._next: int | None = None
         self._cells: dict[tuple[str, str, int], CellState] = {}
         self._deltas: dict[int, int] = {}
@@ -151,7 +153,7 @@ class Follower:
                 self._write(list(self._cells.values()))
                 self._note(files, at)
                 self._connection.execute("COMMIT")
-            except (ValueError, RecursionError, InputError, OverflowError) as error:
+            except (ValueError, TypeError, RecursionError, InputError, OverflowError) as error:
                 raise Odd(str(error)) from error
             except sqlite3.IntegrityError as error:
                 raise Odd("two cells have one name") from error
@@ -170,38 +172,45 @@ class Follower:
     ) -> dict[str, int]:
         """Read share by share; returns how far each file was read: to the end of its last whole line."""
         at = dict(starts)
-        decoders = [msgspec.json.Decoder(kind).decode for kind in kinds]
-        steps = list(zip(FILES, kinds, decoders, (self._trace, self._result, self._verdict), strict=True))
+        takes = (self._take_traces, self._take_results, self._take_verdicts)
+        decoders = [(kind, msgspec.json.Decoder(kind).decode) for kind in kinds]
         for share in range(1, shares + 1):
-            for name, kind, decode, take in steps:
-                end = starts[name] + (ends[name] - starts[name]) * share // shares
-                for line in _lines(files[name], at[name], end, ends[name]):
-                    record = decoded_line(kind, decode, line)
-                    if record is not None:
-                        take(record, at[name], len(line))
-                    at[name] += len(line)
+            for name, decoder, take in zip(FILES, decoders, takes, strict=True):
+                until = starts[name] + (ends[name] - starts[name]) * share // shares
+                block = _block(files[name], at[name], until, ends[name])
+                take(_records(block, at[name], *decoder))
+                at[name] += len(block)
             if share < shares:
                 self._write_finished()
         return at
 
-    def _trace(self, trace: Any, at: int, length: int) -> None:
-        cell = self._cell(trace)
-        if cell.number is None:
-            self._placed(cell, trace.case_index)
-        elif cell.case_index != trace.case_index:
-            raise Odd("two cases have one name")
-        replaced = cell.add_trace(trace, at, length)
-        if replaced is not None:
-            self._replaced.append(replaced)
+    def _take_traces(self, records: Iterator[tuple[Any, int, int]]) -> None:
+        for trace, at, length in records:
+            cell = self._cell(trace)
+            if cell.number is None:
+                self._placed(cell, trace.case_index)
+            elif cell.case_index != trace.case_index:
+                raise Odd("two cases have one name")
+            replaced = cell.add_trace(trace, at, length)
+            if replaced is not None:
+                self._replaced.append(replaced)
 
-    def _result(self, result: Any, at: int, length: int) -> None:
-        self._cell(result).add_result(result, at, length)
+    def _take_results(self, records: Iterator[tuple[Any, int, int]]) -> None:
+        cells, key = self._cells, None
+        for result, at, length in records:
+            case = result.case_id if result.occurrence is UNSET else result.case_key
+            last, key = key, (case, result.variant_name, result.trial)
+            if key != last:  # the results of a cell follow each other
+                cell = cells.get(key) or self._cell(result)
+            cell.add_result(result, at, length)
 
-    def _verdict(self, verdict: Any, at: int, length: int) -> None:
-        self._cell(verdict).add_verdict(verdict, at, length)
+    def _take_verdicts(self, records: Iterator[tuple[Any, int, int]]) -> None:
+        for verdict, at, length in records:
+            self._cell(verdict).add_verdict(verdict, at, length)
 
     def _cell(self, record: Any) -> CellState:
-        key = (case_key(record.case_id, record.occurrence), record.variant_name, record.trial)
+        case = record.case_id if record.occurrence is UNSET else record.case_key
+        key = (case, record.variant_name, record.trial)
         cell = self._cells.get(key)
         if cell is None:
             cell = self._cells[key] = self._stored(key) or CellState(record)
@@ -252,33 +261,37 @@ class Follower:
                 raise Odd("results without their traces")
 
     def _write(self, cells: list[CellState]) -> None:
-        deltas, rows = self._deltas, []
+        deltas = self._deltas
+        new: list[tuple[Any, ...]] = []
+        changed: list[tuple[Any, ...]] = []
         for cell in cells:
             if cell.number is None or cell.early:
                 raise Odd("a record has no trace")
-            number, clean = self._profile(cell.profile)
+            profile = cell.profile
+            number, clean = self._ids.get(profile) or self._profile(profile)
+            deltas[number] = deltas.get(number, 0) + 1
+            rows = new
             if cell.old_profile is not None:
                 deltas[cell.old_profile] = deltas.get(cell.old_profile, 0) - 1
-            deltas[number] = deltas.get(number, 0) + 1
+                rows = changed
             rows.append(cell.row(number, clean))
-        self._connection.executemany(INSERT, rows)
+        self._connection.executemany(INSERT, new)
+        self._connection.executemany(REPLACE, changed)
         self._connection.executemany(
             "UPDATE profiles SET n = n + ? WHERE id = ?", [(n, number) for number, n in deltas.items() if n]
         )
         deltas.clear()
 
     def _profile(self, profile: Profile) -> tuple[int, bool]:
-        clean = clean_profile(profile)
-        number = self._ids.get(profile)
-        if number is None:
-            number = len(self._ids) + 1
-            variant, status, error, outcomes = profile
-            self._connection.execute(
-                "INSERT INTO profiles VALUES (?, 0, ?, ?, ?, ?, ?)",
-                (number, clean, variant, status, error, json.dumps(outcomes)),
-            )
-            self._ids[profile] = number
-            self._profiles[number] = profile
+        """The number of a profile that was not seen before, and whether it is clean."""
+        number, clean = len(self._ids) + 1, clean_profile(profile)
+        variant, status, error, outcomes = profile
+        self._connection.execute(
+            "INSERT INTO profiles VALUES (?, 0, ?, ?, ?, ?, ?)",
+            (number, clean, variant, status, error, json.dumps(outcomes)),
+        )
+        self._ids[profile] = number, clean
+        self._profiles[number] = profile
         return number, clean
 
     def _note(self, files: Mapping[str, BinaryIO], at: Mapping[str, int]) -> None:
@@ -308,13 +321,22 @@ def _size(file: BinaryIO) -> int:
     return os.fstat(file.fileno()).st_size
 
 
-def _lines(file: BinaryIO, start: int, until: int, end: int) -> Iterator[bytes]:
+def _block(file: BinaryIO, start: int, until: int, end: int) -> bytes:
     """The whole lines that start before `until` and end before `end`."""
     file.seek(start)
-    for line in file:
-        if start >= until:
-            return
-        start += len(line)
-        if start > end or not line.endswith(b"\n"):
-            return
-        yield line
+    block = file.read(max(0, until - start))
+    if block and not block.endswith(b"\n"):
+        block += file.readline()
+    if start + len(block) > end or not block.endswith(b"\n"):
+        return block[: block.rfind(b"\n", 0, end - start) + 1]
+    return block
+
+
+def _records(block: bytes, at: int, kind: type[Any], decode: Callable[[bytes], Any]) -> Iterator[tuple[Any, int, int]]:
+    """The record in each line, where it starts, and how long it is."""
+    for line in BytesIO(block):
+        length = len(line)
+        record = decode(line) if line.endswith(CURRENT) else decoded_line(kind, decode, line)
+        if record is not None:
+            yield record, at, length
+        at += length

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from hashlib import blake2b
 
-__all__ = ["COLUMNS", "INSERT", "VERSION", "case_hash", "connected", "created", "is_ours"]
+__all__ = ["COLUMNS", "INSERT", "REPLACE", "VERSION", "case_hash", "connected", "created", "is_ours"]
 
 VERSION = "1"
 
@@ -53,9 +53,8 @@ _TABLES = (
     "CREATE INDEX not_clean ON cells(profile) WHERE clean = 0",
 )
 
-INSERT = f"INSERT INTO cells VALUES ({', '.join('?' * len(COLUMNS))}) ON CONFLICT(number) DO UPDATE SET " + ", ".join(
-    f"{name} = excluded.{name}" for name in COLUMNS[1:]
-)
+INSERT = f"INSERT INTO cells VALUES ({', '.join('?' * len(COLUMNS))})"
+REPLACE = f"{INSERT} ON CONFLICT(number) DO UPDATE SET {', '.join(f'{x} = excluded.{x}' for x in COLUMNS[1:])}"
 
 
 def case_hash(case: str) -> int:

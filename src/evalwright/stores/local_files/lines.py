@@ -38,7 +38,7 @@ from evalwright.model.trace import (
 )
 from evalwright.stores.documents import newer_version
 
-__all__ = ["MIGRATIONS", "LineDecoder", "LineEncoder", "decoded_case", "decoded_line", "reserved_words"]
+__all__ = ["CURRENT", "MIGRATIONS", "LineDecoder", "LineEncoder", "decoded_case", "decoded_line", "reserved_words"]
 
 T = TypeVar("T")
 
@@ -49,7 +49,8 @@ _MAJOR = 1
 _MOST_NOTES = 100
 # Our encoder writes the version last, other writers of the same format write it first. Neither can be inside a value:
 # there the quotes would be escaped, and an inner object would end with one more brace.
-_ENDS = b'"schema_version":"1.0"}\n'
+CURRENT = b'"schema_version":"1.0"}\n'
+"""How a line ends that our encoder wrote."""
 _STARTS = b'{"schema_version":"1.0"'
 # Only marked cases are expanded when they are read: `${NAME}` in any other is the author's text.
 _MARK = {"placeholders": True}
@@ -129,7 +130,7 @@ _case_decoder = msgspec.json.Decoder(Case)
 def decoded_case(file: str, line: bytes, number: int, environ: Mapping[str, str]) -> Case:
     """The case in a line, with its secrets filled in from `environ`. Raises InputError if the line is damaged."""
     try:
-        if line.endswith(_ENDS):
+        if line.endswith(CURRENT):
             return _case_decoder.decode(line)
         if line.endswith(_MARK_ENDS):
             line = msgspec.json.encode(expand(msgspec.json.decode(line), environ)) + b"\n"
@@ -163,7 +164,7 @@ class LineDecoder:
         decode = msgspec.json.Decoder(kind).decode
         for position, line in enumerate(lines):
             try:
-                if line.endswith(_ENDS) or line.startswith(_STARTS):
+                if line.endswith(CURRENT) or line.startswith(_STARTS):
                     record = decode(line)
                 else:
                     record = _of_any_version(kind, decode, line)
@@ -195,7 +196,7 @@ def decoded_line(kind: type[T], decode: Callable[[bytes], T], line: bytes) -> T 
 
     Raises ValueError or RecursionError for a line that cannot be read, InputError for a later major version.
     """
-    if line.endswith(_ENDS) or line.startswith(_STARTS):
+    if line.endswith(CURRENT) or line.startswith(_STARTS):
         return decode(line)
     try:
         return _of_any_version(kind, decode, line)
