@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import closing
+from math import fsum
 from typing import NamedTuple
 
 import msgspec
 
 from evalwright.model.cell import OfCase
-from evalwright.model.cell_index import index_of
+from evalwright.model.cell_index import CellEntry, CellIndex, index_of
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import Status
 from evalwright.scoring.facts import ResultFacts, TraceFacts
-from evalwright.scoring.looked_up import indexed_cells
+from evalwright.scoring.looked_up import facts_of, indexed_cells
 from evalwright.scoring.newest import Superseded, newest_cells, streamed_cells
 from evalwright.scoring.verdict import cell_status, names_needed, passes_over_errored
 
@@ -73,7 +74,7 @@ class SideCounts(msgspec.Struct):
         """The mean of a measure over all judged trials, and their number."""
         found = self.measures[measure].values()
         n = sum(one.n for one in found)
-        return (sum(one.total for one in found) / n if n else None), n
+        return (fsum(one.total for one in found) / n if n else None), n
 
     def of(self, cases: Collection[str]) -> SideCounts:
         """The same side with only some of its cases."""
@@ -101,9 +102,29 @@ class SideCounts(msgspec.Struct):
         elif status != "skip":
             outcome.judged += 1
             outcome.total += status == "pass"
-            self._measure(case, trace)
+            metrics = trace.metrics
+            self._measure(case, trace.latency_ms, metrics.cost_usd, metrics.token_input, metrics.token_output)
         if trace.error is None or status != "error":
             self._judge(case, rows)
+
+    def add_alike(self, one: SideCounts, entry: CellEntry) -> None:
+        """Count the only trial of a case, of which `one` is the count but for its name and what it took."""
+        case = entry.case_key
+        if entry.group is not None:
+            self.groups[case] = entry.group
+        (outcome,) = one.passes.values()
+        self.passes[case] = outcome
+        for name, (found,) in ((name, found.values()) for name, found in one.scores.items()):
+            scores = self.scores.get(name)
+            if scores is None:
+                scores = self.scores[name] = {}
+            scores[case] = found
+        for name, (low, high) in one.range.items():
+            ends = self.range.get(name, (low, high))
+            if low < ends[0] or high > ends[1] or name not in self.range:
+                self.range[name] = (min(low, ends[0]), max(high, ends[1]))
+        if outcome.judged:
+            self._measure(case, entry.latency_ms, entry.cost_usd, entry.tokens_in, entry.tokens_out)
 
     def spread_errors(self) -> None:
         """Tell every evaluator which trials it had no answer of: where the system erred, there are no results."""
@@ -125,20 +146,21 @@ class SideCounts(msgspec.Struct):
                 outcome.total += value
                 outcome.passed += row.passed
 
-    def _measure(self, case: str, trace: TraceFacts) -> None:
-        metrics = trace.metrics
+    def _measure(
+        self, case: str, latency: int | None, cost: float | None, tokens_in: int | None, tokens_out: int | None
+    ) -> None:
         tokens = None
-        if metrics.token_input is not None or metrics.token_output is not None:
-            tokens = (metrics.token_input or 0) + (metrics.token_output or 0)
-        for name, value in (("cost", metrics.cost_usd), ("latency", trace.latency_ms), ("tokens", tokens)):
+        if tokens_in is not None or tokens_out is not None:
+            tokens = (tokens_in or 0) + (tokens_out or 0)
+        for name, value in (("cost", cost), ("latency", latency), ("tokens", tokens)):
             if value is not None:
                 found = self.measures[name].get(case)
                 if found is None:
                     found = self.measures[name][case] = _Measured()
                 found.total += value
                 found.n += 1
-        if trace.latency_ms is not None:
-            self.latencies.setdefault(case, []).append(trace.latency_ms)
+        if latency is not None:
+            self.latencies.setdefault(case, []).append(latency)
 
 
 def _at(outcomes: dict[str, CaseTotal], case: str) -> CaseTotal:
@@ -182,13 +204,38 @@ def sides_of(reader: RunReader, plan: Plan) -> dict[str, SideCounts]:
     judging = _Judging(plan, names_needed(reader, plan), stored)
     if (index := index_of(reader)) is not None:
         with closing(index):
-            return _counted(indexed_cells(index), judging)
+            return _of_index(index, judging)
     try:
         evaluators = len(plan.evaluators)
         errored = 0 if passes_over_errored(plan) else evaluators
         return _counted(streamed_cells(reader, evaluators, errored=errored), judging)
     except Superseded:
         return _counted(newest_cells(reader), judging)
+
+
+def _of_index(index: CellIndex, judging: _Judging) -> dict[str, SideCounts]:
+    """The sides of an indexed run. Of single trials, cells that are alike share what was counted of the first."""
+    plan = judging.plan
+    if any((variant.trials or plan.run.trials) > 1 for variant in plan.variants):
+        return _counted(indexed_cells(index), judging)
+    sides: dict[str, SideCounts] = {}
+    known: dict[int, SideCounts | None] = {}
+    for entry in index.cells(order="stored"):
+        first = known.get(entry.alike) if entry.alike is not None else None
+        if first is None:
+            trace, rows = facts_of(entry)
+            status = judging.status(trace, rows)
+            if status is None:
+                continue
+            first = SideCounts(entry.variant)
+            first.add(trace, rows, status)
+            if entry.alike is not None:
+                known[entry.alike] = first
+        side = sides.get(entry.variant)
+        if side is None:
+            side = sides[entry.variant] = SideCounts(entry.variant)
+        side.add_alike(first, entry)
+    return _in_order(sides, judging)
 
 
 def _counted(cells: Iterable[tuple[TraceFacts, Collection[ResultFacts]]], judging: _Judging) -> dict[str, SideCounts]:
@@ -201,6 +248,10 @@ def _counted(cells: Iterable[tuple[TraceFacts, Collection[ResultFacts]]], judgin
         if side is None:
             side = sides[trace.variant_name] = SideCounts(trace.variant_name)
         side.add(trace, rows, status)
+    return _in_order(sides, judging)
+
+
+def _in_order(sides: dict[str, SideCounts], judging: _Judging) -> dict[str, SideCounts]:
     for side in sides.values():
         side.spread_errors()
     # Cells are stored in the order in which they ended; variants are shown in that of the suite.

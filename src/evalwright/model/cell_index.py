@@ -78,6 +78,8 @@ class CellEntry(msgspec.Struct, gc=False):
     group: str | None
     finished_at: datetime | None
     """When the last of its records was finished."""
+    alike: int | None
+    """Cells of one index with the same number have variant, status, error and outcomes in common; None says nothing."""
 
     @property
     def case_key(self) -> str:

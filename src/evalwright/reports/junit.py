@@ -23,6 +23,10 @@ __all__ = ["JUnit"]
 _ALONE = ReportContext()
 _UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """What no XML document can hold (XML 1.0, 2.2), escaped or not."""
+_ESCAPES = str.maketrans(
+    {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\t": "&#09;", "\n": "&#10;", "\r": "&#13;"}
+)
+"""Of attributes, as ElementTree writes them."""
 _KINDS = {"fail": "failure", "borderline": "failure", "error": "error", "skip": "skipped"}
 
 
@@ -53,6 +57,11 @@ class JUnit:
         first = len(suite)
         for verdict, latency_ms in _cells(reader, summary):
             seconds = (latency_ms or 0) / 1000
+            if verdict.status == "pass" and not context.places:
+                texts.append(_passed(verdict, seconds))
+                counts["tests"] += 1
+                total += seconds
+                continue
             case = ElementTree.Element("testcase", classname=_text(verdict.variant_name), name=_name(verdict))
             case.set("time", f"{seconds:.3f}")
             if (where := context.places.get(verdict.case_key)) is not None:
@@ -85,6 +94,12 @@ def _written(element: ElementTree.Element) -> str:
     """The text of one entry of the suite: of a million, the texts take a tenth of the memory of the elements."""
     ElementTree.indent(element, level=2)
     return "    " + ElementTree.tostring(element, encoding="unicode").rstrip()
+
+
+def _passed(verdict: CaseVerdict, seconds: float) -> str:
+    """As `_written`, of what most cells are: five times as quick."""
+    variant, name = (_text(text).translate(_ESCAPES) for text in (verdict.variant_name, _name(verdict)))
+    return f'    <testcase classname="{variant}" name="{name}" time="{seconds:.3f}" />'
 
 
 def _cells(reader: RunReader, summary: RunSummary) -> Iterator[tuple[CaseVerdict, int | None]]:

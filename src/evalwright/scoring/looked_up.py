@@ -12,13 +12,17 @@ from evalwright.scoring.facts import ErrorFacts, MetricFacts, ResultFacts, Trace
 from evalwright.scoring.tally import Tally
 from evalwright.scoring.verdict import cell_status
 
-__all__ = ["count_of_index", "indexed_cells"]
+__all__ = ["count_of_index", "facts_of", "indexed_cells"]
 
 
 def indexed_cells(index: CellIndex) -> Iterator[tuple[TraceFacts, Sequence[ResultFacts]]]:
     """Every cell in the order of the traces; of results, what only their records say is left out: the misses."""
-    for entry in index.cells(order="stored"):
-        yield _trace(entry), [_result(entry, outcome) for outcome in entry.outcomes]
+    return map(facts_of, index.cells(order="stored"))
+
+
+def facts_of(entry: CellEntry) -> tuple[TraceFacts, Sequence[ResultFacts]]:
+    """One cell as counting reads it."""
+    return _trace(entry), [_result(entry, outcome) for outcome in entry.outcomes]
 
 
 def _trace(entry: CellEntry) -> TraceFacts:

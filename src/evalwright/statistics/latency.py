@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
-from math import floor
+from math import ceil, floor
 from typing import NamedTuple
 
 from evalwright.statistics.distributions import binomial_cdf
@@ -33,9 +34,7 @@ def quantiles(latency_ms: Sequence[float]) -> Quantiles:
     if not n:
         return Quantiles(None, None, None, None, None, None, None)
     p50, p90, p95, p99 = (interpolated(ordered, share) for share in (0.5, 0.9, 0.95, 0.99))
-    rank = 0
-    while rank < n / 2 and binomial_cdf(rank, n, 0.5) <= 0.025:
-        rank += 1
+    rank = bisect_right(range(ceil(n / 2)), 0.025, key=lambda low: binomial_cdf(low, n, 0.5))
     if not rank:
         return Quantiles(p50, p90, p95, p99, None, None, None)
     ends, interval = (rank, n - rank + 1), (float(ordered[rank - 1]), float(ordered[n - rank]))

@@ -304,4 +304,5 @@ def cell_entry(row: Sequence[Any], profile: Profile, outcomes: Sequence[CellOutc
         row[23],
         row[24],
         None if finished is None else _EPOCH + finished * _MICROSECOND,
+        row[7] if row[18] is None else None,
     )

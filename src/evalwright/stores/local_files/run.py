@@ -7,6 +7,7 @@ import weakref
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from filecmp import cmp
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
@@ -117,6 +118,16 @@ class LocalReader:
         if (file := _open_if_there(self.folder / CASES)) is not None:
             with file:
                 yield from file
+
+    def has_cases_of(self, other: object) -> bool:
+        """Whether another run in a folder has the same cases to the byte, and so the same hashes of them."""
+        if not isinstance(other, LocalReader):
+            return False
+        mine, theirs = self.folder / CASES, other.folder / CASES
+        try:
+            return cmp(mine, theirs, shallow=False)
+        except OSError:
+            return False
 
     def case(self, index: int) -> Case:
         """The case at a position of the dataset. Raises IndexError, and InputError if it is damaged."""
