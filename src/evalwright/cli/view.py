@@ -19,6 +19,28 @@ __all__ = ["command"]
 @click.option("--read-only", is_flag=True, help="Offer no labelling.")
 @click.option("--token", metavar="T", help="The token of the address, instead of a new one.")
 @click.option("--no-token", is_flag=True, help="Let every program of this machine read; no labelling.")
+@click.option(
+    "--bundle",
+    type=click.Path(path_type=Path),
+    metavar="DIR|FILE.zip",
+    help="Write the pages as files, for reading without a server.",
+)
+@click.option(
+    "--only",
+    type=click.Choice(["not-passed", "changed", "all"]),
+    default="all",
+    show_default=True,
+    help="With --bundle: the cells that have pages.",
+)
+@click.option("--compare", type=click.Path(path_type=Path), metavar="RUN_A", help="Compare RUN with this earlier run.")
+@click.option(
+    "--limit-cells",
+    type=click.IntRange(1),
+    default=20_000,
+    show_default=True,
+    metavar="N",
+    help="With --bundle: refuse more cells.",
+)
 @click.option("--labeller", metavar="NAME", help="The name in labels (default: the user's on this system).")
 @click.option("--cell", metavar="CASE", help="Open the page of this case.")
 def command(
@@ -29,13 +51,21 @@ def command(
     read_only: bool,
     token: str | None,
     no_token: bool,
+    bundle: Path | None,
+    only: str,
+    compare: Path | None,
+    limit_cells: int,
     labeller: str | None,
     cell: str | None,
 ) -> int:
-    """Look at runs in a browser: pages on this machine, until Ctrl-C.
+    """Look at runs in a browser: pages on this machine, until Ctrl-C; or pages as files with --bundle.
 
     Without an argument the runs in the folder `runs` are listed.
     """
+    if bundle is not None:
+        from evalwright.cli.bundling import write_pages
+
+        return write_pages(places, bundle, only, compare, limit_cells)
     from evalwright.cli.viewing import needs_view, serve_viewer
 
     needs_view()
@@ -49,4 +79,5 @@ def command(
         token=token,
         no_token=no_token,
         cell=cell,
+        compare=compare,
     )

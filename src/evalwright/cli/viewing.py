@@ -8,9 +8,13 @@ import socket
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 from evalwright.errors import InputError
+
+if TYPE_CHECKING:
+    from evalwright.cli.viewed_runs import StoredRun
 
 __all__ = ["needs_view", "serve_viewer"]
 
@@ -41,6 +45,7 @@ def serve_viewer(
     token: str | None,
     no_token: bool,
     cell: str | None,
+    compare: Path | None = None,
 ) -> int:
     """Serve until Ctrl-C. Raises InputError for places without runs, and where the address cannot be used."""
     from evalwright.cli.viewed_runs import runs_at
@@ -54,6 +59,10 @@ def serve_viewer(
     if not places and not chosen[0].is_dir():
         raise InputError("there is no folder 'runs' here: name a run, or a folder with runs")
     found = list(runs_at(chosen))
+    earlier = list(runs_at([compare])) if compare is not None else []
+    if compare is not None and (len(earlier) != 1 or len(found) != 1):
+        raise InputError("--compare needs one RUN and one earlier run")
+    chosen += [Path(one.path) for one in earlier]
     listening = _listening(host, port)
     with listening:
         bound = listening.getsockname()[1]
@@ -66,7 +75,7 @@ def serve_viewer(
         if host not in _LOOPBACK:
             print("warning: the pages are not encrypted on their way to other machines", file=sys.stderr)
         app = viewer(lambda: runs_at(chosen), access, labels=labels, labeller=labeller or _user())
-        address = f"http://{shown}:{bound}{_page(found, len(places), cell)}"
+        address = f"http://{shown}:{bound}{_page(found, len(places), cell, earlier)}"
         if access.token is not None:
             address += f"{'&' if '?' in address else '?'}{urlencode({'token': access.token})}"
         print(address, flush=True)
@@ -88,15 +97,17 @@ def _user() -> str:
         return "unknown"
 
 
-def _page(found: Sequence[object], places: int, cell: str | None) -> str:
+def _page(found: Sequence[StoredRun], places: int, cell: str | None, earlier: Sequence[StoredRun]) -> str:
     """The page to begin with: of one run, its own."""
+    if earlier:
+        return f"/compare?{urlencode({'a': earlier[0].id, 'b': found[0].id})}"
     if places != 1 or len(found) != 1:
         if cell is not None:
             raise InputError("--cell needs one RUN")
         return "/"
     from urllib.parse import quote
 
-    run = quote(str(getattr(found[0], "id", "")), safe="")
+    run = quote(found[0].id, safe="")
     return f"/runs/{run}" if cell is None else f"/runs/{run}/cells?{urlencode({'case': cell})}"
 
 

@@ -17,6 +17,8 @@ class Links(Protocol):
 
     static: bool
 
+    def has(self, run: str) -> bool: ...
+
     def asset(self, name: str) -> str: ...
 
     def runs(self) -> str: ...
@@ -28,6 +30,10 @@ class Links(Protocol):
 
 class ServerLinks:
     static = False
+
+    def has(self, run: str) -> bool:
+        """Whether the run has pages."""
+        return True
 
     def asset(self, name: str) -> str:
         return f"/assets/{assets()[name].name}"

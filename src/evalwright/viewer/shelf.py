@@ -92,6 +92,8 @@ class OpenRun:
         self.id, self.path, self.stamp = source.id, source.path, stamp
         self.source = source
         self._reader, self.plan = source.open()
+        self.artifacts: Path = self._reader.artifacts
+        self.has_artifacts: bool = self.artifacts.is_dir()
         self.summary = source.summary()
         self.read = 0
         self.problem: str | None = None

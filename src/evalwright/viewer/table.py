@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from evalwright.viewer.filters import Filter
 
-__all__ = ["CellGroup", "CellRow", "CellTable", "SharedReason"]
+__all__ = ["CellGroup", "CellPlace", "CellRow", "CellTable", "SharedReason"]
 
 _COLUMNS = (
     "number, key, case_key, position, variant, trial, attempt, status, score, latency, cost, tokens, duration, "
@@ -49,6 +49,10 @@ class CellRow(NamedTuple):
     @property
     def failed_evaluators(self) -> list[str]:
         return list(dict.fromkeys(name for name in self.failed.split("\n") if name))
+
+
+CellPlace = tuple[int, int, CellRow | None, CellRow | None]
+"""Where a cell stands among others: its place from 1, their number, the one before and the one after."""
 
 
 class SharedReason(NamedTuple):
@@ -107,7 +111,7 @@ class CellTable:
             yield from rows
             after += len(rows)
 
-    def place(self, chosen: Filter, row: CellRow) -> tuple[int, int, CellRow | None, CellRow | None] | None:
+    def place(self, chosen: Filter, row: CellRow) -> CellPlace | None:
         """Where a cell stands among the chosen: its place from 1, their number, the one before and the one after.
 
         None if it is not among them.
@@ -144,6 +148,15 @@ class CellTable:
         return [
             CellRow(*row) for row in self._all(f"SELECT {_COLUMNS} FROM cells WHERE {where} ORDER BY number", values)
         ]
+
+    def texts(self, numbers: Sequence[int]) -> dict[int, str]:
+        """What is searched in these cells, in lower case."""
+        found: dict[int, str] = {}
+        for start in range(0, len(numbers), 500):
+            some = numbers[start : start + 500]
+            sql = f"SELECT number, substr(text, 1, 600) FROM texts WHERE number IN ({_marks(some)})"
+            found.update(self._all(sql, some))
+        return found
 
     def reasons(self, chosen: Filter | None = None, limit: int = 20) -> tuple[list[SharedReason], int]:
         """Why cells did not pass, most frequent first, ties in the order of the suite; and the number of reasons."""

@@ -154,6 +154,8 @@
   document.addEventListener("change", (event) => {
     const form = event.target.closest("form[data-filters]");
     if (form && event.target.type !== "search") { clearTimeout(waiting); show(filtered(form), true); }
+    const still = event.target.closest("form[data-static-filters]");
+    if (still && cells) narrowed(still);
     if (event.target.name === "run") compareButton();
     if (event.target.id === "shortcuts") stored("keys", event.target.checked ? "on" : "off");
     const sends = event.target.closest("[data-sends]");
@@ -167,6 +169,7 @@
   });
   document.addEventListener("submit", (event) => {
     const form = event.target.closest("form[data-filters]");
+    if ("staticFilters" in event.target.dataset) { event.preventDefault(); if (cells) narrowed(event.target); return; }
     clearTimeout(waiting);
     asked++;
     if (form) { event.preventDefault(); location.assign(filtered(form)); }
@@ -177,6 +180,41 @@
     }
   });
 
+  // The filter of a bundle: over a script with data, as pages of files may not fetch. Rows are made by textContent.
+  const MARKS = { pass: "✓", fail: "✗", error: "!", skip: "–", borderline: "~" };
+  let cells = null;
+  window.evalwrightCells = (given) => { cells = given; };
+  function narrowed(form) {
+    const data = new FormData(form), statuses = data.getAll("status"), sort = data.get("sort");
+    const words = String(data.get("q") || "").toLowerCase().split(/\s+/).filter(Boolean);
+    let found = cells.filter((cell) => {
+      if (statuses.length && !statuses.includes(cell[4])) return false;
+      const text = [cell[1], cell[4], cell[5], cell[9]].join(" ").toLowerCase();
+      return words.every((word) => text.includes(word));
+    });
+    const column = { latency: 7, cost: 8 }[sort];
+    if (column) found = [...found].sort((a, b) => (b[column] ?? -1) - (a[column] ?? -1));
+    const results = one("#results"), body = one("tbody", results), shape = one("#cell-row");
+    one("[role=status]", results).textContent = `${found.length.toLocaleString("en")} of ${cells.length.toLocaleString("en")} cells`;
+    for (const pages of all("nav.pages", results)) pages.hidden = true;
+    if (!body) return;
+    body.replaceChildren(...found.slice(0, 200).map((cell) => {
+      const row = shape.content.cloneNode(true), put = (label, text) => {
+        const place = one(`[data-label="${label}"]`, row);
+        if (place) place.textContent = text;
+      };
+      const status = one('[data-label="Status"]', row), word = document.createElement("span");
+      word.className = "status " + (cell[4] in MARKS ? cell[4] : "none");
+      word.textContent = cell[4] ? `${MARKS[cell[4]] || "…"} ${cell[4][0].toUpperCase()}${cell[4].slice(1)}` : "No verdict";
+      status.append(word);
+      const link = one("a", row);
+      link.textContent = cell[1];
+      link.href = form.dataset.cells.replace("KEY", cell[0]);
+      put("Variant", cell[2]); put("Trial", cell[3] + 1); put("Failed", cell[5].split(" ").join(", ")); put("Answer", cell[6]);
+      put("Latency", cell[7] == null ? "" : `${Math.round(cell[7])} ms`); put("Cost", cell[8] == null ? "" : `$${+cell[8].toPrecision(3)}`);
+      return row;
+    }));
+  }
   function begin() {
     for (const part of all("[data-script]")) part.hidden = false;
     const shortcuts = one("#shortcuts");

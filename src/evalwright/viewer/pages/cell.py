@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from typing import Any, NamedTuple
 
 import msgspec
@@ -20,7 +19,7 @@ from evalwright.viewer.pages import NotThere, Page
 from evalwright.viewer.pages.blocks import Blocks, Shown
 from evalwright.viewer.pages.spans import span_rows
 from evalwright.viewer.shelf import OpenRun, StoredCell
-from evalwright.viewer.table import CellRow
+from evalwright.viewer.table import CellPlace, CellRow
 
 __all__ = [
     "EvaluatorResult",
@@ -126,14 +125,18 @@ def cell_page(run: OpenRun, key: str, chosen: Filter, links: Links) -> Page:
     return Page("cell.html", title, cell_context(run, row, chosen, links))
 
 
-def cell_context(run: OpenRun, row: CellRow, chosen: Filter, links: Links) -> dict[str, Any]:
+def cell_context(
+    run: OpenRun, row: CellRow, chosen: Filter, links: Links, place: CellPlace | None = None
+) -> dict[str, Any]:
+    """What the page of a cell shows; `place` is where it stands among the chosen, if that is known already."""
     records = run.records(row)
     if not records.trace:
         raise NotThere("The records of this cell cannot be read.", f"/runs/{run.id}")
     trace = msgspec.convert(records.trace, Trace)
     blocks = Blocks(lambda part: links.whole(run.id, row.key, part))  # type: ignore[attr-defined]
     table = run.table
-    place = None if table is None else table.place(chosen, row)
+    if place is None and table is not None:
+        place = table.place(chosen, row)
     results = evaluator_results(records.results, run.plan, blocks)
     error = trace.error
     return {
@@ -355,13 +358,11 @@ def _attempt(trace: dict[str, Any]) -> tuple[int, str]:
 
 
 def _artifact(run: OpenRun, row: CellRow) -> Any:
-    reader, plan = run.source.open()
-    with closing(reader):
-        if not reader.artifacts.is_dir():
-            return None
-        variant = next((v for v in plan.variants if v.name == row.variant), None)
-        trials = (variant.trials if variant else None) or plan.run.trials
-        return read_artifact(reader.artifacts, row.case_key, row.variant, row.trial, row.attempt, trials)
+    if not run.has_artifacts:
+        return None
+    variant = next((v for v in run.plan.variants if v.name == row.variant), None)
+    trials = (variant.trials if variant else None) or run.plan.run.trials
+    return read_artifact(run.artifacts, row.case_key, row.variant, row.trial, row.attempt, trials)
 
 
 def _files(run: OpenRun, row: CellRow, blocks: Blocks) -> list[tuple[str, str, Shown | None]]:

@@ -14,7 +14,7 @@ from evalwright.viewer.pages import Page
 from evalwright.viewer.shelf import RunSource, Shelf
 from evalwright.viewer.trends import trend_of
 
-__all__ = ["RunRow", "runs_page", "state_of"]
+__all__ = ["RunRow", "run_row", "runs_page", "state_of"]
 
 _PAGE = 100
 _KEYS = ("q", "eval", "after")
@@ -51,7 +51,7 @@ def runs_page(shelf: Shelf, pairs: Iterable[tuple[str, str]]) -> Page:
     if wanted := given.get("eval"):
         matching = [one for one in matching if _name(shelf.summary(one), one) == wanted]
     shown = matching[first : first + _PAGE]
-    rows = [_row(shelf, one, older) for one, older in zip(shown, [*matching[first + 1 :], None], strict=False)]
+    rows = [_compared_row(shelf, one, older) for one, older in zip(shown, [*matching[first + 1 :], None], strict=False)]
     names = sorted({row.name for row in rows})
     context: dict[str, Any] = {
         "rows": rows,
@@ -71,10 +71,15 @@ def _query(given: dict[str, str], after: int) -> str:
     return f"/?{urlencode({**given, 'after': str(after)})}"
 
 
-def _row(shelf: Shelf, source: RunSource, older: RunSource | None) -> RunRow:
+def _compared_row(shelf: Shelf, source: RunSource, older: RunSource | None) -> RunRow:
     summary = shelf.summary(source)
     if isinstance(summary, str):
         return RunRow(source.id, source.id, summary, None, 0, None, None, 0, None, None, "cannot be read", "")
+    return run_row(summary, source)._replace(change=_change(shelf, summary, source, older))
+
+
+def run_row(summary: RunSummary, source: RunSource) -> RunRow:
+    """A run as the list shows it."""
     counts: dict[str, int] = {}
     for variant in summary.variants:
         for status, number in variant.cells.items():
@@ -95,7 +100,7 @@ def _row(shelf: Shelf, source: RunSource, older: RunSource | None) -> RunRow:
         sum(costs) if costs else None,
         (summary.finished_at - summary.started_at).total_seconds() * 1000,
         state_of(source, summary),
-        _change(shelf, summary, source, older),
+        "",
     )
 
 

@@ -1,0 +1,51 @@
+"""Pages of runs as files."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from evalwright.errors import InputError, counted
+
+__all__ = ["write_pages"]
+
+
+def write_pages(places: Sequence[Path], out: Path, only: str, earlier: Path | None, limit: int) -> int:
+    """Write a bundle of the runs at these places. Raises InputError, also for more cells than `limit`."""
+    from evalwright.cli.screen import say
+    from evalwright.cli.viewed_runs import runs_at
+    from evalwright.files.durable import storage_error
+    from evalwright.viewer.bundle import Bundle, write_bundle
+    from evalwright.viewer.pages.compare import Sides
+    from evalwright.viewer.pairing import PairedRuns
+    from evalwright.viewer.shelf import OpenRun
+
+    runs = [OpenRun(source, source.stamp()) for source in runs_at(list(places) or [Path("runs")])]
+    if not runs:
+        raise InputError("there is no run to write pages of")
+    compared = None
+    if earlier is not None:
+        before = [OpenRun(source, source.stamp()) for source in runs_at([earlier])]
+        if len(before) != 1 or len(runs) != 1:
+            raise InputError("--compare needs one RUN and one earlier run")
+        names = [variant.name for variant in before[0].plan.variants]
+        variant = next((v.name for v in runs[0].plan.variants if v.name in names), None)
+        if variant is None:
+            raise InputError("the two runs have no variant in common")
+        sides = Sides(before[0], runs[0], variant, variant)
+        compared = sides, PairedRuns(*sides)
+    elif only == "changed":
+        raise InputError("--only changed needs --compare RUN_A")
+    bundle = Bundle(runs, only, compared)
+    bundle.check(limit)
+    if only == "all":
+        said = "pages hold prompts, answers and replies as they are stored; --only not-passed leaves passed cells out"
+        print(f"note: {said}", file=sys.stderr)
+    try:
+        write_bundle(bundle, out)
+    except OSError as error:
+        raise storage_error("write", out, error) from error
+    say([str(out)])
+    print(f"{counted(len(runs), 'run')} written; open {out / 'index.html'}", file=sys.stderr)
+    return 0

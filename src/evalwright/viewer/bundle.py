@@ -1,0 +1,259 @@
+"""The same pages as files: for artifacts of continuous integration, for Pages, for a mail. No server, no network."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evalwright.errors import InputError, Problem
+from evalwright.viewer.bundle_links import BundleLinks
+from evalwright.viewer.filters import Filter
+from evalwright.viewer.pages.cell import cell_context, stored_records, whole_text
+from evalwright.viewer.pages.compare import Sides, compare_context, compared_cell_context
+from evalwright.viewer.pages.run import PAGE, run_context
+from evalwright.viewer.pages.runs import run_row
+from evalwright.viewer.pairing import CHANGES, PairedRuns
+from evalwright.viewer.rendering import assets, page_text
+from evalwright.viewer.shelf import OpenRun
+from evalwright.viewer.table import CellRow, CellTable
+
+__all__ = ["MARKER", "Bundle", "write_bundle"]
+
+MARKER = ".evalwright-bundle"
+"""A folder with this file is ours to replace."""
+POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; form-action 'none'; base-uri 'none'"
+)
+NOT_PASSED = ("fail", "borderline", "error")
+_BYTES_OF_A_CELL = 11_000
+_LARGEST_ROW = 250
+"""Bytes of a cell in what the filter of the browser reads."""
+_MOMENT = (1980, 1, 1, 0, 0, 0)
+"""Of every file in a zip: the same run gives the same bytes."""
+
+
+class Bundle:
+    """What is in a bundle: runs, of which cells, and a comparison."""
+
+    def __init__(
+        self, runs: list[OpenRun], only: str = "all", compared: tuple[Sides, PairedRuns] | None = None
+    ) -> None:
+        self._runs, self._only, self._compared = runs, only, compared
+        base = Filter(status=NOT_PASSED) if only == "not-passed" else Filter()
+        self._links = BundleLinks([run.id for run in runs], base)
+        self._links.whole_of = self._whole
+
+    def check(self, limit: int) -> None:
+        """Raises InputError for more cells than `limit`, and for runs that cannot be shown."""
+        for run in self._runs:
+            if run.table is None:
+                raise InputError(f"{run.path}: {run.problem or 'the cells cannot be read'}")
+        number = sum(len(self._keys(run)) for run in self._runs)
+        if number > limit:
+            size = number * _BYTES_OF_A_CELL / 1e6
+            raise InputError(
+                f"{number:,} cells would be {number:,} pages, about {size:,.0f} MB; the limit is {limit:,}: "
+                "--only not-passed leaves passed cells out, --limit-cells raises it"
+            )
+
+    def files(self) -> Iterator[tuple[str, bytes]]:
+        """Every file with its path in the bundle."""
+        for asset in assets().values():
+            yield f"assets/{asset.name}", asset.content
+        yield self._page("index.html", "runs.html", "Runs · evalwright", self._list())
+        for run in self._runs:
+            yield f"assets/cells-{run.id}.js", _cells_script(run, self._rows(run))
+            yield from self._cells(run)
+        yield from self._lists()
+        if self._compared is not None:
+            yield from self._comparison(*self._compared)
+        for path, made in sorted(self._links.further.items()):
+            yield path, made()
+
+    def _page(self, path: str, template: str, title: str, context: dict[str, Any]) -> tuple[str, bytes]:
+        self._links.here = path
+        shown = {"links": self._links, "labels": False, "title": title, "policy": POLICY, "left_out": self._left_out()}
+        text = page_text(template, {**shown, **context})
+        return path, "\n".join(filter(None, _outside_of_texts(text))).encode("utf-8", "replace")
+
+    def _left_out(self) -> str:
+        if self._only == "all":
+            return ""
+        left = sum(_table(run).total - len(self._keys(run)) for run in self._runs)
+        which = "passed cells are" if self._only == "not-passed" else "cells that did not change are"
+        return f"{which} left out: {left:,}"
+
+    def _list(self) -> dict[str, Any]:
+        return {
+            "rows": [run_row(run.summary, run.source) for run in self._runs],
+            "total": len(self._runs),
+            "count": len(self._runs),
+            "q": "",
+            "eval": "",
+            "evals": [],
+            "next": "",
+            "previous": "",
+            "trend": None,
+            "compared": self._compared is not None,
+        }
+
+    def _keys(self, run: OpenRun) -> list[CellRow]:
+        return list(self._rows(run))
+
+    def _rows(self, run: OpenRun) -> list[CellRow]:
+        rows = list(_table(run).every(self._links.base))
+        if self._only != "changed" or self._compared is None:
+            return rows
+        _, paired = self._compared
+        changed = {pair.b.key for pair in paired.pairs(CHANGES[:-1], limit=-1) if pair.b is not None}
+        return [row for row in rows if row.key in changed]
+
+    def _cells(self, run: OpenRun) -> Iterator[tuple[str, bytes]]:
+        rows = self._rows(run)
+        for number, row in enumerate(rows):
+            path = f"runs/{run.id}/cells/{row.key}.html"
+            self._links.here = path
+            before = rows[number - 1] if number else None
+            after = rows[number + 1] if number + 1 < len(rows) else None
+            place = (number + 1, len(rows), before, after)
+            context = cell_context(run, row, self._links.base, self._links, place)
+            yield self._page(path, "cell.html", f"{row.case_key} · {run.plan.name} · evalwright", context)
+
+    def _lists(self) -> Iterator[tuple[str, bytes]]:
+        """Pages of cells, and those that they lead to, until every one is written."""
+        written: set[str] = set()
+        changed = {run.id: self._rows(run) for run in self._runs} if self._only == "changed" else {}
+        for run in self._runs:
+            self._links.run(run.id)
+            for status in ("fail", "error", "borderline", "skip", "pass"):
+                if self._only != "changed" and _table(run).count(Filter(status=(status,))) and self._shown(status):
+                    self._links.run(run.id, None, status=(status,))
+        while waiting := self._links.lists.keys() - written:
+            for path in sorted(waiting):
+                written.add(path)
+                run_id, chosen = self._links.lists[path]
+                run = next(one for one in self._runs if one.id == run_id)
+                self._links.here = path
+                context = run_context(run, chosen, self._links)
+                if run_id in changed:
+                    context = _only_these(context, changed[run_id], chosen)
+                yield self._page(path, "run.html", f"{run.plan.name} · {run.id} · evalwright", context)
+
+    def _shown(self, status: str) -> bool:
+        return not self._links.base.status or status in self._links.base.status
+
+    def _comparison(self, sides: Sides, paired: PairedRuns) -> Iterator[tuple[str, bytes]]:
+        lists: list[tuple[str, list[str]]] = [("", list(CHANGES[:-1]))]
+        counts = paired.counts()
+        lists += [(name, [name]) for name in CHANGES[:-1] if counts.get(name) or name in ("worse", "better")]
+        for name, shown in lists:
+            for after in range(0, max(1, paired.count(shown)), PAGE):
+                path = self._path_of(self._links.compare(change=name, after=after))
+                context = compare_context(sides, paired, [name] if name else [], {}, after)
+                yield self._page(path, "compare.html", "Compare · evalwright", context)
+        for pair in paired.pairs(CHANGES[:-1], limit=-1):
+            path = f"compare/cells/{pair.key}.html"
+            self._links.here = path
+            context = compared_cell_context(sides, paired, pair, self._links)
+            yield self._page(path, "compared_cell.html", f"{pair.case_key} · compare · evalwright", context)
+
+    def _path_of(self, address: str) -> str:
+        from posixpath import dirname, join, normpath
+        from urllib.parse import unquote
+
+        return normpath(join(dirname(self._links.here), unquote(address)))
+
+    def _whole(self, run_id: str, key: str, part: str) -> bytes:
+        known = [*self._runs, *((self._compared[0].a, self._compared[0].b) if self._compared else ())]
+        run = next(one for one in known if one.id == run_id)
+        if not part:
+            return msgspec.json.format(msgspec.json.encode(stored_records(run, key)), indent=2)
+        return whole_text(run, key, part).encode("utf-8", "replace")
+
+
+def _table(run: OpenRun) -> CellTable:
+    table = run.table
+    if table is None:
+        raise InputError(f"{run.path}: {run.problem or 'the cells cannot be read'}")
+    return table
+
+
+def _only_these(context: dict[str, Any], rows: list[CellRow], chosen: Filter) -> dict[str, Any]:
+    """A page of cells for a bundle that has some alone."""
+    following = Filter(after=chosen.after + PAGE) if chosen.after + PAGE < len(rows) else None
+    before = Filter(after=max(0, chosen.after - PAGE)) if chosen.after else None
+    shown = {
+        "rows": rows[chosen.after : chosen.after + PAGE],
+        "count": len(rows),
+        "next": following,
+        "previous": before,
+    }
+    return {**context, **shown, "reasons": [], "more_reasons": 0}
+
+
+def _outside_of_texts(page: str) -> Iterator[str]:
+    """The lines of a page, without what indents them; a `pre` is one of them, as its lines are what somebody wrote."""
+    for place, part in enumerate(re.split(r"(<pre\b.*?</pre>)", page, flags=re.DOTALL)):
+        if place % 2:
+            yield part
+        else:
+            yield from part.split("\n")
+
+
+def _cells_script(run: OpenRun, rows: list[CellRow]) -> bytes:
+    """The cells as the filter of the browser reads them: a call with data, nothing else."""
+    table = _table(run)
+    texts = table.texts([row.number for row in rows])
+    lines = []
+    for row in rows:
+        known = [row.key, row.case_key, row.variant, row.trial, row.status or "", " ".join(row.failed_evaluators)]
+        fixed = msgspec.json.encode([*known, row.answer[:60], row.latency, row.cost])
+        room = max(0, _LARGEST_ROW - len(fixed) - 8)
+        text = " ".join(texts.get(row.number, "").split())[:200]
+        while len(text.encode("utf-8", "replace")) > room:
+            text = text[: len(text) * 3 // 4]
+        lines.append(msgspec.json.encode([*known, row.answer[:60], row.latency, row.cost, text]).decode())
+    joined = ",\n".join(lines).replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
+    return f"evalwrightCells([\n{joined}\n])\n".encode("utf-8", "replace")
+
+
+def write_bundle(bundle: Bundle, out: Path) -> None:
+    """Write it to a new folder, or a zip file, which then takes its place. Raises InputError for a folder that is
+    something else, and OSError."""
+    if out.suffix == ".zip":
+        _write_zip(bundle, out)
+        return
+    if out.exists() and not (out / MARKER).is_file() and (not out.is_dir() or any(out.iterdir())):
+        raise InputError(Problem(str(out), "is there already and is no bundle: name another folder"))
+    draft = out.with_name(f".{out.name}.new")
+    shutil.rmtree(draft, ignore_errors=True)
+    try:
+        draft.mkdir(parents=True)
+        (draft / MARKER).write_text("evalwright bundle 1\n")
+        for path, content in bundle.files():
+            place = draft / path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_bytes(content)
+        if out.exists():
+            shutil.rmtree(out)
+        draft.rename(out)
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+
+
+def _write_zip(bundle: Bundle, out: Path) -> None:
+    draft = out.with_name(f".{out.name}.new")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        with zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as packed:
+            for path, content in [(MARKER, b"evalwright bundle 1\n"), *bundle.files()]:
+                packed.writestr(zipfile.ZipInfo(path, _MOMENT), content, zipfile.ZIP_DEFLATED)
+        draft.replace(out)
+    finally:
+        draft.unlink(missing_ok=True)

@@ -1,0 +1,89 @@
+"""The pages as files: every cell is reached, nothing leads nowhere, nothing of others is replaced."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import zipfile
+from html import unescape
+from pathlib import Path
+from urllib.parse import unquote
+
+import pytest
+
+from evalwright.cli.bundling import write_pages
+from evalwright.errors import InputError
+from evalwright.reports.context import cell_key
+from evalwright.viewer.bundle import MARKER
+from viewer.runs import made_run
+from viewer.test_pages import cases, found, seen
+
+
+@pytest.fixture(scope="module")
+def pair(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("bundled")
+    before = made_run(folder, trials=1)
+    return before, made_run(folder, trials=1, lost=1)
+
+
+def links_of(path: Path) -> set[Path]:
+    text = re.sub(r"<template.*?</template>", "", path.read_text(), flags=re.DOTALL)
+    named = [unescape(link).partition("#")[0] for link in re.findall(r'(?:href|src)="([^"]*)"', text)]
+    return {Path(posixpath.normpath(path.parent / unquote(link))) for link in named if link}
+
+
+def test_every_cell_is_reached_by_links_and_every_link_leads_to_a_file(tmp_path, pair):
+    before, after = pair
+    out = tmp_path / "pages"
+    assert write_pages([after], out, "all", before, 100) == 0
+    reached: set[Path] = set()
+    waiting = {out / "index.html"}
+    while waiting:
+        path = waiting.pop()
+        reached.add(path)
+        assert path.is_file(), path
+        if path.suffix == ".html":
+            waiting |= links_of(path) - reached
+    assert {path for path in out.rglob("*") if path.is_file()} == reached | {out / MARKER}
+    pages = [path for path in reached if path.suffix == ".html"]
+    run = out / "runs" / after.name
+    assert len([path for path in pages if path.parent == run / "cells"]) == 7
+    assert found((run / "index.html").read_text()) == "7 of 7 cells"
+    assert cases((run / "status-error.html").read_text()) == ["case-4"]
+    assert cases((out / "compare" / "index.html").read_text())[0] == "case-1"
+    text = (run / "cells" / f"{cell_key('case-3', 'agent', 0)}.html").read_text()
+    assert "because of the reply" in text
+    for path in pages:
+        text = path.read_text()
+        assert "Content-Security-Policy" in text
+        assert not re.search(r"<script(?![^>]*\bsrc=)|<[^>]+\son\w+=|<[^>]+\sstyle=", text)
+
+
+def test_the_same_run_gives_the_same_bytes_also_packed(tmp_path, pair):
+    _, run = pair
+    for name in ("a", "b", "a.zip", "b.zip"):
+        write_pages([run], tmp_path / name, "not-passed", None, 100)
+    files = sorted(path.relative_to(tmp_path / "a") for path in (tmp_path / "a").rglob("*") if path.is_file())
+    assert all((tmp_path / "a" / path).read_bytes() == (tmp_path / "b" / path).read_bytes() for path in files)
+    assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
+    with zipfile.ZipFile(tmp_path / "a.zip") as packed:
+        assert sorted(packed.namelist()) == [str(path) for path in files]
+    text = (tmp_path / "a" / "runs" / run.name / "index.html").read_text()
+    assert "passed cells are left out: 4" in seen(text)
+    assert len(cases(text)) == 3
+
+
+def test_what_is_too_much_or_somebody_elses_is_refused(tmp_path, pair):
+    before, run = pair
+    with pytest.raises(InputError, match="7 cells would be 7 pages"):
+        write_pages([run], tmp_path / "pages", "all", None, 6)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.txt").write_text("years of work")
+    with pytest.raises(InputError, match="no bundle"):
+        write_pages([run], tmp_path / "mine", "all", None, 100)
+    assert (tmp_path / "mine" / "thesis.txt").read_text() == "years of work"
+    with pytest.raises(InputError, match="--compare"):
+        write_pages([run], tmp_path / "pages", "changed", None, 100)
+    write_pages([run], tmp_path / "pages", "changed", before, 100)
+    write_pages([run], tmp_path / "pages", "changed", before, 100)
+    assert len([*(tmp_path / "pages" / "runs" / run.name / "cells").glob("*.html")]) == 3
