@@ -16,10 +16,11 @@ import pytest
 
 import evalwright as ew
 from evalwright import registry
+from evalwright.errors import InputError
 from evalwright.letta import run_suite as run_letta
 from evalwright.llm.choices import ModelChoices
 from evalwright.model.case import EvalCase
-from evalwright.model.plan import EvaluatorSpec, RunSettings, Variant
+from evalwright.model.plan import EvaluatorSpec, Price, RunSettings, Variant
 from evalwright.model.result import EvaluationResult
 from evalwright.model.suite import Suite
 from evalwright.model.trace import Trace
@@ -55,6 +56,7 @@ def suite(folder, inputs, target="answer", evaluators=(JUDGE,), **settings):
         variants=[Variant("main", "python_function", {"target": f"session.shop:{target}"}, timeout_seconds=60)],
         evaluators=list(evaluators),
         run=RunSettings(**settings),
+        prices={"python:session.shop:judge": Price(1e9, 1e9)},  # one call costs more than any limit here
         out=folder / "runs",
     )
 
@@ -103,13 +105,17 @@ def test_four_threads_may_evaluate(capsys):
     def evaluated(n):
         judge = ew.Judge("python:session.shop:judge", "The reply is polite.", name="polite")
         say = "run " + str(n)
-        run = ew.evaluate([say], printed, evaluators=judge, budget_usd=1.0 if n % 2 else None, out=None)
-        return run.cell("1")
+        try:
+            run = ew.evaluate([say], printed, evaluators=judge, budget_usd=1.0 if n % 2 else None, out=None)
+        except InputError as refused:
+            return str(refused)
+        return run.cell("1").output, run.cell("1").results["polite"].error
 
-    cells = at_once(*(partial(evaluated, n) for n in range(4)))
-    assert [cell.output for cell in cells] == [f"run {n}" for n in range(4)]
-    assert [cell.results["polite"].error is None for cell in cells] == [True, False] * 2
-    assert Counter(capsys.readouterr().out.split("\n")) == Counter([*(f"run {n}" for n in range(4)), ""])
+    even, odd, *others = at_once(*(partial(evaluated, n) for n in range(4)))
+    assert (even, others[0]) == (("run 0", None), ("run 2", None))
+    assert "--budget cannot hold" in odd  # no price is known of the judge: only the runs with a limit are refused
+    assert others[1] == odd
+    assert Counter(capsys.readouterr().out.split("\n")) == Counter(["run 0", "run 2", ""])
 
 
 def printed(text):
