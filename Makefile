@@ -8,7 +8,7 @@ READY := .venv/.ready
 # test starts, from compiling them again.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 3
 
-.PHONY: demo test test-rest test-all test-quick lint types check format faults bench clean
+.PHONY: demo test test-rest test-all test-quick lint types check format faults bench docs clean
 
 demo: $(READY)
 	$(BIN)/evalwright demo
@@ -58,8 +58,19 @@ bench: $(READY)
 	$(BIN)/python benchmarks/letta.py
 	$(BIN)/python benchmarks/agentv.py
 
+# The site of docs/, in build/site. Its generator has an environment of its own, and nothing else needs it.
+DOCS := .venv-docs
+docs: $(DOCS)/.ready
+	$(DOCS)/bin/zensical build --strict --clean --config-file mkdocs.yml
+
+$(DOCS)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install --quiet --disable-pip-version-check \
+		$$($(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["docs"])')
+	touch $@
+
 clean:
-	rm -rf .venv
+	rm -rf .venv $(DOCS) build
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed: make PYTHON=python3.12 ...")'

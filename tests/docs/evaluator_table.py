@@ -1,4 +1,4 @@
-"""The table of all evaluators in docs/evaluators.md. `python tests/docs/evaluator_table.py` writes it anew."""
+"""The table of all evaluators in docs/evaluators.md. `python tests/docs/evaluator_table.py` writes it."""
 
 from itertools import groupby
 from pathlib import Path

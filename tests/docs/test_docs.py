@@ -76,7 +76,7 @@ def with_newest_run(command, folder):
     return re.sub(r"(\w+)/RUN\b", newest, command)
 
 
-MANY_PROCESSES = {"decisions", "plugins", "pytest", "python", "runs-on-disk", "targets"}
+MANY_PROCESSES = {"cookbook", "decisions", "plugins", "pytest", "python", "runs-on-disk", "targets", "tutorial"}
 """Pages whose commands take more than one CPU second together."""
 
 

@@ -36,13 +36,13 @@ def resume(
         run: The run, or its folder.
         retry_errors: Also run again the cells whose system ended in an error.
         on_cell: Called once for each cell that finishes, in the caller's thread.
-        trust_run: Go on with what the run says, though somebody else made it: code, addresses, variables.
+        trust_run: Go on with what the run says, though it was made elsewhere: code, addresses, variables.
 
     Returns:
         The finished run.
 
     Raises:
-        InputError: it cannot be resumed: another process works on it, somebody else made it, or a system is a function
+        InputError: it cannot be resumed: another process works on it, it was made elsewhere, or a system is a function
             that cannot be imported here; the message says which one to pass to `evaluate(..., resume=True)`.
         StorageError: a record could not be written.
         KeyboardInterrupt: as `evaluate`.
@@ -76,13 +76,13 @@ def re_evaluate(
         evaluators: What judges besides the run's own evaluators, whose results are kept; one with the name of an
             evaluator of the run takes its place. None: the run's own evaluators, all again.
         replace: Only `evaluators` judge; the run's own ones are dropped.
-        trust_run: Judge with what the run says, though somebody else made it: code, addresses, variables.
+        trust_run: Judge with what the run says, though it was made elsewhere: code, addresses, variables.
 
     Returns:
         The run with its new verdicts.
 
     Raises:
-        InputError: evaluators that cannot be used, or a run that somebody else made; the run is as it was.
+        InputError: evaluators that cannot be used, or a run that was made elsewhere; the run is as it was.
         StorageError: a record could not be written; the run is as it was.
     """
     found = run_of(run)
