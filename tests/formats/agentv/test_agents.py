@@ -54,11 +54,13 @@ def test_options_of_one_agent_reach_it(tmp_path):
     assert ran(tmp_path, target, allow=False).output.final_answer == "Done.", "it has a sandbox of its own"
     assert called(tmp_path, "words")[-3:] == ["-c", "model_reasoning_effort=high", "-"]
     agent(tmp_path, b"It is.\n")
-    target = {"provider": "pi-cli", "executable": "./agent", "subprovider": "openai", "args": ["--x"]}
+    (tmp_path / "here").mkdir()
+    target = {"provider": "pi-cli", "executable": "./agent", "subprovider": "openai", "args": ["--x"], "cwd": "here"}
     trace = ran(tmp_path, target)
     assert trace.output.final_answer == "It is."
     assert trace.metrics.token_input is None
     assert called(tmp_path, "words") == ["--print", "--no-session", "--provider", "openai", "--x"]
+    assert not (tmp_path / "here.beside").exists()
 
 
 def test_an_agent_that_breaks_off_is_an_error_of_its_cell(tmp_path):

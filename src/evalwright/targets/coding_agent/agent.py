@@ -19,7 +19,6 @@ from evalwright.files.temporary import temporary_folder
 from evalwright.model.trace import Answer, TraceError
 from evalwright.processes import Finished, run_command
 from evalwright.session import environment
-from evalwright.session.workspace import beside_workspace
 from evalwright.targets.coding_agent.homes import clean_home, login_secrets
 from evalwright.targets.coding_agent.programs import AgentRequest, Program
 from evalwright.targets.coding_agent.stream import TEXT, AgentStream
@@ -87,8 +86,11 @@ class Agent:
     """Whether it gets an empty home, with the login alone."""
     where: Callable[[], Where] = Here
 
-    async def ask(self, request: AgentRequest, workspace: Path) -> Answer:
-        """What the agent said and did, with the error if it broke off. Raises TargetError if it cannot be started."""
+    async def ask(self, request: AgentRequest, workspace: Path, keep: Path | None = None) -> Answer:
+        """What the agent said and did, with the error if it broke off; its stream is copied into the folder `keep`.
+
+        Raises TargetError if it cannot be started.
+        """
         with temporary_folder() as folder:
             environ = {**environment(), **self.env}
             masker = Masker(login_secrets(self.program, environ)) if self.clean else Masker({})
@@ -99,7 +101,8 @@ class Agent:
             except OSError as error:
                 raise TargetError(f"no clean home for {self.name}: {error.strerror or error}") from None
             finished = await self._run(request, stream, env, workspace, home)
-            await asyncio.to_thread(_keep, stream, workspace)
+            if keep is not None:
+                await asyncio.to_thread(_keep, stream, keep)
             answer = await asyncio.to_thread(stream.answer, self.output, request.prompt)
         answer.error = self._error(answer, finished, stream)
         if answer.error is None and answer.output.final_answer is None and self.output != TEXT:
@@ -172,9 +175,7 @@ def not_found(program: str, env: Mapping[str, str]) -> str:
     return f"the program {program!r} is not in the PATH ({looked}); {_ANOTHER}"
 
 
-def _keep(stream: AgentStream, workspace: Path) -> None:
-    """Put the raw stream beside the workspace, from where it is kept with the changes there."""
-    beside = beside_workspace(workspace)
+def _keep(stream: AgentStream, folder: Path) -> None:
     with suppress(OSError):
-        beside.mkdir(exist_ok=True)
-        shutil.copyfile(stream.raw, beside / stream.raw.name)
+        folder.mkdir(exist_ok=True)
+        shutil.copyfile(stream.raw, folder / stream.raw.name)

@@ -19,7 +19,7 @@ from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer
 from evalwright.registry import names
 from evalwright.session import environment
-from evalwright.session.workspace import workspace_path
+from evalwright.session.workspace import beside_workspace, workspace_path
 from evalwright.targets.build import Unread, keys_of
 from evalwright.targets.coding_agent.agent import Agent, Here, not_found
 from evalwright.targets.coding_agent.container import AgentContainer
@@ -162,12 +162,12 @@ class CodingAgent:
     async def run(self, case: Case, trial: int) -> Answer:
         workspace = workspace_path()
         if workspace is not None:
-            return await self._ask(case, workspace)
+            return await self._ask(case, workspace, beside_workspace(workspace))
         with temporary_folder() as folder:
             (folder / "workspace").mkdir()
-            return await self._ask(case, folder / "workspace")
+            return await self._ask(case, folder / "workspace", None)
 
-    async def _ask(self, case: Case, workspace: Path) -> Answer:
+    async def _ask(self, case: Case, workspace: Path, keep: Path | None) -> Answer:
         config = self._config
         prompt = prompt_of(case) if self._template is None else self._template.render(case)
         request = AgentRequest(
@@ -183,7 +183,7 @@ class CodingAgent:
         except OSError as error:
             raise TargetError(f"the skill cannot be copied: {error.strerror or error}", "workspace_error") from None
         try:
-            answer = await self._agent.ask(request, workspace)
+            answer = await self._agent.ask(request, workspace, keep)
         finally:
             skills.__exit__(None, None, None)
         if self._skills:
