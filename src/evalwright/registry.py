@@ -150,6 +150,7 @@ KINDS: dict[str, dict[str, str]] = {
         "otlp-json": "evalwright.importers.spans:OtlpJson",
         "promptfoo-results": "evalwright.importers.promptfoo_results:PromptfooResults",
         "pydantic-evals": "evalwright.importers.pydantic_evals:PydanticEvals",
+        "skill-benchmark": "evalwright.importers.skill_benchmark:SkillBenchmarks",
         "swe-agent": "evalwright.importers.swe_agent:SweAgent",
     },
     "reports": {

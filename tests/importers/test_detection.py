@@ -20,6 +20,7 @@ SAMPLES: dict[str, object] = {
     "promptfoo-results": {"evalId": "e", "results": {"results": []}},
     "swe-agent": {"trajectory": [], "info": {"model_stats": {}}},
     "otlp-json": {"resourceSpans": []},
+    "skill-benchmark": {"run_summary": {}, "runs": []},
     "codex": [rollout_line(0, "response_item", said("user", "q"))],
     "gemini": [{"type": "init", "session_id": "x"}, {"type": "message", "role": "user", "content": "q"}],
     "copilot": [{"type": "assistant.message", "data": {}}],

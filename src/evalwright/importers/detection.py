@@ -106,6 +106,11 @@ def _is_swe_agent(head: Head) -> bool:
     return "trajectory" in head.mapping and isinstance(info, dict) and "model_stats" in info
 
 
+def _is_skill_benchmark(head: Head) -> bool:
+    found = head.mapping
+    return "run_summary" in found and isinstance(found.get("runs"), list)
+
+
 def _is_otlp(head: Head) -> bool:
     return head.any(lambda one: "resourceSpans" in one or "resourceLogs" in one)
 
@@ -187,6 +192,7 @@ FORMATS: tuple[tuple[str, Callable[[Head], bool], str], ...] = (
     ("atif", _is_atif, "a schema_version that begins with ATIF-"),
     ("promptfoo-results", _is_promptfoo_results, "evalId, or results.results with promptIdx"),
     ("swe-agent", _is_swe_agent, "trajectory and info.model_stats"),
+    ("skill-benchmark", _is_skill_benchmark, "run_summary and runs"),
     ("otlp-json", _is_otlp, "resourceSpans"),
     ("codex", _is_codex, "lines of type thread.started, or session_meta with a payload"),
     ("gemini", _is_gemini, "a line of type init with a session_id"),

@@ -1,0 +1,112 @@
+"""Benchmarks of Agent Skills, as skill-creator keeps them: `benchmark.json`, or the gradings of one iteration."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from evalwright.errors import InputError
+from evalwright.importers.blocks import dictionaries
+from evalwright.importers.sources import parsed
+from evalwright.importers.traces import Imported, ImportFindings, TraceImporter
+from evalwright.importers.transcript import Transcript
+
+__all__ = ["SkillBenchmarks"]
+
+_BENCHMARK, _GRADING = "benchmark.json", "grading.json"
+_RUN = re.compile(r"run-(\d+)")
+
+
+def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
+    """The runs of the files. In a folder, its benchmark.json has all that its gradings have."""
+    whole = [file for file in files if file.name == _BENCHMARK]
+    gradings = [file for file in files if file.name == _GRADING]
+    for file in whole or gradings or files:
+        try:
+            document = parsed(file)
+        except InputError as error:
+            for problem in error.problems:
+                reading.mistakes.add(file, problem.message)
+            continue
+        found = document if isinstance(document, dict) else {}
+        if isinstance(found.get("runs"), list):
+            yield from _runs(file, found, reading)
+        elif isinstance(found.get("expectations"), list):
+            yield _grading(file, found)
+        else:
+            reading.mistakes.add(file, "expected the runs of a benchmark, or the expectations of a grading")
+
+
+def _runs(file: Path, document: Mapping[str, Any], reading: ImportFindings) -> Iterator[Imported]:
+    about = document.get("metadata")
+    if isinstance(about, dict) and isinstance(about.get("skill_name"), str):
+        reading.name = about["skill_name"]
+    for i, run in enumerate(document["runs"]):
+        result = run.get("result") if isinstance(run, dict) else None
+        if not isinstance(result, dict) or "eval_id" not in run or not isinstance(run.get("configuration"), str):
+            reading.mistakes.add(file, "expected a run with eval_id, configuration and result", key=f"runs[{i}]")
+            continue
+        folder = file.parent / f"eval-{run['eval_id']}"
+        asked = _prompt(folder) or str(run.get("eval_name") or "")
+        number = run.get("run_number")
+        trial = number - 1 if isinstance(number, int) and number > 0 else None
+        yield _record(file, str(run["eval_id"]), run["configuration"], trial, asked, {**run, **result})
+
+
+def _grading(file: Path, document: Mapping[str, Any]) -> Imported:
+    """One grading, by its place: `eval-ID/VARIANT/run-N/grading.json`, where the last folder may be missing."""
+    run = _RUN.fullmatch(file.parent.name)
+    variant = file.parent.parent if run else file.parent
+    summary, timing = document.get("summary"), document.get("timing")
+    values = {
+        **document,
+        **(summary if isinstance(summary, dict) else {}),
+        "time_seconds": (timing if isinstance(timing, dict) else {}).get("executor_duration_seconds"),
+    }
+    trial = int(run[1]) - 1 if run else None
+    asked = _prompt(variant.parent)
+    return _record(file, variant.parent.name.removeprefix("eval-"), variant.name, trial, asked, values)
+
+
+def _prompt(folder: Path) -> str:
+    """What an eval asks, where its metadata lie beside."""
+    try:
+        about = parsed(folder / "eval_metadata.json")
+    except InputError:
+        return ""
+    return str(about.get("prompt") or "") if isinstance(about, dict) else ""
+
+
+def _record(
+    file: Path, case: str, variant: str, trial: int | None, asked: str, values: Mapping[str, Any]
+) -> Imported:  # fmt: skip
+    talk = Transcript()
+    seconds, rate = _number(values.get("time_seconds")), _number(values.get("pass_rate"))
+    talk.latency_ms = None if seconds is None else round(seconds * 1000)
+    numbers = {"pass_rate": rate, "tokens": _number(values.get("tokens"))}
+    talk.custom = {name: number for name, number in numbers.items() if number is not None}
+    if rate is not None and values.get("total") != 0:
+        talk.custom["reward"] = 1.0 if rate >= 1 else 0.0
+    scores = [
+        {
+            "name": str(one.get("text", "")),
+            "passed": one["passed"] if isinstance(one.get("passed"), bool) else None,
+            "score": None,
+            "reason": one.get("evidence"),
+        }
+        for one in dictionaries(values.get("expectations"))
+    ]
+    origin = {"imported_from": {"file": file.name, "format": "skill-benchmark"}, "recorded_scores": scores}
+    return Imported(file, case, {"user_message": asked}, talk.trace(variant, origin), trial=trial)
+
+
+def _number(value: Any) -> float | None:
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+class SkillBenchmarks(TraceImporter):
+    """A `benchmark.json` of skill-creator, or a folder with the gradings of one iteration."""
+
+    read = staticmethod(read)
