@@ -39,7 +39,7 @@ def plain(value: Any, place: str, notes: list[str], depth: int = 0) -> Any:
 
     Adds a line to `notes` for each replacement. Raises TargetError beyond MAX_DEPTH (cycles included).
     """
-    if value is None or isinstance(value, bool):
+    if _is_plain(value):
         return value
     if isinstance(value, str):
         return clean_text(str(value), place, notes)
@@ -50,6 +50,8 @@ def plain(value: Any, place: str, notes: list[str], depth: int = 0) -> Any:
         return float(value) if value - value == 0 else _replaced(str(value), place, notes)
     if depth >= MAX_DEPTH:
         raise TargetError(f"{place.partition('.')[0].partition('[')[0]} is nested deeper than {MAX_DEPTH} levels")
+    if type(value) is dict and all(map(_is_plain, value.values())) and all(map(_is_plain_key, value)):
+        return {**value}
     if isinstance(value, Mapping):
         return {
             (name := _key(key, place, notes)): plain(item, f"{place}.{name}" if depth < 8 else place, notes, depth + 1)
@@ -58,6 +60,22 @@ def plain(value: Any, place: str, notes: list[str], depth: int = 0) -> Any:
     if isinstance(value, (list, tuple, set, frozenset)):
         return [plain(item, f"{place}[{i}]" if depth < 8 else place, notes, depth + 1) for i, item in enumerate(value)]
     return _from_object(value, place, notes, depth)
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether a value is what becomes of it, with nothing to look into: by its exact type, as of most values."""
+    kind = type(value)
+    if kind is str:
+        return bool(value.isascii())
+    if kind is int:
+        return value in _INT64
+    if kind is float:
+        return bool(value - value == 0)
+    return value is None or kind is bool
+
+
+def _is_plain_key(key: Any) -> bool:
+    return type(key) is str and key.isascii()
 
 
 def _from_object(value: Any, place: str, notes: list[str], depth: int) -> Any:

@@ -298,13 +298,14 @@ def _metrics(value: Any, notes: list[str]) -> Metrics:
     if not isinstance(value, dict):
         return Metrics()
     metrics = Metrics(custom=_mapping(value.get("custom"), "metrics.custom", notes))
-    for name in _INTEGERS:
-        number = _number(value.get(name))
-        setattr(metrics, name, None if number is None else int(number))
-    for name in _FLOATS:
-        setattr(metrics, name, _number(value.get(name)))
-    completed = value.get("stream_completed")
-    metrics.stream_completed = completed if isinstance(completed, bool) else None
+    for name, given in value.items():  # those that are there: most answers report two or three of twelve
+        if name in _INTEGERS:
+            number = _number(given)
+            setattr(metrics, name, None if number is None else int(number))
+        elif name in _FLOATS:
+            setattr(metrics, name, _number(given))
+        elif name == "stream_completed":
+            metrics.stream_completed = given if isinstance(given, bool) else None
     return metrics
 
 

@@ -44,14 +44,18 @@ def used_by(trace: Trace) -> Used:
     usage = trace.extra.get("token_usage")
     usage = usage if isinstance(usage, dict) else {}
     metrics = trace.metrics
-    reported = _number(trace.extra.get("duration_ms"))
     return Used(
         _first(usage.get("input"), metrics.token_input),
         _first(usage.get("output"), metrics.token_output),
         _number(usage.get("cached")),
         _number(metrics.cost_usd),
-        trace.latency_ms if reported is None else reported,
+        _duration_of(trace),
     )
+
+
+def _duration_of(trace: Trace) -> float | None:
+    reported = _number(trace.extra.get("duration_ms")) if trace.extra else None
+    return trace.latency_ms if reported is None else reported
 
 
 def _number(value: Any) -> float | None:
@@ -138,7 +142,7 @@ class Latency(msgspec.Struct, frozen=True):
     uses_case = False
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
-        return _all([_within(used_by(trace).duration_ms, self.threshold, "ms")])
+        return _all([_within(_duration_of(trace), self.threshold, "ms")])
 
 
 class Cost(msgspec.Struct, frozen=True):
@@ -149,7 +153,7 @@ class Cost(msgspec.Struct, frozen=True):
     uses_case = False
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
-        return _all([_within(used_by(trace).cost_usd, self.budget, "US dollars")])
+        return _all([_within(_number(trace.metrics.cost_usd), self.budget, "US dollars")])
 
 
 class TokenUsage(msgspec.Struct, frozen=True):
