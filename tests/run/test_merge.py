@@ -2,8 +2,10 @@
 
 import hashlib
 import json
+import os
 import random
 import re
+import resource
 import shutil
 from pathlib import Path
 
@@ -22,6 +24,7 @@ from evalwright.run.locations import find_run
 from evalwright.run.merge import merge, runs_matching
 from evalwright.run.options import RunOptions
 from evalwright.run.start import resume, retry, run_suite
+from evalwright.session import Session
 from run.suites import PROJECT, SAYS_DONE, suite
 from stores.stores import Kept
 
@@ -225,6 +228,19 @@ def test_a_changed_byte_is_refused_by_the_hash_of_its_manifest(tmp_path, name):
     (parts[0] / name).write_bytes(bytes(data) if name != "plan.json" else bytes(data).replace(b'"test"', b'"test" '))
     said = refused(parts, tmp_path / "merged", partial=True)
     assert f"{parts[0] / name}  was changed or damaged" in said
+
+
+def test_more_shards_than_files_may_be_open(tmp_path):
+    parts = sharded(suite(tmp_path, TEXTS, max_concurrency=1), 9, tmp_path)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    os.close(taken := os.dup(0))
+    with Session():  # not the owner of the process, whose limit it leaves alone
+        resource.setrlimit(resource.RLIMIT_NOFILE, (taken + 22, hard))
+        try:
+            merged = merge(parts, tmp_path / "merged")
+        finally:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert merged.summary.cells_total == len(TEXTS)
 
 
 def test_a_copy_of_a_shard_counts_once(tmp_path):

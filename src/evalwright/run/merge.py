@@ -29,6 +29,8 @@ from evalwright.run.outcomes import Outcome
 from evalwright.run.shards import first_difference
 from evalwright.run.start import conclude
 from evalwright.scoring.fold import fold
+from evalwright.session import owns_process
+from evalwright.session.open_files import room_for
 from evalwright.stores.local_files import LocalFiles, is_run
 from evalwright.stores.local_files.run import ARTIFACTS, CASES, LocalWriter
 from evalwright.stores.manifest import Manifest, check_files, manifest_of, write_manifest
@@ -243,7 +245,8 @@ def _assembled(
     notes.extend(note for shard in shards.values() for note in shard.damage)
 
     def fill(draft: Path) -> None:
-        write_merged(Merging(shards, parts[0].shard.of, grid.cases, grid.per_case, plan.run_id, evaluators), draft)
+        of, at_once = parts[0].shard.of, _open_at_once(len(shards))
+        write_merged(Merging(shards, of, grid.cases, grid.per_case, plan.run_id, evaluators, at_once), draft)
         write_lines(draft / CASES, case_lines(parts[0].reader))
         for name in _DOCUMENTS:
             if source := next((p.folder / name for p in parts if p.folder and (p.folder / name).is_file()), None):
@@ -258,6 +261,11 @@ def _assembled(
 
     names = [name for part in parts for name in part.reader.unresolved]
     return store.assemble(plan, fill, {name: f"${{{name}}}" for name in names})
+
+
+def _open_at_once(shards: int) -> int:
+    """Shards of which three files each may be open; only where the process is ours, its limit may be raised."""
+    return room_for(shards, 3, may_raise=owns_process())
 
 
 def _folder(part: _Part, stack: ExitStack) -> Path:

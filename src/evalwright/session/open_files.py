@@ -27,13 +27,16 @@ _HIGHEST = 4096
 _Identity = tuple[int, int, int]
 
 
-def room_for(pieces: int, each: int) -> int:
-    """How many pieces of work can have `each` open files at the same time; the soft limit is raised as needed."""
+def room_for(pieces: int, each: int, *, may_raise: bool = True) -> int:
+    """How many pieces of work can have `each` open files at the same time, at least one.
+
+    The soft limit is raised as needed, if it may be: it is that of the whole process.
+    """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     taken = _open_now() + _SPARE
     needed = taken + pieces * each
     if soft != resource.RLIM_INFINITY and needed > soft:
-        wanted = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+        wanted = soft if not may_raise else needed if hard == resource.RLIM_INFINITY else min(needed, hard)
         with suppress(OSError, ValueError):  # macOS has a limit below the one that it names
             resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
         soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]

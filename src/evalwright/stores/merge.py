@@ -168,6 +168,8 @@ class Merging(NamedTuple):
     run_id: str
     evaluators: Sequence[str]
     """In whose order the results of a cell are."""
+    at_once: int
+    """Shards whose files may be open at the same time; those of all others are opened for each cell."""
 
 
 def write_merged(merging: Merging, folder: Path) -> None:
@@ -176,21 +178,20 @@ def write_merged(merging: Merging, folder: Path) -> None:
     order = {msgspec.json.encode(name): place for place, name in enumerate(merging.evaluators)}
     with ExitStack() as stack:
         traces, results, verdicts = (stack.enter_context(_created(folder / name)) for name in _RECORDS)
-        files = {
-            first: [stack.enter_context(_opened(shard.folder, name)).fileno() for name in _RECORDS]
-            for first, shard in merging.shards.items()
+        sources = {
+            first: _sources(shard, stack if nth < merging.at_once else None)
+            for nth, (first, shard) in enumerate(merging.shards.items())
         }
         renames = {first: _renaming(shard.run_id, own_id) for first, shard in merging.shards.items()}
         try:
             for first, number in _cells(merging):
-                shard, (of_traces, of_results, of_verdicts) = merging.shards[first], files[first]
-                rename = renames[first]
-                traces.write(rename(_block(of_traces, shard.traces, number), 1))
-                rows = _block(of_results, shard.results, number)
-                if (count := shard.tidy[number]) == _UNTIDY:
+                rename, (trace_of, rows_of, verdict_of) = renames[first], sources[first]
+                traces.write(rename(trace_of(number), 1))
+                rows, count = rows_of(number), merging.shards[first].tidy[number]
+                if count == _UNTIDY:
                     rows, count = _ordered(rows, order)
                 results.write(rename(rows, count))
-                verdicts.write(rename(_block(of_verdicts, shard.verdicts, number), 1))
+                verdicts.write(rename(verdict_of(number), 1))
             for file in (traces, results, verdicts):
                 file.flush()
                 os.fsync(file.fileno())
@@ -207,15 +208,35 @@ def _cells(merging: Merging) -> Iterator[tuple[int, int]]:
                 yield first, number
 
 
-def _block(file: int, places: _Places, number: int) -> bytes:
-    """The lines of a cell, each with its end."""
-    length = places.length[number]
-    if not length:
-        return b""
-    block = os.pread(file, length, places.start[number])
-    if number in places.more:
-        block += b"".join(os.pread(file, length, start) for start, length in places.more[number])
-    return block if block.endswith(b"\n") else block + b"\n"  # a crash may have left out the last one of a file
+def _sources(shard: Located, stack: ExitStack | None) -> list[Callable[[int], bytes]]:
+    """Functions that give the traces, results and verdict of a cell, each line with its end.
+
+    The files stay open until the end of `stack`; without one they are opened for each cell.
+    """
+    return [
+        _source(shard.folder, name, places, None if stack is None else stack.enter_context(_opened(shard.folder, name)))
+        for name, places in zip(_RECORDS, (shard.traces, shard.results, shard.verdicts), strict=True)
+    ]
+
+
+def _source(folder: Path, name: str, places: _Places, file: BinaryIO | None) -> Callable[[int], bytes]:
+    starts, lengths, more = places.start, places.length, places.more
+
+    def read(opened: BinaryIO, number: int) -> bytes:
+        block = os.pread(opened.fileno(), lengths[number], starts[number])
+        for start, length in more.get(number, ()):
+            block += os.pread(opened.fileno(), length, start)
+        return block if block.endswith(b"\n") else block + b"\n"  # of the last line a crash may have left out the end
+
+    def of(number: int) -> bytes:
+        if not lengths[number]:
+            return b""
+        if file is not None:
+            return read(file, number)
+        with _opened(folder, name) as opened:
+            return read(opened, number)
+
+    return of
 
 
 _record = msgspec.json.Decoder(dict[str, msgspec.Raw])
