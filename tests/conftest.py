@@ -30,7 +30,9 @@ WITH_CLIENTS = (
     "tests/evaluators/judges/test_over_http.py",
     "tests/formats/agentv/test_models.py",
     "tests/llm/test_bodies.py",
+    "tests/llm/test_batches.py",
     "tests/llm/test_real_clients.py",
+    "tests/run/test_batches.py",
 )
 """Tests that import the clients of models: three seconds in each worker that does."""
 IN_WALLS = ("tests/evaluators/code/", "tests/formats/northstar/test_code_graders.py", "tests/sandbox/")

@@ -9,6 +9,7 @@ import pytest
 from evalwright.errors import EvaluatorError
 from evalwright.llm.choices import ModelChoices
 from evalwright.llm.models import LiveModels
+from evalwright.llm.routes import route_of
 from evalwright.model.chat import ChatMessage, ChatRequest
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
@@ -16,7 +17,7 @@ from evalwright.model.trace import ToolCall, ToolResult
 from evalwright.registry import load
 from evalwright.session import Session
 from llm.models import Impatient
-from llm.providers import asked, providing
+from llm.providers import KEY, asked, providing
 
 OPENAI, CLAUDE = "gpt-4o-mini", "claude-haiku-4-5"
 SCHEMA = {
@@ -171,16 +172,38 @@ def test_a_stream_that_breaks_off_is_asked_for_again():
 
 
 @pytest.mark.slow("litellm takes seconds to import")
-def test_litellm_asks_in_the_form_that_the_services_accept():
+@pytest.mark.filterwarnings("ignore")
+def test_litellm_asks_in_the_form_that_the_services_accept(monkeypatch):
+    monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # or it asks GitHub for prices when it is imported
     pytest.importorskip("litellm")
 
-    async def work(models):
-        return [
-            await models.chat(question(f"litellm/{model}", max_tokens=50, schema=schema))
-            for model in (OPENAI, f"anthropic/{CLAUDE}")
-            for schema in (None, SCHEMA)
-        ]
+    async def main():
+        async with providing(lambda body: '{"passed": true}') as server:
+            here = f"http://127.0.0.1:{server.port}"
+            models = LiveModels(None, ModelChoices(), {"MY_KEY": KEY}, Impatient())
+            questions = [
+                question(f"litellm/{model}", max_tokens=50, schema=schema, base_url=at, api_key_env="MY_KEY")
+                for model, at in ((OPENAI, f"{here}/v1"), (f"anthropic/{CLAUDE}", here))
+                for schema in (None, SCHEMA)
+            ]
+            try:
+                return [await models.chat(one) for one in questions], server
+            finally:
+                await models.close()
 
-    replies, server = talk(work, lambda body: '{"passed": true}')
-    assert [reply.text for reply in replies] == ['{"passed": true}'] * 4
-    assert len(server.requests) == 4
+    replies, server = asyncio.run(main())
+    assert [json.loads(reply.text) for reply in replies] == [{"passed": True}] * 4
+    assert len(server.requests) >= 4  # a form of reply that litellm cannot ask for is asked for in another
+
+
+def test_litellm_is_given_the_address_and_the_key_that_the_user_names():
+    asked_for = question("litellm/groq/llama", base_url="http://127.0.0.1:9", api_key_env="MY_KEY")
+    route = route_of(asked_for, {"MY_KEY": "k"})
+    assert (route.interface, route.model, route.base_url, route.key) == (
+        "litellm",
+        "groq/llama",
+        "http://127.0.0.1:9",
+        "k",
+    )
+    elsewhere = question("litellm/groq/llama", base_url="https://a.example", api_key_env="MY_KEY")
+    assert route_of(elsewhere, {}).missing_key == "MY_KEY"

@@ -23,6 +23,7 @@ __all__ = ["command"]
 @click.option(
     "--concurrency", type=click.IntRange(min=1), metavar="N", help="Evaluate at most N cells at once with models."
 )
+@click.option("--batch", is_flag=True, help="Ask judges in batches: within a day, for half the money.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if cells failed or errored.")
 @model_options
 @as_json
@@ -33,6 +34,7 @@ def command(
     add: str | None,
     suite_file: Path | None,
     concurrency: int | None,
+    batch: bool,
     exit_zero: bool,
     as_json: bool,
     quiet: bool,
@@ -56,6 +58,7 @@ def command(
         add=add,
         suite=suite,
         concurrency=concurrency,
+        batch=batch,
         watch=watch_of(quiet),
         models=models,
         trust_run=trust_of(click.get_current_context()).run,

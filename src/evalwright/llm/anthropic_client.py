@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import time
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -16,6 +17,9 @@ from evalwright.llm.routes import Route
 from evalwright.llm.streamed_replies import anthropic_message
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest, Usage
 from evalwright.model.trace import ToolCall
+
+if TYPE_CHECKING:
+    from evalwright.llm.batches import BatchApi
 
 __all__ = ["AnthropicClient"]
 
@@ -56,6 +60,23 @@ class AnthropicClient:
                 raise failure_of(error) from error
             reply = _reply(response, model, int((time.monotonic() - started) * 1000), fit)
             return msgspec.structs.replace(reply, first_ms=first)
+
+    @cached_property
+    def batches(self) -> BatchApi:
+        from evalwright.llm.batch_apis import AnthropicBatches
+
+        return AnthropicBatches(self._client, self._errors)
+
+    def batch_question(self, model: str, request: ChatRequest, fit: Fit) -> dict[str, Any]:
+        """The request as a batch has it."""
+        body = _as_body(_request_body(model, request, fit))
+        return {**{key: body[key] for key in ("model", "max_tokens", "messages")}, **body["extra_body"]}
+
+    def batch_reply(self, model: str, body: dict[str, Any], fit: Fit) -> ChatReply:
+        from anthropic.types import Message
+
+        with reading_reply():
+            return _reply(Message.construct(**body), model, 0, fit)
 
     async def close(self) -> None:
         await self._client.close()

@@ -49,12 +49,12 @@ class Spending:
         """The price of a model: the suite's, by its name with or without its provider, else the built-in one."""
         return price_in(self._prices, model) or (built_in_price(model) if self._built_in else None)
 
-    def cost(self, model: str, usage: Usage) -> float | None:
-        """US dollars of a call; None if the model has no price or the reply had no token counts."""
+    def cost(self, model: str, usage: Usage, share: float = 1.0) -> float | None:
+        """US dollars of a call at a share of its price; None if the model has none or no tokens were counted."""
         price = self.price(model)
         if price is None or (usage.token_input is None and usage.token_output is None):
             return None
-        return dollars(
+        return share * dollars(
             price,
             usage.token_input or 0,
             usage.token_output or 0,
@@ -62,8 +62,8 @@ class Spending:
             usage.token_cache_write or 0,
         )
 
-    def reserve(self, request: ChatRequest, most_output: int | None = None) -> float:
-        """Reserve the likely cost of a call, with at most `most_output` tokens in its reply.
+    def reserve(self, request: ChatRequest, most_output: int | None = None, share: float = 1.0) -> float:
+        """Reserve the likely cost of a call, with at most `most_output` tokens in its reply, at a share of its price.
 
         Raises CallFailed `cost_limit` or `no_price`.
         """
@@ -75,7 +75,7 @@ class Spending:
                 )
                 raise CallFailed("no_price", message)
             return 0.0
-        estimate = dollars(price, *likely_tokens(request, most_output))
+        estimate = share * dollars(price, *likely_tokens(request, most_output))
         if self._cap is not None and self.spent + self._reserved + estimate > self._cap:
             used = f"${self.spent:.4f} spent and ${self._reserved:.4f} reserved of ${self._cap:.4f}"
             raise CallFailed("cost_limit", f"budget: {used}; a call of about ${estimate:.4f} would exceed it")

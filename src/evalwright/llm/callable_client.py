@@ -75,6 +75,8 @@ class LitellmClient:
 
     def __init__(self, route: Route) -> None:
         self._litellm = import_module("litellm")
+        given = {"api_base": route.base_url, "api_key": route.key}
+        self._place = {name: value for name, value in given.items() if value is not None}
 
     async def chat(self, model: str, request: ChatRequest, fit: Fit) -> ChatReply:
         from evalwright.llm.failures import failure_of
@@ -82,7 +84,8 @@ class LitellmClient:
 
         started = time.monotonic()
         try:
-            response = await self._litellm.acompletion(**request_body(model, request, fit), num_retries=0)
+            body = request_body(model, request, fit)
+            response = await self._litellm.acompletion(**body, **self._place, num_retries=0)
         except Exception as error:
             raise failure_of(error) from error
         return reply_of(response, model, int((time.monotonic() - started) * 1000), fit.max_tokens)

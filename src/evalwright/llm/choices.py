@@ -23,6 +23,8 @@ class ModelChoices:
     no_cache: bool = False
     record: Path | None = None
     replay: Path | None = None
+    batch: Path | None = None
+    """Where batches are noted in which judges are to be asked; None to ask them one by one."""
     no_network: bool = False
     """Reject calls to other hosts."""
     mask: Callable[[str], str] | None = None

@@ -11,13 +11,24 @@ from typing import Any
 
 from evalwright.llm.failures import CallFailed
 
-__all__ = ["MOST_BYTES", "bounded", "headers_to"]
+__all__ = ["MOST_BYTES", "bounded", "headers_to", "replies_up_to"]
 
 MOST_BYTES = 10 * 2**20
 """Bytes of one reply; the connection is closed as soon as more arrive."""
 Hearing = Callable[[Mapping[str, str]], None]
 _heard_by: ContextVar[Hearing | None] = ContextVar("_heard_by", default=None)
 """Who wants the headers of the responses to this task's call: one client serves many calls at a time."""
+_most_bytes: ContextVar[int] = ContextVar("_most_bytes", default=MOST_BYTES)
+
+
+@contextmanager
+def replies_up_to(most_bytes: int) -> Iterator[None]:
+    """Lets replies that arrive inside be larger than others."""
+    token = _most_bytes.set(most_bytes)
+    try:
+        yield
+    finally:
+        _most_bytes.reset(token)
 
 
 @contextmanager
@@ -49,7 +60,7 @@ async def _bound(response: Any) -> None:
         hears(response.headers)
     if response.headers.get("content-encoding", "identity").lower() != "identity":
         raise CallFailed("bad_reply", "the reply is compressed although that was not requested")
-    response.stream = _stream_class(type(response).__module__.partition(".")[0])(response.stream)
+    response.stream = _stream_class(type(response).__module__.partition(".")[0])(response.stream, _most_bytes.get())
 
 
 @cache
@@ -59,15 +70,15 @@ def _stream_class(library: str) -> Any:
 
 
 class _Bounded:
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
+    def __init__(self, stream: Any, most_bytes: int) -> None:
+        self._stream, self._most = stream, most_bytes
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         arrived = 0
         async for piece in self._stream:
             arrived += len(piece)
-            if arrived > MOST_BYTES:
-                raise CallFailed("bad_reply", f"the reply is larger than {MOST_BYTES // 2**20} MiB")
+            if arrived > self._most:
+                raise CallFailed("bad_reply", f"the reply is larger than {self._most // 2**20} MiB")
             yield piece
 
     async def aclose(self) -> None:

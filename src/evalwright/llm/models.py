@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
@@ -26,6 +27,9 @@ from evalwright.llm.routes import Route, key_of, load_library, route_of
 from evalwright.llm.thinking import spoken
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest, Embedding, Moderation, Purpose
 from evalwright.model.plan import Price
+
+if TYPE_CHECKING:
+    from evalwright.llm.batches import Batches
 
 __all__ = ["LiveModels"]
 
@@ -70,6 +74,7 @@ class LiveModels:
         self._recording = RecordedCalls(self._choices.replay) if self._choices.replay else None
         self._recorder = CallRecorder(self._choices.record, self._masked) if self._choices.record else None
         self._cache: Cache | None = None
+        self._batches: Batches | None = None
 
     def price(self, model: str) -> Price | None:
         return self._spending.price(model)
@@ -96,32 +101,58 @@ class LiveModels:
         known = None if cache is None else cache.find(key, ChatReply)
         if known is not None:
             return known
-        rules, adapts = self._rules.of(request), purpose != "system"
+        if self._choices.batch is not None and purpose == "judge":
+            reply = await self._in_batch(key, request, route, self._choices.batch)
+        else:
+            reply = await self._at_once(request, route, adapts=purpose != "system")
+        if cache is not None and reply.refusal is None and reply.finish_reason not in _UNFINISHED:
+            cache.keep(key, reply)
+        return reply
+
+    async def _at_once(self, request: ChatRequest, route: Route, *, adapts: bool) -> ChatReply:
         most = self._fits.of(route, request, adapts=adapts).max_tokens
-        reply: ChatReply = await self._paid(
+        return await self._paid(
             request,
             most,
             lambda: self._retried(
                 route,
                 lambda client: self._fits.chat(client, route, request, adapts=adapts),
-                rules,
+                self._rules.of(request),
                 Demand(*likely_tokens(request, most)),
                 _used,
             ),
         )
-        if cache is not None and reply.refusal is None and reply.finish_reason not in _UNFINISHED:
-            cache.keep(key, reply)
-        return reply
 
-    async def _paid(self, request: ChatRequest, most_output: int | None, call: Callable[[], Awaitable[P]]) -> P:
-        """The reply with its cost; the likely cost is reserved before the call."""
-        reserved = self._spending.reserve(request, most_output)
+    async def _in_batch(self, key: str, request: ChatRequest, route: Route, notes: Path) -> ChatReply:
+        from evalwright.llm.batches import SHARE_OF_PRICE, Batches
+
+        if self._batches is None:
+            self._batches = Batches(notes, self._rules, self._masked)
+        batches, fit = self._batches, self._fits.of(route, request, adapts=True)
+        client = await self._reached(route)
+        if not hasattr(client, "batches"):
+            raise CallFailed("bad_request", f"{route.model!r} has no batches: judge without --batch")
+
+        async def asked() -> ChatReply:
+            body = await batches.ask(key, client.batches, client.batch_question(route.model, request, fit))
+            reply: ChatReply = client.batch_reply(route.model, body, fit)
+            return msgspec.structs.replace(
+                reply, reply_format=fit.reply_format, left_out=[*fit.left_out], limit=fit.max_tokens
+            )
+
+        return await self._paid(request, fit.max_tokens, asked, SHARE_OF_PRICE)
+
+    async def _paid(
+        self, request: ChatRequest, most_output: int | None, call: Callable[[], Awaitable[P]], share: float = 1.0
+    ) -> P:
+        """The reply with its cost, a share of its list price; the likely cost is reserved before the call."""
+        reserved = self._spending.reserve(request, most_output, share)
         try:
             reply = await call()
         except BaseException as failure:  # a cancelled call, too, must not keep its reservation
             self._spending.release(reserved, failure)
             raise
-        cost = self._spending.cost(request.model, reply.usage)
+        cost = self._spending.cost(request.model, reply.usage, share)
         self._spending.settle(reserved, cost)
         return msgspec.structs.replace(reply, cost_usd=cost)
 
@@ -164,6 +195,9 @@ class LiveModels:
 
     async def close(self) -> None:
         """Close connections and files."""
+        if self._batches is not None:
+            await self._batches.close()
+            self._batches = None
         for client in self._clients.values():
             await client.close()
         self._clients.clear()
@@ -198,16 +232,20 @@ class LiveModels:
         need: Demand = NOTHING,
         used: Callable[[T], Demand] | None = None,
     ) -> T:
-        if self._choices.no_network and not route.is_loopback:
-            raise CallFailed("network_refused", f"{route.model!r} is not on this machine, and --no-network is set")
-        if route.missing_key is not None:
-            raise CallFailed("authentication", f"{route.missing_key} is not set: {route.model!r} needs a key")
-        client = await self._client(route)
+        client = await self._reached(route)
         # One gate for all models and keys of an endpoint: its 429 is about the endpoint, as far as a client can tell.
         # What its headers say of a minute is about one model and key.
         gate = self._gates.setdefault((route.interface, route.base_url), Gate(self._width))
         rates = self._rates.setdefault(route, Rates())
         return await retried(lambda: call(client), gate, self._pace, rules or self._rules, rates, need, used)
+
+    async def _reached(self, route: Route) -> Any:
+        """The client for a route. Raises CallFailed for one that may not be called, or not without a key."""
+        if self._choices.no_network and not route.is_loopback:
+            raise CallFailed("network_refused", f"{route.model!r} is not on this machine, and --no-network is set")
+        if route.missing_key is not None:
+            raise CallFailed("authentication", f"{route.missing_key} is not set: {route.model!r} needs a key")
+        return await self._client(route)
 
     async def _client(self, route: Route) -> Any:
         """The client for a route, made at first use.

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Sequence
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -18,6 +19,9 @@ from evalwright.llm.streamed_replies import openai_completion
 from evalwright.llm.thinking import content_and_thinking
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest, Embedding, Moderation, Usage
 from evalwright.model.trace import ToolCall
+
+if TYPE_CHECKING:
+    from evalwright.llm.batches import BatchApi
 
 __all__ = ["OpenAIClient", "reply_of", "request_body"]
 
@@ -63,6 +67,25 @@ class OpenAIClient:
         options = {"include_usage": True, **body["extra_body"].get("stream_options", {})}
         whole = {**body["extra_body"], "stream_options": options}
         return await self._client.chat.completions.create(**{**body, "extra_body": whole, "stream": True})
+
+    @cached_property
+    def batches(self) -> BatchApi:
+        from evalwright.llm.batch_apis import OpenAIBatches
+
+        return OpenAIBatches(self._client, self._errors)
+
+    def batch_question(self, model: str, request: ChatRequest, fit: Fit) -> dict[str, Any]:
+        """The request as a batch has it. Raises CallFailed."""
+        if request.api == "responses":
+            raise CallFailed("bad_request", "batches are asked through the chat completions API, not through responses")
+        body: dict[str, Any] = _as_body(request_body(model, request, fit))["extra_body"]
+        return body
+
+    def batch_reply(self, model: str, body: dict[str, Any], fit: Fit) -> ChatReply:
+        from openai.types.chat import ChatCompletion
+
+        with reading_reply():
+            return reply_of(ChatCompletion.construct(**body), model, 0, fit.max_tokens)
 
     async def embed(self, model: str, texts: Sequence[str]) -> Embedding:
         with reading_reply():

@@ -15,7 +15,7 @@ import msgspec
 from evalwright.model.chat import ChatRequest
 from evalwright.registry import names
 
-__all__ = ["Route", "key_of", "load_library", "route_of"]
+__all__ = ["BATCHED", "Route", "key_of", "load_library", "route_of"]
 
 
 class _Provider(NamedTuple):
@@ -41,6 +41,8 @@ _PROVIDERS = {
     "mistral": _Provider("openai", "https://api.mistral.ai/v1", ("MISTRAL_API_KEY",), "MISTRAL_BASE_URL"),
     "xai": _Provider("openai", "https://api.x.ai/v1", ("XAI_API_KEY",), "XAI_BASE_URL"),
 }
+BATCHED = ("openai", "anthropic")
+"""Interfaces with an API for batches."""
 _LIBRARIES = ("openai", "anthropic", "litellm")
 """Packages behind interfaces, which take seconds to import on a slow machine."""
 _ALIASES = {"gemini": "google"}
@@ -78,7 +80,7 @@ def route_of(request: ChatRequest, environment: Mapping[str, str] = os.environ) 
     another package has registered as a provider goes to that provider. Any other name goes to the OpenAI-compatible
     endpoint of OPENAI_BASE_URL. A custom address needs no key.
     """
-    elsewhere = _elsewhere(request.model)
+    elsewhere = _elsewhere(request, environment)
     if elsewhere is not None:
         return elsewhere
     named, model = _named(request)
@@ -96,12 +98,15 @@ def route_of(request: ChatRequest, environment: Mapping[str, str] = os.environ) 
     )
 
 
-def _elsewhere(model: str) -> Route | None:
+def _elsewhere(request: ChatRequest, environment: Mapping[str, str]) -> Route | None:
+    model = request.model
     prefix, slash, rest = model.partition("/")
     if model.startswith("python:"):
         return Route("callable", model, model.removeprefix("python:"), "", "")
     if slash and prefix == "litellm":
-        return Route("litellm", rest, None, "", "")
+        # Without an address or a key of the request's, litellm finds its own.
+        key = request.api_key_env or ""
+        return Route("litellm", rest, request.base_url, environment.get(key) or None, key, wants_key=key != "")
     if slash and prefix not in _PROVIDERS and prefix in names("providers"):
         return Route("callable", rest, prefix, "", "")
     return None

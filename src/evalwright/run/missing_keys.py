@@ -14,7 +14,7 @@ from evalwright.llm.cache import Cache, default_path
 from evalwright.llm.choices import ModelChoices
 from evalwright.llm.packages import needed_package
 from evalwright.llm.prices import built_in_price, price_in
-from evalwright.llm.routes import Route, load_library, route_of
+from evalwright.llm.routes import BATCHED, Route, load_library, route_of
 from evalwright.model.chat import ChatRequest
 from evalwright.model.plan import EvaluatorSpec, Plan
 from evalwright.model.protocols import RunReader
@@ -73,12 +73,15 @@ def _checked(
     asking = [*targets, *(_evaluators(specs) if judged else ())]
     missing: dict[tuple[str, bool, str, str], None] = {}
     packages: dict[tuple[str, str], None] = {}
+    alone: dict[tuple[str, str], None] = {}
     interfaces, variables = set(), environment()
     for case in cases:
         own = _evaluators(case.evaluators or ()) if plan.evaluators_by_case and judged else ()
         for name, asks, judges in (*asking, *own):
             for request in asks(case):
                 route = route_of(request, variables)
+                if models.batch is not None and judges and route.interface not in BATCHED:
+                    alone[name, request.model] = None
                 if (variable := route.missing_key) is not None:
                     missing[name, judges, variable, request.model] = None
                 if (needed := needed_package(route)) is not None:
@@ -89,6 +92,7 @@ def _checked(
         yield case
     problems = unpriced.problems()
     problems += [_problem(plan, name, needed) for name, needed in packages]
+    problems += [_problem(plan, name, f"{model!r} has no batches: judge without --batch") for name, model in alone]
     if missing or problems:
         cached = f", or --cache {default_path() if _holds_replies(models) else 'FILE'} with its replies"
         raise InputError(

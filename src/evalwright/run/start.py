@@ -138,39 +138,42 @@ def re_evaluate(
     models: ModelChoices | None = None,
     watch: Watch | None = None,
     trust_run: bool = False,
+    batch: bool = False,
 ) -> Outcome:
     """Judge the stored traces again without calling the system.
 
     With `add`, only the evaluator of that name: one of the run, of `suite`, or of the file the run came from.
     With `suite` alone, all of its evaluators and its pass criteria instead of the run's own. `concurrency` is the
     number of cells that may wait for models at once. What a run of somebody else says judges, and is filled in with
-    variables, only with `trust_run`.
+    variables, only with `trust_run`. With `batch` models are asked in batches, which may take a day: whoever is
+    interrupted finds the answers by the same call.
     """
+    from evalwright.run.batches import JudgeCalls, forget, in_batches
     from evalwright.run.missing_keys import must_have_keys
-    from evalwright.run.origin import case_finder, judged_by_suite, may_judge, plan_of_run, suite_here, with_evaluators
+    from evalwright.run.origin import case_finder, suite_here
     from evalwright.run.re_evaluate import judge_again, processors
 
     if suite is None and not trust_run:
         place = find_run(run)
         with closing(place.store.read(place.run_id)) as reader:
             suite = suite_here(reader.plan)
-    secrets = suite.secrets if suite else {}
+    secrets: Mapping[str, str] = suite.secrets if suite else {}
     place = find_run(run, secrets)
     with _signals() as signals, closing(place.store.open(place.run_id)) as writer:
-        stored = plan_of_run(writer)
-        if may_judge(writer, stored, suite, trust_run):
-            secrets = secrets | _revealed(writer, secrets)
-            stored = plan_of_run(writer)
-            plan = with_evaluators(stored, add, suite)
-        else:
-            plan = judged_by_suite(stored, add, suite)
+        stored, plan, secrets = _plan_to_judge(writer, add, suite, secrets, trust_run=trust_run)
         state = RunState(warnings=plan.warnings)
         masker = Masker.of(secrets, os.environ)
+        asking = (
+            in_batches(JudgeCalls(plan, models, concurrency), writer)
+            if batch
+            else JudgeCalls(plan, models, concurrency)
+        )
+        models = asking.models
         here = Session(models=models_of(plan, models, masker), environment=suite.environment if suite else None)
         with here, watch(state) if watch else nullcontext():
             must_have_keys(plan, writer, models, judging=add or "")
             judged = judge_again(
-                plan,
+                asking.plan,
                 writer,
                 case_finder(writer, stored),
                 partial(Tally.of, plan),
@@ -178,9 +181,10 @@ def re_evaluate(
                 # only a process of our own may be forked: in another, other threads may hold locks for ever
                 processes or (processors() if here.owns_process else 1),
                 add,
-                concurrency,
+                asking.concurrency,
                 signals,
             )
+        forget(models)
         if writer.plan is not None and plan != stored:
             writer.save_plan(plan)
         notes = [f"re-evaluated {counted(state.done, 'trace')}"]
@@ -188,6 +192,20 @@ def re_evaluate(
             notes.append(f"{counted(judged.kept, 'cell')} without a trace that can be read: earlier results are kept")
         outcome = conclude(place, writer, plan, judged.tally, False, *notes)
         return replace(outcome, unreadable=judged.kept, of_original=writer.plan is None)
+
+
+def _plan_to_judge(
+    writer: RunWriter, add: str | None, suite: Suite | None, secrets: Mapping[str, str], *, trust_run: bool
+) -> tuple[Plan, Plan, Mapping[str, str]]:
+    """The plan as it is stored, the one to judge by, and the secrets in it."""
+    from evalwright.run.origin import judged_by_suite, may_judge, plan_of_run, with_evaluators
+
+    stored = plan_of_run(writer)
+    if not may_judge(writer, stored, suite, trust_run):
+        return stored, judged_by_suite(stored, add, suite), secrets
+    secrets = {**secrets, **_revealed(writer, secrets)}
+    stored = plan_of_run(writer)
+    return stored, with_evaluators(stored, add, suite), secrets
 
 
 def open_run(run: Path | Place) -> tuple[RunReader, Plan]:

@@ -1,0 +1,217 @@
+"""Questions that may wait: asked in batches, which providers answer within a day for half the money.
+
+What was submitted is noted in a file, so that whoever is killed while a batch is worked on finds its answers by asking
+the same questions again. Questions come one by one; once no further one comes for a moment, they are a batch.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+
+from evalwright.errors import InputError
+from evalwright.files.durable import private_file
+from evalwright.llm.failures import CallFailed
+from evalwright.llm.retries import Rules
+
+__all__ = ["SHARE_OF_PRICE", "BatchAnswer", "BatchApi", "Batches"]
+
+SHARE_OF_PRICE = 0.5
+"""What OpenAI and Anthropic charge for a token in a batch, as a share of its list price."""
+_MOST_QUESTIONS = 10_000
+_MOST_BYTES = 90 * 2**20
+"""Of one batch: below the limits of both providers (50,000 and 100,000 questions, 200 and 256 MB)."""
+_MOST_SILENCES = 20
+"""Polls in a row without an answer, after which a batch is given up for now."""
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS questions (key TEXT PRIMARY KEY, batch TEXT NOT NULL, status INTEGER, body BLOB)
+"""
+
+
+class BatchAnswer(NamedTuple):
+    """The answer to one question: an HTTP status and a body, as the provider gives it without batches."""
+
+    key: str
+    status: int
+    body: dict[str, Any]
+
+
+class BatchApi(Protocol):
+    """The batches of one provider, at one address and with one key. Its methods raise CallFailed."""
+
+    async def submit(self, questions: Mapping[str, Mapping[str, Any]]) -> str:
+        """Hand in questions by key; returns the id of their batch."""
+
+    async def is_done(self, batch: str) -> bool: ...
+
+    def answers(self, batch: str) -> AsyncIterator[BatchAnswer]: ...
+
+
+class _Question(NamedTuple):
+    key: str
+    body: Mapping[str, Any]
+    size: int
+
+
+class Batches:
+    """All batches of one command, noted in the file at `path`, secrets masked.
+
+    Raises InputError if the file cannot be used.
+    """
+
+    def __init__(self, path: Path, rules: Rules, mask: Callable[[str], str] = str) -> None:
+        self._rules, self._mask = rules, mask
+        try:
+            private_file(path)
+            self._notes = sqlite3.connect(path, timeout=10, isolation_level=None)
+            self._notes.execute(_SCHEMA)
+        except (OSError, sqlite3.Error) as error:
+            raise InputError(f"cannot note batches in {path}: {error}") from error
+        self._queues: dict[tuple[BatchApi, Any], list[_Question]] = {}
+        """By model, too: OpenAI takes one of them in a batch."""
+        self._waiting: dict[str, asyncio.Future[BatchAnswer]] = {}
+        self._polls: dict[str, asyncio.Task[None]] = {}
+        self._collecting: asyncio.TimerHandle | None = None
+        self._handing_in: set[asyncio.Task[None]] = set()
+
+    async def ask(self, key: str, api: BatchApi, body: Mapping[str, Any]) -> dict[str, Any]:
+        """The provider's reply to a question. Raises CallFailed."""
+        known = self._noted(key)
+        if known is None or (known[1] is not None and known[1] >= 400):  # what failed in a batch before is asked again
+            answer = await self._next_batch(key, api, body)
+        elif known[1] is None:
+            answer = await self._of_batch(key, api, known[0])
+        else:
+            answer = BatchAnswer(key, known[1], msgspec.json.decode(known[2]))
+        if answer.status >= 400:
+            raise _refused(answer)
+        return answer.body
+
+    async def close(self) -> None:
+        tasks = [*self._polls.values(), *self._handing_in]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        self._notes.close()
+
+    def _noted(self, key: str) -> Any:
+        return self._notes.execute("SELECT batch, status, body FROM questions WHERE key = ?", (key,)).fetchone()
+
+    def _future(self, key: str) -> asyncio.Future[BatchAnswer]:
+        return self._waiting.setdefault(key, asyncio.get_running_loop().create_future())
+
+    async def _next_batch(self, key: str, api: BatchApi, body: Mapping[str, Any]) -> BatchAnswer:
+        if key not in self._waiting:  # the same question twice is asked once
+            self._queues.setdefault((api, body.get("model")), []).append(
+                _Question(key, body, len(msgspec.json.encode(body)))
+            )
+        future = self._future(key)
+        if self._collecting is not None:
+            self._collecting.cancel()
+        self._collecting = asyncio.get_running_loop().call_later(self._rules.batch_idle, self._collect)
+        return await asyncio.shield(future)
+
+    async def _of_batch(self, key: str, api: BatchApi, batch: str) -> BatchAnswer:
+        future = self._future(key)
+        self._poll(api, batch)
+        return await asyncio.shield(future)
+
+    def _collect(self) -> None:
+        queues, self._queues, self._collecting = self._queues, {}, None
+        for (api, _), questions in queues.items():
+            for part in _parts(questions):
+                task = asyncio.ensure_future(self._hand_in(api, part))
+                self._handing_in.add(task)
+                task.add_done_callback(self._handing_in.discard)
+
+    async def _hand_in(self, api: BatchApi, part: Sequence[_Question]) -> None:
+        try:
+            batch = await api.submit({one.key: one.body for one in part})
+        except Exception as error:
+            self._fail([one.key for one in part], error)
+            return
+        rows = [(one.key, batch) for one in part]
+        self._notes.execute("BEGIN")
+        self._notes.executemany("INSERT OR REPLACE INTO questions VALUES (?, ?, NULL, NULL)", rows)
+        self._notes.execute("COMMIT")
+        self._poll(api, batch)
+
+    def _poll(self, api: BatchApi, batch: str) -> None:
+        if batch not in self._polls:
+            self._polls[batch] = asyncio.ensure_future(self._fetch(api, batch))
+
+    async def _fetch(self, api: BatchApi, batch: str) -> None:
+        try:
+            await self._until_done(api, batch)
+            async for answer in api.answers(batch):
+                self._keep(answer)
+        except Exception as error:
+            self._fail(self._open_keys(batch), error)
+        else:
+            for key in self._open_keys(batch):
+                self._keep(BatchAnswer(key, 504, {"error": {"message": f"{batch} ended without an answer to it"}}))
+
+    async def _until_done(self, api: BatchApi, batch: str) -> None:
+        pause, silences = self._rules.first_poll, 0
+        while True:
+            try:
+                if await api.is_done(batch):
+                    return
+                silences = 0
+            except CallFailed as failure:
+                silences += 1
+                if not failure.retryable or silences == _MOST_SILENCES:
+                    raise
+            await asyncio.sleep(pause)
+            pause = min(2 * pause, self._rules.longest_poll)
+
+    def _open_keys(self, batch: str) -> list[str]:
+        query = "SELECT key FROM questions WHERE batch = ? AND status IS NULL"
+        return [str(key) for (key,) in self._notes.execute(query, (batch,))]
+
+    def _keep(self, answer: BatchAnswer) -> None:
+        self._notes.execute(
+            "UPDATE questions SET status = ?, body = ? WHERE key = ?",
+            (answer.status, self._mask(msgspec.json.encode(answer.body).decode()).encode(), answer.key),
+        )
+        future = self._waiting.pop(answer.key, None)
+        if future is not None and not future.done():
+            future.set_result(answer)
+
+    def _fail(self, keys: Sequence[str], error: Exception) -> None:
+        """Tell those who wait; nothing is noted, so that the next command asks for the batch again."""
+        for key in keys:
+            future = self._waiting.pop(key, None)
+            if future is not None and not future.done():
+                future.set_exception(error)
+                with suppress(asyncio.CancelledError):
+                    future.exception()  # whoever waited may be gone
+
+
+def _parts(questions: Sequence[_Question]) -> list[list[_Question]]:
+    parts: list[list[_Question]] = [[]]
+    size = 0
+    for one in questions:
+        if parts[-1] and (len(parts[-1]) == _MOST_QUESTIONS or size + one.size > _MOST_BYTES):
+            parts.append([])
+            size = 0
+        parts[-1].append(one)
+        size += one.size
+    return parts
+
+
+def _refused(answer: BatchAnswer) -> CallFailed:
+    inner = answer.body.get("error", answer.body)
+    inner = inner.get("error", inner) if isinstance(inner, dict) else inner  # Anthropic's is one deeper
+    text = str(inner.get("message") if isinstance(inner, dict) else inner)[:500]
+    kinds = {401: "authentication", 403: "authentication", 402: "quota", 429: "rate_limited", 504: "timeout"}
+    kind = kinds.get(answer.status, "http_5xx" if answer.status >= 500 else "bad_request")
+    failure = CallFailed(kind, f"HTTP {answer.status} in a batch: {text}")
+    failure.status = answer.status
+    return failure

@@ -1,0 +1,123 @@
+"""Judges that are asked in batches: what is handed in, what is noted, what is paid."""
+
+import asyncio
+
+import pytest
+
+from evalwright.errors import EvaluatorError
+from evalwright.llm.choices import ModelChoices
+from evalwright.llm.models import LiveModels
+from evalwright.model.chat import ChatMessage, ChatRequest
+from llm.models import Impatient
+from llm.providers import asked, providing
+
+OPENAI, CLAUDE = "gpt-4o-mini", "claude-haiku-4-5"
+
+
+class Quick(Impatient):
+    batch_idle = 0.05
+    first_poll = longest_poll = 0.01
+
+
+def question(text, model=OPENAI, **fields):
+    return ChatRequest(model, [ChatMessage("user", text)], max_tokens=20, **fields)
+
+
+async def outcomes(server, notes, *requests, **choices):
+    models = LiveModels(None, ModelChoices(batch=notes, **choices), server.environment(), Quick())
+    try:
+        return await asyncio.gather(*map(models.chat, requests), return_exceptions=True)
+    finally:
+        await models.close()
+
+
+def batched(notes, *requests, answer=asked, **choices):
+    async def main():
+        async with providing(answer) as server:
+            return await outcomes(server, notes, *requests, **choices), server
+
+    return asyncio.run(main())
+
+
+def submissions(server):
+    return [path for method, path, *_ in server.requests if method == "POST" and path.endswith("/batches")]
+
+
+@pytest.mark.parametrize("model", [OPENAI, CLAUDE])
+def test_questions_that_come_together_are_one_batch_for_half_the_money(tmp_path, model):
+    replies, server = batched(tmp_path / "n", *(question(f"q{n}", model) for n in range(20)), question("q0", model))
+    assert [reply.text for reply in replies] == [f"q{n}" for n in range(20)] + ["q0"]
+    assert len(submissions(server)) == 1
+    assert len(next(iter(server.batches.values()))[1]) == 20
+    alone = {OPENAI: 100 * 0.15 + 10 * 0.6, CLAUDE: 100 * 1 + 10 * 5}[model] / 1e6
+    assert replies[0].cost_usd == pytest.approx(alone / 2)
+
+
+def test_each_model_and_provider_has_a_batch_of_its_own(tmp_path):
+    models = (OPENAI, "gpt-4.1-mini", CLAUDE)
+    replies, server = batched(tmp_path / "n", *(question("q", model) for model in models))
+    assert [reply.model for reply in replies] == [*models]
+    assert len(submissions(server)) == 3
+
+
+@pytest.mark.parametrize("model", [OPENAI, CLAUDE])
+def test_an_error_is_that_of_its_own_question(tmp_path, model):
+    odd = question("bad", model, extra={"extra_body": {"colour": "red"}})
+    (good, bad), _ = batched(tmp_path / "n", question("good", model), odd)
+    assert good.text == "good"
+    assert isinstance(bad, EvaluatorError)
+    assert (bad.type, "unknown field 'colour'" in str(bad)) == ("bad_request", True)
+
+
+@pytest.mark.parametrize("model", [OPENAI, CLAUDE])
+def test_who_was_killed_finds_the_answers_by_asking_again(tmp_path, model):
+    async def main():
+        async with providing() as server:
+            server.polls_until_done = 10**9
+            first = asyncio.ensure_future(
+                outcomes(server, tmp_path / "n", question("q1", model), question("q2", model))
+            )
+            while not submissions(server) or not any("batches/" in path for _, path, *_ in server.requests):
+                await asyncio.sleep(0.01)
+            first.cancel()
+            await asyncio.gather(first, return_exceptions=True)
+            server.polls_until_done = 1
+            again = await outcomes(server, tmp_path / "n", *(question(f"q{n}", model) for n in (1, 2, 3)))
+            kept = await outcomes(server, tmp_path / "n", question("q1", model))
+            return again, kept, server
+
+    again, kept, server = asyncio.run(main())
+    assert [reply.text for reply in [*again, *kept]] == ["q1", "q2", "q3", "q1"]
+    assert [len(lines) for _, lines in server.batches.values()] == [2, 1]
+
+
+def test_what_failed_is_asked_again_by_the_next_command(tmp_path):
+    async def main():
+        async with providing() as server:
+            odd = question("q", extra={"extra_body": {"colour": "red"}})
+            first = await outcomes(server, tmp_path / "n", odd)
+            second = await outcomes(server, tmp_path / "n", odd)
+            return first, second, len(submissions(server))
+
+    (first,), (second,), handed_in = asyncio.run(main())
+    assert (type(first), type(second), handed_in) == (EvaluatorError, EvaluatorError, 2)
+
+
+def test_a_budget_holds_before_a_batch_is_handed_in(tmp_path):
+    questions = [question("x" * 400 + str(n)) for n in range(100)]
+    found, server = batched(tmp_path / "n", *questions, budget_usd=0.0005)
+    refused = [one for one in found if isinstance(one, EvaluatorError)]
+    assert {one.type for one in refused} == {"cost_limit"}
+    assert 0 < len(next(iter(server.batches.values()))[1]) == 100 - len(refused) < 100
+
+
+def test_a_model_without_batches_is_told(tmp_path):
+    (found,), _ = batched(tmp_path / "n", question("q", "python:llm.test_models:gateway"))
+    assert "has no batches" in str(found)
+
+
+def test_nobody_else_may_read_the_notes_and_secrets_are_masked(tmp_path):
+    replies, _ = batched(tmp_path / "new" / "n", question("s3cret"), mask=lambda text: text.replace("s3cret", "***"))
+    assert replies[0].text == "s3cret"
+    assert [oct(path.stat().st_mode)[-3:] for path in (tmp_path / "new", tmp_path / "new" / "n")] == ["700", "600"]
+    assert b"s3cret" not in (tmp_path / "new" / "n").read_bytes()
