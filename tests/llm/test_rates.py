@@ -63,6 +63,8 @@ def test_a_limit_fills_as_fast_as_its_reset_says():
     assert begun(stated("requests", 14_400, 14_370, "3m0s"), demands=[Demand()] * 3) == [0, 0, 0]
     assert begun(stated("requests", 600, 0, "1m0s"), demands=[Demand()] * 2) == [0.1, 0.2]
     assert begun(stated("requests", 600, 0, "2m0s"), demands=[Demand()]) == [0.2]
+    # nobody waits for a part of a day: what is left of it is used up
+    assert begun(stated("requests", 14_400, 0, "24h0m0s"), demands=[Demand()]) == [0.25]
 
 
 def test_tokens_are_taken_before_a_call_and_given_back_after_it():
@@ -124,14 +126,15 @@ def test_after_a_refusal_all_calls_of_the_model_wait_as_asked():
             if len(called) == 1:
                 raise CallFailed("rate_limited", "HTTP 429", retryable=True, retry_after=30.0)
 
-        await retried(call, gate, Pace(None), Rules(), rates)
-        first = asyncio.ensure_future(retried(call, gate, Pace(None), Rules(), rates))
-        rates.pause(7.0)
-        await asyncio.gather(first, retried(call, gate, Pace(None), Rules(), rates))
+        async def later(seconds):
+            await asyncio.sleep(seconds)
+            await retried(call, gate, Pace(None), Rules(), rates)
+
+        await asyncio.gather(later(0), later(1), later(31))
 
     with asyncio.Runner(loop_factory=Timeless) as runner:
         runner.run(main())
-    assert called == [0, 30, 37, 37]
+    assert called == [0, 30, 30, 31]
 
 
 @pytest.mark.parametrize(

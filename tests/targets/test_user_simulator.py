@@ -177,18 +177,21 @@ def test_a_user_that_says_nothing_or_refuses_broke_it(reply) -> None:
 def test_an_outage_of_the_users_model_is_the_environments() -> None:
     answer, _ = talk(TargetError("HTTP 529", "http_5xx"))
     assert broken(answer) == ("environment", 1, "http_5xx")
+    assert answer.error.attempts >= 1  # so that nobody asks the models of a conversation again
 
 
 def test_an_outage_of_the_stop_judge_is_the_environments() -> None:
     answer, _ = talk(judge=[EvaluatorError("no money left", "cost_limit")], stop=JUDGED)
     assert broken(answer) == ("environment", 1, "cost_limit")
+    assert answer.error.attempts == 1
 
 
 @pytest.mark.parametrize(("kind", "party"), [("rate_limited", "environment"), ("bad_request", "agent")])
 def test_an_error_of_the_systems_model_tells_who_it_was(kind: str, party: str) -> None:
     inner = {"adapter": "anthropic", "model": "claude-y"}
-    answer, _ = talk(config={"inner_system": inner}, system=[TargetError("no", kind)])
+    answer, _ = talk(config={"inner_system": inner}, system=[TargetError("no", kind, attempts=5)])
     assert broken(answer) == (party, 0, kind)
+    assert answer.error.attempts == 5
 
 
 def test_a_case_without_a_first_message_is_an_error() -> None:
