@@ -3,10 +3,11 @@
 import asyncio
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
+from types import SimpleNamespace
 
 import pytest
 
-from evalwright.llm.failures import CallFailed, retry_after
+from evalwright.llm.failures import CallFailed, failure_of, retry_after
 from evalwright.llm.retries import Gate, Pace, Rules, retried
 from evalwright.model.chat import ChatRequest, Waits
 
@@ -184,3 +185,22 @@ def test_successes_widen_up_to_the_first_width():
         return await width(gate)
 
     assert asyncio.run(widened()) == 8
+
+
+def test_openai_states_the_time_to_the_millisecond_and_a_used_up_limit_states_one_too():
+    assert retry_after({"retry-after-ms": "1250", "retry-after": "2"}) == 1.25
+    assert retry_after({"retry-after-ms": "soon", "retry-after": "2"}) == 2
+    used_up = {"x-ratelimit-limit-requests": "60", "x-ratelimit-remaining-requests": "0"}
+    refusal = Refusal({**used_up, "x-ratelimit-reset-requests": "6s"})
+    assert failure_of(refusal).retry_after == 6
+    assert failure_of(Refusal({**refusal.response.headers, "retry-after": "3"})).retry_after == 3
+
+
+class Refusal(Exception):
+    """As the official clients raise it."""
+
+    status_code = 429
+
+    def __init__(self, headers):
+        super().__init__("busy")
+        self.response = SimpleNamespace(headers=headers)

@@ -163,11 +163,8 @@ def re_evaluate(
         stored, plan, secrets = _plan_to_judge(writer, add, suite, secrets, trust_run=trust_run)
         state = RunState(warnings=plan.warnings)
         masker = Masker.of(secrets, os.environ)
-        asking = (
-            in_batches(JudgeCalls(plan, models, concurrency), writer)
-            if batch
-            else JudgeCalls(plan, models, concurrency)
-        )
+        asking = JudgeCalls(plan, models, concurrency)
+        asking = in_batches(asking, writer) if batch else asking
         models = asking.models
         here = Session(models=models_of(plan, models, masker), environment=suite.environment if suite else None)
         with here, watch(state) if watch else nullcontext():
@@ -187,11 +184,16 @@ def re_evaluate(
         forget(models)
         if writer.plan is not None and plan != stored:
             writer.save_plan(plan)
-        notes = [f"re-evaluated {counted(state.done, 'trace')}"]
-        if judged.kept:
-            notes.append(f"{counted(judged.kept, 'cell')} without a trace that can be read: earlier results are kept")
-        outcome = conclude(place, writer, plan, judged.tally, False, *notes)
+        outcome = conclude(place, writer, plan, judged.tally, False, *_notes(state.done, judged.kept))
         return replace(outcome, unreadable=judged.kept, of_original=writer.plan is None)
+
+
+def _notes(judged: int, kept: int) -> list[str]:
+    """What is said of a new judgement: the traces that were judged, and the cells whose trace cannot be read."""
+    notes = [f"re-evaluated {counted(judged, 'trace')}"]
+    if kept:
+        notes.append(f"{counted(kept, 'cell')} without a trace that can be read: earlier results are kept")
+    return notes
 
 
 def _plan_to_judge(
