@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import socket
 import sys
+import threading
 from pathlib import Path
 
 import msgspec
@@ -95,6 +97,22 @@ def test_an_address_at_which_nothing_listens_ends_the_run_with_it(tmp_path):
     made = suite(tmp_path, ["x"], executor=Executor("ray", "127.0.0.1:9", working_dir=None))
     with pytest.raises(InputError, match=r"no Ray answers at 127\.0\.0\.1:9"):
         run_suite(made)
+
+
+def test_an_address_of_another_service_ends_the_run_with_it(tmp_path):
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        address = f"127.0.0.1:{server.getsockname()[1]}"
+
+        def serve() -> None:
+            connection, _ = server.accept()
+            connection.sendall(b"220 mail.example ESMTP\r\n")
+            connection.recv(100)
+            connection.close()
+
+        threading.Thread(target=serve, daemon=True).start()
+        made = suite(tmp_path, ["x"], executor=Executor("ray", address, working_dir=None))
+        with pytest.raises(InputError, match=f"no Ray answers at {address}, but another service"):
+            run_suite(made)
 
 
 def test_files_outside_of_the_folder_that_is_sent_are_refused(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import re
 import threading
 import time
@@ -27,6 +28,11 @@ _PATIENCE = 30.0
 """Seconds in which a cluster has to answer."""
 _HEADLESS, _LOOK_AT_HEAD = 25.0, 5.0
 """Seconds without a head after which it is given up, and between looks at it."""
+_SETTINGS = b"\0\0\0\4\0\0\0\0\0"
+"""An empty frame of settings, with which both sides of an HTTP/2 connection begin (RFC 9113, 3.4)."""
+_GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + _SETTINGS
+_LONGEST_START = 600.0
+"""Seconds in which a folder can be sent."""
 _FAREWELL = 5.0
 """Seconds that leaving the cluster may take; what is left ends with this process."""
 _NOT_SENT = (".env", ".env.*", ".git/", ".venv/", "__pycache__/")
@@ -51,6 +57,10 @@ class RayCluster:
         self._executor, self._address = executor, cluster_address(executor)
         self._ray: Any = None
         self._head = ""
+        self.machines: int = 1
+        """How many there were at the start."""
+        self.room: str = ""
+        """What they had in all, in words."""
         self._leaving, self._left = threading.Event(), threading.Event()
 
     async def open(self, folder: Path | None, left_out: list[str]) -> None:
@@ -63,9 +73,9 @@ class RayCluster:
         # in one that stays, because what Ray starts ends with the thread that has started it.
         threading.Thread(target=self._join, args=(options, joining), name="evalwright-ray", daemon=True).start()
         try:
-            await asyncio.wait_for(joining, _PATIENCE if self._address else None)
+            await asyncio.wait_for(joining, _LONGEST_START)
         except TimeoutError:
-            raise InputError(f"{where} does not answer within {_PATIENCE:g} seconds") from None
+            raise InputError(f"{where} could not be joined within {_LONGEST_START:g} seconds") from None
         except (Exception, SystemExit) as error:
             hint = "; a cluster with tokens needs RAY_AUTH_MODE and RAY_AUTH_TOKEN" if self._address else ""
             raise InputError(f"{where} cannot be used: {type(error).__name__}: {_first(str(error))}{hint}") from error
@@ -90,7 +100,10 @@ class RayCluster:
             if not self._ray.is_initialized():
                 self._ray.init(**options)
                 ours = True
+            # Asked here, as each of these waits for a minute where the head is lost.
             self._head = str(self._ray.get_runtime_context().gcs_address)
+            self.machines = sum(bool(node["Alive"]) for node in self._ray.nodes())
+            self.room = _in_words(self._ray.cluster_resources())
         except BaseException as error:
             failure = error
         with suppress(RuntimeError):  # the run has ended meanwhile
@@ -100,11 +113,6 @@ class RayCluster:
             with suppress(Exception):
                 self._ray.shutdown()
         self._left.set()
-
-    @property
-    def machines(self) -> int:
-        """How many there are now."""
-        return sum(bool(node["Alive"]) for node in self._ray.nodes())
 
     async def lost_head(self) -> str:
         """Return, with the reason, once the cluster has had no head for so long that Ray would soon end this process.
@@ -140,12 +148,6 @@ class RayCluster:
             **wanted,
         ).remote()
 
-    def room(self) -> str:
-        """What the cluster has in all, in words."""
-        found: Mapping[str, float] = self._ray.cluster_resources()
-        words = [f"{value:g} {key}" for key, value in sorted(found.items()) if ":" not in key and "memory" not in key]
-        return ", ".join([*words, f"{found.get('memory', 0) / 2**30:.1f} GiB of memory"])
-
     def end(self, handle: Handle) -> None:
         """End a worker at once."""
         with suppress(Exception):
@@ -171,6 +173,11 @@ def _shared_out(variables: Mapping[str, Any]) -> tuple[dict[str, str], dict[str,
     return {name: value for name, value in given.items() if name not in secret}, secret
 
 
+def _in_words(resources: Mapping[str, float]) -> str:
+    words = [f"{value:g} {key}" for key, value in sorted(resources.items()) if ":" not in key and "memory" not in key]
+    return ", ".join([*words, f"{resources.get('memory', 0) / 2**30:.1f} GiB of memory"])
+
+
 def reason_of(error: BaseException) -> str:
     """Why a worker was lost, in one line of Ray's own words."""
     text = str(error)
@@ -192,16 +199,22 @@ def _settle(joining: asyncio.Future[None], failure: BaseException | None) -> Non
 
 
 async def _answers(address: str | None) -> None:
-    """Raise InputError unless something listens at the address: Ray itself would wait for it for minutes."""
+    """Raise InputError unless a service like Ray answers: Ray itself would wait a minute, and end the process then."""
     host, colon, port = (address or "").removeprefix("ray://").rpartition(":")
-    if not colon or not port.isdecimal():
+    if not colon or not port.isdecimal() or os.environ.get("RAY_USE_TLS", "0") != "0":
         return
     try:
-        _, writer = await asyncio.wait_for(asyncio.open_connection(host.strip("[]"), int(port)), _PATIENCE)
-        writer.close()
+        async with asyncio.timeout(_PATIENCE):
+            reader, writer = await asyncio.open_connection(host.strip("[]"), int(port))
+            try:
+                writer.write(_GREETING)
+                greeted = await reader.readexactly(len(_SETTINGS))
+            finally:
+                writer.close()
     except TimeoutError:
         raise InputError(f"no Ray answers at {address} within {_PATIENCE:g} seconds") from None
-    except (OSError, OverflowError) as error:
-        raise InputError(
-            f"no Ray answers at {address}: {error.strerror if isinstance(error, OSError) else error}"
-        ) from None
+    except (OSError, EOFError, OverflowError) as error:
+        why = (error.strerror if isinstance(error, OSError) else None) or type(error).__name__
+        raise InputError(f"no Ray answers at {address}: {why}") from None
+    if greeted[3] != _SETTINGS[3]:
+        raise InputError(f"no Ray answers at {address}, but another service")

@@ -47,6 +47,8 @@ _log = logging.getLogger(__name__)
 
 _SAID_AFTER = 60.0
 """Seconds without a worker after which that is said."""
+_FOR_OTHERS = 2.0
+"""Seconds for which other workers are waited for; as long as the first one took, if that is more."""
 _LOOK = 0.25
 """Seconds between looks at whether the run stops, while a cell waits for a worker."""
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.25, 30.0
@@ -297,7 +299,10 @@ class Crew:
         raise TargetError("a system on other machines is called by one of its workers")
 
     async def begin(self, number: int) -> None:
-        """Start so many workers; returns when the first one is ready. Raises InputError if its set-up fails."""
+        """Start so many workers, and wait for the first one and a little for the others.
+
+        Raises InputError if the set-up of the first one fails.
+        """
         self._there = asyncio.get_running_loop().create_future()
         self._alone_since = time.monotonic()
         self._workers = [
@@ -310,6 +315,11 @@ class Crew:
             if self._has_waited():
                 raise InputError(f"no worker of {self.name!r} could be started within {self._wait:g} seconds")
         self._there.result()
+        # A short run would be over before the other workers, which start at the same time, are there.
+        now = time.monotonic()
+        until = now + max(_FOR_OTHERS, now - self._alone_since)
+        while time.monotonic() < until and not all(worker.places for worker in self._workers):
+            await asyncio.sleep(_LOOK)
 
     async def errand(self, call: Call, stops: Callable[[], bool], alone: bool) -> Errand | None:
         """A call at the worker that has the fewest and room for one more, once there is one.
@@ -399,9 +409,9 @@ class Crew:
         if alone > min(_SAID_AFTER, self._wait / 2) and not self._said:
             self._said = True
             _log.warning(
-                "no worker of %r is there; the cluster has %s. Waiting for one, at most %g seconds",
+                "no worker of %r is there; the cluster began with %s. Waiting for one, at most %g seconds",
                 self.name,
-                self.cluster.room(),
+                self.cluster.room,
                 self._wait,
             )
         return alone > self._wait
