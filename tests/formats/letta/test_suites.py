@@ -212,6 +212,17 @@ def test_a_grader_that_raises_spoils_its_sample(project):
     assert (outcome.exit_code, outcome.summary.gate.undecided) == (3, True)
 
 
+def test_a_judge_is_asked_again_only_where_the_suite_says_so(project):
+    judge = "kind: model_judge, prompt: '{submission}'"
+    for more, retries in (("", None), (", reply_retries: 2", 2)):
+        (project / "suite.yaml").write_text(SUITE.replace("kind: tool, function: contains", judge + more))
+        right, _ = load_suite(project / "suite.yaml").evaluators
+        assert right.config.get("reply_retries") == retries
+    (project / "suite.yaml").write_text(SUITE.replace("kind: tool, function: contains", f"{judge}, reply_retries: 4"))
+    with pytest.raises(InputError, match="reply_retries"):
+        load_suite(project / "suite.yaml")
+
+
 @pytest.mark.parametrize(("target", "kind"), [("agent.py:silent", "empty_trajectory"), (None, "not_judged")])
 def test_what_cannot_be_judged_is_an_error(project, target, kind):
     outcome = run(project, target=target)

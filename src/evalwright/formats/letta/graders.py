@@ -33,7 +33,7 @@ _COMMON = {"kind", "display_name", "extractor", "extractor_config"}
 _OF_TOOL = _COMMON | {"function"}
 _OF_JUDGE = _COMMON | {
     "prompt", "prompt_path", "model", "temperature", "provider", "max_retries", "timeout", "rubric_vars",
-    "system_prompt",
+    "system_prompt", "reply_retries",
     "agent_file", "agent_id", "judge_tool_name",
 }  # fmt: skip
 _TOOL_NAME = "submit_grade"
@@ -114,7 +114,7 @@ class Graders:
             declared = []
         given = {
             name: raw[name]
-            for name in ("model", "temperature", "timeout", "system_prompt")
+            for name in ("model", "temperature", "timeout", "system_prompt", "reply_retries")
             if raw.get(name) is not None
         }
         config = {
