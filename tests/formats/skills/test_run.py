@@ -11,7 +11,7 @@ from evalwright.formats.loading import load_suite
 from evalwright.llm.choices import ModelChoices
 from evalwright.run.options import RunOptions
 from evalwright.run.start import run_suite
-from formats.skills.skill import ASKED, JUDGE, agent, ran, records, said, skill_in
+from formats.skills.skill import ASKED, EVALS, JUDGE, agent, ran, records, said, skill_in
 
 USED = ("Skill", {"skill": "gsm8k-cot"})
 READ = ("Bash", {"command": "cat .claude/skills/gsm8k-cot/SKILL.md"})
@@ -187,10 +187,12 @@ def test_errors_of_agents_have_no_verdict_and_are_in_no_mean(tmp_path):
 
 
 def test_a_run_of_the_skill_alone_or_of_two_agents_names_its_variants(tmp_path):
-    path, command = skill_in(tmp_path), agent(tmp_path, said("semicolon Line"), said("no"))
+    evals = [*EVALS[:1], {**EVALS[1], "files": ["evals/files"]}]
+    path, command = skill_in(tmp_path, evals), agent(tmp_path, said("semicolon Line"), said("no"))
     found = ran(path, command, options={"variants": "with_skill", "benchmark": tmp_path / "b"}, cases=("windows",))
     assert cells(found) == {("two", "with_skill", 0): "pass"}
     assert (tmp_path / "b/benchmark.json").is_file()
+    assert {Path(name).name for name in found.plan.files} == {"evals.json", "SKILL.md", "in.csv", "other.csv"}
     options = {
         "agent": ("codex", "/bin/cat"),
         "model": ("m/1", "m2"),
@@ -202,6 +204,9 @@ def test_a_run_of_the_skill_alone_or_of_two_agents_names_its_variants(tmp_path):
              ("with_skill", "old_skill")]  # fmt: skip
     assert [variant.name for variant in suite.variants] == names
     assert suite.variants[4].config["command"] == ["/bin/cat"]
+    (path.parents[1] / "SKILL.md").unlink()
+    alone = {"agent": ("/bin/cat",), "variants": "without_skill"}
+    assert [one.name for one in load_suite(path, options=alone).variants] == ["without_skill"]
 
 
 def test_the_native_form_runs_alike(tmp_path):

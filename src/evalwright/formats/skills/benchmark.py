@@ -27,6 +27,7 @@ from evalwright.stores.artifacts import read_artifact, safe_name
 
 __all__ = ["SkillBenchmark", "run_summary"]
 
+_SMALL = 0.001
 _NUMBERS = {"pass_rate": "+.2f", "time_seconds": "+.1f", "tokens": "+.0f"}
 
 
@@ -254,7 +255,8 @@ def _sentence(one: Mapping[str, Any]) -> str:
     said = f"{one['configuration']} against {one['baseline']}: pass rate {one['difference']:+.2f}"
     if one["ci95"] is not None:
         said += f", 95 % interval {one['ci95'][0]:+.2f} to {one['ci95'][1]:+.2f}"
-    said += "" if one["p"] is None else f", p {one['p']:.3f}"
+    if one["p"] is not None:
+        said += f", p {one['p']:.3f}" if one["p"] >= _SMALL else f", p < {_SMALL}"
     said += f", {counted(one['n'], 'case')}"
     return said if one["cases_needed"] is None else f"{said}; about {one['cases_needed']} cases would decide it"
 

@@ -39,7 +39,7 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
     skill, cases = read_evals(path, document, findings, options)
     if to_run and not options.get("agent"):
         findings.tell((), "a run needs --agent: claude, codex, gemini, copilot, or a command line", absent=True)
-    if to_run and not skill.complete:
+    if to_run and not skill.complete and options.get("variants") != WITHOUT:
         findings.tell((), f"a run needs the skill: there is no SKILL.md in {skill.root}", absent=True)
     findings.refuse(f"Invalid evals {path}")
     variants = skill_variants(skill, options)
@@ -58,7 +58,7 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
         workspace=SKILL_WORKSPACE,
         exports=_exports(options),
         document=document.value,
-        files=[Path(file) for case in cases for file in case.extra.get(WORKSPACE_FILES, {}).values()],
+        files=_files(skill, cases),
         warnings=findings.warnings,
         metadata={"skill_name": skill.name, "skill_path": str(skill.root)},
     )
@@ -88,6 +88,14 @@ def _check(variants: list[Variant]) -> None:
                 problems.setdefault(problem.message, Problem("", problem.message, key="--agent", absent=absent))
     if problems:
         raise InputError(list(problems.values()), "The agent cannot be called:")
+
+
+def _files(skill: Skill, cases: list[Case]) -> list[Path]:
+    """What a run reads beside the evals; of folders, what is in them."""
+    named = [Path(file) for case in cases for file in case.extra.get(WORKSPACE_FILES, {}).values()]
+    inside = [file for path in named for file in (sorted(path.rglob("*")) if path.is_dir() else [path])]
+    own = [skill.root / "SKILL.md"] if skill.complete else []
+    return [*own, *(file for file in dict.fromkeys(inside) if file.is_file())]
 
 
 def _settings(variants: list[Variant]) -> RunSettings:
