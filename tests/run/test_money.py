@@ -6,6 +6,7 @@ import pytest
 from evalwright.model.plan import EvaluatorSpec, Price, Variant
 from evalwright.model.result import EvaluationResult
 from evalwright.model.trace import Trace
+from evalwright.run.spending import CostLimit
 from evalwright.run.start import open_run, re_evaluate, retry, run_suite
 from run.suites import suite
 
@@ -109,3 +110,20 @@ def test_variants_outside_of_pools_have_their_own_limit(tmp_path, agents):
     ]
     run_suite(suite(tmp_path, ["x"] * 8, variants=variants, pools={"small": 1}, max_concurrency=3))
     assert agents.most_at_once == 4
+
+
+def test_a_cell_under_way_counts_like_the_dearest_one():
+    money = CostLimit(1.0, 0.0)
+    money.begin()
+    assert not money.has_room()  # nothing is known yet: the first cell goes ahead
+    money.end()
+    money.spend(0.3)
+    rooms = []
+    for _ in range(3):
+        rooms.append(money.has_room())
+        money.begin()
+    assert rooms == [True, True, False]
+    for _ in range(3):
+        money.end()
+        money.spend(0.2)
+    assert (money.reached, money.has_room()) == (False, True)
