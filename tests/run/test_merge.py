@@ -257,6 +257,8 @@ def test_a_partial_merge_is_completed_by_resume(tmp_path, agents):
     assert merged.exit_code == 3
     assert merged.summary.cells_missing > 0
     assert not (merged.run_dir / "manifest.json").exists()
+    two = merge([parts[1], parts[2]], tmp_path / "two", partial=True)
+    assert not (two.run_dir / "manifest.json").exists()
     agents.calls.clear()
     whole = resume(merged.run_dir)
     assert len(agents.calls) <= merged.summary.cells_missing
@@ -317,6 +319,11 @@ def test_shards_in_a_database_are_merged_with_others(tmp_path, kind):
     assert summary(merged.run_dir) == summary(one.run_dir)
     for name in RECORDS:
         assert sorted(records(merged.run_dir, name)) == sorted(records(one.run_dir, name))
+    manifest = json.loads((merged.run_dir / "manifest.json").read_text())
+    assert [*manifest["shards"]] == ["1", "2", "3"]
+    assert merge([folder, *places], tmp_path / "merged").run_dir == merged.run_dir
+    retry(places[0], evaluator_failures=True)
+    assert merge([folder, *places], tmp_path / "merged").run_dir != merged.run_dir
     if kind == "sqlite":
         found = runs_matching(f"{tmp_path}/runs.sqlite/*-shard-*")
         assert [find_run(path).run_id for path in found] == [place.run_id for place in places]

@@ -58,7 +58,10 @@ class _Part(NamedTuple):
     @property
     def digest(self) -> str:
         """What identifies its content, so that a copy of it is known."""
-        return self.manifest.digest if self.manifest is not None else self.reader.location
+        if self.manifest is not None:
+            return self.manifest.digest
+        kinds = (self.reader.traces, self.reader.results, self.reader.verdicts)
+        return _sha256(bytes(record) for records in kinds for record in records(msgspec.Raw))
 
 
 def runs_matching(text: str) -> list[Path]:
@@ -104,7 +107,8 @@ def merge(runs: Sequence[Path | Place], out: Path | None = None, *, partial: boo
         _must_be_unchanged(parts)
         plan = _merged_plan(parts)
         store = LocalFiles(out or Path("runs"), Masker.of({}, os.environ))
-        digests = {str(part.shard.index): part.digest for part in parts} if all(part.whole for part in parts) else {}
+        complete = len(parts) == parts[0].shard.of and all(part.whole for part in parts)
+        digests = {str(part.shard.index): part.digest for part in parts} if complete else {}
         writer = _known(store, plan, digests) or _assembled(store, plan, parts, digests, notes, stack)
     with closing(writer):
         assert writer.plan is not None
