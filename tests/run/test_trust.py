@@ -54,6 +54,13 @@ def changed(run: Path, key: str, **values: object) -> None:
     (run / "plan.json").write_text(json.dumps(plan))
 
 
+def called_at(run: Path, address: str) -> None:
+    """Somebody has the systems called by a cluster of theirs, which would be sent the secrets."""
+    plan = json.loads((run / "plan.json").read_text())
+    plan["run"]["executor"] = {"type": "ray", "address": address}
+    (run / "plan.json").write_text(json.dumps(plan))
+
+
 def cells(outcome: Outcome) -> int:
     return outcome.summary.cells_total
 
@@ -69,13 +76,15 @@ def test_a_run_of_ones_own_goes_on_wherever_it_lies(project: Path) -> None:
     assert (key.stat().st_mode & 0o777, key.parent.stat().st_mode & 0o777) == (0o600, 0o700)
 
 
-@pytest.mark.parametrize("how", ["another account", "another system", "no seal"])
+@pytest.mark.parametrize("how", ["another account", "another system", "another cluster", "no seal"])
 def test_a_run_of_somebody_else_does_not(project: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     run = unfinished(project)
     if how == "another account":
         monkeypatch.setenv("XDG_STATE_HOME", str(project.parent / "other"))
     elif how == "another system":
         changed(run, "variants", config={"target": "os:system", "token": "${TRUST_TOKEN}"})
+    elif how == "another cluster":
+        called_at(run, "127.0.0.1:9")
     else:
         plan = json.loads((run / "plan.json").read_text())
         del plan["seal"]
@@ -90,6 +99,7 @@ def test_a_run_of_somebody_else_does_not(project: Path, monkeypatch: pytest.Monk
 def test_a_suite_of_the_users_says_what_is_called(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = unfinished(project)
     monkeypatch.setenv("XDG_STATE_HOME", str(project.parent / "other"))
+    called_at(run, "127.0.0.1:9")
     suite = load_suite(project / "eval.yaml", to_run=False)
     outcome = resume(run, trust=Trust(suite))
     assert (cells(outcome), outcome.exit_code) == (2, 0)

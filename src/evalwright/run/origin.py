@@ -153,6 +153,7 @@ def _planned_by(suite: Suite, stored: Plan) -> Plan:
         import_paths=plan.import_paths,
         config_path=plan.config_path,
         dialect=plan.dialect,
+        run=msgspec.structs.replace(stored.run, executor=plan.run.executor),
     )
 
 

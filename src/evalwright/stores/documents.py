@@ -74,7 +74,10 @@ def _seal_of(plain: Mapping[str, Any], *, create: bool) -> str:
     key = _key(create)
     if key is None:
         return ""
-    sealed = msgspec.json.encode({name: plain.get(name) for name in _SEALED}, order="deterministic")
+    parts = {name: plain.get(name) for name in _SEALED}
+    if executor := (plain.get("run") or {}).get("executor"):  # without one, a plan has the seal that it always had
+        parts["executor"] = executor
+    sealed = msgspec.json.encode(parts, order="deterministic")
     return hashlib.blake2b(sealed, key=key, digest_size=16).hexdigest()
 
 

@@ -45,7 +45,10 @@ def test_a_suite_says_where_its_systems_are_called(tmp_path):
     assert "ray" not in made.variants[0].config
     assert plan_of(made, RunOptions()).run.executor == executor
     assert plan_of(made, RunOptions(executor="ray")).run.executor == executor
-    assert plan_of(made, RunOptions(executor="local")).run.executor is msgspec.UNSET
+    assert plan_of(made, RunOptions(executor="ray")).warnings == []
+    local = plan_of(made, RunOptions(executor="local"))
+    assert local.run.executor is msgspec.UNSET
+    assert "nothing reads the key 'ray'" in local.warnings[0]
 
 
 def test_a_plan_without_an_executor_is_stored_as_ever(tmp_path):
