@@ -30,7 +30,7 @@ from evalwright.run.history import history_of, unjudged_traces
 from evalwright.run.start import open_run
 from evalwright.scoring.fold import fold
 from evalwright.scoring.verdict import names_needed
-from evalwright.stores.index import INDEX, opened_index
+from evalwright.stores.index import INDEX, IndexKeeper, opened_index
 from evalwright.stores.local_files import LocalFiles
 from evalwright.testing import a_case, a_plan, a_result, a_trace, a_verdict
 
@@ -313,6 +313,21 @@ def test_an_index_goes_on_where_it_ended_and_is_made_anew_where_the_run_is_anoth
     history.indexed()
     assert (history.folder / INDEX).stat().st_ino != made
     history.writer.close()
+
+
+def test_an_index_that_was_kept_while_a_run_was_written_is_used_as_it_is(tmp_path):
+    history = History(tmp_path, 5)
+    keeper = IndexKeeper(history.folder, history.writer.plan)
+    for _ in range(20):
+        history.cell()
+        keeper.follow()
+    history.writer.close()
+    keeper.close()
+    kept = (history.folder / INDEX).read_bytes()
+    with closing(opened_index(history.folder, history.writer.plan)) as index:
+        assert len(index) == len(history.attempts)
+    assert (history.folder / INDEX).read_bytes() == kept
+    assert said(history.folder, scanned=False) == said(history.folder, scanned=True)
 
 
 def test_a_folder_that_cannot_be_written_has_its_index_in_the_cache_of_the_user(tmp_path, monkeypatch):

@@ -12,7 +12,7 @@ from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict
 from evalwright.model.summary import GateOutcome, RunSummary
 from evalwright.reports import numbers
-from evalwright.reports.context import ReportContext
+from evalwright.reports.context import CaseLine, ReportContext
 from evalwright.reports.failures import error_text, finished_index, newest_verdicts
 from evalwright.reports.gates import gate_decisions
 from evalwright.reports.order import order_of
@@ -57,8 +57,8 @@ class JUnit:
         first = len(suite)
         for verdict, latency_ms in _cells(reader, summary):
             seconds = (latency_ms or 0) / 1000
-            if verdict.status == "pass" and not context.places:
-                texts.append(_passed(verdict, seconds))
+            if verdict.status == "pass":
+                texts.append(_passed(verdict, seconds, context.places.get(verdict.case_key)))
                 counts["tests"] += 1
                 total += seconds
                 continue
@@ -96,10 +96,11 @@ def _written(element: ElementTree.Element) -> str:
     return "    " + ElementTree.tostring(element, encoding="unicode").rstrip()
 
 
-def _passed(verdict: CaseVerdict, seconds: float) -> str:
+def _passed(verdict: CaseVerdict, seconds: float, where: CaseLine | None) -> str:
     """As `_written`, of what most cells are: five times as quick."""
     variant, name = (_text(text).translate(_ESCAPES) for text in (verdict.variant_name, _name(verdict)))
-    return f'    <testcase classname="{variant}" name="{name}" time="{seconds:.3f}" />'
+    place = "" if where is None else f' file="{_text(where.file).translate(_ESCAPES)}" line="{where.line}"'
+    return f'    <testcase classname="{variant}" name="{name}" time="{seconds:.3f}"{place} />'
 
 
 def _cells(reader: RunReader, summary: RunSummary) -> Iterator[tuple[CaseVerdict, int | None]]:

@@ -21,7 +21,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from evalwright.files.durable import PRIVATE, PRIVATE_FOLDER
@@ -315,8 +315,8 @@ class IndexKeeper:
     def close(self) -> None:
         """Close the file, with its log of changes moved into it, and let others have it."""
         if self._connection is not None:
-            with suppress(sqlite3.Error), closing(self._connection):
-                self._connection.execute("PRAGMA optimize")
+            with suppress(sqlite3.Error):
+                self._connection.close()
             self._connection = self._follower = None
         if self._descriptor is not None:
             with suppress(OSError):
