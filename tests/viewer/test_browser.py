@@ -1,0 +1,212 @@
+"""The viewer in a real Chromium: keys, script, policy, phones, dark pages, what axe finds, attacks."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import threading
+from pathlib import Path
+
+import pytest
+import uvicorn
+
+from evalwright.cli.bundling import write_pages
+from evalwright.cli.viewed_runs import runs_at
+from evalwright.reports.context import cell_key
+from evalwright.viewer.access import Access
+from evalwright.viewer.app import viewer
+from viewer.runs import ATTACK, made_run
+
+CHROMIUM = os.environ.get("EVALWRIGHT_CHROMIUM") or shutil.which("chromium")
+REQUIRED = os.environ.get("EVALWRIGHT_BROWSER_TESTS") == "required"
+pytestmark = [
+    pytest.mark.slow("a real browser"),
+    pytest.mark.skipif(
+        not (CHROMIUM or REQUIRED), reason="no chromium: apt-get install --no-install-recommends chromium"
+    ),
+]
+TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+TOKEN = "b" * 32
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("browsed")
+    return made_run(folder, trials=1), made_run(folder, trials=1, lost=1)
+
+
+@pytest.fixture(scope="module")
+def origin(runs):
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        port = listening.getsockname()[1]
+        access = Access(TOKEN, (f"127.0.0.1:{port}",), port)
+        app = viewer(lambda: runs_at([runs[0].parent]), access, labeller="ann")
+        server = uvicorn.Server(uvicorn.Config(app, log_level="critical", lifespan="off", ws="none"))
+        thread = threading.Thread(target=server.run, kwargs={"sockets": [listening]})
+        thread.start()
+        yield f"http://127.0.0.1:{port}"
+        server.should_exit = server.force_exit = True
+        thread.join()
+
+
+@pytest.fixture(scope="module")
+def browser(origin):
+    """Opened after the runs are made: while it is open, this thread has an event loop that runs."""
+    del origin
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as play:
+        flags = ["--no-sandbox"] if os.geteuid() == 0 else []
+        opened = play.chromium.launch(executable_path=CHROMIUM, args=flags)
+        yield opened
+        opened.close()
+
+
+@pytest.fixture
+def visit(browser, origin):
+    """Opens pages; afterwards no error may be in the console, and no other host may have been asked."""
+    asked: list[str] = []
+    said: list[str] = []
+    contexts = []
+
+    def opened(path: str, **settings: object):
+        context = browser.new_context(viewport=settings.pop("viewport", {"width": 1280, "height": 900}), **settings)
+        contexts.append(context)
+        context.set_default_timeout(20_000)
+        page = context.new_page()
+        page.on("request", lambda request: asked.append(request.url))
+        page.on("console", lambda message: said.append(message.text) if message.type == "error" else None)
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("dialog", lambda dialog: (said.append("dialog"), dialog.dismiss()))
+        page.goto(f"{origin}{path}{'&' if '?' in path else '?'}token={TOKEN}")
+        page.wait_for_load_state("load")
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+    assert said == []
+    assert [url for url in asked if not url.startswith((origin, "data:", "file:"))] == []
+
+
+def press(page, *keys: str) -> None:
+    for key in keys:
+        page.wait_for_load_state("load")
+        page.keyboard.press(key)
+
+
+def test_from_a_failed_run_to_the_judges_prompt_by_keys(visit, runs):
+    from playwright.sync_api import expect
+
+    page = visit(f"/runs/{runs[0].name}")
+    page.get_by_role("heading", level=1).click()
+    press(page, "j", "j", "k", "Enter")
+    expect(page.get_by_role("heading", level=1)).to_have_text("case-0")
+    press(page, "j")
+    expect(page.get_by_role("heading", level=1)).to_have_text("case-1")
+    press(page, "b")
+    page.get_by_role("region", name="Failures by reason").get_by_role("link", name="polite").click()
+    page.get_by_role("rowheader").get_by_role("link", name="case-3").click()
+    expect(page.get_by_text("is polite").first).to_be_visible()
+    press(page, "b")
+    expect(page.get_by_role("table", name="Cells")).to_be_visible()
+    press(page, "/")
+    expect(page.get_by_role("searchbox", name="Search cells")).to_be_focused()
+    page.keyboard.type("j?")
+    expect(page.get_by_role("searchbox", name="Search cells")).to_have_value("j?")
+    press(page, "Escape", "?")
+    expect(page.get_by_role("dialog", name="Keyboard")).to_be_visible()
+
+
+def test_filters_answer_at_once_and_back_restores_them(visit, runs):
+    from playwright.sync_api import expect
+
+    page = visit(f"/runs/{runs[0].name}")
+    page.get_by_role("group", name="Status").get_by_role("checkbox", name="Fail", exact=True).check()
+    expect(page.get_by_role("status").filter(has_text="2 of 7 cells")).to_be_visible()
+    page.get_by_role("searchbox", name="Search cells").fill("order 3")
+    expect(page.get_by_role("status").filter(has_text="1 of 7 cells")).to_be_visible()
+    page.get_by_role("rowheader").get_by_role("link").click()
+    expect(page.get_by_role("heading", level=1)).to_have_text("case-3")
+    page.go_back()
+    expect(page.get_by_role("searchbox", name="Search cells")).to_have_value("order 3")
+    expect(page.get_by_role("status").filter(has_text="1 of 7 cells")).to_be_visible()
+
+
+def test_two_runs_are_chosen_and_compared(visit, runs):
+    from playwright.sync_api import expect
+
+    page = visit("/")
+    for run in runs:
+        page.get_by_role("checkbox", name=f"Select {run.name}", exact=True).check()
+    page.get_by_role("button", name="Compare selected").click()
+    page.get_by_role("table", name="Changed cells").get_by_role("link", name="case-1").click()
+    difference = page.get_by_role("region", name="Answer diff")
+    expect(difference.get_by_role("insertion")).to_have_text("lost")
+    expect(difference.get_by_role("deletion")).to_have_text("ready")
+
+
+def test_answers_are_labelled_without_the_mouse(visit, runs):
+    from playwright.sync_api import expect
+
+    page = visit(f"/runs/{runs[1].name}/label?evaluator=says&order=suite")
+    bar = page.get_by_role("progressbar", name="Labelled")
+    for key, done in (("p", 1), ("f", 2), ("z", 1), ("u", 2), ("s", 2)):
+        press(page, key)
+        expect(bar).to_have_attribute("aria-valuetext", f"{done} of 6")
+    expect(page.get_by_role("button", name="Show the judge's verdict")).to_be_visible()
+    assert len((runs[1] / "labels.csv").read_text().splitlines()) == 5
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_every_page_is_usable_by_everyone(visit, runs, scheme):
+    import axe_playwright_python
+
+    axe = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
+    a, b = (run.name for run in runs)
+    cell = cell_key("case-3", "agent", 0)
+    paths = ["/", f"/runs/{a}", f"/runs/{a}?group=status", f"/runs/{a}/cells/{cell}", f"/compare?a={a}&b={b}"]
+    paths += [f"/compare/cells/{cell}?a={a}&b={b}", f"/runs/{a}/label", "/runs/nothing"]
+    page = visit("/", color_scheme=scheme)
+    for path in paths:
+        if path != "/runs/nothing":
+            page.goto(page.url.split("/", 3)[0] + "//" + page.url.split("/", 3)[2] + path)
+        page.evaluate(axe + ";0")
+        rules = TAGS if scheme == "light" else {"type": "rule", "values": ["color-contrast"]}  # what colours change
+        found = page.evaluate("rules => axe.run(document, {runOnly: rules})", rules)["violations"]
+        assert [(one["id"], one["nodes"][0]["target"]) for one in found] == [], path
+        assert page.get_by_role("heading", level=1).count() == 1
+
+
+def test_a_phone_does_not_scroll_sideways_and_the_theme_stays(visit, runs):
+    a, b = (run.name for run in runs)
+    cell = cell_key("case-3", "agent", 0)
+    page = visit("/", viewport={"width": 320, "height": 640})
+    start = page.url.rstrip("/")
+    for path in ("/", f"/runs/{a}", f"/runs/{a}/cells/{cell}", f"/compare?a={a}&b={b}", f"/runs/{a}/label"):
+        page.goto(start + path)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 320, path
+    colour = "getComputedStyle(document.body).backgroundColor"
+    before = page.evaluate(colour)
+    page.get_by_role("button", name="Theme").click()
+    chosen = page.evaluate(colour)
+    assert chosen != before
+    page.reload()
+    assert page.evaluate(colour) == chosen
+
+
+def test_attacks_stay_text_also_from_files(visit, runs, tmp_path):
+    run = runs[0].name
+    key = cell_key(f"attack {ATTACK}", "agent", 0)
+    page = visit(f"/runs/{run}")
+    for path in (f"/runs/{run}?group=tag", f"/runs/{run}/cells/{key}", f"/runs/{run}/label?order=suite"):
+        page.goto("/".join(page.url.split("/", 3)[:3]) + path)
+        assert page.evaluate("window.__xss") is None
+    write_pages([runs[0]], tmp_path / "pages", "all", None, 100)
+    page.goto((tmp_path / "pages" / "runs" / run / "index.html").as_uri())
+    page.get_by_role("searchbox", name="Search cells").fill("attack")
+    page.get_by_role("button", name="Apply").click()
+    page.get_by_role("rowheader").get_by_role("link").click()
+    assert page.get_by_role("heading", level=1).inner_text() == f"attack {ATTACK}"
+    assert page.evaluate("window.__xss") is None
