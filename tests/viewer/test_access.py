@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+
 import pytest
 
 from viewer.runs import site
@@ -74,3 +78,30 @@ def test_assets_are_small_and_kept_by_the_browser(client):
         answer = client.get(path)
         assert "immutable" in answer.headers["cache-control"]
         assert len(answer.content) <= 30_000
+
+
+SCRIPT = """
+import sys
+from evalwright.cli import main
+for words in (["--help"], ["run", "eval.yaml", "--quiet", "--exit-zero"]):
+    try:
+        main(words)
+    except SystemExit as ended:
+        assert not ended.code, ended.code
+print(sorted({name.partition(".")[0] for name in sys.modules} & {"starlette", "uvicorn", "jinja2", "anyio"}))
+"""
+
+
+def test_who_does_not_look_pays_nothing_for_the_viewer(tmp_path):
+    (tmp_path / "cases.yaml").write_text("cases: [{id: a, input: {q: hello}}]")
+    (tmp_path / "agent.py").write_text("def answer(case):\n    return {'final_answer': 'hello'}\n")
+    suite = {
+        "eval": {"name": "x"},
+        "dataset": {"type": "yaml", "path": "cases.yaml"},
+        "systems": [{"name": "agent", "adapter": "python_function", "target": "agent:answer"}],
+        "evaluators": [{"name": "short", "type": "contains_text", "config": {"all_of": ["hello"]}}],
+        "output": {"type": "local_files", "path": "runs"},
+    }
+    (tmp_path / "eval.yaml").write_text(json.dumps(suite))
+    done = subprocess.run([sys.executable, "-c", SCRIPT], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "[]"

@@ -16,12 +16,16 @@ from evalwright.model.summary import RunSummary
 from evalwright.run.locations import NOTE, find_run, folder_beside, run_places
 from evalwright.run.start import open_run
 from evalwright.stores.local_files import is_run
+from evalwright.stores.local_files.lines import LineDecoder
 from evalwright.stores.lock import LOCK_NAME, is_held
+from evalwright.viewer.live import VerdictMark
 
 __all__ = ["StoredRun", "runs_at"]
 
 _RECORDS = ("traces.jsonl", "results.jsonl", "verdicts.jsonl", "summary.yaml", "plan.json")
 _DEEPEST = 2
+_MOST_READ = 16 << 20
+"""Bytes of new verdicts that are read at once."""
 
 
 class StoredRun:
@@ -66,6 +70,21 @@ class StoredRun:
             return (self._path / "traces.jsonl").stat().st_size
         except OSError:
             return 0
+
+    def verdicts_since(self, offset: int) -> tuple[list[VerdictMark], int]:
+        """The verdicts appended since; of a run in a database, all of them each time."""
+        if not self._path.is_dir() or (self._path / NOTE).exists():
+            reader, _ = self.open()
+            with closing(reader):
+                return list(reader.verdicts(VerdictMark)), 0
+        try:
+            with (self._path / "verdicts.jsonl").open("rb") as file:
+                file.seek(offset)
+                read = file.read(_MOST_READ)
+        except OSError:
+            return [], offset
+        whole = read[: read.rfind(b"\n") + 1]  # a torn last line is read once it is whole
+        return list(LineDecoder("verdicts.jsonl", []).records(VerdictMark, whole.splitlines(True))), offset + len(whole)
 
     def labels_path(self) -> Path:
         reader, _ = self.open()

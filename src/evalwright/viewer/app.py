@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import csv
 import io
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 from functools import cached_property
 from hmac import compare_digest
 from typing import TYPE_CHECKING, Any
@@ -37,6 +38,7 @@ __all__ = ["viewer"]
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _FORM = "application/x-www-form-urlencoded"
 _LARGEST_FORM = 64 * 1024
+_EVENT_SECONDS = 1.0
 _YEAR = "public, max-age=31536000, immutable"
 
 
@@ -54,6 +56,7 @@ def viewer(
         Route("/runs/{run}/cells/{key}/whole", site.whole),
         Route("/runs/{run}/cells/{key}", site.cell),
         Route("/runs/{run}/trials", site.trials),
+        Route("/runs/{run}/events", site.events),
         Route("/runs/{run}/label", site.label),
         Route("/runs/{run}/labels", site.store_label, methods=["POST"]),
         Route("/compare", site.compare),
@@ -84,7 +87,22 @@ class _Site:
 
     def run(self, request: Request) -> Response:
         run = self._shelf.open(_run_of(request, self._shelf))
-        return self._answer(run_page(run, request.query_params.multi_items(), self._links))
+        progress = self._shelf.live(run).progress() if run.source.is_written() else None
+        return self._answer(run_page(run, request.query_params.multi_items(), self._links, progress))
+
+    async def events(self, request: Request) -> Response:
+        run = await run_in_threadpool(self._shelf.open, _run_of(request, self._shelf))
+        live = self._shelf.live(run)
+
+        async def stream() -> AsyncIterator[bytes]:
+            while True:
+                progress = await run_in_threadpool(live.progress)
+                yield b"event: progress\ndata: " + msgspec.json.encode(progress.event()) + b"\n\n"
+                if progress.state != "running":
+                    return
+                await asyncio.sleep(_EVENT_SECONDS)
+
+        return StreamingResponse(stream(), media_type="text/event-stream")
 
     def cell(self, request: Request) -> Response:
         run = self._shelf.open(_run_of(request, self._shelf))

@@ -66,6 +66,10 @@ class ServerLinks:
         """Where labels are posted to."""
         return f"/runs/{_part(run)}/labels"
 
+    def events(self, run: str) -> str:
+        """The progress of a run that is being written."""
+        return f"/runs/{_part(run)}/events"
+
     def trials(self, run: str, case: str, variant: str) -> str:
         return f"/runs/{_part(run)}/trials?{urlencode({'case': case, 'variant': variant})}"
 

@@ -6,7 +6,7 @@ import hashlib
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -23,6 +23,7 @@ from evalwright.model.snapshot import Case
 from evalwright.model.summary import RunSummary
 from evalwright.viewer.filters import Filter
 from evalwright.viewer.labels import LabelOrder, asked_cells
+from evalwright.viewer.live import LiveRun, VerdictMark
 from evalwright.viewer.schema import TABLES_VERSION
 from evalwright.viewer.search import MessageSearch
 from evalwright.viewer.table import CellRow, CellTable
@@ -67,6 +68,9 @@ class RunSource(Protocol):
     def labels_path(self) -> Path:
         """Where the labels of people are kept."""
 
+    def verdicts_since(self, offset: int) -> tuple[Sequence[VerdictMark], int]:
+        """The verdicts that were appended after a place, and the place behind them."""
+
 
 class _Ids(OfCase, msgspec.Struct, gc=False):
     case_id: str
@@ -91,6 +95,7 @@ class OpenRun:
     def __init__(self, source: RunSource, stamp: str) -> None:
         self.id, self.path, self.stamp = source.id, source.path, stamp
         self.source = source
+        self._made, self._took = time.monotonic(), 0.1
         self._reader, self.plan = source.open()
         self.artifacts: Path = self._reader.artifacts
         self.has_artifacts: bool = self.artifacts.is_dir()
@@ -104,6 +109,19 @@ class OpenRun:
         self._asked: dict[LabelOrder, list[CellRow]] = {}
         self._searches: dict[tuple[str, ...], MessageSearch] = {}
         threading.Thread(target=self._make, daemon=True, name=f"table of {self.id}").start()
+
+    @property
+    def is_fresh(self) -> bool:
+        """Whether it was made a moment ago: a run that is being written is not read anew for each page."""
+        age = time.monotonic() - self._made
+        return age < 20 * self._took and self.source.is_written()
+
+    def case_name(self, position: int) -> str:
+        """The name of the case at a position of the dataset."""
+        try:
+            return self._reader.case(position).key
+        except (IndexError, EvalwrightError):
+            return f"case {position + 1}"
 
     @property
     def table(self) -> CellTable | None:
@@ -144,6 +162,7 @@ class OpenRun:
         except (EvalwrightError, OSError, sqlite3.Error) as error:
             self.problem = str(error)
         finally:
+            self._took = time.monotonic() - self._made
             self._ready.set()
 
     def _stored(self) -> sqlite3.Connection:
@@ -250,6 +269,7 @@ class Shelf:
         self._sources, self._lock = sources, threading.Lock()
         self._open: dict[str, OpenRun] = {}
         self._summaries: dict[str, tuple[str, RunSummary | str]] = {}
+        self._live: dict[str, LiveRun] = {}
         self._listed: tuple[float, dict[str, RunSource]] = (0.0, {})
 
     def sources(self) -> dict[str, RunSource]:
@@ -273,13 +293,18 @@ class Shelf:
         except (EvalwrightError, OSError) as error:
             return str(error)
 
+    def live(self, run: OpenRun) -> LiveRun:
+        """The progress of a run, shared by all who look at it."""
+        with self._lock:
+            return self._live.setdefault(run.id, LiveRun(run.source, run.plan, run.case_name))
+
     def open(self, run_id: str) -> OpenRun:
         """Raises KeyError for a run that is not listed, EvalwrightError for one that cannot be read."""
         source = self.sources()[run_id]
         with self._lock:
             stamp = source.stamp()
             known = self._open.get(run_id)
-            if known is None or known.stamp != stamp:
+            if known is None or (known.stamp != stamp and not known.is_fresh):
                 self._open.pop(run_id, None)
                 known = self._open[run_id] = OpenRun(source, stamp)
                 while len(self._open) > _MOST_OPEN:

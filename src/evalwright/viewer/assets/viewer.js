@@ -87,6 +87,44 @@
     if (later) again.timer = setTimeout(() => one("#results") ? show(location.href, false) : location.reload(), +later.dataset.refresh || 1000);
   }
 
+  // A run that is being written: numbers move, rows do not.
+  let stream = null, said = 0, failedAt = null;
+  function live() {
+    const box = one("[data-live]");
+    if (!box || stream) return;
+    stream = new EventSource(box.dataset.live);
+    stream.addEventListener("progress", (event) => {
+      const now = JSON.parse(event.data), bar = one("progress", box), list = one("[data-running]", box);
+      bar.value = now.done; bar.max = now.total;
+      bar.setAttribute("aria-valuetext", now.text);
+      one("[data-progress-text]", box).textContent = now.text;
+      one("[data-progress-rate]", box).textContent = now.rate;
+      list.replaceChildren(...now.running.map((name) => { const item = document.createElement("li"); item.textContent = name; return item; }));
+      const failed = now.failed + now.errors, button = one("[data-new-failures]", box);
+      if (failedAt === null) failedAt = failed;
+      button.hidden = failed === failedAt;
+      button.textContent = `${failed - failedAt} new failure${failed - failedAt === 1 ? "" : "s"}`;
+      if (Date.now() - said > 10000) { said = Date.now(); one("[data-progress-said]", box).textContent = now.text; }
+      if (now.state !== "running") { stream.close(); setTimeout(() => location.reload(), 500); }
+    });
+  }
+  // The list of runs: new ones appear by themselves, but not while two are being chosen.
+  async function watch() {
+    const box = one("[data-watch]");
+    if (!box) return;
+    setTimeout(watch, +box.dataset.watch);
+    if (document.hidden || one("input[name=run]:checked", box) || box.contains(document.activeElement)) return;
+    let answer;
+    try { answer = await fetch(location.href); } catch { return; }
+    if (!answer.ok) return;
+    const fresh = one("#results", new DOMParser().parseFromString(await answer.text(), "text/html")), old = one("#results");
+    const rows = (where) => all("tbody tr", where).map((row) => one("th", row).textContent + row.lastElementChild.textContent).join("|");
+    if (!fresh || !old || rows(fresh) === rows(old)) return;
+    old.replaceWith(document.adoptNode(fresh));
+    times(one("#results"));
+    compareButton();
+  }
+
   async function copy(text, button) {
     try { await navigator.clipboard.writeText(text); } catch { return; }
     const before = button.textContent;
@@ -148,6 +186,7 @@
     if (!button) return;
     if (button.dataset.open) one("#" + button.dataset.open).showModal();
     if ("themeButton" in button.dataset) nextTheme();
+    if ("newFailures" in button.dataset) location.reload();
     if ("copyLink" in button.dataset) copy(location.href, button);
     if ("copy" in button.dataset) copy(one("pre", button.parentElement).textContent, button);
   });
@@ -224,7 +263,9 @@
     times(document);
     compareButton();
     again();
+    live();
   }
+  setTimeout(watch, 2000);
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin); else begin();
   addEventListener("popstate", () => { if (turned) location.reload(); });
   addEventListener("pageshow", (event) => { if (event.persisted) begin(); });

@@ -18,6 +18,7 @@ from evalwright.reports.columns import (
 )
 from evalwright.viewer.filters import GROUPS, SORTS, BadQuery, Filter
 from evalwright.viewer.links import Links
+from evalwright.viewer.live import Progress
 from evalwright.viewer.pages import Page
 from evalwright.viewer.pages.runs import state_of
 from evalwright.viewer.schema import STATUSES
@@ -66,10 +67,10 @@ def _cell(column: Column[Any], row: Any) -> Cell:
     return Cell(text, column.style(row), share, column.unit in _NUMBERS, column.title)
 
 
-def run_page(run: OpenRun, pairs: Iterable[tuple[str, str]], links: Links) -> Page:
-    """Raises BadQuery."""
-    chosen = Filter.of(pairs)
-    return Page("run.html", f"{run.plan.name} · {run.id} · evalwright", run_context(run, chosen, links))
+def run_page(run: OpenRun, pairs: Iterable[tuple[str, str]], links: Links, progress: Progress | None = None) -> Page:
+    """`progress` is that of a run that is being written. Raises BadQuery."""
+    context = run_context(run, Filter.of(pairs), links) | {"progress": progress}
+    return Page("run.html", f"{run.plan.name} · {run.id} · evalwright", context)
 
 
 def run_context(run: OpenRun, chosen: Filter, links: Links) -> dict[str, Any]:
@@ -78,6 +79,7 @@ def run_context(run: OpenRun, chosen: Filter, links: Links) -> dict[str, Any]:
     evaluators = table_of(evaluator_columns(summary), evaluator_rows(summary.by_evaluator))
     context: dict[str, Any] = {
         "run": run,
+        "progress": None,
         "state": state_of(run.source, summary),
         "summary": summary,
         "variants": variants,

@@ -1,0 +1,45 @@
+"""A run while it is written: what the page says of it, without a lock and without reading anything twice."""
+
+from __future__ import annotations
+
+import os
+
+from evalwright.cli.viewed_runs import StoredRun
+from evalwright.viewer.live import LiveRun
+from viewer.runs import made_run, site
+from viewer.test_pages import page, seen
+
+
+def test_progress_counts_whole_lines_as_they_come(tmp_path):
+    run = made_run(tmp_path, trials=2)
+    verdicts = (run / "verdicts.jsonl").read_bytes().splitlines(keepends=True)
+    (run / "verdicts.jsonl").write_bytes(b"".join(verdicts[:5]) + verdicts[5][:20])
+    (run / ".lock").write_text(f"{os.getpid()} {os.uname().nodename}\n")
+    source = StoredRun(run)
+    live = LiveRun(source, source.open()[1], lambda position: f"case-{position}")
+    begun = live._look()
+    assert (begun.state, begun.done, begun.total, begun.text.partition(",")[0]) == ("running", 5, 14, "5 of 14 cells")
+    assert begun.running == ["case-2, agent, trial 2"]
+    (run / "verdicts.jsonl").write_bytes(b"".join(verdicts))
+    (run / ".lock").write_text("")
+    over = live._look()
+    assert (over.state, over.done, over.failed, over.errors, over.running) == ("finished", 14, 5, 2, [])
+    assert source.verdicts_since(live._offset) == ([], live._offset)
+
+
+def test_the_page_of_a_run_says_whether_it_goes_on(tmp_path):
+    run = made_run(tmp_path, trials=1)
+    for name in ("traces", "results", "verdicts"):
+        lines = (run / f"{name}.jsonl").read_bytes().splitlines(keepends=True)
+        (run / f"{name}.jsonl").write_bytes(b"".join(line for line in lines if b"attack" not in line))
+    (run / "summary.yaml").unlink()
+    (run / ".lock").write_text(f"{os.getpid()} {os.uname().nodename}\n")
+    with site(run.parent) as client:
+        assert "running" in seen(page(client, "/"))
+        text = page(client, f"/runs/{run.name}")
+        assert 'aria-valuetext="6 of 7 cells' in text
+        assert '<ul aria-label="Running now" data-running><li>attack' in text
+        (run / ".lock").unlink()
+        said = client.get(f"/runs/{run.name}/events").text
+        assert '"state":"interrupted"' in said
+        assert "Resume with: evalwright resume" in seen(page(client, f"/runs/{run.name}"))
