@@ -55,6 +55,7 @@ def fill(path, first, ready):
             cache.keep(str(number), ChatReply("x", "m"))
 
 
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of a fork where other tests have left threads
 def test_processes_that_begin_at_once_lose_nothing(tmp_path):
     context = multiprocessing.get_context("fork")
     ready = context.Barrier(6)
