@@ -10,6 +10,7 @@ import pytest
 from evalwright.errors import EvaluatorError, TargetError
 from evalwright.llm.families import family_of
 from evalwright.llm.models import LiveModels
+from evalwright.llm.routes import key_of
 from llm.models import anthropic, asked, bodies, openai, refused, reply, request
 from targets.loopback import serving
 
@@ -99,6 +100,16 @@ def test_the_form_of_a_reply_is_asked_for_as_the_provider_guarantees_it(script, 
     assert output == ({"type": "json_schema", "schema": SCHEMA} if form == "strict" and script is anthropic else {})
     assert tools == ([schema] if form == "tool" else [])
     assert body.get("tool_choice") == ({"type": "tool", "name": "reply"} if form == "tool" else None)
+
+
+def test_a_schema_with_keys_that_may_be_missing_is_not_asked_for_strictly():
+    said, (body,) = sent(openai(), model="gpt-4o", schema={**SCHEMA, "required": []})
+    assert (said.reply_format, "strict" in body["response_format"]["json_schema"]) == ("json_schema", False)
+
+
+def test_recordings_and_cached_replies_of_a_request_outlive_another_default_of_its_limit():
+    plain = request(max_tokens=1024)
+    assert key_of(request(**DEFAULT), at=None) == key_of(plain, at=None) != key_of(request(max_tokens=9), at=None)
 
 
 def test_the_input_of_the_tool_is_the_reply_and_words_beside_it_stay_in_front():
