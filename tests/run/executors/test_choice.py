@@ -46,6 +46,8 @@ def test_a_suite_says_where_its_systems_are_called(tmp_path):
     assert plan_of(made, RunOptions()).run.executor == executor
     assert plan_of(made, RunOptions(executor="ray")).run.executor == executor
     assert plan_of(made, RunOptions(executor="ray")).warnings == []
+    (tmp_path / "eval.yaml").write_text((EVAL % ("", "")).replace("10.1.2.3:6379", "${NO_SUCH_ADDRESS:-}"))
+    assert load_suite(tmp_path / "eval.yaml", None, {}, to_run=False).run.executor.address is None
     local = plan_of(made, RunOptions(executor="local"))
     assert local.run.executor is msgspec.UNSET
     assert "nothing reads the key 'ray'" in local.warnings[0]

@@ -185,7 +185,7 @@ class RetrySection(_Strict):
 class ExecutorSection(_Open):
     type: Text = "local"
     pools: dict[StrictStr, Count] = {}
-    address: Text | None = None
+    address: StrictStr | None = None
     working_dir: Text | None = None
     runtime_env: dict[StrictStr, Any] = {}
     actors: Count | None = None

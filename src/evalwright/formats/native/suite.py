@@ -409,6 +409,7 @@ def _executor(section: ExecutorSection) -> Executor | msgspec.UnsetType:
     if section.type == "local":
         return UNSET
     given = section.model_dump(exclude={"pools", *(section.model_extra or ())})
+    given["address"] = section.address or None  # empty, where ${RAY_ADDRESS:-} is
     if "working_dir" not in section.model_fields_set:
         given["working_dir"] = UNSET
     return Executor(**_plain({key: value for key, value in given.items() if value is not UNSET}))
