@@ -183,10 +183,12 @@ def _group_lines(groups: ReasonGroups, summary: RunSummary, run: str, paint: Pai
     """Each of the most frequent reasons, and below it its first cases."""
     shown = [*islice(groups, _MOST_GROUPS)]
     digits = max(len(f"{group.count:,}") for group in shown)
-    edge = None if paint.whole else paint.columns
-    room = _LONGEST_REASON if edge is None else edge - digits - len("   × ")
+    edge, indent = None if paint.whole else paint.columns, " " * (digits + len("   × "))
+    room = _LONGEST_REASON if edge is None else edge - len(indent)
     for group in shown:
-        yield f"  {group.count:>{digits},} × {ended(one_line(group.title, _LONGEST_REASON), room)}"
+        # folded and not cut: what a message advises stands at its end
+        words = [ended(word, room) for word in one_line(group.title, _LONGEST_REASON).split(" ")]
+        yield from folded(words, edge, f"  {group.count:>{digits},} × ", indent)
         yield from _case_lines(group, summary, " " * (digits + 5), paint)
     if left := len(groups) - len(shown) + groups.more:
         yield paint(f"  … and {counted(left, 'more reason')}: evalwright inspect {run} --failed", "dim")
