@@ -21,6 +21,8 @@ def write_pages(places: Sequence[Path], out: Path, only: str, earlier: Path | No
     from evalwright.viewer.pairing import PairedRuns
     from evalwright.viewer.shelf import OpenRun
 
+    if only == "changed" and earlier is None:
+        raise InputError("--only changed needs --compare RUN_A")
     runs = [OpenRun(source, source.stamp()) for source in runs_at(list(places) or [Path("runs")])]
     if not runs:
         raise InputError("there is no run to write pages of")
@@ -35,8 +37,6 @@ def write_pages(places: Sequence[Path], out: Path, only: str, earlier: Path | No
             raise InputError("the two runs have no variant in common")
         sides = Sides(before[0], runs[0], variant, variant)
         compared = sides, PairedRuns(*sides)
-    elif only == "changed":
-        raise InputError("--only changed needs --compare RUN_A")
     bundle = Bundle(runs, only, compared)
     bundle.check(limit)
     if only == "all":

@@ -115,6 +115,7 @@ def runs_at(places: Sequence[Path]) -> Iterator[StoredRun]:
 
 def _in_file(place: Path) -> Iterator[StoredRun]:
     if place.is_file():
+        find_run(place)  # says what is wrong with a file that is no database
         yield from map(StoredRun, run_places(place))
         return
     found = find_run(place)  # `FILE.sqlite/RUN_ID`, or the id of a run below `runs`

@@ -217,7 +217,11 @@ class _Site:
     # What goes wrong.
 
     def _problem(self, status: int, title: str, text: str, back: str = "/") -> Response:
-        found = {"heading": title, "text": text, "back": back, "runs": list(self._shelf.sources())[:20]}
+        try:
+            runs = list(self._shelf.sources())[:20]
+        except (EvalwrightError, OSError):  # a folder that is no longer there, which may be what the page is about
+            runs = []
+        found = {"heading": title, "text": text, "back": back, "runs": runs}
         return self._answer(Page("problem.html", f"{title} · evalwright", found), status)
 
     def missing(self, request: Request, error: Exception) -> Response:
