@@ -23,8 +23,8 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 LEFT_OUT = "slow_left_out"
 CPU_SECONDS = "cpu_seconds"
-TOGETHER = ("tests/architecture/", "tests/examples/", "tests/test_warm.py")
-"""Tests that share something costly: the source parsed, a server."""
+TOGETHER = ("tests/architecture/", "tests/examples/", "tests/test_warm.py", "tests/viewer/test_browser.py")
+"""Tests that share something costly: the source parsed, a server, a browser."""
 WITH_CLIENTS = (
     "tests/capture/test_targets.py",
     "tests/evaluators/judges/test_over_http.py",

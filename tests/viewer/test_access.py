@@ -92,6 +92,7 @@ print(sorted({name.partition(".")[0] for name in sys.modules} & {"starlette", "u
 """
 
 
+@pytest.mark.slow("an interpreter of its own")
 def test_who_does_not_look_pays_nothing_for_the_viewer(tmp_path):
     (tmp_path / "cases.yaml").write_text("cases: [{id: a, input: {q: hello}}]")
     (tmp_path / "agent.py").write_text("def answer(case):\n    return {'final_answer': 'hello'}\n")
