@@ -152,6 +152,10 @@ def test_a_pull_request_that_makes_it_worse_is_compared_commented_and_fails(tmp_
     runner.ok("Run the suite")
     assert runner.steps["run"]["exit_code"] == "1"
     assert "A passed" in runner.ok("Compare with the baseline")
+    runner.ok("Make the pages")
+    pages = Path(runner.steps["run"]["out"]) / "report"
+    assert (pages / "index.html").is_file()
+    assert list(pages.glob("runs/*/cells/*.html"))
     assert "::error " in runner.ok("Report")
     assert runner.summary.read_text().startswith("**Worse by more than 2 pp: −100.0 pp")
     assert runner.steps["report"]["worse"] == "14"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 
 import msgspec
@@ -122,4 +123,6 @@ def _next(outcome: Outcome, run: str) -> str:
     # only a system that erred is called again; what a judge could not say is asked for without it
     again = "retry" if any(variant.cases_errored for variant in outcome.summary.variants) else "re-evaluate"
     commands = {0: f"evalwright inspect {run}", 3: f"evalwright {again} {run}"}
-    return commands.get(outcome.exit_code, f"evalwright inspect {run} --failed")
+    return commands.get(outcome.exit_code) or (
+        f"evalwright view {run}" if find_spec("starlette") else f"evalwright inspect {run} --failed"
+    )
