@@ -11,7 +11,7 @@ from faults.harness import Project, lines
 from faults.hostile_service import BUSY, CAP, KINDS, LATE, WRONG, hostile_service
 
 ATTEMPTS = 3
-AGAIN = {*BUSY, "status 429"}
+ASKED_AGAIN = {*BUSY, "status 429"}
 """What a service says that wants to be asked later; every other answer is given once."""
 CONCURRENCY = 6
 MOST_TRIES = 5
@@ -53,7 +53,7 @@ def test_every_kind_of_misbehaviour_is_one_clear_error(tmp_path, streamed):
     assert {kind: (trace["error"] or {}).get("type") for kind, trace in traces.items()} == expected, done.stderr
     messages = [trace["error"]["message"] for trace in traces.values() if trace["error"]]
     assert [message for message in messages if not message or len(message) > 1_000 or "\n" in message] == []
-    assert service.asked == {kind: ATTEMPTS if kind in AGAIN else 1 for kind in KINDS}
+    assert service.asked == {kind: ATTEMPTS if kind in ASKED_AGAIN else 1 for kind in KINDS}
     assert service.most_open <= CONCURRENCY
     assert done.returncode == 3
     assert "Traceback" not in done.stderr
@@ -84,7 +84,7 @@ def test_models_that_misbehave_are_clear_errors_too(tmp_path, adapter):
         done, traces = run_against(tmp_path, kinds, adapter=adapter, **chat)
     assert {kind for kind, trace in traces.items() if trace["error"]} == set(kinds), done.stderr
     assert [kind for kind in AT_ONCE if service.asked[kind] != 1] == []
-    assert all(asked <= MOST_TRIES * (ATTEMPTS if kind in AGAIN else 1) for kind, asked in service.asked.items()), (
+    assert all(asked <= MOST_TRIES * (ATTEMPTS if kind in ASKED_AGAIN else 1) for kind, asked in service.asked.items()), (
         service.asked
     )
     assert service.most_open <= CONCURRENCY
