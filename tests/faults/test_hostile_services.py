@@ -84,9 +84,9 @@ def test_models_that_misbehave_are_clear_errors_too(tmp_path, adapter):
         done, traces = run_against(tmp_path, kinds, adapter=adapter, **chat)
     assert {kind for kind, trace in traces.items() if trace["error"]} == set(kinds), done.stderr
     assert [kind for kind in AT_ONCE if service.asked[kind] != 1] == []
-    assert all(asked <= MOST_TRIES * (ATTEMPTS if kind in ASKED_AGAIN else 1) for kind, asked in service.asked.items()), (
-        service.asked
-    )
+    assert all(
+        asked <= MOST_TRIES * (ATTEMPTS if kind in ASKED_AGAIN else 1) for kind, asked in service.asked.items()
+    ), service.asked
     assert service.most_open <= CONCURRENCY
     assert "Traceback" not in done.stderr
     assert "sk-hush" not in json.dumps(traces) + done.stdout + done.stderr
