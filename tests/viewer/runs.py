@@ -70,7 +70,8 @@ def made_run(folder: Path, name: str = "shop", trials: int = 2, lost: int = 2) -
     attack = {"id": f"attack {ATTACK}", "tags": [ATTACK], "metadata": {ATTACK: ATTACK}}
     cases.append({**attack, "input": {"number": 6, "user_message": f"{ATTACK} \u202egnp.exe"}})
     (folder / "cases.jsonl").write_text("".join(json.dumps(case) + "\n" for case in cases))
-    (folder / "viewed_agent.py").write_text(f"LOST = {lost}\n{AGENT}")
+    # of another size for another `lost`: byte code of the same second is taken for current by time and size
+    (folder / "viewed_agent.py").write_text(f"LOST = {lost}\n{AGENT}" + "\n" * lost)
     judge = {"model": "python:viewed_agent:judge", "nl_assertions": ["is polite"]}
     suite = {
         "eval": {"name": name},
