@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from evalwright.importers.blocks import assistant_blocks, texts_of, tokens_of, user_blocks
 from evalwright.importers.placed_records import ImportRecord, placed_records
 from evalwright.importers.recordings import described
-from evalwright.importers.traces import Imported, ImportFindings, TraceImporter
+from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
 from evalwright.importers.transcript import Transcript
 
 __all__ = ["AnthropicMessages"]
@@ -108,4 +108,4 @@ class _Record:
 class AnthropicMessages(TraceImporter):
     """Requests and responses of Anthropic's Messages API."""
 
-    read = staticmethod(read)
+    read: ClassVar[Read] = staticmethod(read)

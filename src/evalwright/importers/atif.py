@@ -6,12 +6,12 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from evalwright.importers.blocks import dictionaries, texts_of
 from evalwright.importers.recordings import described
 from evalwright.importers.sources import ImportNotes, Mistakes, parsed, stem
-from evalwright.importers.traces import Imported, ImportFindings, TraceImporter
+from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
 from evalwright.importers.transcript import Tokens, Transcript, arguments_of, moment
 from evalwright.model.trace import TraceError
 
@@ -265,4 +265,4 @@ def _apply(record: Imported, trial: dict[str, Any], tasks: Counter[str]) -> None
 class Atif(TraceImporter):
     """Harbor's trajectories, ATIF-v1.0 to v1.8, and its trial folders."""
 
-    read = staticmethod(read)
+    read: ClassVar[Read] = staticmethod(read)

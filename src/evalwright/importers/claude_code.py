@@ -10,14 +10,14 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
 from evalwright.importers.blocks import assistant_blocks, dictionaries, texts_of, tokens_of, user_blocks
 from evalwright.importers.sources import ImportNotes, Mistakes, records, stem
 from evalwright.importers.spool import RecordSpool
-from evalwright.importers.traces import Imported, ImportFindings, TraceImporter
+from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
 from evalwright.importers.transcript import AgentTurn, Tokens, Transcript, moment
 from evalwright.model.trace import TraceError
 
@@ -273,4 +273,4 @@ def _count(talk: _Conversation) -> None:
 class ClaudeCode(TraceImporter):
     """Sessions of Claude Code, and what `claude -p --output-format stream-json` prints."""
 
-    read = staticmethod(read)
+    read: ClassVar[Read] = staticmethod(read)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from evalwright.importers.blocks import dictionaries, texts_of
 from evalwright.importers.sources import ImportNotes, records, stem
-from evalwright.importers.traces import Imported, ImportFindings, TraceImporter
+from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
 from evalwright.importers.transcript import Tokens, Transcript, arguments_of, moment, object_or_text
 from evalwright.model.trace import TraceError
 
@@ -276,4 +276,4 @@ def _tokens(usage: dict[str, Any]) -> Tokens:
 class Codex(TraceImporter):
     """Rollout files of Codex, and what `codex exec --json` prints."""
 
-    read = staticmethod(read)
+    read: ClassVar[Read] = staticmethod(read)

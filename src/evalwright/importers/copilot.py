@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from evalwright.importers.blocks import dictionaries, texts_of
 from evalwright.importers.sources import ImportNotes, records, stem
-from evalwright.importers.traces import Imported, ImportFindings, TraceImporter
+from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
 from evalwright.importers.transcript import Tokens, Transcript, arguments_of, moment
 from evalwright.model.trace import TraceError
 
@@ -108,4 +108,4 @@ def _tokens(usage: dict[str, Any]) -> Tokens:
 class Copilot(TraceImporter):
     """What `copilot --output-format json` prints."""
 
-    read = staticmethod(read)
+    read: ClassVar[Read] = staticmethod(read)

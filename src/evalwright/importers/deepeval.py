@@ -7,7 +7,7 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -15,7 +15,7 @@ from evalwright.importers.blocks import dictionaries
 from evalwright.importers.placed_records import ImportRecord, placed_records
 from evalwright.importers.recordings import described
 from evalwright.importers.sources import document, stem
-from evalwright.importers.traces import Imported, ImportFindings, TraceImporter
+from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
 from evalwright.importers.transcript import Tokens, Transcript, arguments_of
 
 __all__ = ["DeepEval"]
@@ -148,4 +148,4 @@ def _whole(value: Any) -> int | None:
 class DeepEval(TraceImporter):
     """Goldens of deepeval, as JSON, JSON Lines or CSV."""
 
-    read = staticmethod(read)
+    read: ClassVar[Read] = staticmethod(read)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from evalwright.importers.blocks import texts_of
 from evalwright.importers.sources import ImportNotes, parsed, records, stem
-from evalwright.importers.traces import Imported, ImportFindings, TraceImporter
+from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
 from evalwright.importers.transcript import Tokens, Transcript, arguments_of, moment
 from evalwright.model.trace import TraceError
 
@@ -142,4 +142,4 @@ class _Session:
 class Gemini(TraceImporter):
     """What `gemini --output-format stream-json` or `json` prints."""
 
-    read = staticmethod(read)
+    read: ClassVar[Read] = staticmethod(read)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from evalwright.errors import InputError, Problem
 from evalwright.importers.blocks import texts_of
 from evalwright.importers.sources import ImportNotes
-from evalwright.importers.traces import Imported, ImportFindings, TraceImporter
+from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
 from evalwright.importers.transcript import Tokens, Transcript, arguments_of, moment
 from evalwright.model.trace import TraceError
 
@@ -133,4 +133,4 @@ def _number(value: Any) -> float | None:
 class InspectLogs(TraceImporter):
     """Logs of Inspect, `.eval` and `.json`; it needs the extra `inspect`."""
 
-    read = staticmethod(read)
+    read: ClassVar[Read] = staticmethod(read)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from evalwright.importers.blocks import dictionaries
 from evalwright.importers.sources import ImportNotes, records, stem
-from evalwright.importers.traces import Imported, ImportFindings, TraceImporter
+from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
 from evalwright.importers.transcript import Transcript
 
 __all__ = ["LmEval"]
@@ -118,4 +118,4 @@ def _probability(value: Any) -> float:
 class LmEval(TraceImporter):
     """Samples of the lm-evaluation-harness."""
 
-    read = staticmethod(read)
+    read: ClassVar[Read] = staticmethod(read)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from evalwright.importers.blocks import dictionaries, texts_of
 from evalwright.importers.placed_records import placed_records
 from evalwright.importers.recordings import described
-from evalwright.importers.traces import Imported, ImportFindings, TraceImporter
+from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
 from evalwright.importers.transcript import Tokens, Transcript, arguments_of, moment
 from evalwright.model.trace import TraceError
 
@@ -143,4 +143,4 @@ def _detail(usage: dict[str, Any], details: str, key: str) -> int | None:
 class OpenAIResponses(TraceImporter):
     """Requests and responses of OpenAI's Responses API, and lists of items."""
 
-    read = staticmethod(read)
+    read: ClassVar[Read] = staticmethod(read)

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
 from evalwright.importers.blocks import dictionaries, texts_of
 from evalwright.importers.recordings import described
 from evalwright.importers.sources import parsed
-from evalwright.importers.traces import Imported, ImportFindings, TraceImporter
+from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
 from evalwright.importers.transcript import Tokens, Transcript
 from evalwright.model.trace import TraceError
 
@@ -218,4 +218,4 @@ def _tokens(row: dict[str, Any], response: dict[str, Any]) -> Tokens:
 class PromptfooResults(TraceImporter):
     """Results of promptfoo, as `promptfoo eval -o out.json` writes them."""
 
-    read = staticmethod(read)
+    read: ClassVar[Read] = staticmethod(read)

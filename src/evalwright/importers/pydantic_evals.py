@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from evalwright.importers.recordings import described
 from evalwright.importers.sources import ImportNotes, document
-from evalwright.importers.traces import Imported, ImportFindings, TraceImporter
+from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
 
 __all__ = ["PydanticEvals"]
 
@@ -98,4 +98,4 @@ def _number(value: Any) -> bool:
 class PydanticEvals(TraceImporter):
     """Datasets of pydantic_evals, as YAML or JSON."""
 
-    read = staticmethod(read)
+    read: ClassVar[Read] = staticmethod(read)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from evalwright.errors import InputError
 from evalwright.importers.blocks import dictionaries
 from evalwright.importers.sources import parsed
-from evalwright.importers.traces import Imported, ImportFindings, TraceImporter
+from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
 from evalwright.importers.transcript import Transcript
 
 __all__ = ["SkillBenchmarks"]
@@ -109,4 +109,4 @@ def _number(value: Any) -> float | None:
 class SkillBenchmarks(TraceImporter):
     """A `benchmark.json` of skill-creator, or a folder with the gradings of one iteration."""
 
-    read = staticmethod(read)
+    read: ClassVar[Read] = staticmethod(read)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from evalwright.importers.blocks import dictionaries, texts_of
 from evalwright.importers.recordings import described
 from evalwright.importers.sources import ImportNotes, parsed, stem
-from evalwright.importers.traces import Imported, ImportFindings, TraceImporter
+from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
 from evalwright.importers.transcript import Tokens, Transcript, arguments_of
 
 __all__ = ["SweAgent"]
@@ -74,4 +74,4 @@ def _outcome(talk: Transcript, info: dict[str, Any]) -> None:
 class SweAgent(TraceImporter):
     """Trajectories of SWE-agent, `.traj` files."""
 
-    read = staticmethod(read)
+    read: ClassVar[Read] = staticmethod(read)

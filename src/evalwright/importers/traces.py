@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -23,7 +23,7 @@ from evalwright.importers.spool import RecordSpool
 from evalwright.importers.transcript import moment
 from evalwright.model.trace import Trace
 
-__all__ = ["ImportFindings", "Imported", "TraceImporter", "import_traces"]
+__all__ = ["ImportFindings", "Imported", "Read", "TraceImporter", "import_traces"]
 
 REWARD: dict[str, Any] = {
     "name": "reward",
@@ -82,10 +82,8 @@ Read = Callable[[Sequence[Path], ImportFindings], Iterator[Imported]]
 class TraceImporter:
     """An import format whose files are read as records."""
 
-    @staticmethod
-    def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
-        """The records of the files, with what is wrong or lost in them."""
-        raise NotImplementedError
+    read: ClassVar[Read]
+    """The records of the files; what is wrong or lost in them goes to the findings."""
 
     @classmethod
     def import_files(cls, sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:

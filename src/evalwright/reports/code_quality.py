@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 import msgspec
 
@@ -27,7 +28,7 @@ class CodeQuality:
     GitLab asks for a file and a line: where the data file does not tell, they are the suite and 1.
     """
 
-    reads = frozenset({"places"})
+    reads: ClassVar[frozenset[str]] = frozenset({"places"})
 
     def render(self, reader: RunReader, summary: RunSummary, context: ReportContext = _ALONE) -> str:
         place = order_of(variant.name for variant in summary.variants)

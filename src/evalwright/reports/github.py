@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import ClassVar
 
 from evalwright.errors import counted
 from evalwright.model.protocols import RunReader
@@ -27,7 +28,7 @@ class GitHubAnnotations:
     Each is at the line of its case, where the data file tells.
     """
 
-    reads = frozenset({"compare", "link", "places"})
+    reads: ClassVar[frozenset[str]] = frozenset({"compare", "link", "places"})
 
     def render(self, reader: RunReader, summary: RunSummary, context: ReportContext = _ALONE) -> str:
         worse = _worse(context)

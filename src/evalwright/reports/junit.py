@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import closing
+from typing import ClassVar
 from xml.etree import ElementTree
 
 from evalwright.model.cell import OfCase
@@ -45,7 +46,7 @@ class JUnit:
     They are in the order of the dataset. Borderline cells are failures; `time` is the system's, in seconds.
     """
 
-    reads = frozenset({"link", "places"})
+    reads: ClassVar[frozenset[str]] = frozenset({"link", "places"})
 
     def render(self, reader: RunReader, summary: RunSummary, context: ReportContext = _ALONE) -> str:
         name = _text(reader.plan.name if reader.plan is not None else summary.run_id)

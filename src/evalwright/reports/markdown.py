@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
 from html import escape
 from itertools import islice
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 from urllib.parse import quote
 
 from evalwright.errors import counted
@@ -63,7 +63,7 @@ class Markdown:
     request that is too long is refused as a whole. The same data gives the same text.
     """
 
-    reads = frozenset({"compare", "link", "limit_chars"})
+    reads: ClassVar[frozenset[str]] = frozenset({"compare", "link", "limit_chars"})
 
     def render(self, reader: RunReader, summary: RunSummary, context: ReportContext = _ALONE) -> str:
         return _within(_head(summary, context), _sections(reader, summary, context), context.limit)

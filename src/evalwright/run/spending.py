@@ -13,7 +13,8 @@ class CostLimit:
     """
 
     def __init__(self, limit: float, spent: float) -> None:
-        self.limit, self.spent = limit, spent
+        self.limit: float = limit
+        self.spent: float = spent
         self._under_way = 0
         self._dearest: float | None = None
 

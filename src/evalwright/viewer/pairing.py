@@ -94,8 +94,11 @@ class PairedRuns:
     """Two sides with their decision, and the pairs of their cases."""
 
     def __init__(self, a: OpenRun, b: OpenRun, variant_a: str, variant_b: str) -> None:
-        self.a, self.b, self.variant_a, self.variant_b = a, b, variant_a, variant_b
-        self.problem = ""
+        self.a: OpenRun = a
+        self.b: OpenRun = b
+        self.variant_a: str = variant_a
+        self.variant_b: str = variant_b
+        self.problem: str = ""
         self.decision: Decision | None = None
         self.warnings: list[str] = []
         self._lock = threading.Lock()

@@ -93,14 +93,17 @@ class OpenRun:
     """One run at one moment: plan, summary and the table of its cells."""
 
     def __init__(self, source: RunSource, stamp: str) -> None:
-        self.id, self.path, self.stamp = source.id, source.path, stamp
-        self.source = source
+        self.id: str = source.id
+        self.path: str = source.path
+        self.stamp: str = stamp
+        self.source: RunSource = source
         self._made, self._took = time.monotonic(), 0.1
-        self._reader, self.plan = source.open()
+        self._reader, plan = source.open()
+        self.plan: Plan = plan
         self.artifacts: Path = self._reader.artifacts
         self.has_artifacts: bool = self.artifacts.is_dir()
-        self.summary = source.summary()
-        self.read = 0
+        self.summary: RunSummary = source.summary()
+        self.read: int = 0
         self.problem: str | None = None
         self._table: CellTable | None = None
         self._ready = threading.Event()

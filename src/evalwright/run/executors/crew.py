@@ -234,7 +234,7 @@ class Errand:
     ) -> None:
         self._call = call
         self._worker, self._number, self._handle, self._places = worker, number, handle, places
-        self.may_be_silent = may_be_silent
+        self.may_be_silent: bool = may_be_silent
         self.latency: float | None = None
         """Seconds that the system took, without the way there and back; None if it did not answer."""
 
@@ -278,7 +278,10 @@ class Crew:
     def __init__(
         self, name: str, target: object, cluster: RayCluster, placement: Placement, hello: bytes, wait_seconds: float
     ) -> None:
-        self.name, self.cluster, self.placement, self.hello = name, cluster, placement, hello
+        self.name: str = name
+        self.cluster: RayCluster = cluster
+        self.placement: Placement = placement
+        self.hello: bytes = hello
         self.may_be_silent: bool = bool(getattr(target, "may_be_silent", False))
         self.address: str | None = getattr(target, "address", None)
         self.account: str = getattr(target, "account", "")

@@ -6,6 +6,7 @@ Many records go in one frame: a message costs a cluster about as much as the who
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -54,7 +55,7 @@ def installed_version() -> str:
         return ""
 
 
-encode = msgspec.json.Encoder().encode
+encode: Callable[[object], bytes] = msgspec.json.Encoder().encode
 
 
 class Hello(msgspec.Struct):

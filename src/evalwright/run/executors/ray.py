@@ -11,7 +11,7 @@ import math
 import tarfile
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import IO, Any
 
@@ -23,7 +23,7 @@ from evalwright.files.temporary import remove_tree
 from evalwright.model.artifact import Artifact, Changes
 from evalwright.model.plan import Executor, Placement, Plan, Plugin, Variant
 from evalwright.model.protocols import RunWriter, Target
-from evalwright.model.trace import Answer, TraceError
+from evalwright.model.trace import Answer, Trace, TraceError
 from evalwright.registry import load
 from evalwright.run.call import MOST_LOST, NO_WORKER, WORKER_LOST, Call
 from evalwright.run.cells import Cell, RunState, groups_of
@@ -68,7 +68,7 @@ class RaySites:
             if variant.adapter not in CALL_NOTHING
         }
         self.targets: dict[str, Target] = {**targets, **self._crews}
-        self.stored = self._stored.of
+        self.stored: Callable[[Trace], Artifact | None] = self._stored.of
 
     async def open(self) -> None:
         """Join the cluster, and wait until each system has a worker. Raises InputError."""

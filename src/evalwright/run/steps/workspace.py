@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 from evalwright.errors import EvalwrightError
@@ -66,7 +67,7 @@ class Workspaces:
         """The `chosen` kind of workspace. Raises InputError for a configuration that cannot be used."""
         self._writer, self._threads = writer, threads
         self._artifacts = StoredArtifacts(plan, writer)
-        self.stored = self._artifacts.of
+        self.stored: Callable[[Trace], Artifact | None] = self._artifacts.of
         self._prepared: dict[int, Prepared] = {}
         self._workspace: Workspace = load("workspaces", chosen.type)(chosen.config, Path(plan.config_path).parent)
 

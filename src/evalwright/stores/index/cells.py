@@ -108,15 +108,18 @@ class CellState:
     )  # fmt: skip
 
     def __init__(self, record: _Of) -> None:
-        self.case_id, self.occurrence = record.case_id, record.occurrence
-        self.variant, self.trial = record.variant_name, record.trial
+        self.case_id: str = record.case_id
+        self.occurrence: int | UnsetType = record.occurrence
+        self.variant: str = record.variant_name
+        self.trial: int = record.trial
         self.number: int | None = None
-        self.slot = 0
+        self.slot: int = 0
         self.old_profile: int | None = None
-        self.attempt = 0
+        self.attempt: int = 0
         self.early: list[tuple[bool, Any, int, int]] | None = None
         self.results: dict[str, _Result] = {}
-        self.trace = self.verdict = (0, 0)
+        self.trace: tuple[int, int] = (0, 0)
+        self.verdict: tuple[int, int] = (0, 0)
         self.status: str | None = None
         self.error: str | None = None
         self.score: float | None = None
