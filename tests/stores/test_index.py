@@ -304,14 +304,15 @@ def fits(entry, chosen) -> bool:
 def test_an_index_goes_on_where_it_ended_and_is_made_anew_where_the_run_is_another(tmp_path):
     history = a_run(tmp_path)
     history.indexed()
-    made = (history.folder / INDEX).stat().st_ino
-    history.reopened()
-    history.cell()
-    history.indexed()
-    assert (history.folder / INDEX).stat().st_ino == made
-    history.judged_again()
-    history.indexed()
-    assert (history.folder / INDEX).stat().st_ino != made
+    with (history.folder / INDEX).open("rb") as held:  # while it is open, no new file gets its number
+        made = os.fstat(held.fileno()).st_ino
+        history.reopened()
+        history.cell()
+        history.indexed()
+        assert (history.folder / INDEX).stat().st_ino == made
+        history.judged_again()
+        history.indexed()
+        assert (history.folder / INDEX).stat().st_ino != made
     history.writer.close()
 
 
