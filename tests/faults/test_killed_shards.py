@@ -42,7 +42,9 @@ def test_every_cell_exactly_once_by_the_same_command_line(tmp_path, seed):
     for k in range(1, SHARDS + 1):
         for number in (signal.SIGKILL, signal.SIGTERM):
             code = ended(project, shard(k), draw.uniform(0.3, 1.1), number)
-            assert code != 0, "a shard that was ended must not look finished"
+            # a signal in its last moment may find nothing left to end
+            finished = any(manifest_of(folder) is not None for folder in (tmp_path / "out" / str(k)).glob("*"))
+            assert code != 0 or finished, "a shard that was ended must not look finished"
             ends += code is not None
         assert project.command(*shard(k)).returncode == 0
         calls = project.ledger.total()
