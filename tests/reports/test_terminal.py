@@ -129,6 +129,11 @@ def test_cells_that_failed_for_the_same_reason_are_one_group_in_the_order_of_the
     ]
 
 
+def test_one_more_case_than_are_shown_is_named_and_not_counted() -> None:
+    verdicts = [a_verdict(case_id=f"c{i}", case_index=i, status="fail", reasons=["says: no"]) for i in (3, 0, 2, 1)]
+    assert failures(*verdicts)[-1] == "      ✗ c0, c1, c2, c3"
+
+
 def test_trials_of_a_case_are_one_entry() -> None:
     verdicts = [
         a_verdict(case_id=name, case_index=i, trial=trial, status="fail", reasons=["says: no"])

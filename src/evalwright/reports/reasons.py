@@ -114,7 +114,9 @@ class ReasonGroup:
     @property
     def cases(self) -> list[tuple[GroupedCase, int]]:
         """The first cases and the number of their trials that have this reason."""
-        return sorted(self._cases.items())[:_SHOWN_CASES]
+        known = sorted(self._cases.items())
+        # "and 1 more" takes the room of a name and says less
+        return known if len(known) == _SHOWN_CASES + 1 else known[:_SHOWN_CASES]
 
     def add(self, text: str, place: Place, number: int, verdict: CaseVerdict) -> None:
         self.count += 1
