@@ -27,7 +27,7 @@ from evalwright.model.calibration import (
     ScoreAgreement,
     Share,
 )
-from evalwright.scoring.facts import CellKey
+from evalwright.model.facts import CellKey
 from evalwright.scoring.re_judged import JudgedAnswers, Judgement
 from evalwright.statistics.judges import LabelledUnits, corrected_rate_interval, powered_rate, rogan_gladen
 from evalwright.statistics.means import mean_interval

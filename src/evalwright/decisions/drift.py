@@ -14,10 +14,10 @@ from collections.abc import Collection
 import msgspec
 
 from evalwright.decisions.runs import TwoRuns
+from evalwright.model.facts import ResultFacts, TraceFacts
 from evalwright.model.protocols import RunReader
 from evalwright.model.summary import ComparisonReport, VariantDelta
 from evalwright.scoring.counts import Mean
-from evalwright.scoring.facts import ResultFacts, TraceFacts
 from evalwright.scoring.newest import newest_cells
 
 __all__ = ["Drift", "MeasureChange", "drift"]

@@ -14,7 +14,7 @@ from evalwright.model.calibration import (
     Share,
     Strength,
 )
-from evalwright.scoring.facts import CellKey
+from evalwright.model.facts import CellKey
 from evalwright.scoring.re_judged import Judgement
 from evalwright.statistics.confidence import calibration
 from evalwright.statistics.means import mean_of

@@ -11,10 +11,10 @@ import msgspec
 
 from evalwright.model.cell import OfCase
 from evalwright.model.cell_index import CellEntry, CellIndex, index_of
+from evalwright.model.facts import ResultFacts, TraceFacts
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import Status
-from evalwright.scoring.facts import ResultFacts, TraceFacts
 from evalwright.scoring.looked_up import facts_of, indexed_cells
 from evalwright.scoring.newest import Superseded, newest_cells, streamed_cells
 from evalwright.scoring.verdict import cell_status, names_needed, passes_over_errored

@@ -9,11 +9,11 @@ from itertools import islice
 
 from evalwright.model.cell import OfCase
 from evalwright.model.cell_index import CellIndex, CellSelection, StaleIndex, index_of
+from evalwright.model.facts import AttemptFacts
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
-from evalwright.scoring.facts import AttemptFacts
 from evalwright.scoring.verdict import cell_verdict
 
 __all__ = ["Choice", "FullCell", "chosen_cells"]

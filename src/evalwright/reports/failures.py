@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 
 from evalwright.errors import InputError
 from evalwright.model.cell_index import CellIndex, CellSelection, StaleIndex, index_of
+from evalwright.model.facts import AttemptFacts
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict, Status
 from evalwright.model.summary import RunSummary
 from evalwright.model.trace import TraceError
 from evalwright.reports.order import First, order_of
-from evalwright.scoring.facts import AttemptFacts
 
 __all__ = [
     "Failures",

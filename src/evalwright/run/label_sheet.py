@@ -8,7 +8,7 @@ from typing import NamedTuple
 from evalwright.errors import Problem, did_you_mean
 from evalwright.importers.labels import LabelRow
 from evalwright.model.calibration import Label
-from evalwright.scoring.facts import CellKey
+from evalwright.model.facts import CellKey
 from evalwright.scoring.re_judged import JudgedAnswers
 
 __all__ = ["cells_by_case", "labels_of", "matching_cells"]

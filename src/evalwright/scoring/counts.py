@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 import msgspec
 
+from evalwright.model.facts import ResultLike, TraceLike
 from evalwright.model.plan import PassCriteria
 from evalwright.model.result import Status
 from evalwright.model.summary import EvaluatorRate
-from evalwright.scoring.facts import ResultLike, TraceLike
 from evalwright.statistics.power import detectable_difference
 from evalwright.statistics.proportions import Interval, wilson
 from evalwright.statistics.rates import DesignRate, rate_of_counts, rate_of_units, rate_with_design_effect

@@ -10,10 +10,10 @@ from msgspec import UNSET, UnsetType
 
 from evalwright.model.cell import OfCase
 from evalwright.model.cell_index import index_of
+from evalwright.model.facts import ResultFacts, TraceFacts
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import Status
-from evalwright.scoring.facts import ResultFacts, TraceFacts
 from evalwright.scoring.newest import Superseded, newest_cells, streamed_cells
 from evalwright.scoring.tally import Tally
 from evalwright.scoring.verdict import cell_status, names_needed, passes_over_errored

@@ -14,11 +14,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from evalwright.errors import counted
+from evalwright.model.facts import ResultLike, TraceLike
 from evalwright.model.plan import Plan
 from evalwright.model.result import Status
 from evalwright.model.summary import GateOutcome, GatePart, RunSummary
 from evalwright.scoring.counts import Unjudged
-from evalwright.scoring.facts import ResultLike, TraceLike
 
 __all__ = ["AGGREGATIONS", "OPERATORS", "GateTotals", "aggregated", "decided"]
 

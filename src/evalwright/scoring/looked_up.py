@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from msgspec import UNSET
 
 from evalwright.model.cell_index import CellEntry, CellIndex, CellOutcome
+from evalwright.model.facts import ErrorFacts, MetricFacts, ResultFacts, TraceFacts
 from evalwright.model.plan import Plan
-from evalwright.scoring.facts import ErrorFacts, MetricFacts, ResultFacts, TraceFacts
 from evalwright.scoring.tally import Tally
 from evalwright.scoring.verdict import cell_status
 

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterator
 from itertools import islice
 
 from evalwright.files.bulk import Repeats, collector_paused
+from evalwright.model.facts import CellKey, ResultFacts, TraceFacts
 from evalwright.model.protocols import RunReader
-from evalwright.scoring.facts import CellKey, ResultFacts, TraceFacts
 
 __all__ = ["Superseded", "newest_cells", "streamed_cells"]
 

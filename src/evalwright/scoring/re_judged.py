@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from evalwright.model.cell import OfCase
+from evalwright.model.facts import CellKey, ResultFacts
 from evalwright.model.protocols import RunReader
-from evalwright.scoring.facts import CellKey, ResultFacts
 
 __all__ = ["JudgedAnswers", "Judgement", "judged_answers"]
 

@@ -15,12 +15,12 @@ import msgspec
 from msgspec import UNSET
 
 from evalwright.model.cell_index import CellSums
+from evalwright.model.facts import ResultLike, TraceLike
 from evalwright.model.plan import PassCriteria, Plan
 from evalwright.model.result import CaseVerdict, Status
 from evalwright.model.summary import EvaluatorRollup, RunSummary, TrialStatistics, VariantSummary
 from evalwright.registry import format_of_run, resolve
 from evalwright.scoring.counts import VariantCount
-from evalwright.scoring.facts import ResultLike, TraceLike
 from evalwright.statistics.proportions import Interval, wilson
 from evalwright.statistics.trials import share_at_k, share_hat_k
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
+from evalwright.model.facts import ResultLike
 from evalwright.model.plan import PassCriteria, Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict, EvaluationResult, Status
 from evalwright.model.trace import Trace
 from evalwright.registry import format_of_run
-from evalwright.scoring.facts import ResultLike
 
 __all__ = ["cell_status", "cell_verdict", "names_needed", "passes_over_errored"]
 

@@ -7,10 +7,10 @@ from collections.abc import Collection
 from statistics import mean, median, stdev
 from typing import Any
 
+from evalwright.model.facts import ResultLike, TraceLike
 from evalwright.model.plan import Plan
 from evalwright.model.result import Status
 from evalwright.model.summary import RunSummary
-from evalwright.scoring.facts import ResultLike, TraceLike
 
 __all__ = ["AgentvTotals"]
 

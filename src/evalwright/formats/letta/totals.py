@@ -11,10 +11,10 @@ from math import sqrt
 from typing import Any, NamedTuple
 
 from evalwright.formats.shared.gates import pass_thresholds
+from evalwright.model.facts import ResultLike, TraceLike
 from evalwright.model.plan import Plan
 from evalwright.model.result import Status
 from evalwright.model.summary import GateOutcome, GatePart, RunSummary
-from evalwright.scoring.facts import ResultLike, TraceLike
 from evalwright.scoring.gate import OPERATORS, decided
 
 __all__ = ["REWARD", "LettaTotals", "grades_of", "judges_of"]

@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from evalwright.formats.promptfoo.arithmetic import value_of
+from evalwright.model.facts import ResultLike, TraceLike
 from evalwright.model.plan import Plan
 from evalwright.model.result import Status
 from evalwright.model.summary import GateOutcome, GatePart, RunSummary
 from evalwright.scoring.counts import ExactSum
-from evalwright.scoring.facts import ResultLike, TraceLike
 
 __all__ = ["PromptfooTotals"]
 

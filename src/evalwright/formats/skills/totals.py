@@ -8,10 +8,10 @@ from typing import Any
 from evalwright.errors import counted
 from evalwright.formats.skills.cases import is_criterion
 from evalwright.formats.skills.variants import deciding_variants
+from evalwright.model.facts import ResultLike, TraceLike
 from evalwright.model.plan import Plan
 from evalwright.model.result import Status
 from evalwright.model.summary import GateOutcome, GatePart, RunSummary
-from evalwright.scoring.facts import ResultLike, TraceLike
 
 __all__ = ["SkillTotals", "telling"]
 

@@ -12,7 +12,6 @@ import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from datetime import datetime
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
@@ -22,6 +21,7 @@ from msgspec import UNSET
 
 from evalwright.errors import InputError
 from evalwright.model.cell import OfCase
+from evalwright.model.facts import ResultFacts, TraceFacts
 from evalwright.model.result import CaseVerdict, EvaluationResult, Status
 from evalwright.model.trace import Trace
 from evalwright.stores.index.cells import CellState, Odd, Profile, clean_profile
@@ -57,43 +57,6 @@ class Covered(msgspec.Struct):
     """When the file was changed last, in nanoseconds, as its system says: of one that did not grow since."""
 
 
-class _Error(msgspec.Struct, gc=False):
-    type: str = ""
-
-
-class _Metrics(msgspec.Struct, gc=False):
-    token_input: int | None = None
-    token_output: int | None = None
-    cost_usd: float | None = None
-
-
-class _Trace(OfCase, gc=False):
-    case_id: str
-    variant_name: str
-    latency_ms: int | None = None
-    trial: int = 0
-    attempt: int = 1
-    case_index: int | None = None
-    error: _Error | None = None
-    metrics: _Metrics = msgspec.field(default_factory=_Metrics)
-    group: str | msgspec.UnsetType = msgspec.UNSET
-    finished_at: datetime | None = None
-
-
-class _Result(OfCase, gc=False):
-    case_id: str
-    variant_name: str
-    evaluator: str
-    passed: bool
-    trial: int = 0
-    attempt: int = 1
-    skipped: bool = False
-    score: float | None = None
-    error: _Error | None = None
-    cost_usd: float | None = None
-    finished_at: datetime | None = None
-
-
 class _Verdict(OfCase, gc=False):
     case_id: str
     variant_name: str
@@ -106,7 +69,7 @@ class _Verdict(OfCase, gc=False):
 
 _WHOLE: tuple[type[Any], ...] = (Trace, EvaluationResult, CaseVerdict)
 """Records of anyone are read whole, so that one which a scan could not read is found."""
-_PARTS: tuple[type[Any], ...] = (_Trace, _Result, _Verdict)
+_PARTS: tuple[type[Any], ...] = (TraceFacts, ResultFacts, _Verdict)
 """Of records that this process has just written, as much as the index has."""
 
 

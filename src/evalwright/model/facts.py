@@ -1,4 +1,4 @@
-"""The parts of stored records that scoring reads; decoding less is quicker."""
+"""The parts of stored records that counting, comparing and the index of a run read; decoding less is quicker."""
 
 from __future__ import annotations
 
@@ -9,7 +9,16 @@ import msgspec
 
 from evalwright.model.cell import OfCase
 
-__all__ = ["AttemptFacts", "CellKey", "MetricFacts", "ResultFacts", "ResultLike", "TraceFacts", "TraceLike"]
+__all__ = [
+    "AttemptFacts",
+    "CellKey",
+    "ErrorFacts",
+    "MetricFacts",
+    "ResultFacts",
+    "ResultLike",
+    "TraceFacts",
+    "TraceLike",
+]
 
 CellKey = tuple[str, str, int]
 """The key of the case, the name of the variant, the trial."""
