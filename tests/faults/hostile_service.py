@@ -20,6 +20,7 @@ CAP = 1_000_000
 
 
 def whole(body: bytes, status: int = 200, *headers: str) -> bytes:
+    """A complete response. It says that it closes: a client might send its next request on a connection that ends."""
     lines = [f"HTTP/1.1 {status} Scripted", *headers, f"Content-Length: {len(body)}", "Connection: close"]
     return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
 
@@ -105,7 +106,7 @@ WRONG = {
     "not compressed": sends(whole(b'{"output": "fine"}', 200, GZIP)),
     "unknown compression": sends(whole(b"abc", 200, "Content-Encoding: br")),
     "empty body": sends(whole(b"")),
-    "no content": sends(b"HTTP/1.1 204 No Content\r\n\r\n"),
+    "no content": sends(b"HTTP/1.1 204 No Content\r\nConnection: close\r\n\r\n"),
     "a page": sends(whole(b"<html><script>alert(1)</script></html>")),
     "cut JSON": sends(whole(b'{"output": "fi')),
     "two documents": sends(whole(b'{"output": "fine"}{"output": "fine"}')),
