@@ -8,7 +8,7 @@ READY := .venv/.ready
 # test starts, from compiling them again.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/pytest -n 3
 
-.PHONY: demo test test-rest test-all test-quick lint types check format faults bench docs clean
+.PHONY: demo test test-rest test-litellm test-all test-quick lint types check format faults bench docs clean
 
 demo: $(READY)
 	$(BIN)/evalwright demo
@@ -20,7 +20,18 @@ test: $(READY) compiled
 test-rest: $(READY) compiled
 	$(PYTEST) -m "slow or hypothesis" $(OPTIONS)
 
-test-all: test test-rest
+# litellm wants an older openai than the newest, so its tests have an environment of their own.
+LITELLM := .venv-litellm
+test-litellm: $(LITELLM)/.ready
+	$(LITELLM)/bin/pytest tests/llm/test_real_clients.py -k litellm
+
+$(LITELLM)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(LITELLM)
+	$(LITELLM)/bin/python -m pip install --quiet --disable-pip-version-check --editable . \
+		$$($(PYTHON) -c 'import tomllib; print(*tomllib.load(open("pyproject.toml", "rb"))["dependency-groups"]["litellm"])')
+	touch $@
+
+test-all: test test-rest test-litellm
 
 # While editing: without the rooms whose tests start processes.
 WITH_PROCESSES := acceptance capture docs examples faults pytest_plugin workspaces
@@ -70,7 +81,7 @@ $(DOCS)/.ready: pyproject.toml
 	touch $@
 
 clean:
-	rm -rf .venv $(DOCS) build
+	rm -rf .venv $(DOCS) $(LITELLM) build
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed: make PYTHON=python3.12 ...")'

@@ -1,4 +1,4 @@
-"""The official clients against a server that refuses what the real services refuse; litellm where it is installed."""
+"""The official clients against a server that refuses what the real services refuse; litellm by `make test-litellm`."""
 
 import asyncio
 import base64
@@ -175,7 +175,7 @@ def test_a_stream_that_breaks_off_is_asked_for_again():
 @pytest.mark.filterwarnings("ignore")
 def test_litellm_asks_in_the_form_that_the_services_accept(monkeypatch):
     monkeypatch.setenv("LITELLM_LOCAL_MODEL_COST_MAP", "True")  # or it asks GitHub for prices when it is imported
-    pytest.importorskip("litellm")
+    pytest.importorskip("litellm", reason="has an environment of its own: make test-litellm")
 
     async def main():
         async with providing(lambda body: '{"passed": true}') as server:
