@@ -90,6 +90,7 @@ def test_errors_that_could_turn_it_leave_it_undecided(made: Project) -> None:
     assert (found["difference"], found["n"]) == (pytest.approx(-0.2), 60)
 
 
+@pytest.mark.slow("three runs, two decisions")
 def test_a_case_that_asks_something_else_is_refused_or_left_out(made: Project) -> None:
     a, b = ran(made, "1x30"), ran(made, "1x30", question="another")
     refused = made.evalwright("decide", a, b)
@@ -131,6 +132,7 @@ def labels(made: Project, name: str, *sides: tuple[str, str, int]) -> Path:
     return Path(name)
 
 
+@pytest.mark.slow("two runs, their labels, two decisions")
 def test_labels_of_both_runs_can_turn_the_judges_verdict(made: Project) -> None:
     a, b = ran(made, "1x60 0x60"), ran(made, "1x80 0x40")
     assert decided(made, a, b)[1]["judge"] is None
@@ -187,6 +189,7 @@ def test_mistakes_name_the_value_and_what_is_accepted(made: Project, flags: list
     assert named in ended.err
 
 
+@pytest.mark.slow("several plans")
 def test_a_plan_says_what_a_difference_takes(made: Project) -> None:
     a = ran(made, "111x20 101x30")
     ended = made.evalwright("plan", "eval.yaml", "--detect", "30pp", "--from", a, "--json")
@@ -206,6 +209,7 @@ def test_a_plan_refuses_what_could_be_read_in_two_ways(made: Project, flags: lis
     assert named in ended.err
 
 
+@pytest.mark.slow("two runs for each kind of dataset")
 @pytest.mark.parametrize("kind", ["jsonl", "yaml"])
 def test_cases_of_a_group_are_one_unit_whatever_the_dataset(made: Project, kind: str) -> None:
     cases = [{"id": f"c{i}", "input": {"q": i}, "group": f"g{i // 10}"} for i in range(50)]

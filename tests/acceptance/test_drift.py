@@ -79,6 +79,7 @@ def test_a_cell_with_an_error_did_not_pass_whatever_was_said_of_it(tmp_path):
     assert "- cells with an error: 0.0% → 50.0%\n" in ended.out
 
 
+@pytest.mark.slow("four commands")
 def test_promoting_again_replaces_the_baseline(drifted):
     made, before, after = drifted
     made.evalwright("promote", before)

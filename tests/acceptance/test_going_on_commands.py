@@ -81,6 +81,7 @@ def test_re_evaluate_judges_again_without_the_system(tmp_path: Path) -> None:
     assert (ended.code, json.loads(ended.out)["summary"]["variants"][0]["pass_rate"]) == (1, 0.5)
 
 
+@pytest.mark.slow("three commands")
 def test_re_evaluate_takes_the_evaluators_of_another_suite(tmp_path: Path) -> None:
     made = project(tmp_path, {"a": "please", "b": "thanks"})
     run = made.run()
@@ -112,6 +113,7 @@ def test_a_folder_that_is_no_run_is_an_input_error(tmp_path: Path) -> None:
     assert (ended.code, "traces.jsonl" in ended.err) == (2, True)
 
 
+@pytest.mark.slow("a judgement that is interrupted while it waits")
 def test_an_interrupted_re_evaluation_says_so_and_keeps_the_judgements(tmp_path: Path) -> None:
     made = project(tmp_path, {"a": "thanks", "b": "no"})
     run = made.run()

@@ -60,6 +60,7 @@ def test_a_live_line_counts_and_goes_away(slowly: Path) -> None:
     assert seen.endswith("\r\x1b[K")
 
 
+@pytest.mark.slow("waits for what would be drawn")
 def test_quiet_shows_no_progress(slowly: Path) -> None:
     assert on_terminal(slowly, "stderr", "run", "eval.yaml", "--quiet") == ""
 
@@ -69,6 +70,7 @@ def test_colours_are_for_terminals(tmp_path: Path) -> None:
     assert "\x1b[31m✗\x1b[0m a" in on_terminal(tmp_path, "stdout", "run", "eval.yaml")
 
 
+@pytest.mark.slow("a run for each way to ask")
 def test_colours_can_be_asked_for_and_refused(tmp_path: Path) -> None:
     made = project(tmp_path, {"a": "no"})
     assert "\x1b[31m✗\x1b[0m a" in made.evalwright("run", "eval.yaml", "--color", "always").out

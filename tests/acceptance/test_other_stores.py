@@ -51,6 +51,7 @@ def test_a_file_stands_for_its_newest_run(tmp_path: Path) -> None:
     assert f'did you mean "{Path(first).name}"?' in missing.stderr
 
 
+@pytest.mark.slow("several runs in each store")
 def test_out_keeps_the_run_in_a_folder_whatever_the_suite_says(project: Project) -> None:
     place = run(project, "run", "eval.yaml", "--quiet", "--out", "elsewhere", code=3).strip()
     assert (project.folder / place / "traces.jsonl").is_file()

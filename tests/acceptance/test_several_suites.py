@@ -48,6 +48,7 @@ def test_options_are_those_of_each_run(both: Project) -> None:
     assert cases(both.folder, out) == [["a", "a"], ["b", "b"]]
 
 
+@pytest.mark.slow("several runs")
 def test_files_in_which_no_case_fits_are_left_out(both: Project) -> None:
     assert cases(both.folder, both.evalwright("run", ".", "--quiet", "--case", "b*").out) == [["b"]]
 
@@ -103,6 +104,7 @@ def test_an_interrupt_ends_all(tmp_path: Path) -> None:
     assert (ended.code, "1 not run" in ended.err) == (130, True)
 
 
+@pytest.mark.slow("several runs")
 def test_variables_of_one_suite_reach_no_other(tmp_path: Path) -> None:
     case = {"id": "a", "input": "x", "expected_outcome": "y"}
     for name in ("one", "two"):

@@ -232,6 +232,7 @@ def test_another_configuration_is_another_run(tmp_path):
     assert again.path != run.path
 
 
+@pytest.mark.slow("two runs, each gone on with")
 def test_resuming_from_python_and_from_the_command_line(tmp_path):
     run = interrupted(tmp_path / "a", agents.upper)
     assert len(ew.resume(run.path)) == 30

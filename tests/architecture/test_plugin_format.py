@@ -140,6 +140,7 @@ def test_classes_of_the_group_of_dialects_are_formats_too(tmp_path):
     assert "Reads old files. " in evalwright(tmp_path, "list", "dialects", site=tmp_path).stdout
 
 
+@pytest.mark.slow("installs a distribution for each group")
 @pytest.mark.parametrize("group", ["formats", "importers"])
 def test_importers_are_found_in_both_groups(tmp_path, group):
     distribution(tmp_path, OLD, f"[evalwright.{group}]\nlogs = extra:Reader\n")
@@ -169,6 +170,7 @@ BROKEN = [
 ]
 
 
+@pytest.mark.slow("installs a distribution for each way to be broken")
 @pytest.mark.parametrize(("module", "said"), BROKEN)
 def test_a_format_that_cannot_be_loaded_is_named_with_its_package(tmp_path, module, said):
     distribution(tmp_path, module, "[evalwright.formats]\nother = extra:FORMAT\n")
@@ -180,6 +182,7 @@ def test_a_format_that_cannot_be_loaded_is_named_with_its_package(tmp_path, modu
         assert said in done.stderr
 
 
+@pytest.mark.slow("installs a distribution for each way to be broken")
 @pytest.mark.parametrize(("module", "said"), BROKEN)
 def test_a_broken_format_keeps_nobody_from_using_the_others(tmp_path, module, said):
     distribution(tmp_path, module, "[evalwright.formats]\nother = extra:FORMAT\n")

@@ -185,6 +185,7 @@ def test_a_judge_no_better_than_chance_corrects_nothing() -> None:
     assert "no better than chance" in found.notes[0]
 
 
+@pytest.mark.slow("a calibration for each example")
 @given(st.lists(st.tuples(st.booleans(), st.sampled_from([True, False, None])), min_size=1, max_size=40))
 def test_rates_and_intervals_stay_rates(pairs: list[tuple[bool, bool | None]]) -> None:
     found = measured(run_of(*[judge for judge, _ in pairs]), labels(*[human for _, human in pairs]))

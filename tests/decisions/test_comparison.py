@@ -107,6 +107,7 @@ def test_variants_of_one_run_only_are_named() -> None:
     assert (found.variants, found.variants_a_only, found.variants_b_only) == ([], ["v0"], ["other"])
 
 
+@pytest.mark.slow("two comparisons for each example")
 @given(histories(), histories())
 def test_a_comparison_turns_round_with_its_sides(one: list[Record], other: list[Record]) -> None:
     runs = [(stored(records, plan()), plan()) for records in (one, other)]

@@ -76,8 +76,11 @@ def with_newest_run(command, folder):
     return re.sub(r"(\w+)/RUN\b", newest, command)
 
 
-MANY_PROCESSES = {"cookbook", "decisions", "plugins", "pytest", "python", "runs-on-disk", "targets", "tutorial"}
-"""Pages whose commands take more than one CPU second together."""
+MANY_PROCESSES = {
+    "command-line", "convert", "cookbook", "decisions", "import", "judges", "plugins", "pytest", "python",
+    "runs-on-disk", "targets", "tutorial", "workspaces",
+}  # fmt: skip
+"""Pages whose commands take more than half a CPU second together."""
 
 
 def marked(page: Path) -> Any:

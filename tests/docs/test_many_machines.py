@@ -49,6 +49,7 @@ def merging(text: str) -> str:
     return re.search(r"evalwright merge .*?(?=\"?$)", text, re.MULTILINE)[0].partition("   ")[0]
 
 
+@pytest.mark.slow("three runs and a merge")
 def test_kubernetes(suite):
     text = example("Kubernetes", suite)
     spec = yaml.safe_load(text)["spec"]
@@ -60,6 +61,7 @@ def test_kubernetes(suite):
     must_be_the_whole_run(suite, merging(text))
 
 
+@pytest.mark.slow("three runs and a merge")
 def test_slurm(suite):
     text = example("Slurm", suite)
     first, last = map(int, re.search(r"--array=(\d+)-(\d+)", text).groups())
@@ -84,6 +86,7 @@ def test_github(suite):
     must_be_the_whole_run(suite, jobs["gate"]["steps"][-1]["run"])
 
 
+@pytest.mark.slow("three runs and a merge")
 def test_modal(suite, monkeypatch):
     text = example("Modal", suite)
     committed = []

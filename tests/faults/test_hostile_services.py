@@ -75,7 +75,8 @@ IN_TIME = [
 ]
 
 
-@pytest.mark.parametrize("adapter", ["openai_chat", pytest.param("anthropic", marks=AGAIN)])
+@pytest.mark.slow("waits for late replies")
+@pytest.mark.parametrize("adapter", ["openai_chat", "anthropic"])
 def test_models_that_misbehave_are_clear_errors_too(tmp_path, adapter):
     kinds = [*AT_ONCE, *IN_TIME]
     with hostile_service() as service:

@@ -23,7 +23,10 @@ def statuses(project):
 @pytest.mark.parametrize(
     ("target", "isolation", "modes"),
     [
-        ("hostile:run", "none", [m for m in HELD if m not in ("chdir", "clear_environment")]),
+        pytest.param(
+            *("hostile:run", "none", [m for m in HELD if m not in ("chdir", "clear_environment")]),
+            marks=pytest.mark.slow("waits for the limits of calls that never end"),
+        ),
         pytest.param(
             *("hostile:run_sync", "none", [m for m in HELD if m != "close_stdout"]),
             marks=pytest.mark.slow("five seconds for each call that never ends"),

@@ -169,6 +169,7 @@ def echoing(status):
             server.shutdown()
 
 
+@pytest.mark.slow("a run for each store")
 @pytest.mark.parametrize("status", [200, 401, 500])
 def test_forty_secrets_that_a_service_repeats_are_found_nowhere(tmp_path, status):
     names = sorted(SENT)

@@ -412,6 +412,7 @@ RECORDS = ANYTHING | st.lists(
 )
 
 
+@pytest.mark.slow("objects of any depth")
 @given(RECORDS, st.sampled_from(["r.json", "r.jsonl"]), st.booleans())
 def test_any_json_is_imported_whole_or_refused(
     tmp_path_factory: pytest.TempPathFactory, records: object, name: str, mapped: bool

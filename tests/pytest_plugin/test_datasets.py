@@ -87,6 +87,7 @@ def test_a_system_that_raises_is_an_error(shop):
     told.stdout.fnmatch_lines(["* no answer: adapter_error: RuntimeError: down in agent.py:1"])
 
 
+@pytest.mark.slow("two processes of pytest")
 def test_a_check_that_could_not_judge_is_an_error_and_no_failure(shop):
     needs_files = "  - {name: builds, type: command, config: {cmd: [make]}}\noutput:"
     shop.files({"eval.yaml": SUITE["eval.yaml"].replace("output:", needs_files)})

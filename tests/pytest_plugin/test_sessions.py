@@ -93,6 +93,7 @@ def test_nothing_is_recorded_without_leave(session):
     assert session.runs() == []
 
 
+@pytest.mark.slow("two processes of pytest")
 @pytest.mark.parametrize(("options", "ini"), [(["--evalwright-runs", "kept"], ""), ([], "evalwright_runs = kept")])
 def test_the_folder_of_runs_is_chosen(session, options, ini):
     session.files({"pytest.ini": f"[pytest]\n{ini}\n"})
@@ -134,6 +135,7 @@ def test_after(): passing("hi")
     assert session.verdicts() == {f"test_a.py::test_{name}": status for name, status in names.items()}
 
 
+@pytest.mark.slow("two processes of pytest")
 def test_the_cells_of_a_killed_session_are_gathered_by_the_next(session):
     body = "def test_one(): passing('hi')\ndef test_two(): os.kill(os.getpid(), signal.SIGKILL)\n"
     session.run(a=body)
@@ -151,12 +153,14 @@ def test_secrets_of_the_environment_do_not_reach_the_disk(session, monkeypatch):
     assert [path.name for path in written if b"sk-verysecret123456" in path.read_bytes()] == []
 
 
+@pytest.mark.slow("three commands")
 def test_the_run_is_judged_again_by_evaluators_that_a_file_or_a_name_leads_to(session):
     session.run(a="def test_two(): passing('hi', 'oh', by=[is_hi, pixie.ValidJSON(schema={'type': 'string'})])\n")
     re_evaluate(session.runs()[0])
     assert {row.evaluator: row.passed for row in session.records(EvaluationResult)}["ValidJSON"] is False
 
 
+@pytest.mark.slow("two commands")
 def test_what_evaluators_made_in_tests_said_stays_when_others_judge_again(session):
     body = """
 def test_own():

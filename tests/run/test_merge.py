@@ -308,6 +308,7 @@ def test_artifacts_are_merged_and_what_differs_is_refused(tmp_path):
     assert "is in another shard, too, with other bytes" in refused(parts, tmp_path / "other")
 
 
+@pytest.mark.slow("a run for each shard in each database")
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 def test_shards_in_a_database_are_merged_with_others(tmp_path, kind):
     mine = drawn_suite(tmp_path, random.Random(7))

@@ -51,6 +51,7 @@ def test_catastrophic_patterns_are_ended_in_other_threads():
         elsewhere(search, re.compile(ENDLESS), TEXT)
 
 
+@pytest.mark.slow("uses the second that a pattern may take")
 def test_finding_all_is_ended_too():
     with pytest.raises(EvaluatorError, match="took more than 1 s"):
         find_all(re.compile(ENDLESS), TEXT)

@@ -126,6 +126,7 @@ os.kill(os.getpid(), 9)
 """
 
 
+@pytest.mark.slow("processes that are killed")
 def test_the_death_of_a_writer_frees_its_run_whatever_its_children_do(
     kept: Kept, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -203,6 +203,7 @@ def test_a_replacement_is_recorded():
     assert "structured.x" in answer.extra["replaced"][0]
 
 
+@pytest.mark.slow("answers of great depth")
 def test_endless_nesting_is_an_error_of_the_target():
     cyclic: dict[str, object] = {}
     cyclic["self"] = cyclic

@@ -109,6 +109,7 @@ def test_values_reach_the_container_without_being_seen_among_the_arguments(tmp_p
     assert [path for path in stored if b"canary-token" in path.read_bytes()] == []
 
 
+@pytest.mark.slow("waits for a container that does not come up")
 @pytest.mark.parametrize(
     ("image", "told"),
     [

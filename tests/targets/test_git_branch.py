@@ -71,6 +71,7 @@ def test_a_service_that_does_not_come_up_ends_the_run_before_any_cell(tmp_path, 
 ANOTHER_END = pytest.mark.slow("a service is started and ended again")
 
 
+@pytest.mark.slow("waits for a service to end")
 @pytest.mark.parametrize(
     "number", [*(pytest.param(other, marks=ANOTHER_END) for other in (signal.SIGTERM, signal.SIGINT)), signal.SIGKILL]
 )

@@ -131,6 +131,7 @@ def test_evaluators_behind_extractors_and_within_composites_see_the_files_too(tm
     assert verdicts(newest(tmp_path)) == expected
 
 
+@pytest.mark.slow("two commands with copies of a workspace")
 def test_stored_artifacts_are_what_is_judged_again(tmp_path):
     make(tmp_path, ["edit", "raise"])
     evalwright(tmp_path, "run", "eval.yaml")
@@ -145,6 +146,7 @@ def test_stored_artifacts_are_what_is_judged_again(tmp_path):
     assert verdicts(run)["c0", "changed"] == verdicts(run)["c0", "reads"] == "missing_artifact"
 
 
+@pytest.mark.slow("three commands in a database")
 def test_artifacts_of_runs_in_a_database_are_judged_again_and_shown_too(tmp_path):
     make(tmp_path, ["edit"])
     suite = (tmp_path / "eval.yaml").read_text()

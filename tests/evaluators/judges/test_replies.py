@@ -58,6 +58,7 @@ def test_what_is_no_clear_verdict_is_refused(text: str, why: str) -> None:
         only_object(text, ("score",))
 
 
+@pytest.mark.slow("objects of any depth")
 @given(st.text())
 def test_any_text_is_an_object_or_refused(text: str) -> None:
     try:
@@ -67,6 +68,7 @@ def test_any_text_is_an_object_or_refused(text: str) -> None:
     assert isinstance(found, dict)
 
 
+@pytest.mark.slow("objects of any depth")
 @given(st.dictionaries(st.text(), st.integers() | st.text() | st.none()), st.text(alphabet="abc \n.`#*"))
 def test_an_object_among_words_is_the_object(value: dict[str, object], words: str) -> None:
     said = {"score": 1, **value}

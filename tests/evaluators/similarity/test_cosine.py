@@ -148,6 +148,7 @@ def test_mistakes_of_a_configuration(config: dict[str, Any], key: str) -> None:
 _vectors = st.lists(st.floats(-1e100, 1e100), min_size=1, max_size=8)
 
 
+@pytest.mark.slow("long vectors")
 @given(_vectors)
 def test_every_vector_is_like_itself(vector: Sequence[float]) -> None:
     try:

@@ -24,6 +24,7 @@ def test_patterns_and_code_grade_side_by_side():
     ]
 
 
+@pytest.mark.slow("uses the second that a pattern may take")
 @pytest.mark.parametrize(
     ("grader", "kind"),
     [
@@ -64,6 +65,7 @@ def test_attributes_are_as_given():
     assert PythonCodeGrader("p", GOOD).timeout_ms == 1000
 
 
+@pytest.mark.slow("code in a process of its own, twice")
 def test_a_run_configuration_runs_from_the_command_line(tmp_path, monkeypatch, capsys):
     from evalwright.cli import main
 

@@ -86,6 +86,7 @@ def test_a_file_that_is_no_trace_is_refused(called, tmp_path, text):
     assert not (tmp_path / "entry.json").exists()
 
 
+@pytest.mark.slow("starts several processes")
 def test_an_analysis_that_fails_spoils_no_other(called, tmp_path):
     folder = tmp_path / "pixie_qa/results/r1"
     folder.mkdir(parents=True)
