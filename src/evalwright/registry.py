@@ -156,7 +156,7 @@ KINDS: dict[str, dict[str, str]] = {
     "reports": {
         "codequality": "evalwright.reports.code_quality:CodeQuality",
         "github": "evalwright.reports.github:GitHubAnnotations",
-        "html": "evalwright.reports.html:HtmlPage",
+        "html": "evalwright.viewer.document:HtmlDocument",
         "json": "evalwright.reports.json:JsonReport",
         "junit": "evalwright.reports.junit:JUnit",
         "markdown": "evalwright.reports.markdown:Markdown",

@@ -23,11 +23,11 @@ from evalwright.reports import columns, decision_columns
 from evalwright.reports.calibration import calibration_lines
 from evalwright.reports.columns import Column, Unit
 from evalwright.reports.comparison import comparison_of_runs
-from evalwright.reports.html import HtmlPage
 from evalwright.reports.json import JsonReport
 from evalwright.reports.markdown import Markdown
 from evalwright.reports.terminal import run_lines
 from evalwright.reports.text import Paint
+from evalwright.viewer.document import HtmlDocument
 from reports.runs import plan, stored, summary, variant
 
 ROOT = Path(__file__).parents[2]
@@ -141,7 +141,7 @@ ROWS = {
     "CORRECTED_RATE_COLUMNS": JUDGE.rates,
 }
 
-PAGE = HtmlPage().render(stored(), FULL)
+PAGE = HtmlDocument().render(stored(), FULL)
 OUTPUTS = {
     "terminal": [
         *run_lines(plan(), FULL, Paint()),

@@ -22,7 +22,6 @@ from evalwright.model.cell_index import CellSelection, index_of
 from evalwright.model.plan import EvaluatorSpec, Plan, Variant
 from evalwright.model.trace import Metrics, TraceError
 from evalwright.reports.cells import Choice, chosen_cells
-from evalwright.reports.html import HtmlPage
 from evalwright.reports.junit import JUnit
 from evalwright.reports.markdown import Markdown
 from evalwright.run.cells import Grid
@@ -33,6 +32,7 @@ from evalwright.scoring.verdict import names_needed
 from evalwright.stores.index import INDEX, IndexKeeper, opened_index
 from evalwright.stores.local_files import LocalFiles
 from evalwright.testing import a_case, a_plan, a_result, a_trace, a_verdict
+from evalwright.viewer.document import HtmlDocument
 
 CASES = ("a", "b", "b", "c#2", "d")
 """The third is `b#2`, and the fourth only looks as if it were one of two."""
@@ -192,7 +192,7 @@ def answers(reader, plan: Plan) -> list[object]:
     for side in sides.values():
         for times in side.latencies.values():
             times.sort()  # a scan has the trials of a case in the order of their first attempts
-    reports = [report().render(reader, by_cell) for report in (Markdown, HtmlPage, JUnit)]
+    reports = [report().render(reader, by_cell) for report in (Markdown, HtmlDocument, JUnit)]
     return [found, history.spent_usd, left, done, by_case, by_cell, sides, reports]
 
 

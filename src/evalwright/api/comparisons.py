@@ -80,8 +80,8 @@ class Comparison:
 
     def svg(self) -> str:
         """The differences with their intervals as a picture (SVG): a forest plot."""
-        from evalwright.reports.html.plots import forest_svg
         from evalwright.reports.intervals import ForestRow
+        from evalwright.reports.pictures.plots import forest_svg
 
         rows = [
             ForestRow(one.variant, one.difference, *one.interval)

@@ -90,7 +90,7 @@ class Decision:
 
     def svg(self) -> str:
         """The difference, evaluators and slices with their intervals as a picture (SVG): a forest plot."""
-        from evalwright.reports.html.decision import decision_svg
+        from evalwright.reports.pictures.decision import decision_svg
 
         return decision_svg(self._records)
 

@@ -67,7 +67,7 @@ class CasesPlan:
 
     def svg(self) -> str:
         """The power against the number of cases as a picture (SVG)."""
-        from evalwright.reports.html.planning import plan_svg
+        from evalwright.reports.pictures.planning import plan_svg
 
         return plan_svg(self._record)
 

@@ -236,7 +236,10 @@ class Run:
         reader, plan = self._opened()
         with closing(reader):
             reader.plan = plan
-            text: str = load("reports", format)().render(reader, summary)
+            made = load("reports", format)()
+            if hasattr(made, "check"):
+                made.check(summary, str(self.path or self.name))
+            text: str = made.render(reader, summary)
         if out is not None:
             replace_file(Path(out), text.encode("utf-8", "backslashreplace"))
         return text

@@ -8,7 +8,9 @@ from pathlib import Path
 
 from evalwright.errors import InputError, counted
 
-__all__ = ["write_pages"]
+__all__ = ["MOST_CELLS", "write_pages"]
+
+MOST_CELLS = 20_000
 
 
 def write_pages(places: Sequence[Path], out: Path, only: str, earlier: Path | None, limit: int) -> int:

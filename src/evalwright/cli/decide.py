@@ -122,7 +122,7 @@ def command(
     _tell(found, as_json)
     if plot is not None:
         from evalwright.cli.screen import write_plot
-        from evalwright.reports.html.decision import decision_svg
+        from evalwright.reports.pictures.decision import decision_svg
 
         write_plot(plot, decision_svg(found))
     return _code(found)

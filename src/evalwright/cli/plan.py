@@ -89,7 +89,7 @@ def command(
     else:
         say(planning_lines(found, ", ".join(map(str, runs))))
     if plot is not None:
-        from evalwright.reports.html.planning import plan_svg
+        from evalwright.reports.pictures.planning import plan_svg
 
         write_plot(plot, plan_svg(found))
     return 0 if found.reached else 1

@@ -31,12 +31,13 @@ __all__ = ["command"]
 )
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write to FILE instead of standard output.",
+    help="Write to FILE instead of standard output. html: DIR/ for a page for each cell.",
 )
 @click.option("--append", is_flag=True, help="With --out: add to FILE instead of replacing it.")
-@click.option("--compare", type=RunPath(), metavar="RUN_A", help="Compare with this earlier run: markdown, github.")
+@click.option(
+    "--compare", type=RunPath(), metavar="RUN_A", help="Compare with this earlier run: markdown, html, github"
+)
 @click.option("--link", metavar="URL", help="Address of the published bundle, to which cases link.")
 @click.option(
     "--limit-chars",
@@ -52,7 +53,7 @@ __all__ = ["command"]
 def command(
     run: Path,
     format_: str,
-    out: Path | None,
+    out: str | None,
     append: bool,
     compare: Path | None,
     link: str | None,
@@ -70,6 +71,8 @@ def command(
         return _on_github(run, compare, link or "", format_given=out is not None or limit_chars is not None)
     if append and out is None:
         raise click.UsageError("--append needs --out FILE")
+    if out is not None and (out.endswith("/") or Path(out).is_dir()):
+        return _in_folder(run, Path(out), format_, compare, link)
     report = registry.load("reports", format_)()
     reads: frozenset[str] = getattr(report, "reads", frozenset())
     for name, value in (("compare", compare), ("link", link), ("limit_chars", limit_chars)):
@@ -80,6 +83,8 @@ def command(
         summary = folded_summary(reader, plan)
         # A folder that evalh wrote has none of its own, and reports ask the reader.
         reader.plan = plan
+        if hasattr(report, "check"):
+            report.check(summary, str(run))
         if not reads:
             text = report.render(reader, summary)
         else:
@@ -87,9 +92,20 @@ def command(
     if out is None:
         say([text.rstrip("\n")])
     else:
-        _write(out, text, append)
-        say([str(out)])
+        _write(Path(out), text, append)
+        say([str(Path(out))])
     return 0
+
+
+def _in_folder(run: Path, out: Path, format_: str, compare: Path | None, link: str | None) -> int:
+    """A page for each cell, as `view --bundle` writes them."""
+    if format_ != "html":
+        raise click.UsageError(f"--out {out} is a folder, and --format {format_} is one file")
+    if link is not None:
+        raise click.UsageError("--link is for one file: the pages in a folder link to each other")
+    from evalwright.cli.bundling import MOST_CELLS, write_pages
+
+    return write_pages([run], out, "all", compare, MOST_CELLS)
 
 
 def _with_context(report: Any, reader: RunReader, summary: RunSummary, run: Path, **given: Any) -> str:

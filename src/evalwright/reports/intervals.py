@@ -1,4 +1,4 @@
-"""Intervals below each other as text, for terminals and Markdown; `html/plots.py` draws the same rows."""
+"""Intervals below each other as text, for terminals and Markdown; `pictures/plots.py` draws the same rows."""
 
 from __future__ import annotations
 

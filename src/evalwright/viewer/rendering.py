@@ -10,11 +10,12 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup
 
 from evalwright.reports import numbers
 from evalwright.viewer.texts import pretty, visible
 
-__all__ = ["ASSETS", "Asset", "assets", "page_text"]
+__all__ = ["ASSETS", "Asset", "DocumentStyle", "assets", "page_text", "style_of_documents"]
 
 ASSETS = {
     "style.css": "text/css; charset=utf-8",
@@ -43,6 +44,19 @@ def assets() -> dict[str, Asset]:
         hashed = f"{stem}.{hashlib.sha256(content).hexdigest()[:12]}.{ending}"
         found[name] = Asset(hashed, kind, content)
     return found
+
+
+class DocumentStyle(NamedTuple):
+    """The style of a page that is a file of its own, and its SHA-256, by which the page's policy allows it alone."""
+
+    text: str
+    digest: bytes
+
+
+def style_of_documents() -> DocumentStyle:
+    text = assets()["style.css"].content.decode().strip()
+    # The one text that is not escaped: our own file, and entities mean nothing within `style`.
+    return DocumentStyle(Markup(text), hashlib.sha256(text.encode()).digest())
 
 
 def page_text(template: str, context: Mapping[str, Any]) -> str:

@@ -6,30 +6,29 @@ import hashlib
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, suppress
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Protocol
 
 import msgspec
 from platformdirs import user_cache_path
 
 from evalwright.errors import EvalwrightError
-from evalwright.model.cell import OfCase
 from evalwright.model.cell_index import CellIndex, StaleIndex, index_of
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
-from evalwright.model.snapshot import Case
 from evalwright.model.summary import RunSummary
 from evalwright.viewer.filters import Filter
 from evalwright.viewer.labels import LabelOrder, asked_cells
 from evalwright.viewer.live import LiveRun, VerdictMark
+from evalwright.viewer.records import NOTHING, StoredCell, stored_case, stored_cells
 from evalwright.viewer.schema import TABLES_VERSION
 from evalwright.viewer.search import MessageSearch
 from evalwright.viewer.table import CellRow, CellTable
 from evalwright.viewer.table_build import fill_table
 
-__all__ = ["OpenRun", "RunSource", "Shelf", "StoredCell"]
+__all__ = ["OpenRun", "RunSource", "Shelf"]
 
 _IN_MEMORY = 40 << 20
 """Bytes of traces up to which a table is made at once and in memory."""
@@ -70,23 +69,6 @@ class RunSource(Protocol):
 
     def verdicts_since(self, offset: int) -> tuple[Sequence[VerdictMark], int]:
         """The verdicts that were appended after a place, and the place behind them."""
-
-
-class _Ids(OfCase, msgspec.Struct, gc=False):
-    case_id: str
-    variant_name: str
-    trial: int = 0
-    attempt: int = 1
-
-
-class StoredCell(NamedTuple):
-    """What is stored of a cell, as plain data: the newest trace, its results, its verdict, earlier attempts."""
-
-    case: dict[str, Any] | None
-    trace: dict[str, Any]
-    results: list[dict[str, Any]]
-    verdict: dict[str, Any] | None
-    earlier: list[dict[str, Any]]
 
 
 class OpenRun:
@@ -207,8 +189,9 @@ class OpenRun:
         with self._reading:
             found = self._indexed(row) if row.attempt == 1 else None  # it knows the newest attempt alone
             if found is None:
-                found = _scanned(self._reader, (row.case_key, row.variant, row.trial))
-            return found._replace(case=self._case(row))
+                wanted = row.case_key, row.variant, row.trial
+                found = stored_cells(self._reader, {wanted}).get(wanted, NOTHING)
+            return found._replace(case=stored_case(self._reader, row.position))
 
     def _indexed(self, row: CellRow) -> StoredCell | None:
         """By the run's index, at the cost of one cell; None where the run has none."""
@@ -227,42 +210,9 @@ class OpenRun:
         trace, results, verdict = (msgspec.json.decode(msgspec.json.encode(one)) for one in records)
         return StoredCell(None, trace, results, verdict, [])
 
-    def _case(self, row: CellRow) -> dict[str, Any] | None:
-        try:
-            case: Case = self._reader.case(row.position)
-        except (IndexError, EvalwrightError):
-            return None
-        plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(case))  # also what is kept as raw JSON
-        return plain
-
-
-def _scanned(reader: RunReader, wanted: tuple[str, str, int]) -> StoredCell:
-    """By a look at every record."""
-    traces = _of_cell(reader.traces, wanted)
-    newest = max(range(len(traces)), key=lambda i: (traces[i].get("attempt", 1), i)) if traces else None
-    trace = {} if newest is None else traces.pop(newest)
-    attempt = trace.get("attempt", 1)
-    results = {r["evaluator"]: r for r in _of_cell(reader.results, wanted) if r.get("attempt", 1) == attempt}
-    verdicts = [v for v in _of_cell(reader.verdicts, wanted) if v.get("attempt", 1) == attempt]
-    return StoredCell(None, trace, list(results.values()), verdicts[-1] if verdicts else None, traces)
-
 
 def _connected(place: str | Path) -> sqlite3.Connection:
     return sqlite3.connect(place, check_same_thread=False)
-
-
-def _of_cell(records: Callable[[Any], Iterator[Any]], wanted: tuple[str, str, int]) -> list[dict[str, Any]]:
-    """The records of a cell as they are stored. Ids are read of every record, the rest of those few alone."""
-    found = []
-    for raw in records(msgspec.Raw):
-        line = bytes(raw)
-        ids = _ids.decode(line)
-        if (ids.case_key, ids.variant_name, ids.trial) == wanted:
-            found.append(msgspec.json.decode(line))
-    return found
-
-
-_ids = msgspec.json.Decoder(_Ids)
 
 
 class Shelf:

@@ -26,6 +26,12 @@ __all__ = ["fill_table", "metadata_text"]
 
 _BATCH = 2_000
 _UNSOUND = ("fail", "borderline", "error")
+_VERDICT = """
+INSERT INTO cells (number, key, case_key, position, variant, trial, attempt, status, score, failed, answer)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '', '')
+ON CONFLICT (number) DO UPDATE SET status = excluded.status, score = excluded.score
+"""
+"""A cell whose trace cannot be read is a cell as well."""
 _ANSWER = 100
 """Characters of an answer that a row shows."""
 
@@ -167,14 +173,16 @@ class _Builder:
             rows = []
             for verdict in batch:
                 number = self.number(verdict, self.position(verdict))
-                if verdict.attempt != self._attempts.get(number, 1):
+                if verdict.attempt < self._attempts.get(number, 1):
                     continue
-                rows.append((verdict.status, verdict.score, number))
+                place = (number, cell_key(verdict.case_key, verdict.variant_name, verdict.trial), verdict.case_key)
+                at = (self.position(verdict), verdict.variant_name, verdict.trial, verdict.attempt)
+                rows.append((*place, *at, verdict.status, verdict.score))
                 for reason in reasons_of(verdict) if verdict.status in _UNSOUND else ():
                     key = reason_key(reason.shape)
                     self._groups.setdefault(key, reason.shape)
                     self._add("reasons", (key, number))
-            self._file.executemany("UPDATE cells SET status = ?, score = ? WHERE number = ?", rows)
+            self._file.executemany(_VERDICT, rows)
 
     def finish(self) -> None:
         self.flush()

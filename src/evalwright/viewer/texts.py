@@ -9,6 +9,8 @@ from typing import Any
 
 __all__ = ["pretty", "visible", "words_of"]
 
+_LINE = 120
+"""Characters up to which JSON stays on one line."""
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\ud800-\udfff\U000e0000-\U000e0fff]"
@@ -21,10 +23,11 @@ def visible(text: str) -> str:
 
 
 def pretty(value: Any) -> str:
-    """Text as it is, anything else as JSON."""
+    """Text as it is, anything else as JSON: on one line where it is short."""
     if isinstance(value, str):
         return value
-    return json.dumps(value, ensure_ascii=False, indent=2)
+    line = json.dumps(value, ensure_ascii=False)
+    return line if len(line) <= _LINE else json.dumps(value, ensure_ascii=False, indent=2)
 
 
 def words_of(text: str) -> Iterator[str]:

@@ -2,9 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-__all__ = ["NotThere", "Page"]
+from evalwright.model.plan import Plan
+from evalwright.viewer.records import StoredCell
+
+if TYPE_CHECKING:
+    from evalwright.viewer.table import CellRow, CellTable
+
+__all__ = ["NotThere", "Page", "ShownRun"]
 
 
 class Page(NamedTuple):
@@ -13,6 +20,36 @@ class Page(NamedTuple):
     template: str
     title: str
     context: dict[str, Any]
+
+
+class ShownRun(Protocol):
+    """A run as the page of a cell needs it."""
+
+    @property
+    def id(self) -> str: ...
+
+    @property
+    def path(self) -> str:
+        """What commands take for it."""
+
+    @property
+    def plan(self) -> Plan: ...
+
+    @property
+    def problem(self) -> str | None:
+        """Why there is no table."""
+
+    @property
+    def table(self) -> CellTable | None:
+        """None while it is being made."""
+
+    @property
+    def artifacts(self) -> Path: ...
+
+    @property
+    def has_artifacts(self) -> bool: ...
+
+    def records(self, row: CellRow) -> StoredCell: ...
 
 
 class NotThere(Exception):

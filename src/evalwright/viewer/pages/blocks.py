@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 from evalwright.viewer.texts import pretty, visible
 
-__all__ = ["Blocks", "Shown"]
+__all__ = ["ROOM", "Blocks", "Shown"]
 
-_ALL = 60_000
+ROOM = 60_000
 """Characters of all texts of a page together."""
 _ONE = 20_000
 _LEAST = 300
@@ -37,8 +37,8 @@ class Shown(NamedTuple):
 class Blocks:
     """Hands out what is left of a page's room."""
 
-    def __init__(self, address: Callable[[str], str]) -> None:
-        self._address, self._left = address, _ALL
+    def __init__(self, address: Callable[[str], str], room: int = ROOM) -> None:
+        self._address, self._left = address, room
 
     @staticmethod
     def at(part: str, name: object) -> str:

@@ -15,10 +15,10 @@ from evalwright.reports.numbers import duration
 from evalwright.stores.artifacts import read_artifact
 from evalwright.viewer.filters import Filter
 from evalwright.viewer.links import Links
-from evalwright.viewer.pages import NotThere, Page
-from evalwright.viewer.pages.blocks import Blocks, Shown
+from evalwright.viewer.pages import NotThere, Page, ShownRun
+from evalwright.viewer.pages.blocks import ROOM, Blocks, Shown
 from evalwright.viewer.pages.spans import span_rows
-from evalwright.viewer.shelf import OpenRun, StoredCell
+from evalwright.viewer.records import StoredCell
 from evalwright.viewer.table import CellPlace, CellRow
 
 __all__ = [
@@ -80,7 +80,7 @@ class Trial(NamedTuple):
     here: bool
 
 
-def found_row(run: OpenRun, key: str) -> CellRow:
+def found_row(run: ShownRun, key: str) -> CellRow:
     """Raises NotThere."""
     table = run.table
     if table is None:
@@ -91,7 +91,7 @@ def found_row(run: OpenRun, key: str) -> CellRow:
     return row
 
 
-def stored_records(run: OpenRun, key: str) -> dict[str, Any]:
+def stored_records(run: ShownRun, key: str) -> dict[str, Any]:
     """The records of a cell, exactly as stored."""
     row = found_row(run, key)
     records = run.records(row)
@@ -106,7 +106,7 @@ def stored_records(run: OpenRun, key: str) -> dict[str, Any]:
     }
 
 
-def whole_text(run: OpenRun, key: str, part: str) -> str:
+def whole_text(run: ShownRun, key: str, part: str) -> str:
     """One text of a cell in full, by its place in the records: `trace/messages/3/content`. Raises NotThere."""
     value: Any = stored_records(run, key)
     try:
@@ -118,7 +118,7 @@ def whole_text(run: OpenRun, key: str, part: str) -> str:
     return value if isinstance(value, str) else msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
 
 
-def cell_page(run: OpenRun, key: str, chosen: Filter, links: Links) -> Page:
+def cell_page(run: ShownRun, key: str, chosen: Filter, links: Links) -> Page:
     """Raises NotThere."""
     row = found_row(run, key)
     title = f"{row.case_key} · {run.plan.name} · evalwright"
@@ -126,14 +126,17 @@ def cell_page(run: OpenRun, key: str, chosen: Filter, links: Links) -> Page:
 
 
 def cell_context(
-    run: OpenRun, row: CellRow, chosen: Filter, links: Links, place: CellPlace | None = None
+    run: ShownRun, row: CellRow, chosen: Filter, links: Links, place: CellPlace | None = None, room: int = ROOM
 ) -> dict[str, Any]:
-    """What the page of a cell shows; `place` is where it stands among the chosen, if that is known already."""
+    """What the page of a cell shows; `place` is where it stands among the chosen, if that is known already.
+
+    `room` is the number of characters for all texts together.
+    """
     records = run.records(row)
     if not records.trace:
         raise NotThere("The records of this cell cannot be read.", f"/runs/{run.id}")
     trace = msgspec.convert(records.trace, Trace)
-    blocks = Blocks(lambda part: links.whole(run.id, row.key, part))  # type: ignore[attr-defined]
+    blocks = Blocks(lambda part: links.whole(run.id, row.key, part), room)  # type: ignore[attr-defined]
     table = run.table
     if place is None and table is not None:
         place = table.place(chosen, row)
@@ -157,7 +160,7 @@ def cell_context(
         "expected": _expected(records, blocks),
         "results": results,
         "messages": list(_messages(trace, blocks)),
-        "tool_calls": [] if trace.messages else _tool_calls(trace, blocks),
+        "tool_calls": [] if _told_by_messages(trace) else _tool_calls(trace, blocks),
         "spans": span_rows(trace, blocks),
         "trials": _trials(run, row),
         "earlier": [_attempt(one) for one in records.earlier],
@@ -323,6 +326,19 @@ def _messages(trace: Trace, blocks: Blocks) -> Iterator[Message]:
         )
 
 
+def _told_by_messages(trace: Trace) -> bool:
+    """Whether the messages hold every call of a tool and every result."""
+    calls = {_same(one.tool_call.name, one.tool_call.arguments) for one in trace.messages if one.tool_call is not None}
+    contents = {_same(one.content) for one in trace.messages}
+    return all(_same(call.name, call.arguments) in calls for call in trace.tool_calls) and all(
+        _same(result.content) in contents for result in trace.tool_results
+    )
+
+
+def _same(*values: Any) -> bytes:
+    return msgspec.json.encode(values, order="deterministic")
+
+
 def _tool_calls(trace: Trace, blocks: Blocks) -> list[tuple[str, Shown | None, Shown | None]]:
     """Calls of tools with their results, where no messages have them."""
     from evalwright.reports.inspection import calls_with_results
@@ -340,7 +356,7 @@ def _tool_calls(trace: Trace, blocks: Blocks) -> list[tuple[str, Shown | None, S
     return found
 
 
-def _trials(run: OpenRun, row: CellRow) -> list[Trial]:
+def _trials(run: ShownRun, row: CellRow) -> list[Trial]:
     """The trials of the case and variant, those with the same status and answer together; empty if there is one."""
     table = run.table
     rows = [] if table is None else table.of_case(row.case_key, row.variant)
@@ -357,7 +373,7 @@ def _attempt(trace: dict[str, Any]) -> tuple[int, str]:
     return trace.get("attempt", 1), f"{error.get('type', '')}: {error.get('message', '')}" if error else "answered"
 
 
-def _artifact(run: OpenRun, row: CellRow) -> Any:
+def _artifact(run: ShownRun, row: CellRow) -> Any:
     if not run.has_artifacts:
         return None
     variant = next((v for v in run.plan.variants if v.name == row.variant), None)
@@ -365,7 +381,7 @@ def _artifact(run: OpenRun, row: CellRow) -> Any:
     return read_artifact(run.artifacts, row.case_key, row.variant, row.trial, row.attempt, trials)
 
 
-def _files(run: OpenRun, row: CellRow, blocks: Blocks) -> list[tuple[str, str, Shown | None]]:
+def _files(run: ShownRun, row: CellRow, blocks: Blocks) -> list[tuple[str, str, Shown | None]]:
     artifact = _artifact(run, row)
     if artifact is None:
         return []
@@ -391,7 +407,7 @@ def _more(trace: Trace, records: StoredCell, blocks: Blocks) -> list[tuple[str, 
     return [(name, blocks.of(value, at)) for name, value, at in found if value]
 
 
-def _commands(run: OpenRun, row: CellRow) -> list[str]:
+def _commands(run: ShownRun, row: CellRow) -> list[str]:
     import shlex
 
     name = shlex.quote(row.case_key)

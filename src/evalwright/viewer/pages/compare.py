@@ -14,7 +14,8 @@ from evalwright.viewer.pages import NotThere, Page
 from evalwright.viewer.pages.blocks import Blocks, Shown
 from evalwright.viewer.pages.cell import EvaluatorResult, evaluator_results
 from evalwright.viewer.pairing import CHANGES, ComparedPair, PairedRuns, Pairings, PairSide
-from evalwright.viewer.shelf import OpenRun, Shelf, StoredCell
+from evalwright.viewer.records import StoredCell
+from evalwright.viewer.shelf import OpenRun, Shelf
 from evalwright.viewer.worddiff import changes, sides
 
 __all__ = ["Sides", "chosen_sides", "compare_context", "compare_page", "compared_cell_context", "compared_cell_page"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -29,7 +29,8 @@ __all__ = ["PAGE", "Cell", "Numbers", "run_context", "run_page", "table_of"]
 
 PAGE = 100
 _REASONS = 20
-_NUMBERS = (Unit.NAME, Unit.TEXT)
+_NAMES = (Unit.NAME, Unit.TEXT, Unit.CASES)
+_MOST_IDS = 50
 
 
 class Cell(NamedTuple):
@@ -41,6 +42,10 @@ class Cell(NamedTuple):
     """Of a rate: what a bar shows."""
     is_name: bool
     title: str
+    cases: list[tuple[str, str]]
+    """Ids with the addresses of their cells, behind their number."""
+    more: int
+    """Ids that are left out."""
 
 
 class Numbers(NamedTuple):
@@ -50,21 +55,25 @@ class Numbers(NamedTuple):
     rows: list[list[Cell]]
 
 
-def table_of(columns: Iterable[Column[Any]], rows: list[Any]) -> Numbers:
-    """A table of the reports' columns."""
+def table_of(
+    columns: Iterable[Column[Any]], rows: list[Any], address: Callable[[Any, str], str] = lambda row, case: ""
+) -> Numbers:
+    """A table of the reports' columns; `address` leads to the cell of a case of a row."""
     shown = used(tuple(columns), rows)
-    titles = [Cell(one.title, "", None, one.unit in _NUMBERS, one.title) for one in shown]
-    return Numbers(titles, [[_cell(column, row) for column in shown] for row in rows])
+    titles = [Cell(one.title, "", None, one.unit in _NAMES, one.title, [], 0) for one in shown]
+    return Numbers(titles, [[_cell(column, row, address) for column in shown] for row in rows])
 
 
-def _cell(column: Column[Any], row: Any) -> Cell:
+def _cell(column: Column[Any], row: Any, address: Callable[[Any, str], str]) -> Cell:
     value = column.value(row)
     text = column.show(row)
     share = None
     if column.unit is Unit.RATE:
         share = value if isinstance(value, float | int) else None
         text = "no verdicts" if value is None and column.key == "pass_rate" else text
-    return Cell(text, column.style(row), share, column.unit in _NUMBERS, column.title)
+    cases = list(value or ()) if column.unit is Unit.CASES else []
+    named = [(case, address(row, case)) for case in cases[:_MOST_IDS]]
+    return Cell(text, column.style(row), share, column.unit in _NAMES, column.title, named, len(cases) - len(named))
 
 
 def run_page(run: OpenRun, pairs: Iterable[tuple[str, str]], links: Links, progress: Progress | None = None) -> Page:

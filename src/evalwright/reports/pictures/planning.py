@@ -5,8 +5,8 @@ from __future__ import annotations
 from evalwright.decisions.planning import SuitePlan
 from evalwright.errors import counted
 from evalwright.reports.decision import amount
-from evalwright.reports.html.elements import Html
-from evalwright.reports.html.plots import power_svg
+from evalwright.reports.pictures.elements import Html
+from evalwright.reports.pictures.plots import power_svg
 
 __all__ = ["plan_svg"]
 

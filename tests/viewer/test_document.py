@@ -1,10 +1,14 @@
-"""The HTML page of a run: everything in it, nothing from elsewhere, and nothing of the data acts."""
+"""A run as one HTML file: everything in it, nothing from elsewhere, and nothing of the data acts."""
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 import subprocess
+from base64 import b64encode
 from collections.abc import Iterator
+from hashlib import sha256
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -14,14 +18,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from evalwright.cli import main
+from evalwright.errors import InputError
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.result import CaseVerdict
 from evalwright.model.summary import EvaluatorRate, EvaluatorRollup, GateOutcome, GatePart
 from evalwright.model.trace import Output, Span, ToolCall, ToolResult, TraceError, TraceMessage
-from evalwright.reports.html import HtmlPage
-from evalwright.reports.html.elements import element
+from evalwright.reports.context import cell_key
+from evalwright.reports.pictures.elements import element
 from evalwright.testing import a_case, a_result, a_trace, a_verdict
+from evalwright.viewer.document import HtmlDocument
 from reports.runs import ERRORED, FAILED, HOSTILE, MemoryStore, plan, stored, summary, variant
+from viewer.runs import made_run
 
 ATTACKS = [
     HOSTILE,
@@ -42,19 +50,22 @@ class Page(HTMLParser):
         super().__init__()
         self.tags: set[str] = set()
         self.attributes: set[str] = set()
+        self.addresses: list[str] = []
         self.text = ""
         self.feed(page)
+        self.said = " ".join(self.text.split())
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.add(tag)
         self.attributes |= {name for name, _ in attrs}
+        self.addresses += [value or "" for name, value in attrs if name in ("src", "href")]
 
     def handle_data(self, data: str) -> None:
         self.text += data
 
 
 def rendered(*verdicts: CaseVerdict, **fields: Any) -> Page:
-    return Page(HtmlPage().render(stored(*verdicts), summary(**fields)))
+    return Page(HtmlDocument().render(stored(*verdicts), summary(**fields)))
 
 
 def cell(text: str, **fields: Any) -> Iterator[Any]:
@@ -82,7 +93,7 @@ def hostile_page(text: str) -> str:
     run.append_trace(trace)
     run.append_results([result])
     run.append_verdict(verdict)
-    return HtmlPage().render(
+    return HtmlDocument().render(
         run,
         summary(
             run_id=text,
@@ -110,9 +121,13 @@ def test_texts_and_attributes_come_back_as_one_harmless_text(text: str, value: s
 
 
 def test_the_page_needs_nothing_from_elsewhere() -> None:
-    assert PLAIN.tags.isdisjoint({"script", "link", "img", "iframe", "a", "form", "object", "embed"})
-    assert PLAIN.attributes.isdisjoint({"src", "href", "srcset", "action", "style"})
-    assert "default-src 'none'" in unescape(hostile_page("plain"))
+    assert PLAIN.tags.isdisjoint({"script", "link", "iframe", "form", "object", "embed"})
+    assert PLAIN.attributes.isdisjoint({"srcset", "action", "style", "onclick"})
+    assert [one for one in PLAIN.addresses if not one.startswith(("#", "data:image/svg+xml;base64,"))] == []
+    page = unescape(hostile_page("plain"))
+    style = page.partition("<style>")[2].partition("</style>")[0]
+    digest = b64encode(sha256(style.encode()).digest()).decode()
+    assert f"default-src 'none'; style-src 'sha256-{digest}';" in page
 
 
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="no Chromium")
@@ -127,7 +142,7 @@ def test_a_browser_runs_nothing_of_the_data(tmp_path: Path) -> None:
 
 
 def test_a_rate_carries_n_and_interval() -> None:
-    assert "75.0% 55.1–88.0%24" in rendered().text
+    assert "75.0% 55.1–88.0%24" in rendered().said.replace("%55", "% 55")
 
 
 def test_the_comparison_says_how_sure_it_is() -> None:
@@ -136,30 +151,63 @@ def test_the_comparison_says_how_sure_it_is() -> None:
 
 def test_failures_and_errors_are_apart_with_their_reasons() -> None:
     page = rendered(FAILED, ERRORED, variants=[variant("new", cells={"fail": 1, "error": 1})])
-    errors, _, failures = page.text.partition("Failures: 1")
-    assert "Errors (no verdict): 1! error c7 · old" in errors
-    assert "timeout: no answer" in errors
-    assert "✗ fail c3 · new" in failures
+    errors, _, failures = page.said.partition("Failures: 1")
+    assert "Errors (no verdict): 1 ! Error c7 · oldtimeout: no answer" in errors
+    assert "✗ Fail c3 · new" in failures
     assert "says_hello: missing 'hello'" in failures
 
 
 def test_a_cell_opens_to_everything_about_it() -> None:
     text = PLAIN.text.partition("Errors (no verdict)")[2]
-    labels = ["input", "messages", "thinking", "answer", "structured", "tools", "steps", "error", "stack", "evaluators"]
-    assert [
-        label for label in labels if f"{label}plain" in text or f"{label}{{" in text or f"{label}!" in text
-    ] == labels
+    parts = [
+        "errorplain: plain", "stackplain", 'input{"plain": ["plain"]}', "answerplain", "thinkingplain",
+        'structured{"plain": "plain"}', "evaluators! Error plainplain: plain", 'details{"plain": "plain"}',
+        "messages1 plainplain", 'toolscalls plain{"plain": "plain"}returnedplain', "stepsplain plain",
+    ]  # fmt: skip
+    assert [part for part in parts if part not in text] == []
 
 
 def test_of_many_failures_the_first_are_shown_and_the_others_counted() -> None:
-    verdicts = [a_verdict(case_id=f"c{i}", variant_name="new", status="fail") for i in range(250)]
-    page = rendered(*verdicts, variants=[variant("new", cells={"fail": 250})])
-    assert page.text.count("✗ fail") == 200
-    assert "50 more cells" in page.text
+    verdicts = [a_verdict(case_id=f"c{i}", variant_name="new", status="fail") for i in range(550)]
+    page = rendered(*verdicts, variants=[variant("new", cells={"fail": 550})])
+    assert "500 of them are told in full" in page.said
+    assert "Other cells: 50" in page.said
+    assert page.said.count("✗ Fail") == 550
 
 
 def test_a_long_text_is_cut_and_what_is_left_out_counted() -> None:
-    assert "… (+96,000 characters)" in hostile_page("x" * 100_000)
+    assert "… (+80,000 characters)" in hostile_page("x" * 100_000)
+
+
+def exit_of(*words: str) -> int:
+    with pytest.raises(SystemExit) as ended:
+        main(list(words))
+    return int(ended.value.code or 0)
+
+
+def test_changed_cells_come_first_and_each_leads_to_its_place(tmp_path: Path) -> None:
+    before = made_run(tmp_path, trials=1)
+    after = made_run(tmp_path, trials=1, lost=1)
+    out = tmp_path / "x.html"
+    assert exit_of("report", str(after), "--format", "html", "--compare", str(before), "--out", str(out)) == 0
+    text = out.read_text()
+    ids, page = set(re.findall(r' id="([0-9a-f]{16})"', text)), Page(text)
+    cases = [json.loads(line)["id"] for line in (after / "cases.jsonl").read_text().splitlines()]
+    assert ids == {cell_key(name, "agent", 0) for name in cases}
+    changed = [cell_key(name, "agent", 0) for name in ("case-1", "case-2")]
+    assert [address for address in page.addresses if address.startswith("#")] == [f"#{key}" for key in changed]
+    assert page.said.index("case-1agentworse") < page.said.index("case-2agentbetter") < page.said.index("Failures:")
+    assert [said for said in ("because of the reply", "is polite", "needle-3") if said not in page.said] == []
+
+
+def test_a_folder_gets_pages_and_a_large_run_the_command_for_them(tmp_path: Path) -> None:
+    run = made_run(tmp_path, trials=1)
+    assert exit_of("report", str(run), "--format", "html", "--out", f"{tmp_path}/pages/") == 0
+    assert len([*(tmp_path / "pages" / "runs" / run.name / "cells").glob("*.html")]) == 7
+    assert exit_of("report", str(run), "--format", "junit", "--out", f"{tmp_path}/pages/") == 2
+    with pytest.raises(InputError, match=r"20,001 cells do not fit .*evalwright view RUN --bundle DIR"):
+        HtmlDocument.check(summary(cells_total=20_001), "RUN")
+    HtmlDocument.check(summary(cells_total=20_000), "RUN")
 
 
 def test_a_partial_run_says_so() -> None:

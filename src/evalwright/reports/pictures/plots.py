@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from evalwright.reports.html.elements import Child, Html, element
 from evalwright.reports.intervals import ForestRow, Ruler, numbers_of, range_of, shown
+from evalwright.reports.pictures.elements import Child, Html, element
 from evalwright.reports.text import one_line
 
 __all__ = ["forest_svg", "power_svg"]

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from evalwright.decisions.sides import PASS_RATE
 from evalwright.model.decision import Decision
 from evalwright.reports.decision import WORDS, forest_of
-from evalwright.reports.html.elements import Html
-from evalwright.reports.html.plots import forest_svg
+from evalwright.reports.pictures.elements import Html
+from evalwright.reports.pictures.plots import forest_svg
 
 __all__ = ["decision_svg"]
 

@@ -1,0 +1,1 @@
+"""Plots of decisions and plans as SVG."""

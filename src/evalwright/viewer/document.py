@@ -1,0 +1,268 @@
+"""A run as one HTML file that needs nothing else: no script, no server, no network."""
+
+from __future__ import annotations
+
+import sqlite3
+from base64 import b64encode
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing
+from functools import partial
+from pathlib import Path
+from typing import Any, ClassVar
+
+from msgspec import convert
+
+from evalwright.errors import InputError, counted
+from evalwright.model.cell import OfCase
+from evalwright.model.plan import Plan
+from evalwright.model.protocols import RunReader
+from evalwright.model.result import Status
+from evalwright.model.summary import ComparisonReport, RunSummary
+from evalwright.model.trace import TraceError
+from evalwright.reports import numbers
+from evalwright.reports.changed_cells import changed_cells
+from evalwright.reports.columns import (
+    COMPARISON_COLUMNS,
+    TRIAL_COLUMNS,
+    evaluator_columns,
+    evaluator_rows,
+    trial_rows,
+    variant_columns,
+)
+from evalwright.reports.context import ReportContext, cell_key
+from evalwright.reports.decision_columns import RUN_COMPARISON_COLUMNS
+from evalwright.reports.failures import error_text, failures_title
+from evalwright.reports.gates import gate_decisions
+from evalwright.reports.intervals import forest_of_deltas
+from evalwright.reports.sentences import sentence_of
+from evalwright.reports.text import Paint
+from evalwright.viewer.filters import Filter
+from evalwright.viewer.pages.blocks import Blocks
+from evalwright.viewer.pages.cell import cell_context, evaluator_results
+from evalwright.viewer.pages.run import Numbers, table_of
+from evalwright.viewer.records import NOTHING, CellId, StoredCell, stored_case, stored_cells
+from evalwright.viewer.rendering import page_text, style_of_documents
+from evalwright.viewer.table import CellRow, CellTable
+from evalwright.viewer.table_build import fill_table
+
+__all__ = ["HtmlDocument"]
+
+_ALONE = ReportContext()
+_MOST_CELLS = 20_000
+_IN_FULL = 500
+"""Cells that did not pass and are shown with all that is recorded."""
+_AT_LEAST_IN_FULL = 100
+"""Where fewer cells did not pass, the first that passed are shown in full as well."""
+_TEXTS = 3_000_000
+"""Characters of all texts of the cells in full, shared alike."""
+_LONGEST_REASON = 300
+_LEAST_TEXTS, _MOST_TEXTS = 6_000, 60_000
+_UNSOUND: dict[str, tuple[Status, ...]] = {"errors": ("error",), "failures": ("fail", "borderline")}
+
+
+class HtmlDocument:
+    """Numbers, changed cells, reasons, then every cell: those that did not pass in full (at most 500), and, up to 100
+    in all, those that passed; of the others status and the beginning of the answer."""
+
+    reads: ClassVar[frozenset[str]] = frozenset({"compare", "link"})
+
+    @staticmethod
+    def check(summary: RunSummary, run: str) -> None:
+        """Raises InputError for a run with more cells than fit into a file."""
+        if summary.cells_total > _MOST_CELLS:
+            raise InputError(
+                f"{counted(summary.cells_total, 'cell')} do not fit into one page (at most {_MOST_CELLS:,}): "
+                f"use `evalwright view {run} --bundle DIR --only not-passed`"
+            )
+
+    def render(self, reader: RunReader, summary: RunSummary, context: ReportContext = _ALONE) -> str:
+        """Raises InputError for a run without a plan."""
+        plan = reader.plan
+        if plan is None:
+            raise InputError(f"{reader.location} has no plan")
+        file = sqlite3.connect(":memory:")
+        fill_table(file, reader, plan, lambda count: None)
+        table = CellTable(file)
+        with closing(table):
+            style = style_of_documents()
+            run = _StoredRun(reader, plan, summary, table)
+            shown: dict[str, Any] = {
+                "links": _DocumentLinks(context),
+                "title": f"{plan.name} · {summary.run_id} · evalwright",
+                "style": style.text,
+                "policy": _policy(b64encode(style.digest).decode()),
+                "run": run,
+                "failures_title": failures_title(summary.scored is True),
+                "summary": summary,
+                "sentence": sentence_of(summary, None if context.before is None else context.before.comparison),
+                **_numbers(summary, table),
+                **_compared(reader, summary, context),
+                **_cells(run, context),
+            }
+            return page_text("document.html", shown)
+
+
+def _policy(digest: str) -> str:
+    return f"default-src 'none'; style-src 'sha256-{digest}'; img-src data:; form-action 'none'; base-uri 'none'"
+
+
+class _DocumentLinks:
+    """Places in the document, and pages of the published bundle."""
+
+    static = True
+
+    def __init__(self, context: ReportContext) -> None:
+        self._context = context
+
+    def has(self, run: str) -> bool:
+        return False
+
+    def whole(self, run: str, key: str, part: str) -> str:
+        """A text in full is in the bundle."""
+        return ""
+
+    def cell(self, run: str, key: str, chosen: Filter | None = None) -> str:
+        return f"#{key}"
+
+    def page(self, run: str, row: CellRow) -> str:
+        """The page of a cell in the published bundle; empty without one."""
+        return self._context.address(run, OfCase(case_id=row.case_key), row.variant, row.trial)
+
+
+class _StoredRun:
+    """The run as pages of cells need it, with the records of those that are shown."""
+
+    problem: str | None = None
+
+    def __init__(self, reader: RunReader, plan: Plan, summary: RunSummary, table: CellTable) -> None:
+        self.id: str = summary.run_id
+        self.path: str = reader.location
+        self.plan: Plan = plan
+        self.has_baseline: bool = summary.comparison is not None
+        self.table: CellTable = table
+        self.artifacts: Path = reader.artifacts
+        self.has_artifacts: bool = self.artifacts.is_dir()
+        self._reader = reader
+        self._records: dict[CellId, StoredCell] = {}
+
+    def keep(self, rows: Sequence[CellRow]) -> None:
+        """Read the records of these cells, in one pass."""
+        self._records = stored_cells(self._reader, {_id(row) for row in rows})
+
+    def records(self, row: CellRow) -> StoredCell:
+        found = self._records.get(_id(row), NOTHING)
+        return found._replace(case=stored_case(self._reader, row.position))
+
+
+def _id(row: CellRow) -> CellId:
+    return row.case_key, row.variant, row.trial
+
+
+def _numbers(summary: RunSummary, table: CellTable) -> dict[str, Any]:
+    gate = summary.gate
+    return {
+        "variants": table_of(variant_columns(summary), list(summary.variants)),
+        "evaluators": table_of(evaluator_columns(summary), evaluator_rows(summary.by_evaluator)),
+        "trials": table_of(TRIAL_COLUMNS, list(trial_rows(summary.variants))),
+        "gate": gate,
+        "gate_outcome": None if gate is None else numbers.outcome(gate),
+        "gate_is_reward": gate is not None and numbers.is_reward(gate),
+        "gate_parts": [] if gate is None else _conditions(gate),
+        "gate_runs": []
+        if gate is None
+        else [(numbers.outcome(one), one.reason, _conditions(one)) for one in gate.runs],
+        "gate_spreads": [] if gate is None else list(numbers.over_runs(gate.runs)),
+        "gate_decided": "" if gate is None else "\n".join(gate_decisions(gate, Paint())),
+        "could_show": numbers.could_show(summary),
+        "against": None if summary.comparison is None else _against(summary.comparison, table),
+        "baseline": "" if summary.comparison is None else summary.comparison.baseline,
+        "picture": "" if summary.comparison is None else _picture(summary.comparison),
+    }
+
+
+def _conditions(gate: Any) -> list[tuple[str, str, str]]:
+    return [(*numbers.met(part), numbers.condition(part)) for part in gate.parts]
+
+
+def _against(comparison: ComparisonReport, table: CellTable) -> Numbers | None:
+    """Variants against their baseline; the ids of cases lead to their cells."""
+
+    def address(row: Any, case: str) -> str:
+        key = cell_key(case, row.variant, 0)
+        return f"#{key}" if table.by_key(key) is not None else ""
+
+    rows = list(comparison.deltas)
+    return table_of(COMPARISON_COLUMNS, rows, address) if rows else None
+
+
+def _picture(comparison: ComparisonReport) -> str:
+    """The intervals of the differences, as the address of an image."""
+    rows = forest_of_deltas(comparison.deltas)
+    if not rows:
+        return ""
+    from evalwright.reports.pictures.plots import forest_svg
+
+    svg = forest_svg(f"Change of the pass rate against {comparison.baseline}", rows)
+    return f"data:image/svg+xml;base64,{b64encode(svg.encode('utf-8', 'replace')).decode()}"
+
+
+def _compared(reader: RunReader, summary: RunSummary, context: ReportContext) -> dict[str, Any]:
+    """The changed cells of a comparison with an earlier run, those that got worse first."""
+    if context.before is None:
+        return {"compared": None, "changed": []}
+    comparison = context.before.comparison
+    cells, _ = changed_cells(reader, context.before, summary.cells_total)
+    changed = [(cell_key(cell.case_key, cell.variant, 0), cell) for cell in cells]
+    return {
+        "compared": table_of(RUN_COMPARISON_COLUMNS, list(comparison.variants)),
+        "compared_with": comparison.a,
+        "changed": changed,
+    }
+
+
+def _cells(run: _StoredRun, context: ReportContext) -> dict[str, Any]:
+    """Cells in full by their kind, and all others as rows."""
+    table = run.table
+    unsound = table.rows(Filter(status=tuple(one for kind in _UNSOUND.values() for one in kind)), _IN_FULL)
+    passed = table.rows(Filter(status=("pass", "skip")), max(0, _AT_LEAST_IN_FULL - len(unsound)))
+    full = [*unsound, *passed]
+    run.keep(full)
+    room = max(_LEAST_TEXTS, min(_MOST_TEXTS, _TEXTS // max(1, len(full))))
+    shown = {row.number for row in full}
+    reasons, number = table.reasons(limit=_IN_FULL)
+    links = _DocumentLinks(context)
+    told: Callable[[CellRow], dict[str, Any]] = partial(_told, run, links, room)
+    return {
+        **{name: [row for row in unsound if row.status in kind] for name, kind in _UNSOUND.items()},
+        **{f"{name}_total": table.count(Filter(status=kind)) for name, kind in _UNSOUND.items()},
+        "passed": passed,
+        "told": told,
+        "reasons": reasons[:20],
+        "more_reasons": max(0, number - 20),
+        "others": _others(table, shown),
+        "anchors": context.before is not None or run.has_baseline,
+        "others_total": table.total - len(shown),
+        "several": len(run.plan.variants) > 1,
+        "trialled": any(row.trial for row in full) or bool(table.count(Filter(trial=(1,)))),
+    }
+
+
+def _told(run: _StoredRun, links: _DocumentLinks, room: int, row: CellRow) -> dict[str, Any]:
+    """All about one cell; without a trace its verdict alone."""
+    records = run.records(row)
+    verdict = records.verdict or {}
+    error, reasons = verdict.get("error"), [one for one in verdict.get("reasons") or [] if one]
+    why = "" if row.status in ("pass", "skip") else error_text(convert(error, TraceError)) if error else ""
+    if not why and reasons and row.status not in ("pass", "skip"):
+        why = reasons[0]
+    told: dict[str, Any] = {"why": why[:_LONGEST_REASON], "row": row}
+    if records.trace:
+        return told | cell_context(run, row, Filter(), links, (0, 0, None, None), room)  # type: ignore[arg-type]
+    blocks = Blocks(lambda part: "", room)
+    shown = blocks.of(error_text(convert(error, TraceError)), "") if error else None
+    results = evaluator_results(records.results, run.plan, blocks)
+    return told | {"verdict_alone": reasons, "error": shown, "results": results}
+
+
+def _others(table: CellTable, shown: set[int]) -> Iterator[CellRow]:
+    return (row for row in table.every(Filter()) if row.number not in shown)
