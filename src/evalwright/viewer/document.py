@@ -40,7 +40,7 @@ from evalwright.viewer.filters import Filter
 from evalwright.viewer.pages.blocks import Blocks
 from evalwright.viewer.pages.cell import cell_context, evaluator_results
 from evalwright.viewer.pages.run import Numbers, table_of
-from evalwright.viewer.records import NOTHING, CellId, StoredCell, stored_case, stored_cells
+from evalwright.viewer.records import NO_RECORDS, CellId, StoredCell, stored_case, stored_cells
 from evalwright.viewer.rendering import page_text, style_of_documents
 from evalwright.viewer.table import CellRow, CellTable
 from evalwright.viewer.table_build import fill_table
@@ -150,7 +150,7 @@ class _StoredRun:
         self._records = stored_cells(self._reader, {_id(row) for row in rows})
 
     def records(self, row: CellRow) -> StoredCell:
-        found = self._records.get(_id(row), NOTHING)
+        found = self._records.get(_id(row), NO_RECORDS)
         return found._replace(case=stored_case(self._reader, row.position))
 
 

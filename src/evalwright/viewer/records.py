@@ -12,7 +12,7 @@ from evalwright.errors import EvalwrightError
 from evalwright.model.cell import OfCase
 from evalwright.model.protocols import RunReader
 
-__all__ = ["NOTHING", "CellId", "StoredCell", "stored_case", "stored_cells"]
+__all__ = ["NO_RECORDS", "CellId", "StoredCell", "stored_case", "stored_cells"]
 
 CellId = tuple[str, str, int]
 """Case, variant and trial."""
@@ -28,7 +28,7 @@ class StoredCell(NamedTuple):
     earlier: list[dict[str, Any]]
 
 
-NOTHING = StoredCell(None, {}, [], None, [])
+NO_RECORDS = StoredCell(None, {}, [], None, [])
 
 
 class _Ids(OfCase, msgspec.Struct, gc=False):

@@ -54,7 +54,7 @@ class DocumentStyle(NamedTuple):
 
 
 def style_of_documents() -> DocumentStyle:
-    text = assets()["style.css"].content.decode().strip()
+    text = assets()["style.css"].content.decode().replace("\n", "")
     # The one text that is not escaped: our own file, and entities mean nothing within `style`.
     return DocumentStyle(Markup(text), hashlib.sha256(text.encode()).digest())
 

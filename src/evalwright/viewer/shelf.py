@@ -22,7 +22,7 @@ from evalwright.model.summary import RunSummary
 from evalwright.viewer.filters import Filter
 from evalwright.viewer.labels import LabelOrder, asked_cells
 from evalwright.viewer.live import LiveRun, VerdictMark
-from evalwright.viewer.records import NOTHING, StoredCell, stored_case, stored_cells
+from evalwright.viewer.records import NO_RECORDS, StoredCell, stored_case, stored_cells
 from evalwright.viewer.schema import TABLES_VERSION
 from evalwright.viewer.search import MessageSearch
 from evalwright.viewer.table import CellRow, CellTable
@@ -190,7 +190,7 @@ class OpenRun:
             found = self._indexed(row) if row.attempt == 1 else None  # it knows the newest attempt alone
             if found is None:
                 wanted = row.case_key, row.variant, row.trial
-                found = stored_cells(self._reader, {wanted}).get(wanted, NOTHING)
+                found = stored_cells(self._reader, {wanted}).get(wanted, NO_RECORDS)
             return found._replace(case=stored_case(self._reader, row.position))
 
     def _indexed(self, row: CellRow) -> StoredCell | None:
