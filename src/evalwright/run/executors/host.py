@@ -15,7 +15,7 @@ import tempfile
 import threading
 import time
 from collections import deque
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -26,8 +26,7 @@ import msgspec
 from evalwright.errors import EvalwrightError, InputError, TargetError
 from evalwright.files.masker import Masker
 from evalwright.files.temporary import temporary_folder
-from evalwright.model.chat import ChatReply, ChatRequest, Embedding, Moderation, Purpose
-from evalwright.model.plan import Price, Variant
+from evalwright.model.plan import Variant
 from evalwright.model.protocols import Prepared, Target, Workspace
 from evalwright.model.trace import Answer, TraceError
 from evalwright.registry import load
@@ -42,8 +41,6 @@ from evalwright.run.executors.frames import (
     Dropped,
     Failed,
     Hello,
-    ModelAsked,
-    ModelSaid,
     Printed,
     Ready,
     Stalled,
@@ -54,20 +51,18 @@ from evalwright.run.executors.frames import (
     installed_version,
     replaced,
 )
+from evalwright.run.executors.stand_ins import ModelsOfRun, Prints
 from evalwright.session import Session, hide
 from evalwright.session.network import listen
 from evalwright.session.open_files import room_for
 from evalwright.session.workspace import working_in
-from evalwright.targets.failures import target_error, target_failure
+from evalwright.targets.failures import target_failure
 from evalwright.targets.threads import Threads
 
 __all__ = ["Host"]
 
 T = TypeVar("T")
 
-_MOST_PRINTED = 10 * 2**20
-"""Characters of one worker that are shown."""
-_LONGEST_LINE = 64 * 2**10
 _TOGETHER = 0.004
 """Seconds for which an answer waits for others to go with it: shorter, quick systems would pay for a message a call."""
 _LARGEST_ANSWER = 256 * 2**20
@@ -97,6 +92,7 @@ class Host:
         self._watching: asyncio.Task[None]
         self._target: Target
         self._workspace: Workspace | None = None
+        self._models = ModelsOfRun(self._tell)
         self._masker = Masker({})
 
     async def open(self, hello: bytes) -> bytes:
@@ -125,10 +121,9 @@ class Host:
         if hello.folder is not None:
             os.chdir(replaced(hello.folder, HERE, here))
         os.environ.update(hello.environment)
-        prints = _Prints(self._print)
+        prints = Prints(self._print)
         sys.stdout, sys.stderr = prints, prints
-        models = _Models(self)
-        Session(owns_process=True, stdout="keep", environment=hello.variables, models=lambda: models).__enter__()
+        Session(owns_process=True, stdout="keep", environment=hello.variables, models=lambda: self._models).__enter__()
         hide(hello.secrets)
         self._masker = Masker.of(hello.secrets, os.environ)
         if hello.offline:
@@ -159,8 +154,7 @@ class Host:
                 if one.id in self._calls:
                     self._calls[one.id].cancel()
             else:
-                models = self._context.run(_models_here)
-                models.hear(one)
+                self._models.hear(one)
 
     async def receive(self) -> bytes:
         """The next frame of what has happened; waits until there is something."""
@@ -277,10 +271,6 @@ class Host:
         if self._workspace is not None:
             await self._threads.call(self._workspace.close)
 
-    def ask_model(self, asked: ModelAsked) -> None:
-        """Have the run call a model."""
-        self._tell(asked)
-
     def _tell(self, record: Up) -> None:
         self._put(encode(record))
 
@@ -309,101 +299,3 @@ def _call_in(thread: int | None) -> int | None:
             return ask.id if isinstance(ask, Ask) else None
         frame = frame.f_back
     return None
-
-
-def _models_here() -> _Models:
-    from evalwright.session import session
-
-    models = session().models
-    assert isinstance(models, _Models)
-    return models
-
-
-class _Models:
-    """The models of the run, which makes the calls: no key and no budget leaves it."""
-
-    def __init__(self, host: Host) -> None:
-        self._host = host
-        self._asked: dict[int, asyncio.Future[ModelSaid]] = {}
-        self._number = 0
-
-    async def chat(self, request: ChatRequest, purpose: Purpose = "judge") -> ChatReply:
-        self._number += 1
-        number, said = self._number, asyncio.get_running_loop().create_future()
-        self._asked[number] = said
-        self._host.ask_model(ModelAsked(number, request, purpose))
-        try:
-            heard: ModelSaid = await said
-        finally:
-            self._asked.pop(number, None)
-        if heard.reply is None:
-            raise target_error(heard.error or TraceError("bad_reply", "the run had no reply of the model"))
-        return heard.reply
-
-    def hear(self, said: ModelSaid) -> None:
-        waiting = self._asked.get(said.id)
-        if waiting is not None and not waiting.done():
-            waiting.set_result(said)
-
-    async def embed(self, model: str, texts: Sequence[str], purpose: Purpose = "judge") -> Embedding:
-        raise TargetError("systems on other machines cannot ask for embeddings")
-
-    async def moderate(self, model: str, text: str) -> Moderation:
-        raise TargetError("systems on other machines cannot ask for moderation")
-
-    def price(self, model: str) -> Price | None:
-        return None
-
-
-class _Prints:
-    """A `sys.stdout` whose lines go to the run."""
-
-    encoding, errors = "utf-8", "backslashreplace"
-
-    def __init__(self, show: Any) -> None:
-        self._show, self._lock = show, threading.Lock()
-        self._line, self._left = "", _MOST_PRINTED
-
-    def write(self, text: str) -> int:
-        with self._lock:
-            whole, newline, rest = (self._line + text).rpartition("\n")
-            if len(rest) > _LONGEST_LINE:
-                whole, newline, rest = whole + newline + rest, "\n", ""
-            self._line = rest
-            if newline and self._left > 0:
-                self._left -= len(whole) + 1
-                self._show(
-                    whole if self._left > 0 else whole[: self._left] + "\n(what is printed from here on is left out)"
-                )
-        return len(text)
-
-    def flush(self) -> None: ...
-
-    def close(self) -> None: ...
-
-    def isatty(self) -> bool:
-        return False
-
-    def writable(self) -> bool:
-        return True
-
-    def fileno(self) -> int:
-        # Programs that inherit it write where the process itself does.
-        return 2
-
-    @property
-    def buffer(self) -> Any:
-        return _Bytes(self)
-
-
-class _Bytes:
-    """The bytes beneath, for those who write there."""
-
-    def __init__(self, prints: _Prints) -> None:
-        self._prints = prints
-
-    def write(self, data: bytes) -> int:
-        self._prints.write(bytes(data).decode("utf-8", "backslashreplace"))
-        return len(data)
-
-    def flush(self) -> None: ...

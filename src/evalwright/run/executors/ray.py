@@ -29,8 +29,9 @@ from evalwright.run.call import MOST_LOST, NO_WORKER, WORKER_LOST, Call
 from evalwright.run.cells import Cell, RunState, groups_of
 from evalwright.run.executors import folder_sent
 from evalwright.run.executors.cluster import RayCluster, secret_variables
-from evalwright.run.executors.crew import Crew, Errand
+from evalwright.run.executors.crew import Crew
 from evalwright.run.executors.frames import HERE, Collected, Hello, encode, installed_version
+from evalwright.run.executors.member import Errand
 from evalwright.run.steps.workspace import StoredArtifacts, artifact_of
 from evalwright.session import environment, hidden, is_offline, process_environment
 from evalwright.stores.artifacts import folder_of

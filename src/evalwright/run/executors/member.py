@@ -1,0 +1,284 @@
+"""One worker of a system, as its run sees it: the calls that it makes, and what becomes of them when it is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+import time
+from collections import deque
+from contextlib import suppress
+from itertools import count
+from typing import IO, TYPE_CHECKING, Protocol
+
+import msgspec
+
+from evalwright.errors import InputError, TargetError, counted
+from evalwright.model.plan import Placement
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Answer
+from evalwright.run.call import GRACE, WORKER_LOST, Call
+from evalwright.run.executors.frames import (
+    Ask,
+    Collected,
+    Drop,
+    Dropped,
+    Failed,
+    ModelAsked,
+    ModelSaid,
+    Printed,
+    Ready,
+    Stalled,
+    SystemSaid,
+    Up,
+    encode,
+    framed,
+)
+from evalwright.session import session
+from evalwright.targets.failures import target_error, target_failure
+
+if TYPE_CHECKING:
+    from evalwright.run.executors.cluster import Handle, RayCluster
+
+__all__ = ["CrewMember", "Errand", "Home"]
+
+_log = logging.getLogger(__name__)
+
+_POLITE = 2.0
+"""Seconds that a worker has to close its system."""
+
+_up = msgspec.json.Decoder(list[Up])
+
+
+class Home(Protocol):
+    """The crew of a worker: what it is started with, and whom it tells what room there is."""
+
+    name: str
+    cluster: RayCluster
+    placement: Placement
+    hello: bytes
+    may_be_silent: bool
+
+    def arrived(self) -> None:
+        """A worker is ready."""
+
+    def freed(self) -> None:
+        """A worker has room."""
+
+    def lost(self) -> None:
+        """A worker is there no more."""
+
+
+class CrewMember:
+    """One worker: started, opened, then called until it is lost or the run is over."""
+
+    def __init__(self, crew: Home, name: str) -> None:
+        self._crew, self._name = crew, name
+        self._handle: Handle = None
+        self._outbox: deque[bytes] = deque()
+        self._answers: dict[int, asyncio.Future[SystemSaid | Failed]] = {}
+        self._dropped: dict[int, float] = {}
+        self._calls: dict[int, Call] = {}
+        self._held: dict[int, float] = {}
+        """Seconds that calls have left which another one holds up."""
+        self._numbers = count(1)
+        self._asking: set[asyncio.Task[None]] = set()
+        self.places: int = 0
+        """Calls at once; 0 while it is not there."""
+        self.busy: int = 0
+        """Errands that it has, those included that were given up and have not come to their end yet."""
+
+    async def work(self) -> str:
+        """Start, open and hear what it says; why it is there no more. Raises InputError if its set-up fails."""
+        cluster = self._crew.cluster
+        try:
+            self._handle = cluster.start(self._crew.placement)
+            opened = msgspec.json.decode(await self._handle.open.remote(self._crew.hello), type=Ready)
+        except Exception as error:
+            return self._lost(error)
+        if opened.refused is not None:
+            cluster.end(self._handle)
+            raise InputError(opened.refused)
+        self.places, self.busy = max(1, opened.places), 0
+        self._crew.arrived()
+        try:
+            while True:
+                self._hear(_up.decode(await self._handle.receive.remote()))
+        except Exception as error:
+            return self._lost(error)
+
+    async def close(self) -> None:
+        """End it, politely at first."""
+        if self._handle is not None:
+            if self.places:
+                with suppress(Exception):
+                    await asyncio.wait_for(_awaited(self._handle.close.remote()), _POLITE)
+            self._crew.cluster.end(self._handle)
+        for task in self._asking:
+            task.cancel()
+
+    def errand(self, call: Call, alone: bool) -> Errand:
+        """A call to be made here, `alone` without any other beside it."""
+        places = self.places if alone else 1
+        self.busy += places
+        return Errand(self, call, next(self._numbers), self._handle, places, self._crew.may_be_silent)
+
+    async def ask(self, number: int, case: Case, trial: int, handle: Handle, call: Call) -> SystemSaid | Failed:
+        """What the system says, or how it fails. Raises TargetError when the worker is lost."""
+        if handle is not self._handle or not self.places:
+            raise TargetError("the worker was lost before the call", WORKER_LOST)
+        answer = self._answers[number] = asyncio.get_running_loop().create_future()
+        self._calls[number] = call
+        self._send(encode(Ask(number, case, trial)))
+        try:
+            reply: SystemSaid | Failed = await answer
+            return reply
+        except asyncio.CancelledError:
+            if self._answers.pop(number, None) is not None and handle is self._handle and self.places:
+                self._dropped[number] = time.monotonic()
+                self.busy += 1  # its place is taken until it has come to its end
+                self._send(encode(Drop(number)))
+            raise
+        finally:
+            self._answers.pop(number, None)
+            self._calls.pop(number, None)
+            self._held.pop(number, None)
+
+    def left(self, handle: Handle, places: int) -> None:
+        """An errand is over; its worker may be another by now."""
+        if handle is self._handle and self.places:
+            self.busy -= places
+            self._crew.freed()
+
+    def look(self, now: float) -> None:
+        """Give the worker up if a call that was cancelled does not come to its end."""
+        if any(now - since > GRACE for since in self._dropped.values()):
+            self._crew.cluster.end(self._handle)
+            self._dropped.clear()
+
+    def _lost(self, error: Exception) -> str:
+        from evalwright.run.executors.cluster import reason_of
+
+        return self.leave(reason_of(error))
+
+    def leave(self, why: str) -> str:
+        """It is there no more; the calls that it was at are lost."""
+        self.places = 0
+        self._crew.lost()
+        if self._handle is not None:
+            self._crew.cluster.end(self._handle)  # one that cannot be reached may live, and would call on
+        self._handle = None
+        lost, self._answers = self._answers, {}
+        self._dropped.clear()
+        self._outbox.clear()
+        for answer in lost.values():
+            if not answer.done():
+                answer.set_exception(TargetError(f"the worker was lost: {why}", WORKER_LOST))
+        if lost:
+            _log.warning("a worker of %r was lost with %s: %s", self._crew.name, counted(len(lost), "call"), why)
+        return why
+
+    def _send(self, record: bytes) -> None:
+        if not self._outbox:
+            # Once the tasks that are ready now have run: their calls go in the same message.
+            asyncio.get_running_loop().call_soon(self._flush)
+        self._outbox.append(record)
+
+    def _flush(self) -> None:
+        while self._outbox and self.places:
+            frame = framed(self._outbox)
+            with suppress(Exception):  # `receive` fails as well, and says why
+                self._handle.send.remote(frame)
+
+    def _hear(self, records: list[Up]) -> None:
+        for one in records:
+            if isinstance(one, (SystemSaid, Failed)):
+                answer = self._answers.get(one.id)
+                if answer is not None and not answer.done():
+                    answer.set_result(one)
+                else:
+                    self._over(one.id)  # an answer that comes too late is nothing of this run's any more
+            elif isinstance(one, Dropped):
+                self._over(one.id)
+            elif isinstance(one, Stalled):
+                self._hold(one.id)
+            elif isinstance(one, Printed):
+                sys.stderr.write("".join(f"[{self._name}] {line}\n" for line in one.text.split("\n")))
+            else:
+                task = asyncio.create_task(self._call_model(one))
+                self._asking.add(task)
+                task.add_done_callback(self._asking.discard)
+
+    def _hold(self, culprit: int | None) -> None:
+        """No time passes for calls that another one holds up; if it is ended with its worker, they are made again."""
+        now = time.monotonic()
+        for number, call in self._calls.items():
+            if culprit is None and number in self._held:
+                call.deadline = now + self._held.pop(number)
+            elif culprit not in (None, number) and call.deadline is not None:
+                self._held[number] = call.deadline - now
+                call.deadline = None
+
+    def _over(self, number: int) -> None:
+        if self._dropped.pop(number, None) is not None:
+            self.busy -= 1
+            self._crew.freed()
+
+    async def _call_model(self, asked: ModelAsked) -> None:
+        try:
+            said = ModelSaid(asked.id, await session().models.chat(asked.request, asked.purpose))
+        except Exception as error:
+            said = ModelSaid(asked.id, error=target_failure(error))
+        self._send(encode(said))
+
+
+class Errand:
+    """One call at one worker, as a target that is asked once."""
+
+    __slots__ = ("_call", "_handle", "_number", "_places", "_worker", "latency", "may_be_silent")
+
+    def __init__(
+        self, worker: CrewMember, call: Call, number: int, handle: Handle, places: int, may_be_silent: bool
+    ) -> None:
+        self._call = call
+        self._worker, self._number, self._handle, self._places = worker, number, handle, places
+        self.may_be_silent: bool = may_be_silent
+        self.latency: float | None = None
+        """Seconds that the system took, without the way there and back; None if it did not answer."""
+
+    async def run(self, case: Case, trial: int) -> Answer:
+        reply = await self._worker.ask(self._number, case, trial, self._handle, self._call)
+        self.latency = reply.latency_ms / 1000
+        if isinstance(reply, Failed):
+            raise target_error(reply.error)
+        return reply.answer
+
+    async def files(self, archive: IO[bytes]) -> Collected:
+        """What the call did to its files, which are written to `archive` piece by piece.
+
+        Raises TargetError if the worker is lost.
+        """
+        from evalwright.run.executors.cluster import reason_of
+
+        try:
+            found = msgspec.json.decode(await self._handle.collect.remote(self._number), type=Collected)
+            have = 0
+            while have < found.bytes:
+                piece = await self._handle.piece.remote(self._number, have)
+                archive.write(piece)
+                have += len(piece)
+            if found.bytes:
+                self._handle.discard.remote(self._number)
+        except OSError:
+            raise
+        except Exception as error:
+            raise TargetError(f"the worker was lost: {reason_of(error)}", WORKER_LOST) from error
+        return found
+
+    def over(self) -> None:
+        """The worker has room for another."""
+        self._worker.left(self._handle, self._places)
+
+
+async def _awaited(reference: object) -> object:
+    return await reference  # type: ignore[misc]

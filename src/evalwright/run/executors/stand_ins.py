@@ -1,0 +1,112 @@
+"""What a system finds in its worker in place of what it would find in the process of its run: prints and models."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from evalwright.errors import TargetError
+from evalwright.model.chat import ChatReply, ChatRequest, Embedding, Moderation, Purpose
+from evalwright.model.plan import Price
+from evalwright.model.trace import TraceError
+from evalwright.run.executors.frames import ModelAsked, ModelSaid
+from evalwright.targets.failures import target_error
+
+__all__ = ["ModelsOfRun", "Prints"]
+
+_MOST_PRINTED = 10 * 2**20
+"""Characters of one worker that are shown."""
+_LONGEST_LINE = 64 * 2**10
+
+
+class ModelsOfRun:
+    """The models of the run, which makes the calls: no key and no budget leaves it."""
+
+    def __init__(self, tell: Callable[[ModelAsked], None]) -> None:
+        self._tell = tell
+        self._asked: dict[int, asyncio.Future[ModelSaid]] = {}
+        self._number = 0
+
+    async def chat(self, request: ChatRequest, purpose: Purpose = "judge") -> ChatReply:
+        self._number += 1
+        number, said = self._number, asyncio.get_running_loop().create_future()
+        self._asked[number] = said
+        self._tell(ModelAsked(number, request, purpose))
+        try:
+            heard: ModelSaid = await said
+        finally:
+            self._asked.pop(number, None)
+        if heard.reply is None:
+            raise target_error(heard.error or TraceError("bad_reply", "the run had no reply of the model"))
+        return heard.reply
+
+    def hear(self, said: ModelSaid) -> None:
+        """Give a call what the run has found."""
+        waiting = self._asked.get(said.id)
+        if waiting is not None and not waiting.done():
+            waiting.set_result(said)
+
+    async def embed(self, model: str, texts: Sequence[str], purpose: Purpose = "judge") -> Embedding:
+        raise TargetError("systems on other machines cannot ask for embeddings")
+
+    async def moderate(self, model: str, text: str) -> Moderation:
+        raise TargetError("systems on other machines cannot ask for moderation")
+
+    def price(self, model: str) -> Price | None:
+        return None
+
+
+class Prints:
+    """A `sys.stdout` whose lines go to the run."""
+
+    encoding, errors = "utf-8", "backslashreplace"
+
+    def __init__(self, show: Callable[[str], None]) -> None:
+        self._show, self._lock = show, threading.Lock()
+        self._line, self._left = "", _MOST_PRINTED
+
+    def write(self, text: str) -> int:
+        with self._lock:
+            whole, newline, rest = (self._line + text).rpartition("\n")
+            if len(rest) > _LONGEST_LINE:
+                whole, newline, rest = whole + newline + rest, "\n", ""
+            self._line = rest
+            if newline and self._left > 0:
+                self._left -= len(whole) + 1
+                self._show(
+                    whole if self._left > 0 else whole[: self._left] + "\n(what is printed from here on is left out)"
+                )
+        return len(text)
+
+    def flush(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    def isatty(self) -> bool:
+        return False
+
+    def writable(self) -> bool:
+        return True
+
+    def fileno(self) -> int:
+        # Programs that inherit it write where the process itself does.
+        return 2
+
+    @property
+    def buffer(self) -> Any:
+        return _Bytes(self)
+
+
+class _Bytes:
+    """The bytes beneath, for those who write there."""
+
+    def __init__(self, prints: Prints) -> None:
+        self._prints = prints
+
+    def write(self, data: bytes) -> int:
+        self._prints.write(bytes(data).decode("utf-8", "backslashreplace"))
+        return len(data)
+
+    def flush(self) -> None: ...
