@@ -114,9 +114,7 @@ def run_cases(suite: Path) -> tuple[Path, Clock]:
 
 def re_evaluate(run_dir: Path) -> Clock:
     """Judge every stored trace of a run again."""
-    import evalwright.run.origin
-    import evalwright.run.re_evaluate  # noqa: F401
-    from evalwright.run.start import re_evaluate
+    from evalwright.run.re_evaluation import re_evaluate
     from evalwright.session import Session
 
     with Session(owns_process=True, stdout="keep"), Clock() as clock:  # as the command line works
@@ -127,7 +125,7 @@ def re_evaluate(run_dir: Path) -> Clock:
 def compare_runs(before: Path, after: Path) -> tuple[Any, Clock]:
     """Compare two stored runs."""
     from evalwright.decisions.comparison import compare
-    from evalwright.run.start import open_run
+    from evalwright.run.stored_run import open_run
 
     with Clock() as clock:
         comparison = compare(*open_run(before), *open_run(after))

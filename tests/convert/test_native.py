@@ -9,7 +9,8 @@ from evalwright.convert.conversion import convert
 from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
 from evalwright.model.result import CaseVerdict, EvaluationResult
-from evalwright.run.start import open_run, run_suite
+from evalwright.run.start import run_suite
+from evalwright.run.stored_run import open_run
 
 JUDGE = """\
 import json, sys

@@ -22,7 +22,7 @@ import yaml
 import warm
 from evalwright.model.protocols import RunReader
 from evalwright.run.locations import run_places
-from evalwright.run.start import open_run
+from evalwright.run.stored_run import open_run
 
 COMMAND = [sys.executable, "-m", "evalwright"]
 PROJECT = Path(__file__).parent / "project"

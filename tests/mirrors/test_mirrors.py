@@ -10,7 +10,8 @@ from evalwright.errors import InputError
 from evalwright.model.plan import EvaluatorSpec, Plugin, Variant
 from evalwright.model.trace import Trace
 from evalwright.registry import load
-from evalwright.run.start import open_run, run_suite
+from evalwright.run.start import run_suite
+from evalwright.run.stored_run import open_run
 from mirrors.receiver import receiving
 from run.conftest import agents  # noqa: F401 - a fixture
 from run.suites import suite

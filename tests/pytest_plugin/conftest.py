@@ -9,7 +9,7 @@ import yaml  # noqa: F401 - pytester forgets what its tests import first, and li
 import warm
 from evalwright.model.result import CaseVerdict
 from evalwright.model.trace import Trace
-from evalwright.run.start import open_run
+from evalwright.run.stored_run import open_run
 
 APP = """
 import asyncio, os, signal

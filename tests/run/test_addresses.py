@@ -15,7 +15,8 @@ from evalwright.model.trace import Trace, TraceError
 from evalwright.registry import load
 from evalwright.run.addresses import Address, addresses_of, asked_pause
 from evalwright.run.call import pause_before_next, retriable
-from evalwright.run.start import open_run, run_suite
+from evalwright.run.start import run_suite
+from evalwright.run.stored_run import open_run
 from run.suites import suite
 
 SAYS_FINE = [EvaluatorSpec("fine", "contains_text", {"all_of": ["fine"]})]

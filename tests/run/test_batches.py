@@ -5,7 +5,9 @@ import pytest
 from evalwright.errors import InputError
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.result import EvaluationResult
-from evalwright.run.start import open_run, re_evaluate, run_suite
+from evalwright.run.re_evaluation import re_evaluate
+from evalwright.run.start import run_suite
+from evalwright.run.stored_run import open_run
 from llm.providers import judge, providing_in_a_thread
 from run.suites import suite
 

@@ -4,7 +4,8 @@ import pytest
 
 from evalwright.model.plan import Variant
 from evalwright.model.result import CaseVerdict
-from evalwright.run.start import open_run, run_suite
+from evalwright.run.start import run_suite
+from evalwright.run.stored_run import open_run
 from run.suites import suite
 
 

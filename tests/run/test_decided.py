@@ -25,7 +25,9 @@ from evalwright.reports.terminal import run_lines
 from evalwright.reports.text import Paint
 from evalwright.run.baselines import promote
 from evalwright.run.outcomes import Outcome
-from evalwright.run.start import open_run, re_evaluate, run_suite
+from evalwright.run.re_evaluation import re_evaluate
+from evalwright.run.start import run_suite
+from evalwright.run.stored_run import open_run
 from run.suites import SAYS_DONE, suite
 
 CLAIM: dict[str, Any] = {

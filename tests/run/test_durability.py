@@ -12,8 +12,10 @@ import pytest
 from evalwright.model.plan import EvaluatorSpec, PassCriteria
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import TraceError
-from evalwright.run.start import open_run, re_evaluate, run_suite
+from evalwright.run.re_evaluation import re_evaluate
+from evalwright.run.start import run_suite
 from evalwright.run.steps.spoil import Spoiling
+from evalwright.run.stored_run import open_run
 from evalwright.testing import a_plan, a_result
 from run.project import agents
 from run.suites import SAYS_DONE, SAYS_LAST, suite

@@ -9,7 +9,10 @@ from evalwright.errors import InputError, RunLockedError
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.result import CaseVerdict, Evaluation, EvaluationResult
 from evalwright.model.trace import Trace
-from evalwright.run.start import open_run, re_evaluate, resume, retry, run_suite
+from evalwright.run.re_evaluation import re_evaluate
+from evalwright.run.resumption import resume, retry
+from evalwright.run.start import run_suite
+from evalwright.run.stored_run import open_run
 from evalwright.stores.local_files import LocalFiles
 from run.suites import SAYS_DONE, SAYS_LAST, suite
 

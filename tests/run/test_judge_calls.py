@@ -16,7 +16,8 @@ from evalwright.model.trace import Trace
 from evalwright.reports.inspection import cell_lines
 from evalwright.reports.text import Paint
 from evalwright.run.options import RunOptions
-from evalwright.run.start import open_run, run_suite
+from evalwright.run.start import run_suite
+from evalwright.run.stored_run import open_run
 
 JUDGES = """
 import json, os

@@ -13,7 +13,8 @@ import pytest
 
 from evalwright.formats.loading import load_suite
 from evalwright.model.result import CaseVerdict
-from evalwright.run.start import open_run, run_suite
+from evalwright.run.start import run_suite
+from evalwright.run.stored_run import open_run
 
 HOLDS = {"score": 1.0, "assertions": [{"passed": True, "reason": "r"}]}
 

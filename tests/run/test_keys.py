@@ -14,7 +14,10 @@ from evalwright.model.snapshot import Case
 from evalwright.run.missing_keys import with_keys
 from evalwright.run.options import RunOptions
 from evalwright.run.plan import plan_of
-from evalwright.run.start import open_run, re_evaluate, resume, run_suite
+from evalwright.run.re_evaluation import re_evaluate
+from evalwright.run.resumption import resume
+from evalwright.run.start import run_suite
+from evalwright.run.stored_run import open_run
 from run.suites import SAYS_DONE, suite
 
 JUDGE = EvaluatorSpec("judge", "llm_judge", {"models": ["gpt-x", "claude-x"], "nl_assertions": ["is polite"]})

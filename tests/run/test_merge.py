@@ -23,7 +23,8 @@ from evalwright.model.trace import Answer, Metrics, Output
 from evalwright.run.locations import find_run
 from evalwright.run.merge import merge, runs_matching
 from evalwright.run.options import RunOptions
-from evalwright.run.start import resume, retry, run_suite
+from evalwright.run.resumption import resume, retry
+from evalwright.run.start import run_suite
 from evalwright.session import Session
 from run.suites import PROJECT, SAYS_DONE, suite
 from stores.stores import Kept

@@ -6,8 +6,11 @@ import pytest
 from evalwright.model.plan import EvaluatorSpec, Price, Variant
 from evalwright.model.result import EvaluationResult
 from evalwright.model.trace import Trace
+from evalwright.run.re_evaluation import re_evaluate
+from evalwright.run.resumption import retry
 from evalwright.run.spending import CostLimit
-from evalwright.run.start import open_run, re_evaluate, retry, run_suite
+from evalwright.run.start import run_suite
+from evalwright.run.stored_run import open_run
 from run.suites import suite
 
 PRICES = {"m": Price(2.0, 10.0, 20.0), "n": Price(1.0, 1.0)}

@@ -12,7 +12,8 @@ import pytest
 from evalwright import registry
 from evalwright.model.plan import EvaluatorSpec, Variant
 from evalwright.model.trace import Answer, Output, Trace
-from evalwright.run.start import open_run, run_suite
+from evalwright.run.start import run_suite
+from evalwright.run.stored_run import open_run
 from evalwright.session.open_files import has_run_out, room_for
 from run.suites import suite
 

@@ -15,7 +15,10 @@ from evalwright.model.suite import Suite
 from evalwright.model.trace import Trace
 from evalwright.run.locations import find_run, run_places
 from evalwright.run.options import RunOptions
-from evalwright.run.start import open_run, re_evaluate, resume, retry, run_suite
+from evalwright.run.re_evaluation import re_evaluate
+from evalwright.run.resumption import resume, retry
+from evalwright.run.start import run_suite
+from evalwright.run.stored_run import open_run
 from run import shelf
 from run.suites import SAYS_DONE, SAYS_LAST, suite
 

@@ -19,10 +19,13 @@ from evalwright.formats.loading import load_suite
 from evalwright.model.plan import EvaluatorSpec, Plugin, RunSettings, Variant
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
+from evalwright.run.judge_processes import processors
 from evalwright.run.options import RunOptions
-from evalwright.run.re_evaluate import processors
+from evalwright.run.re_evaluation import re_evaluate
 from evalwright.run.replay import processes_for
-from evalwright.run.start import open_run, re_evaluate, resume, run_suite
+from evalwright.run.resumption import resume
+from evalwright.run.start import run_suite
+from evalwright.run.stored_run import open_run
 from evalwright.stores.local_files import LocalFiles
 from evalwright.stores.sqlite import Sqlite
 from evalwright.testing import a_plan

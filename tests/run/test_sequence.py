@@ -18,7 +18,8 @@ from evalwright.model.suite import Suite
 from evalwright.run.cells import RunState
 from evalwright.run.options import RunOptions
 from evalwright.run.outcomes import Outcome
-from evalwright.run.start import resume, retry, run_suite
+from evalwright.run.resumption import resume, retry
+from evalwright.run.start import run_suite
 from evalwright.statistics.sequences import betting_sequence
 from run.suites import SAYS_DONE, suite
 

@@ -12,7 +12,10 @@ from evalwright.errors import InputError
 from evalwright.model.plan import RetryRule, Variant
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Answer, Output, Trace
-from evalwright.run.start import open_run, re_evaluate, resume, run_suite
+from evalwright.run.re_evaluation import re_evaluate
+from evalwright.run.resumption import resume
+from evalwright.run.start import run_suite
+from evalwright.run.stored_run import open_run
 from run.suites import SAYS_LAST, suite
 
 

@@ -11,9 +11,12 @@ from evalwright.llm.choices import ModelChoices
 from evalwright.model.plan import EvaluatorSpec, Shard
 from evalwright.run.forecast import forecast
 from evalwright.run.options import RunOptions
+from evalwright.run.re_evaluation import re_evaluate
+from evalwright.run.resumption import resume, retry
 from evalwright.run.schedulers import shard_from
 from evalwright.run.shards import limits_of, share_of
-from evalwright.run.start import open_run, re_evaluate, resume, retry, run_suite
+from evalwright.run.start import run_suite
+from evalwright.run.stored_run import open_run
 from run.suites import suite
 from run.test_going_on import cut
 

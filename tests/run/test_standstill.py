@@ -5,7 +5,10 @@ import pytest
 from evalwright.errors import TargetError
 from evalwright.model.plan import Variant
 from evalwright.model.trace import Trace
-from evalwright.run.start import RunOptions, open_run, resume, retry, run_suite
+from evalwright.run.options import RunOptions
+from evalwright.run.resumption import resume, retry
+from evalwright.run.start import run_suite
+from evalwright.run.stored_run import open_run
 from run.suites import suite
 
 

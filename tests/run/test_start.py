@@ -8,7 +8,9 @@ from evalwright.model.plan import EvaluatorSpec, RetryRule, Variant
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
 from evalwright.run.options import RunOptions
-from evalwright.run.start import open_run, resume, run_suite
+from evalwright.run.resumption import resume
+from evalwright.run.start import run_suite
+from evalwright.run.stored_run import open_run
 from run.suites import SAYS_DONE, SAYS_LAST, suite
 
 

@@ -14,7 +14,9 @@ from evalwright.formats.loading import load_suite
 from evalwright.run.options import RunOptions
 from evalwright.run.origin import Trust
 from evalwright.run.outcomes import Outcome
-from evalwright.run.start import re_evaluate, resume, retry, run_suite
+from evalwright.run.re_evaluation import re_evaluate
+from evalwright.run.resumption import resume, retry
+from evalwright.run.start import run_suite
 
 AGENT = "import os\ndef answer(case, variant):\n    return 'done ' + variant.config['token']\n"
 SUITE = {

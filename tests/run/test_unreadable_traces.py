@@ -8,7 +8,8 @@ from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
 from evalwright.run.locations import Place
 from evalwright.run.options import RunOptions
-from evalwright.run.start import re_evaluate, run_suite
+from evalwright.run.re_evaluation import re_evaluate
+from evalwright.run.start import run_suite
 from run.suites import SAYS_DONE, SAYS_LAST, suite
 from stores.stores import KINDS, Kept
 

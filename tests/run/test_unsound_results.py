@@ -8,7 +8,9 @@ import pytest
 
 from evalwright.model.plan import EvaluatorSpec, PassCriteria
 from evalwright.model.result import CaseVerdict, EvaluationResult
-from evalwright.run.start import open_run, re_evaluate, run_suite
+from evalwright.run.re_evaluation import re_evaluate
+from evalwright.run.start import run_suite
+from evalwright.run.stored_run import open_run
 from run.suites import suite
 
 UNSOUND = ["above", "below", "huge", "nan", "infinite", "bool", "text", "list"]

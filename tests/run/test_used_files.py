@@ -10,7 +10,8 @@ import pytest
 from evalwright.formats.loading import load_suite
 from evalwright.run.options import RunOptions
 from evalwright.run.selection import all_warnings
-from evalwright.run.start import open_run, run_suite
+from evalwright.run.start import run_suite
+from evalwright.run.stored_run import open_run
 
 SUITE = """
 eval: {name: shop}

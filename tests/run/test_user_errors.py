@@ -8,7 +8,8 @@ from evalwright.errors import InputError
 from evalwright.model.plan import EvaluatorSpec, Variant
 from evalwright.model.result import EvaluationResult
 from evalwright.model.trace import Trace
-from evalwright.run.start import open_run, run_suite
+from evalwright.run.start import run_suite
+from evalwright.run.stored_run import open_run
 from evalwright.targets.build import build_target
 from run.suites import suite
 

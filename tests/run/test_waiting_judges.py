@@ -7,7 +7,9 @@ import pytest
 from evalwright import registry
 from evalwright.model.plan import EvaluatorSpec, PassCriteria
 from evalwright.model.result import EvaluationResult
-from evalwright.run.start import open_run, re_evaluate, run_suite
+from evalwright.run.re_evaluation import re_evaluate
+from evalwright.run.start import run_suite
+from evalwright.run.stored_run import open_run
 from run.suites import SAYS_DONE, suite
 
 WAITING = EvaluatorSpec("waiting", "waiting_in_tests")

@@ -25,7 +25,9 @@ from evalwright.model.result import EvaluationResult
 from evalwright.model.suite import Suite
 from evalwright.model.trace import Trace
 from evalwright.run.options import RunOptions
-from evalwright.run.start import open_run, re_evaluate, run_suite, run_suite_here
+from evalwright.run.re_evaluation import re_evaluate
+from evalwright.run.start import run_suite, run_suite_here
+from evalwright.run.stored_run import open_run
 from session import shop
 
 JUDGE = EvaluatorSpec("judge", "llm_judge", {"model": "python:session.shop:judge", "nl_assertions": ["is polite"]})

@@ -26,7 +26,7 @@ from evalwright.reports.junit import JUnit
 from evalwright.reports.markdown import Markdown
 from evalwright.run.cells import Grid
 from evalwright.run.history import history_of, unjudged_traces
-from evalwright.run.start import open_run
+from evalwright.run.stored_run import open_run
 from evalwright.scoring.fold import fold
 from evalwright.scoring.verdict import names_needed
 from evalwright.stores.index import INDEX, IndexKeeper, opened_index

@@ -23,7 +23,7 @@ from evalwright.cli.locate import folded_summary
 from evalwright.errors import InputError, StorageError
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
-from evalwright.run.start import open_run
+from evalwright.run.stored_run import open_run
 from evalwright.stores.sqlite import Sqlite, sqlite
 from evalwright.testing import a_case, a_plan, a_result, a_summary, a_trace, a_verdict
 

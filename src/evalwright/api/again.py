@@ -50,13 +50,13 @@ def resume(
     found = run_of(run)
 
     def work(listener: Listener) -> Outcome:
-        from evalwright.run import start
+        from evalwright.run import resumption
         from evalwright.run.origin import Trust
 
         trust = Trust(run=trust_run)
         if retry_errors:
-            return start.retry(_where(found), watch=listener.watch, trust=trust)
-        return start.resume(_where(found), listener.watch, trust=trust)
+            return resumption.retry(_where(found), watch=listener.watch, trust=trust)
+        return resumption.resume(_where(found), listener.watch, trust=trust)
 
     _, listener = in_thread(work, found._objects, on_cell)
     return Run(found._place, listener.stopped, found._objects)
@@ -93,18 +93,16 @@ def re_evaluate(
         raise InputError(problems)
 
     def work(listener: Listener) -> Outcome:
-        from evalwright.run import start
+        from evalwright.run.re_evaluation import re_evaluate
 
         if specs is None:
-            return start.re_evaluate(_where(found), watch=listener.watch, trust_run=trust_run)
+            return re_evaluate(_where(found), watch=listener.watch, trust_run=trust_run)
         suite = _judged_by(found, specs)
         if replace:
-            return start.re_evaluate(_where(found), suite=suite, watch=listener.watch, trust_run=trust_run)
+            return re_evaluate(_where(found), suite=suite, watch=listener.watch, trust_run=trust_run)
         for spec in specs[:-1]:
-            start.re_evaluate(_where(found), add=spec.name, suite=suite, watch=listener.watch, trust_run=trust_run)
-        return start.re_evaluate(
-            _where(found), add=specs[-1].name, suite=suite, watch=listener.watch, trust_run=trust_run
-        )
+            re_evaluate(_where(found), add=spec.name, suite=suite, watch=listener.watch, trust_run=trust_run)
+        return re_evaluate(_where(found), add=specs[-1].name, suite=suite, watch=listener.watch, trust_run=trust_run)
 
     if specs != []:
         in_thread(work, places.objects, None)

@@ -76,10 +76,10 @@ def evaluate(cases: CasesLike | Suite, system: Systems = None, **options: Unpack
     todo = _to_do(cases, system, settings)
 
     def work(listener: Listener) -> Outcome:
-        from evalwright.run import start
+        from evalwright.run import resumption, start
 
         if todo.unfinished is not None:
-            return start.resume(todo.unfinished, listener.watch, todo.options.models)
+            return resumption.resume(todo.unfinished, listener.watch, todo.options.models)
         return start.run_suite(todo.suite, todo.options, listener.watch)
 
     outcome, listener = in_thread(
@@ -191,11 +191,11 @@ async def _streamed(todo: Preparation, settings: Settings) -> AsyncIterator[Asyn
 
 
 async def _work_here(todo: Preparation, settings: Settings, listener: Listener) -> Outcome:
-    from evalwright.run import start
+    from evalwright.run import resumption, start
 
     with with_objects(todo.objects):
         if todo.unfinished is not None:
-            return await start.resume_here(todo.unfinished, listener.watch, todo.options.models)
+            return await resumption.resume_here(todo.unfinished, listener.watch, todo.options.models)
         return await start.run_suite_here(todo.suite, todo.options, listener.watch)
 
 

@@ -41,7 +41,7 @@ class Run:
         reader.close()
 
     def _opened(self) -> tuple[RunReader, Plan]:
-        from evalwright.run.origin import plan_of_run
+        from evalwright.run.stored_run import plan_of_run
 
         reader = self._place.store.read(self._place.run_id)
         return reader, plan_of_run(reader)

@@ -58,7 +58,7 @@ def command(
     from evalwright.files.yaml import dump
     from evalwright.reports.drift import drift_lines
     from evalwright.run.baselines import baseline_of
-    from evalwright.run.start import open_run
+    from evalwright.run.stored_run import open_run
 
     loss = None if margin is None else margin_of(margin)
     reader, plan = open_run(run)

@@ -21,7 +21,7 @@ from evalwright.reports.markdown import Markdown
 from evalwright.reports.sentences import sentence_of, worse_cases
 from evalwright.run.locations import Place
 from evalwright.run.outcomes import Outcome
-from evalwright.run.start import open_run
+from evalwright.run.stored_run import open_run
 
 __all__ = ["append_data", "show_on_github"]
 

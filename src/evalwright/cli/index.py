@@ -25,7 +25,7 @@ def command(run: Path) -> int:
 
     from evalwright.cli.screen import say
     from evalwright.errors import InputError, counted
-    from evalwright.run.start import open_run
+    from evalwright.run.stored_run import open_run
     from evalwright.stores.index import INDEX
     from evalwright.stores.local_files.run import LocalReader
 

@@ -43,8 +43,8 @@ def command(
     from evalwright.reports.cells import Choice, chosen_cells
     from evalwright.reports.inspection import cell_lines, file_lines
     from evalwright.reports.text import harmless
-    from evalwright.run.start import open_run
     from evalwright.run.steps.workspace import StoredArtifacts
+    from evalwright.run.stored_run import open_run
     from evalwright.scoring.verdict import names_needed
 
     reader, plan = open_run(run)

@@ -12,7 +12,7 @@ from evalwright.model.summary import RunSummary
 from evalwright.run.calibration import mark_judges
 from evalwright.run.locations import Place
 from evalwright.run.outcomes import summed_up
-from evalwright.run.start import open_run
+from evalwright.run.stored_run import open_run
 from evalwright.scoring.fold import fold
 
 __all__ = ["folded_summary", "stored_summary"]

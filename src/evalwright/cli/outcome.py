@@ -17,7 +17,7 @@ from evalwright.model.summary import RunSummary
 from evalwright.reports.text import Paint, harmless
 from evalwright.run.cells import RunState
 from evalwright.run.outcomes import Outcome
-from evalwright.run.start import open_run
+from evalwright.run.stored_run import open_run
 from evalwright.stores.local_files.lines import reserved_words
 
 __all__ = ["present", "tell_whose_word", "watch_of"]

@@ -34,7 +34,7 @@ def opened_pair(a: Path | Place, b: Path | Place, terms: Terms, labels: Path | N
     from evalwright.decisions.runs import two_runs
     from evalwright.reports.text import harmless
     from evalwright.run.judged_pairs import judges_of_runs
-    from evalwright.run.start import open_run
+    from evalwright.run.stored_run import open_run
 
     reader_a, plan_a = open_run(a)
     with closing(reader_a):

@@ -130,7 +130,7 @@ def _side(run: Path) -> SideCounts:
     """The first variant of a run."""
     from evalwright.decisions.sides import sides_of
     from evalwright.decisions.spreads import judged_side
-    from evalwright.run.start import open_run
+    from evalwright.run.stored_run import open_run
 
     reader, plan = open_run(run)
     with closing(reader):

@@ -23,7 +23,7 @@ def command(run: Path, eval_name: str | None, runs_root: Path | None) -> int:
     from evalwright.cli.screen import say
     from evalwright.reports.text import harmless
     from evalwright.run.baselines import promote
-    from evalwright.run.start import open_run
+    from evalwright.run.stored_run import open_run
 
     reader, plan = open_run(run)
     with closing(reader):

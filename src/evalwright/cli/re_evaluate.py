@@ -46,7 +46,7 @@ def command(
     results. For a run that evalh itself wrote it is 0 whatever the verdicts, as there.
     """
     from evalwright.cli.outcome import present, tell_whose_word, watch_of
-    from evalwright.run.start import re_evaluate
+    from evalwright.run.re_evaluation import re_evaluate
 
     suite = None
     if suite_file is not None:

@@ -65,7 +65,7 @@ def command(
 
     from evalwright.cli.locate import folded_summary
     from evalwright.cli.screen import say
-    from evalwright.run.start import open_run
+    from evalwright.run.stored_run import open_run
 
     if github:
         return _on_github(run, compare, link or "", format_given=out is not None or limit_chars is not None)

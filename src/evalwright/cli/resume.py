@@ -35,7 +35,7 @@ __all__ = ["command"]
 def command(run: Path, as_json: bool, quiet: bool, keep_going: bool, models: ModelChoices) -> int:
     """Run the cells that are missing in the run folder RUN. Finished cells are kept as they are."""
     from evalwright.cli.outcome import present, tell_whose_word, watch_of
-    from evalwright.run.start import resume
+    from evalwright.run.resumption import resume
 
     trust = trust_of(click.get_current_context())
     outcome = resume(run, watch=watch_of(quiet), models=models, keep_going=keep_going, trust=trust)

@@ -41,7 +41,7 @@ def command(
     The newest attempt of a cell counts; earlier ones stay in the file.
     """
     from evalwright.cli.outcome import present, tell_whose_word, watch_of
-    from evalwright.run.start import retry
+    from evalwright.run.resumption import retry
 
     trust = trust_of(click.get_current_context())
     outcome = retry(

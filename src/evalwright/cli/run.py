@@ -200,7 +200,7 @@ def _each(paths: Sequence[Path], load: Callable[[Path], Suite], options: RunOpti
 def _retried(run: Path, suite: Suite, options: RunOptions, failures: bool, watch: Watch) -> Outcome:
     from evalwright.run.locations import find_run
     from evalwright.run.origin import Trust
-    from evalwright.run.start import retry
+    from evalwright.run.resumption import retry
 
     place = find_run(run, suite.secrets, named=suite.store)
     return retry(

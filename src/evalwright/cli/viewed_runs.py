@@ -14,7 +14,7 @@ from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.summary import RunSummary
 from evalwright.run.locations import NOTE, find_run, folder_beside, run_places
-from evalwright.run.start import open_run
+from evalwright.run.stored_run import open_run
 from evalwright.stores.local_files import is_run
 from evalwright.stores.local_files.lines import LineDecoder
 from evalwright.stores.lock import LOCK_NAME, is_held

@@ -20,8 +20,8 @@ from evalwright.model.plan import Plugin
 from evalwright.model.suite import Suite
 from evalwright.run.options import RunOptions
 from evalwright.run.outcomes import Outcome
-from evalwright.run.start import open_run
 from evalwright.run.start import run_suite as run
+from evalwright.run.stored_run import open_run
 from evalwright.stores.ordered import OrderedCells
 
 __all__ = ["Runner", "RunnerResult", "SuiteSpec", "run_suite"]

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -29,10 +30,10 @@ from evalwright.pytest_runs.spool import SpoolRecord, parts_of
 from evalwright.reports.text import one_line
 from evalwright.run.cells import RunState
 from evalwright.run.loop import Job, work
+from evalwright.run.models import live_models
 from evalwright.run.options import RunOptions
 from evalwright.run.plan import plan_of
 from evalwright.run.selection import chosen_cases
-from evalwright.run.start import models_of
 from evalwright.scoring.tally import Tally
 from evalwright.session import Session
 from evalwright.stores.memory import MemoryStore
@@ -108,7 +109,7 @@ class LoadedSuite:
     def _worked(self, plan: Plan, case: Case) -> list[SpoolRecord]:
         plan = msgspec.structs.replace(plan, run_id="case", cases_total=1)
         writer = MemoryStore().create(plan, [case], {})
-        models = models_of(plan, None, Masker.of(self.secrets, os.environ))
+        models = partial(live_models, plan, None, Masker.of(self.secrets, os.environ))
         with Session(models=models, environment=self._environment):
             if work(Job(plan, writer, Tally.of(plan), RunState(total=1))):
                 raise KeyboardInterrupt

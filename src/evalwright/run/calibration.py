@@ -26,7 +26,7 @@ from evalwright.model.summary import RunSummary
 from evalwright.run.judge import is_judge
 from evalwright.run.label_sheet import labels_of
 from evalwright.run.locations import Place, find_run, folder_beside, labels_file
-from evalwright.run.origin import plan_of_run
+from evalwright.run.stored_run import plan_of_run
 from evalwright.scoring.fold import fold
 from evalwright.scoring.re_judged import judged_answers
 

@@ -20,8 +20,8 @@ from evalwright.model.summary import GateOutcome, RunSummary
 from evalwright.run.baselines import baseline_of
 from evalwright.run.judged_pairs import judges_of_runs
 from evalwright.run.locations import Place, find_run
-from evalwright.run.origin import plan_of_run
 from evalwright.run.sequence import outcome_of
+from evalwright.run.stored_run import plan_of_run
 
 __all__ = ["add_decisions", "with_baselines", "with_slices"]
 

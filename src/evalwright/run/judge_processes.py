@@ -32,6 +32,7 @@ from evalwright.run.judge import Judge, ask_models
 from evalwright.run.limits import Watchdog, end_loose_tasks
 from evalwright.run.newest import Newest, newest_of
 from evalwright.run.records import Clock
+from evalwright.run.stored_run import CaseOf
 from evalwright.run.unreadable import keep_judgements, lost_traces
 from evalwright.run.worker import end_with_parent
 from evalwright.scoring.tally import Tally
@@ -42,10 +43,8 @@ from evalwright.stores.manifest import drop_manifest
 if TYPE_CHECKING:
     from evalwright.run.steps.workspace import StoredArtifacts
 
-__all__ = ["CaseOf", "Judged", "judge_again", "next_message", "processors"]
+__all__ = ["Judged", "judge_again", "next_message", "processors"]
 
-CaseOf = Callable[[Trace], Case]
-"""The case that a trace belongs to. Raises InputError when it is gone."""
 
 _REPORT_EVERY = 500
 _MOST_SHOWN = 5

@@ -25,9 +25,8 @@ from evalwright.model.protocols import RunReader
 from evalwright.run.cells import Grid
 from evalwright.run.history import history_of
 from evalwright.run.locations import NOTE, Place, find_run, run_places
-from evalwright.run.outcomes import Outcome
+from evalwright.run.outcomes import Outcome, conclude
 from evalwright.run.shards import first_difference
-from evalwright.run.start import conclude
 from evalwright.scoring.fold import fold
 from evalwright.session import owns_process
 from evalwright.session.open_files import room_for

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from evalwright.model.plan import Plan
-from evalwright.model.protocols import RunReader
+from evalwright.model.protocols import RunReader, RunWriter
 from evalwright.model.summary import RunSummary
-from evalwright.run.locations import Place
+from evalwright.registry import load
+from evalwright.run.cells import RunState
+from evalwright.run.judge import is_judge
+from evalwright.run.locations import Place, labels_file
 from evalwright.scoring.tally import Tally
 
-__all__ = ["Outcome", "is_decided", "summed_up"]
+if TYPE_CHECKING:
+    from evalwright.run.steps.mirror import Mirroring
+
+__all__ = ["Outcome", "conclude", "is_decided", "summed_up"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,3 +87,37 @@ def is_decided(plan: Plan) -> bool:
     """Whether a run is decided as a whole by more than its counts."""
     claims = plan.gate is not None and plan.gate["kind"] == "claims"
     return claims or plan.run.baseline_variant is not None or plan.until_decided is not None
+
+
+def conclude(
+    place: Place,
+    writer: RunWriter,
+    plan: Plan,
+    tally: Tally,
+    interrupted: bool,
+    *notes: str,
+    mirrors: Mirroring | None = None,
+    state: RunState | None = None,
+) -> Outcome:
+    """Store the summary, tell the mirrors, and say what came of the session."""
+    summary = summed_up(tally, writer, plan, datetime.now(UTC))
+    stopped = [*dict.fromkeys(state.stuck.values())] if state is not None and summary.cells_missing else []
+    summary.warnings = [*summary.warnings, *stopped]
+    if any(map(is_judge, plan.evaluators)) or labels_file(writer).is_file():
+        from evalwright.run.calibration import keep_calibration
+
+        keep_calibration(writer, plan, summary)
+    if plan.until_decided is not None:
+        from evalwright.run.sequence import keep_decision
+
+        keep_decision(writer, plan)
+    if mirrors is not None:
+        mirrors.finish(summary)
+    writer.save_summary(summary)
+    if plan.shard is not None:
+        from evalwright.run.shards import closed
+
+        notes = (*notes, *closed(writer, plan, summary))
+    for export in plan.exports if plan.shard is None else ():
+        load("exports", export.type)(export.config).write(writer, plan, summary)
+    return Outcome(place.address, plan, summary, interrupted, [*notes, *stopped, *writer.damage], place)

@@ -30,8 +30,8 @@ from evalwright.model.protocols import RunWriter, Target
 from evalwright.model.trace import Answer, TraceError
 from evalwright.run.cells import Cell, Grid, RunState
 from evalwright.run.judge import Judge, ask_models
+from evalwright.run.judge_processes import next_message, processors
 from evalwright.run.limits import Watchdog
-from evalwright.run.re_evaluate import next_message, processors
 from evalwright.run.records import Clock, trace_of
 from evalwright.run.steps import pricing_of
 from evalwright.run.worker import end_with_parent

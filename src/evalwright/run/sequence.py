@@ -32,7 +32,7 @@ from evalwright.model.trace import Trace
 from evalwright.run.cells import Grid, RunState
 from evalwright.run.locations import find_run, folder_beside
 from evalwright.run.options import RunOptions
-from evalwright.run.origin import plan_of_run
+from evalwright.run.stored_run import plan_of_run
 
 __all__ = ["Sequence", "keep_decision", "ordered", "outcome_of", "stored_sequence"]
 

@@ -4,7 +4,9 @@ import json
 
 from evalwright.formats.loading import load_suite
 from evalwright.model.trace import Trace
-from evalwright.run.start import RunOptions, open_run, run_suite
+from evalwright.run.options import RunOptions
+from evalwright.run.start import run_suite
+from evalwright.run.stored_run import open_run
 from targets.agents import CLAUDE, CODEX, RESULT, called, lines, program
 
 

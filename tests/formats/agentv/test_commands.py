@@ -9,7 +9,8 @@ from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
 from evalwright.model.result import CaseVerdict
 from evalwright.model.trace import Trace
-from evalwright.run.start import open_run, run_suite
+from evalwright.run.start import run_suite
+from evalwright.run.stored_run import open_run
 
 CHECK = {"name": "l", "type": "latency", "threshold": 60000}
 BY_ID = "print(json.dumps({'text': 'alone ' + sys.argv[1]}))"

@@ -11,7 +11,9 @@ from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
 from evalwright.reports.terminal import run_lines
 from evalwright.reports.text import Paint
-from evalwright.run.start import open_run, re_evaluate, run_suite
+from evalwright.run.re_evaluation import re_evaluate
+from evalwright.run.start import run_suite
+from evalwright.run.stored_run import open_run
 
 pytestmark = pytest.mark.usefixtures("untouched_environment")
 

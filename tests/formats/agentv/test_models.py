@@ -12,7 +12,8 @@ import pytest
 from evalwright.formats.loading import load_suite
 from evalwright.model.result import EvaluationResult
 from evalwright.model.trace import Trace
-from evalwright.run.start import open_run, run_suite
+from evalwright.run.start import run_suite
+from evalwright.run.stored_run import open_run
 from llm.models import anthropic, openai
 from targets.loopback import reply, serving
 

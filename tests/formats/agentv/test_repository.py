@@ -8,7 +8,8 @@ from evalwright.errors import InputError
 from evalwright.formats.discovery import suite_files
 from evalwright.formats.loading import load_suite
 from evalwright.model.trace import Trace
-from evalwright.run.start import open_run, run_suite
+from evalwright.run.start import run_suite
+from evalwright.run.stored_run import open_run
 
 pytestmark = pytest.mark.usefixtures("untouched_environment")
 

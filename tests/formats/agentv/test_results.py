@@ -6,7 +6,8 @@ import pytest
 
 from evalwright.formats.agentv.report import AgentvResults
 from evalwright.formats.loading import load_suite
-from evalwright.run.start import open_run, run_suite
+from evalwright.run.start import run_suite
+from evalwright.run.stored_run import open_run
 
 SCORES = {"good": 0.9, "bad": 0.2}
 

@@ -13,7 +13,9 @@ from evalwright.formats.loading import load_suite
 from evalwright.model.result import CaseVerdict
 from evalwright.model.suite import Suite
 from evalwright.model.trace import Trace
-from evalwright.run.start import RunOptions, open_run, run_suite
+from evalwright.run.options import RunOptions
+from evalwright.run.start import run_suite
+from evalwright.run.stored_run import open_run
 
 LATENCY = {"name": "c", "type": "latency", "threshold": 60000}
 JUDGE = {"name": "j", "type": "llm_judge"}

@@ -13,7 +13,9 @@ from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.suite import Suite
-from evalwright.run.start import RunOptions, open_run, run_suite
+from evalwright.run.options import RunOptions
+from evalwright.run.start import run_suite
+from evalwright.run.stored_run import open_run
 
 HI = {"type": "contains", "value": "hi"}
 ECHO = {"name": "default", "provider": "cli", "command": "echo {PROMPT}"}

@@ -13,7 +13,9 @@ from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
 from evalwright.model.result import CaseVerdict
 from evalwright.model.trace import Trace
-from evalwright.run.start import RunOptions, open_run, run_suite
+from evalwright.run.options import RunOptions
+from evalwright.run.start import run_suite
+from evalwright.run.stored_run import open_run
 
 AGENT = "cat start.txt; echo gone > start.txt; echo more > more.txt; echo gone > linked.txt"
 CASE = {"id": "a", "expected_outcome": "x", "input": "hi"}

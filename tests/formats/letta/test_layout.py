@@ -6,7 +6,8 @@ import pytest
 
 from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
-from evalwright.run.start import retry, run_suite
+from evalwright.run.resumption import retry
+from evalwright.run.start import run_suite
 
 SUITE = """\
 name: support

@@ -9,8 +9,8 @@ import pytest
 from evalwright.errors import InputError
 from evalwright.letta import ProgressCallback, Runner, SuiteSpec, run_suite
 from evalwright.model.result import EvaluationResult
-from evalwright.run.start import open_run
 from evalwright.run.start import run_suite as run
+from evalwright.run.stored_run import open_run
 
 SUITE = {
     "name": "support",

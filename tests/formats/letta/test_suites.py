@@ -13,7 +13,9 @@ from evalwright.model.trace import Trace
 from evalwright.reports.reasons import group_reasons
 from evalwright.reports.terminal import failure_lines, run_lines
 from evalwright.reports.text import Paint
-from evalwright.run.start import open_run, re_evaluate, run_suite
+from evalwright.run.re_evaluation import re_evaluate
+from evalwright.run.start import run_suite
+from evalwright.run.stored_run import open_run
 
 SUITE = """\
 name: support

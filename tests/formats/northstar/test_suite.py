@@ -19,7 +19,9 @@ from evalwright.model.trace import Trace
 from evalwright.reports.cells import Choice, chosen_cells
 from evalwright.run.options import RunOptions
 from evalwright.run.outcomes import Outcome
-from evalwright.run.start import open_run, re_evaluate, run_suite
+from evalwright.run.re_evaluation import re_evaluate
+from evalwright.run.start import run_suite
+from evalwright.run.stored_run import open_run
 from evalwright.scoring.fold import fold
 
 SAID = [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "Hello there."}]

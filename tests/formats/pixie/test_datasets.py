@@ -12,7 +12,8 @@ from evalwright.formats.pixie.suite import datasets_in
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
 from evalwright.run.options import RunOptions
-from evalwright.run.start import open_run, run_suite
+from evalwright.run.start import run_suite
+from evalwright.run.stored_run import open_run
 
 APP = """
 import pixie

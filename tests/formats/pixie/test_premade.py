@@ -15,7 +15,8 @@ from evalwright.llm.models import LiveModels
 from evalwright.model.result import EvaluationResult
 from evalwright.model.snapshot import Case, Expected
 from evalwright.model.trace import TraceError
-from evalwright.run.start import open_run, run_suite
+from evalwright.run.start import run_suite
+from evalwright.run.stored_run import open_run
 from evalwright.session import Session
 from evalwright.testing import a_trace
 from llm.models import openai

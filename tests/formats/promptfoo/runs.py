@@ -13,7 +13,8 @@ from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
 from evalwright.run.options import RunOptions
 from evalwright.run.outcomes import Outcome
-from evalwright.run.start import open_run, run_suite
+from evalwright.run.start import run_suite
+from evalwright.run.stored_run import open_run
 
 ECHO = {"prompts": ["{{q}}"], "providers": ["echo"]}
 

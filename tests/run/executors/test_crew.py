@@ -13,7 +13,9 @@ from evalwright.errors import InputError
 from evalwright.model.plan import Executor, Placement, Variant
 from evalwright.model.trace import Trace
 from evalwright.run.outcomes import Outcome
-from evalwright.run.start import open_run, resume, run_suite
+from evalwright.run.resumption import resume
+from evalwright.run.start import run_suite
+from evalwright.run.stored_run import open_run
 from run.executors.far_end import DIES, WAITS, FarEnd, Worker
 from run.suites import suite
 

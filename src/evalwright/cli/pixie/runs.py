@@ -21,7 +21,8 @@ from evalwright.model.trace import Trace
 from evalwright.reports.text import harmless, one_line
 from evalwright.run.cells import RunState
 from evalwright.run.options import RunOptions
-from evalwright.run.start import open_run, run_suite
+from evalwright.run.start import run_suite
+from evalwright.run.stored_run import open_run
 
 __all__ = ["run_files"]
 

@@ -1,0 +1,27 @@
+"""The models that a run calls, with its prices, its limits and its recordings."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from evalwright.files.masker import Masker
+from evalwright.llm.choices import ModelChoices
+from evalwright.model.chat import Models
+from evalwright.model.plan import Plan
+from evalwright.run.plan import has_list_prices
+from evalwright.session import environment
+
+__all__ = ["live_models"]
+
+
+def live_models(plan: Plan, choices: ModelChoices | None, masker: Masker) -> Models:
+    """Made within the session of the run, when the first question is asked; no client is imported before."""
+    from evalwright.llm.models import LiveModels
+
+    given = choices or ModelChoices()
+    if plan.shard is not None:
+        from evalwright.run.shards import limits_of
+
+        given = limits_of(plan, given)
+    given = replace(given, mask=masker.mask_text)
+    return LiveModels(plan.prices, given, environment(), built_in_prices=has_list_prices(plan))

@@ -1,0 +1,114 @@
+"""Stored traces judged once more, by the evaluators of their run or by others; the system is not called."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from contextlib import closing, nullcontext
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from evalwright.errors import counted
+from evalwright.files.masker import Masker
+from evalwright.llm.choices import ModelChoices
+from evalwright.model.plan import Plan
+from evalwright.model.protocols import RunWriter
+from evalwright.run.batches import JudgeCalls, forget, in_batches
+from evalwright.run.cells import RunState
+from evalwright.run.judge_processes import judge_again, processors
+from evalwright.run.locations import Place, find_run
+from evalwright.run.missing_keys import must_have_keys
+from evalwright.run.models import live_models
+from evalwright.run.origin import judged_by_suite, may_judge, suite_here, with_evaluators
+from evalwright.run.outcomes import Outcome, conclude
+from evalwright.run.stored_run import case_finder, plan_of_run, revealed
+from evalwright.scoring.tally import Tally
+from evalwright.session import Session, owns_process
+from evalwright.session.signals import Signals
+
+if TYPE_CHECKING:
+    from evalwright.model.suite import Suite
+    from evalwright.run.loop import Watch
+
+__all__ = ["re_evaluate"]
+
+
+def re_evaluate(
+    run: Path | Place,
+    *,
+    add: str | None = None,
+    suite: Suite | None = None,
+    processes: int | None = None,
+    concurrency: int | None = None,
+    models: ModelChoices | None = None,
+    watch: Watch | None = None,
+    trust_run: bool = False,
+    batch: bool = False,
+) -> Outcome:
+    """Judge the stored traces again without calling the system.
+
+    With `add`, only the evaluator of that name: one of the run, of `suite`, or of the file the run came from.
+    With `suite` alone, all of its evaluators and its pass criteria instead of the run's own. `concurrency` is the
+    number of cells that may wait for models at once. What a run of somebody else says judges, and is filled in with
+    variables, only with `trust_run`. With `batch` models are asked in batches, which may take a day: whoever is
+    interrupted finds the answers by the same call.
+    """
+
+    if suite is None and not trust_run:
+        place = find_run(run)
+        with closing(place.store.read(place.run_id)) as reader:
+            suite = suite_here(reader.plan)
+    secrets: Mapping[str, str] = suite.secrets if suite else {}
+    place = find_run(run, secrets)
+    with Signals(owns_process()) as signals, closing(place.store.open(place.run_id)) as writer:
+        stored, plan, secrets = _plan_to_judge(writer, add, suite, secrets, trust_run=trust_run)
+        state = RunState(warnings=plan.warnings)
+        masker = Masker.of(secrets, os.environ)
+        asking = JudgeCalls(plan, models, concurrency)
+        asking = in_batches(asking, writer) if batch else asking
+        models = asking.models
+        here = Session(
+            models=partial(live_models, plan, models, masker), environment=suite.environment if suite else None
+        )
+        with here, watch(state) if watch else nullcontext():
+            must_have_keys(plan, writer, models, judging=add or "")
+            judged = judge_again(
+                asking.plan,
+                writer,
+                case_finder(writer, stored),
+                partial(Tally.of, plan),
+                state,
+                # only a process of our own may be forked: in another, other threads may hold locks for ever
+                processes or (processors() if here.owns_process else 1),
+                add,
+                asking.concurrency,
+                signals,
+            )
+        forget(models)
+        if writer.plan is not None and plan != stored:
+            writer.save_plan(plan)
+        outcome = conclude(place, writer, plan, judged.tally, False, *_notes(state.done, judged.kept))
+        return replace(outcome, unreadable=judged.kept, of_original=writer.plan is None)
+
+
+def _notes(judged: int, kept: int) -> list[str]:
+    """What is said of a new judgement: the traces that were judged, and the cells whose trace cannot be read."""
+    notes = [f"re-evaluated {counted(judged, 'trace')}"]
+    if kept:
+        notes.append(f"{counted(kept, 'cell')} without a trace that can be read: earlier results are kept")
+    return notes
+
+
+def _plan_to_judge(
+    writer: RunWriter, add: str | None, suite: Suite | None, secrets: Mapping[str, str], *, trust_run: bool
+) -> tuple[Plan, Plan, Mapping[str, str]]:
+    """The plan as it is stored, the one to judge by, and the secrets in it."""
+
+    stored = plan_of_run(writer)
+    if not may_judge(writer, stored, suite, trust_run):
+        return stored, judged_by_suite(stored, add, suite), secrets
+    secrets = {**secrets, **revealed(writer, secrets)}
+    stored = plan_of_run(writer)
+    return stored, with_evaluators(stored, add, suite), secrets

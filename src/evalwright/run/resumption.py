@@ -1,0 +1,167 @@
+"""Runs that go on: the cells that an interrupted run has left, and finished ones that are run once more."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing, contextmanager
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from evalwright.files.masker import Masker
+from evalwright.llm.choices import ModelChoices
+from evalwright.model.plan import Plan
+from evalwright.model.protocols import RunWriter
+from evalwright.run.cells import Grid
+from evalwright.run.history import History, history_of
+from evalwright.run.locations import Place, find_run
+from evalwright.run.loop import Job, Watch, initial_state, work, work_here
+from evalwright.run.missing_keys import must_have_keys
+from evalwright.run.models import live_models
+from evalwright.run.origin import Trust, runnable
+from evalwright.run.outcomes import Outcome, conclude
+from evalwright.run.steps import mirroring_of
+from evalwright.run.stored_run import revealed
+from evalwright.scoring.fold import fold
+from evalwright.scoring.tally import Tally
+from evalwright.session import Session, hide, owns_process
+from evalwright.session.signals import Signals
+from evalwright.stores.manifest import drop_manifest
+
+__all__ = ["resume", "resume_here", "retry"]
+
+
+def resume(
+    run: Path | Place,
+    watch: Watch | None = None,
+    models: ModelChoices | None = None,
+    *,
+    keep_going: bool = False,
+    trust: Trust | None = None,
+) -> Outcome:
+    """Run what an interrupted run has not finished; every finished cell stays as it is.
+
+    Raises InputError for a run of somebody else, but for what `trust` says.
+    """
+
+    with _rest_of(run, models, _none_again, keep_going=keep_going, trust=trust) as (job, outcome):
+        return outcome(job is not None and work(job, watch))
+
+
+async def resume_here(run: Path | Place, watch: Watch | None = None, models: ModelChoices | None = None) -> Outcome:
+    """As `resume`, in the caller's running event loop (`evalwright.run.loop.work_here`)."""
+
+    with _rest_of(run, models, _none_again) as (job, outcome):
+        return outcome(job is not None and await work_here(job, watch))
+
+
+def retry(
+    run: Path | Place,
+    *,
+    evaluator_failures: bool = False,
+    watch: Watch | None = None,
+    models: ModelChoices | None = None,
+    keep_going: bool = False,
+    trust: Trust | None = None,
+) -> Outcome:
+    """Run the cells again whose target errored, and those never run; with the flag, also those that failed."""
+
+    def again(history: History) -> frozenset[int]:
+        return frozenset(
+            n
+            for n in range(len(history.traced))
+            if history.errored[n] or (evaluator_failures and history.judged[n] and not history.passed[n])
+        )
+
+    with _rest_of(run, models, again, keep_going=keep_going, trust=trust) as (job, outcome):
+        return outcome(job is not None and work(job, watch))
+
+
+class _Opened(NamedTuple):
+    """A stored run that is to go on."""
+
+    place: Place
+    writer: RunWriter
+    plan: Plan
+    secrets: Mapping[str, str]
+    environment: Mapping[str, str]
+    history: History
+
+
+@contextmanager
+def _opened_for_work(run: Path | Place, signals: Signals, trust: Trust | None) -> Iterator[_Opened]:
+    place = find_run(run)
+    with closing(place.store.read(place.run_id)) as reader:
+        found = runnable(reader, trust or Trust())
+    place = find_run(run, found.secrets)
+    with closing(place.store.open(place.run_id)) as writer:
+        secrets = dict(found.secrets)
+        if found.foreign:
+            hide(secrets)
+        else:
+            secrets = {**revealed(writer, found.secrets), **secrets}
+        assert writer.plan is not None, "it was there a moment ago"
+        plan = found.plan_of(writer.plan)
+        with signals.raising(KeyboardInterrupt):
+            history = history_of(writer, Grid(plan))
+        yield _Opened(place, writer, plan, secrets, found.environment, history)
+
+
+def _none_again(_: History) -> frozenset[int]:
+    return frozenset()
+
+
+@contextmanager
+def _rest_of(
+    run: Path | Place,
+    models: ModelChoices | None,
+    again_of: Callable[[History], frozenset[int]],
+    *,
+    keep_going: bool = False,
+    trust: Trust | None = None,
+) -> Iterator[tuple[Job | None, Callable[[bool], Outcome]]]:
+    """As `_new_run` for a stored run: what is left of it and, of what is finished, the cells of `again_of`.
+
+    There is no job where nothing is left to do.
+    """
+    with (
+        Signals(owns_process()) as signals,
+        _opened_for_work(run, signals, trust) as (place, writer, plan, secrets, variables, history),
+    ):
+        if keep_going:
+            plan.run = msgspec.structs.replace(plan.run, stop_after_errors=0)
+        again = again_of(history)
+        sequence = None
+        if plan.until_decided is not None:
+            from evalwright.run.sequence import stored_sequence
+
+            sequence = stored_sequence(writer, plan, again)
+        total = len(history.traced)
+        finished = sum(map(history.finished, range(total)))
+        decided = sequence is not None and sequence.decided
+        if (finished == total or decided) and not again:
+            why = "every cell is finished" if again_of is _none_again else "no cell to run again"
+            why = "it is decided" if decided else why
+            yield None, lambda over: conclude(place, writer, plan, fold(writer, plan), over, f"nothing to do: {why}")
+            return
+        masker = Masker.of(secrets, os.environ)
+        drop_manifest(Path(writer.location))
+        with Session(models=partial(live_models, plan, models, masker), environment=variables):
+            must_have_keys(plan, writer, models)
+            mirrors = mirroring_of(plan, masker)
+            state = initial_state(plan, history, again, models)
+            job = Job(plan, writer, Tally.of(plan), state, mirrors, history, again, signals)
+            if sequence is not None:
+                sequence.listen(job.state)
+            note = f"{finished} of {total} cells were finished already"
+            if again_of is not _none_again:
+                note = f"{len(again)} finished cells were run again"
+            yield (
+                job,
+                lambda over: conclude(
+                    place, writer, plan, fold(writer, plan), over, note, mirrors=mirrors, state=job.state
+                ),
+            )
