@@ -5,7 +5,8 @@ import asyncio
 import pytest
 from opentelemetry import trace as otel
 
-from evalwright.capture.observations import init, listening, observe, start_observation
+from evalwright.capture.listeners import init, listening
+from evalwright.capture.observations import observe, start_observation
 from evalwright.capture.traces import metrics_of, spans_of
 from evalwright.capture.tree import tree_of
 

@@ -230,7 +230,7 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from evalwright.capture.observations import listening
+from evalwright.capture.listeners import listening
 
 if sys.argv[1] == "late":
     with listening():

@@ -8,7 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from opentelemetry import trace as otel
 
-from evalwright.capture.observations import init, listening, observe, start_observation
+from evalwright.capture.listeners import init, listening
+from evalwright.capture.observations import observe, start_observation
 from evalwright.capture.tree import tree_of
 
 
