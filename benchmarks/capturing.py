@@ -17,7 +17,8 @@ from collections.abc import Callable
 
 from measuring import measure
 
-from evalwright.capture.observations import listening, observe
+from evalwright.capture.listeners import listening
+from evalwright.capture.observations import observe
 from evalwright.capture.wrap import clear_eval_input, clear_eval_output, init_eval_output, set_eval_input, wrap
 
 CALLS, ROUNDS, STARTS = 20_000, 7, 9

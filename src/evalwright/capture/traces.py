@@ -7,9 +7,8 @@ from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any
 
-from evalwright.capture.observations import JsonText
 from evalwright.capture.spans import LLMSpan, ObserveSpan, StepSpan
-from evalwright.capture.values import stored
+from evalwright.capture.values import JsonText, stored
 from evalwright.model.trace import Answer, Metrics, Span, ToolCall
 
 __all__ = ["complete", "metrics_of", "spans_of", "tool_calls_of"]

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from evalwright.capture.observations import Collector
+from evalwright.capture.listeners import Collector
 from evalwright.capture.spans import (
     AssistantMessage,
     LLMSpan,

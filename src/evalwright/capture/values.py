@@ -3,14 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 import math
 from typing import Any
 
-__all__ = ["OBJECT", "served", "stored"]
+__all__ = ["OBJECT", "JsonText", "served", "stored"]
 
 OBJECT = "py/object"
 """The key under which an object names its class."""
 _TUPLE, _SET = "py/tuple", "py/set"
+
+
+class JsonText(str):
+    """A value as JSON text, which is how the decorator keeps arguments and results: the application may change them."""
+
+    __slots__ = ()
+
+    @classmethod
+    def of(cls, value: Any) -> JsonText:
+        """The text of any value."""
+        return cls(json.dumps(stored(value), ensure_ascii=False))
 
 
 def stored(value: Any, depth: int = 0) -> Any:

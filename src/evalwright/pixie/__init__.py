@@ -9,9 +9,8 @@ from importlib import import_module
 from typing import Any
 
 _PLACES = {
-    "capture.observations": (
-        "InstrumentationHandler", "add_handler", "flush", "observe", "remove_handler", "start_observation",
-    ),
+    "capture.listeners": ("InstrumentationHandler", "add_handler", "flush", "remove_handler"),
+    "capture.observations": ("observe", "start_observation"),
     "capture.spans": (
         "AssistantMessage", "ImageContent", "LLMSpan", "ObserveSpan", "SystemMessage", "TextContent", "ToolCall",
         "ToolDefinition", "ToolResultMessage", "UserMessage",

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from functools import wraps
 from typing import TypeVar
 
-from evalwright.capture.observations import listening
+from evalwright.capture.listeners import listening
 from evalwright.capture.traces import complete
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer

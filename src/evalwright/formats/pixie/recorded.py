@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from dataclasses import asdict
 from typing import Any
 
-from evalwright.capture.observations import JsonText, add_handler, flush, init, remove_handler
+from evalwright.capture.listeners import add_handler, flush, init, remove_handler
 from evalwright.capture.spans import LLMSpan, ObserveSpan, TextContent
 from evalwright.capture.tree import MemoryTraceHandler, ObservationNode
-from evalwright.capture.values import stored
+from evalwright.capture.values import JsonText, stored
 from evalwright.formats.pixie.surface.evaluable import Evaluable
 
 __all__ = ["as_evaluable", "capture_traces", "last_llm_call", "root"]

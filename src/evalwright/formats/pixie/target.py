@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from evalwright.capture.observations import init
+from evalwright.capture.listeners import init
 from evalwright.capture.wrap import WrapRegistryMissError, WrapTypeMismatchError, init_eval_output, set_eval_input
 from evalwright.errors import InputError
 from evalwright.formats.pixie.surface.runnable import arguments_model, is_runnable

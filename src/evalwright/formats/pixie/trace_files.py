@@ -12,7 +12,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from evalwright.capture.observations import add_handler, current_span, init, listening
+from evalwright.capture.listeners import add_handler, init, listening
+from evalwright.capture.observations import current_span
 from evalwright.capture.spans import LLMSpan
 from evalwright.capture.wrap import Wrapped, watch_all_wraps, watch_wraps
 from evalwright.files.durable import replace_file

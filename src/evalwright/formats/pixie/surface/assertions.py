@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from evalwright.capture.observations import init, listening
+from evalwright.capture.listeners import init, listening
 from evalwright.capture.tree import ObservationNode, tree_of
 from evalwright.formats.pixie.observer import PASSES, Note, noted
 from evalwright.formats.pixie.recorded import root

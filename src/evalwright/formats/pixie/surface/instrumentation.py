@@ -2,16 +2,9 @@
 
 from pathlib import Path
 
-from evalwright.capture import observations as recording
-from evalwright.capture.observations import (
-    InstrumentationHandler,
-    Observation,
-    add_handler,
-    flush,
-    observe,
-    remove_handler,
-    start_observation,
-)
+from evalwright.capture import listeners
+from evalwright.capture.listeners import InstrumentationHandler, add_handler, flush, remove_handler
+from evalwright.capture.observations import Observation, observe, start_observation
 from evalwright.capture.spans import (
     AssistantMessage,
     ImageContent,
@@ -101,7 +94,7 @@ def init(capture_content: bool = True, queue_size: int = 1000) -> None:
     Attaches to the application's tracer provider if it has one, and sets one where it has none. Where PIXIE_TRACING is
     on, what passes `wrap` and which models are asked is appended to the file PIXIE_TRACE_OUTPUT.
     """
-    recording.init(capture_content, queue_size)
+    listeners.init(capture_content, queue_size)
     config = get_config()
     if config.tracing_enabled and config.trace_output:
         from evalwright.formats.pixie.trace_files import log_into

@@ -10,7 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalwright.capture.observations import add_handler, init
+from evalwright.capture.listeners import add_handler, init
 from evalwright.capture.spans import LLMSpan
 from evalwright.capture.values import stored
 from evalwright.files.masker import Masker
