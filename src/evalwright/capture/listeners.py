@@ -26,22 +26,22 @@ __all__ = [
     "PROCESS",
     "Collector",
     "InstrumentationHandler",
-    "Listener",
+    "SpanListener",
     "add_handler",
+    "distribute",
     "flush",
     "init",
     "listening",
     "remove_handler",
-    "tell",
 ]
 
 _log = logging.getLogger(__name__)
 ABOVE: ContextVar[tuple[str, str] | None] = ContextVar("evalwright_span", default=None)
 """The ids of the trace and of the step in which the next one begins."""
-LISTENERS: ContextVar[tuple[Listener, ...]] = ContextVar("evalwright_listeners", default=())
+LISTENERS: ContextVar[tuple[SpanListener, ...]] = ContextVar("evalwright_listeners", default=())
 
 
-class Listener(Protocol):
+class SpanListener(Protocol):
     """Collects the spans of a context while it listens."""
 
     @property
@@ -88,7 +88,7 @@ class _Process:
     def __init__(self) -> None:
         self.begun = False
         self.handlers: list[Any] = []
-        self.telemetry = Telemetry(tell, LISTENERS.get)
+        self.telemetry = Telemetry(distribute, LISTENERS.get)
         self._waiting: queue.Queue[tuple[Any, Any]] = queue.Queue()
         self._delivering = False
 
@@ -135,7 +135,7 @@ class _Process:
         return True
 
 
-def tell(span: ObserveSpan | LLMSpan | StepSpan, listeners: tuple[Listener, ...]) -> None:
+def distribute(span: ObserveSpan | LLMSpan | StepSpan, listeners: tuple[SpanListener, ...]) -> None:
     """Hand a finished span to the listeners of its context and to all handlers, which do not receive mere steps."""
     for listener in listeners:
         listener.collect(span)
@@ -226,7 +226,7 @@ class _Held:
     The listener belongs to the thread that waits, and must not change under its hands.
     """
 
-    def __init__(self, listeners: tuple[Listener, ...]) -> None:
+    def __init__(self, listeners: tuple[SpanListener, ...]) -> None:
         self._listeners = listeners
         self._spans: list[Any] = []
         self._over = False

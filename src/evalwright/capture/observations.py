@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
-from evalwright.capture.listeners import ABOVE, LISTENERS, PROCESS, tell
+from evalwright.capture.listeners import ABOVE, LISTENERS, PROCESS, distribute
 from evalwright.capture.spans import ObserveSpan
 from evalwright.capture.values import JsonText
 
@@ -96,7 +96,7 @@ def _recorded(observation: Observation, name: str, ids: tuple[str, str], parent:
             metadata=observation.metadata,
             error=error,
         )
-        tell(span, listeners)
+        distribute(span, listeners)
 
 
 def observe(name: str | None = None) -> Callable[[F], F]:
