@@ -7,7 +7,7 @@ from math import inf, isnan, nan
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.scoring.counts import ExactSum
+from evalwright.statistics.sums import ExactSum
 
 FLOATS = st.floats(-1e15, 1e15, allow_nan=False)
 

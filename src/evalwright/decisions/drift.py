@@ -17,8 +17,8 @@ from evalwright.decisions.runs import TwoRuns
 from evalwright.model.facts import ResultFacts, TraceFacts
 from evalwright.model.protocols import RunReader
 from evalwright.model.summary import ComparisonReport, VariantDelta
-from evalwright.scoring.counts import Mean
 from evalwright.scoring.newest import newest_cells
+from evalwright.statistics.sums import Mean
 
 __all__ = ["Drift", "MeasureChange", "drift"]
 

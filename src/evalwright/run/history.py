@@ -12,7 +12,7 @@ from evalwright.model.cell_index import CellIndex, CellSelection, StaleIndex, in
 from evalwright.model.protocols import RunReader
 from evalwright.model.trace import Trace
 from evalwright.run.cells import Grid
-from evalwright.scoring.counts import ExactSum
+from evalwright.statistics.sums import ExactSum
 
 __all__ = ["History", "history_of", "unjudged_traces"]
 

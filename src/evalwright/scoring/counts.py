@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection
-from math import fsum, isfinite
+from math import fsum
 from typing import NamedTuple
 
 import msgspec
@@ -16,10 +16,11 @@ from evalwright.model.summary import EvaluatorRate
 from evalwright.statistics.power import detectable_difference
 from evalwright.statistics.proportions import Interval, wilson
 from evalwright.statistics.rates import DesignRate, rate_of_counts, rate_of_units, rate_with_design_effect
+from evalwright.statistics.sums import ExactSum, Mean
 from evalwright.statistics.trials import within_variance
 from evalwright.statistics.units import Cluster, units_from
 
-__all__ = ["CaseCounts", "EvaluatorCount", "ExactSum", "Mean", "Unjudged", "VariantCount"]
+__all__ = ["CaseCounts", "EvaluatorCount", "Unjudged", "VariantCount"]
 
 _STATUSES: tuple[Status, ...] = ("pass", "borderline", "fail", "skip", "error")
 
@@ -35,84 +36,6 @@ _OF_STATUS: dict[str, int] = {
     "skip": 0,
     "error": _ERROR,
 }
-
-
-_MOST_VALUES = 1024
-"""Values that wait to be summed: many, so that one costs as little as an append; few, so that memory stays flat."""
-
-
-class ExactSum:
-    """The sum of many floats, rounded once at the end (Shewchuk 1997, as `math.fsum`). Sums of parts can be merged."""
-
-    __slots__ = ("_values",)
-
-    def __init__(self) -> None:
-        self._values: list[float] = []
-
-    def add(self, value: float) -> None:
-        values = self._values
-        values.append(value)
-        if len(values) > _MOST_VALUES:
-            self._values = _condensed(values)
-
-    def merge(self, other: ExactSum) -> None:
-        """Add all values of another sum."""
-        self._values = _condensed(self._values + other._values)
-
-    @property
-    def total(self) -> float:
-        """The exact sum, rounded to the nearest float; infinite or NaN where the values are."""
-        return _rounded(self._values)
-
-
-def _condensed(values: list[float]) -> list[float]:
-    """A few values with the same exact sum: the rounded one, what is missing from it, and so on."""
-    parts: list[float] = []
-    while (part := _rounded([*values, *(-known for known in parts)])) and isfinite(part):
-        parts.append(part)
-    return parts if isfinite(part) else [part]
-
-
-def _rounded(values: list[float]) -> float:
-    try:
-        return fsum(values)
-    except (OverflowError, ValueError):  # beyond the range of floats, or infinities of both signs
-        return sum(values)
-
-
-class Mean:
-    """An exact sum and how many values are in it."""
-
-    __slots__ = ("_sum", "n")
-
-    def __init__(self) -> None:
-        self.n: int = 0
-        self._sum = ExactSum()
-
-    def add(self, value: float) -> None:
-        self.n += 1
-        self._sum.add(value)
-
-    def add_sum(self, n: int, total: float) -> None:
-        """Add as many values by their exact sum."""
-        self.n += n
-        self._sum.add(total)
-
-    def merge(self, other: Mean) -> None:
-        self.n += other.n
-        self._sum.merge(other._sum)
-
-    @property
-    def total(self) -> float:
-        return self._sum.total
-
-    @property
-    def mean(self) -> float | None:
-        return self.total / self.n if self.n else None
-
-    def change(self, after: Mean) -> float | None:
-        """The difference of the means, where both are known."""
-        return after.total / after.n - self.total / self.n if self.n and after.n else None
 
 
 class EvaluatorCount:

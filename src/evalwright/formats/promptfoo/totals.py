@@ -11,7 +11,7 @@ from evalwright.model.facts import ResultLike, TraceLike
 from evalwright.model.plan import Plan
 from evalwright.model.result import Status
 from evalwright.model.summary import GateOutcome, GatePart, RunSummary
-from evalwright.scoring.counts import ExactSum
+from evalwright.statistics.sums import ExactSum
 
 __all__ = ["PromptfooTotals"]
 
