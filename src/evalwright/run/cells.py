@@ -6,7 +6,7 @@ How many of them run at once, and what is going on with them now.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -114,7 +114,7 @@ class RunState:
     """The run stops as it is decided, or may cost no more: it was not interrupted."""
     listener: Callable[[Case, Trace, Sequence[EvaluationResult], CaseVerdict], None] | None = None
     """Called with the records of each cell that this session has finished, in the event loop of the run."""
-    stuck: Mapping[str, str] = field(default_factory=dict[str, str])
+    stuck: dict[str, str] = field(default_factory=dict[str, str])
     """Why a system is called no more before its last cell, by the name of its variant."""
     stop_now: Callable[[], None] | None = None
     """Cancels the cells in flight, from any thread; None while no cell can be. A later session runs them again."""

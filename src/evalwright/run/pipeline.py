@@ -38,12 +38,12 @@ from evalwright.run.cells import Cell, RunState
 from evalwright.run.judge import Judge
 from evalwright.run.records import Clock, trace_of
 from evalwright.run.spending import CostLimit
-from evalwright.run.standstill import Standstill
 from evalwright.run.steps import enriching_of, pricing_of
 from evalwright.scoring.tally import Tally
 
 if TYPE_CHECKING:
     from evalwright.run.executors import Sites
+    from evalwright.run.standstill import Standstill
     from evalwright.run.steps.mirror import Mirroring
 
 __all__ = ["Pipeline"]
@@ -80,9 +80,9 @@ class Pipeline:
         self._sites, self._mirrors = sites, mirrors
         self._pricing, self._enriching = pricing_of(plan), enriching_of(plan)
         self._plan, self._addresses = plan, dict[str, Address]()
-        accounts = {name: account for name, one in targets.items() if (account := getattr(one, "account", ""))}
-        self.standstill: Standstill = Standstill(plan, accounts)
-        state.stuck = self.standstill.reasons
+        self._proven: set[str] = set()
+        """Variants that answered before the first error of the run."""
+        self._standstill: Standstill | None = None
         self._starved = 0
         """Cells that wait for others to close files."""
 
@@ -127,7 +127,19 @@ class Pipeline:
             return
         await self.record(cell, trace)
         # Behind the record: the trace that stops a system is stored like all others.
-        self.standstill.add(trace)
+        if self._standstill is None:
+            if trace.error is None and not self._state.stuck:
+                self._proven.add(cell.variant.name)
+                return
+            self._standstill = self._errors_counted()
+        self._standstill.add(trace)
+
+    def _errors_counted(self) -> Standstill:
+        """What stops systems that only err; made with the first error."""
+        from evalwright.run.standstill import Standstill
+
+        accounts = {name: account for name, one in self._targets.items() if (account := getattr(one, "account", ""))}
+        return Standstill(self._plan, accounts, self._proven, self._state.stuck)
 
     async def _traced(self, call: Call, cell: Cell) -> Trace | None:
         answer = await self._call(call, cell)
@@ -200,7 +212,7 @@ class Pipeline:
         worker after worker.
         """
         if error.type == NO_WORKER and not self._state.stopping:
-            self.standstill.reasons.setdefault(cell.variant.name, error.message)
+            self._state.stuck.setdefault(cell.variant.name, error.message)
         return error.type == WORKER_LOST and lost + 1 < MOST_LOST and not self._state.stopping
 
     def _ask(self, call: Call, cell: Cell) -> Awaitable[Answer | TraceError]:

@@ -120,14 +120,14 @@ class Runner:
         call.task = asyncio.create_task(self._work(call, cells))
 
     async def _work(self, call: Call, cells: Iterator[Cell]) -> None:
-        running, run, standstill = self._state.running, self._pipeline.run, self._pipeline.standstill
+        running, run, stuck = self._state.running, self._pipeline.run, self._state.stuck
         try:
             for cell in cells:
-                if standstill.reasons:
+                if stuck:
                     await self._last_answers(cell.variant.name)
-                if self._state.stopping or standstill.all_stuck:
+                if self._state.stopping or len(stuck) == len(self._plan.variants):
                     break
-                if cell.variant.name in standstill.reasons:
+                if cell.variant.name in stuck:
                     continue
                 running[cell.number] = (cell, time.monotonic())
                 try:
@@ -154,8 +154,8 @@ class Runner:
 
     async def _last_answers(self, variant: str) -> None:
         """Wait for cells in flight of a system that is to be called no more: one of them may have an answer yet."""
-        reasons, running = self._pipeline.standstill.reasons, self._state.running
-        while variant in reasons and any(cell.variant.name == variant for cell, _ in list(running.values())):
+        stuck, running = self._state.stuck, self._state.running
+        while variant in stuck and any(cell.variant.name == variant for cell, _ in list(running.values())):
             if self._state.stopping:
                 return
             await asyncio.sleep(_TICK)

@@ -7,7 +7,7 @@ is not there, and the first twenty cells say as much as the next thousand.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 
 from evalwright.model.plan import Plan
 from evalwright.model.trace import Trace, TraceError
@@ -31,18 +31,16 @@ _Kind = tuple[str, str]
 class Standstill:
     """Counts the errors of systems that have not answered yet, until one of them has reached the plan's number."""
 
-    def __init__(self, plan: Plan, accounts: Mapping[str, str] | None = None) -> None:
-        """`accounts` says by variant what signs in for it; those with the same one stop together."""
-        self._limit, self._systems = plan.run.stop_after_errors, len(plan.variants)
-        self._accounts = {v.name: (accounts or {}).get(v.name, v.name) for v in plan.variants}
-        self._unproven: dict[str, dict[_Kind, int]] = {v.name: {} for v in plan.variants if self._limit}
-        self.reasons: dict[str, str] = {}
-        """Why a system is called no more, by the name of its variant."""
+    def __init__(self, plan: Plan, accounts: Mapping[str, str], proven: Set[str], reasons: dict[str, str]) -> None:
+        """`accounts` says by variant what signs in for it; those with the same one stop together.
 
-    @property
-    def all_stuck(self) -> bool:
-        """Whether no system is left that might answer."""
-        return len(self.reasons) == self._systems
+        Variants that are `proven` have answered before the first error. Why one is called no more is set in `reasons`.
+        """
+        self._limit, self._reasons = plan.run.stop_after_errors, reasons
+        self._accounts = {v.name: accounts.get(v.name, v.name) for v in plan.variants}
+        self._unproven: dict[str, dict[_Kind, int]] = {
+            v.name: {} for v in plan.variants if self._limit and v.name not in proven
+        }
 
     def add(self, trace: Trace) -> None:
         """Count the outcome of one cell; a system that has answered once is never stopped, or goes on."""
@@ -50,11 +48,11 @@ class Standstill:
         if error is not None and error.type == _SIGN_IN and self._limit:
             self._stop_account(trace.variant_name, error)
             return
-        if counts is None and not self.reasons:
+        if counts is None and not self._reasons:
             return
         if error is None or trace.extra.get("source") == "replay":
             self._unproven.pop(trace.variant_name, None)
-            self.reasons.pop(trace.variant_name, None)  # a cell that was in flight when it was stopped
+            self._reasons.pop(trace.variant_name, None)  # a cell that was in flight when it was stopped
             return
         if counts is None:
             return
@@ -65,7 +63,7 @@ class Standstill:
             counts[kind] = counts.get(kind, 0) + 1
             if counts[kind] >= self._limit:
                 del self._unproven[trace.variant_name]
-                self.reasons[trace.variant_name] = _reason(trace.variant_name, counts[kind], error)
+                self._reasons[trace.variant_name] = _reason(trace.variant_name, counts[kind], error)
 
     def _stop_account(self, variant: str, error: TraceError) -> None:
         account = self._accounts.get(variant, variant)
@@ -73,7 +71,7 @@ class Standstill:
         for name, one in self._accounts.items():
             if one == account:
                 self._unproven.pop(name, None)
-                self.reasons.setdefault(name, reason)
+                self._reasons.setdefault(name, reason)
 
 
 def _reason(variant: str, number: int, error: TraceError) -> str:

@@ -16,7 +16,6 @@ from evalwright.files import yaml
 from evalwright.files.boundary import Boundary, OutsideError
 from evalwright.files.key_paths import Place, bracketed, dotted
 from evalwright.files.paths import also_here, named_in
-from evalwright.formats.native.matrix import unfolded
 from evalwright.formats.shared.environment import Expansion
 from evalwright.formats.shared.findings import Findings
 from evalwright.model.plan import Plugin
@@ -83,7 +82,10 @@ class SuiteFile:
         if isinstance(expanded.get("output"), dict):
             expanded["output"] = [expanded["output"]]
         systems = expanded.get("systems")
-        if isinstance(systems, list) and not self.original:
+        systems = systems if isinstance(systems, list) and not self.original else []
+        if any(isinstance(system, dict) and "matrix" in system for system in systems):
+            from evalwright.formats.native.matrix import unfolded
+
             unfolding = unfolded(systems, self.complain)
             expanded["systems"], self.findings.authored = unfolding.systems, unfolding.authored
         return expanded
