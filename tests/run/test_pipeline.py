@@ -16,7 +16,10 @@ MOST_FILES_OF_A_CELL, MOST_FILES = 20, 80
 UNUSED = (
     *(f"evalwright.run.steps.{step}" for step in ("awaited", "enrich", "mirror", "price", "spoil", "workspace")),
     *(f"evalwright.run.{name}" for name in ("calibration", "history", "isolation", "leftovers", "missing_keys")),
-    *(f"evalwright.run.{name}" for name in ("origin", "re_evaluate", "replay", "worker")),
+    *(
+        f"evalwright.run.{name}"
+        for name in ("judge_processes", "origin", "re_evaluation", "replay", "resumption", "standstill", "worker")
+    ),
     *(f"evalwright.{room}" for room in ("decisions", "enrichers", "importers", "llm.models", "mirrors", "workspaces")),
     "evalwright.scoring.bands",
 )
