@@ -104,6 +104,7 @@ def build_extractor(type_name: str, config: Mapping[str, Any]) -> Extractor:
 
 def _declared(kind: Any) -> Traits:
     return Traits(
+        compares=getattr(kind, "compares", False),
         calls_models=getattr(kind, "calls_models", False),
         imports_code=getattr(kind, "imports_code", False),
         asks=getattr(kind, "asks", None),

@@ -103,6 +103,10 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     """`evaluate` gets an `Artifact | None` as a third argument: what the cell did to the files of its workspace."""
     uses_results: bool = False
     """`evaluate` is called last and gets the results of all other evaluators as a third argument."""
+    compares: bool = False
+    """It judges the answers of all variants to one case and trial together, after all other evaluators: instead of
+    `evaluate`, `async compare(case, cells)` is called with the trace and the results of each cell, in the order of the
+    variants, and gives an evaluation for each."""
     calls_models: bool | Callable[[Mapping[str, Any]], bool] = False
     """Whether evaluating waits for models; a static method decides by the configuration."""
     imports_code: bool = False

@@ -65,6 +65,13 @@ class Grid:
         nth, beside = divmod(case_index - self._first, self._step)
         return None if beside else nth * self.per_case + self._offsets[place] + trial
 
+    def beside(self, number: int) -> list[int]:
+        """The cells of the same case and trial, this one too, in the order of the variants."""
+        first = number // self.per_case * self.per_case
+        place = max(i for i, offset in enumerate(self._offsets) if offset <= number - first)
+        trial = number - first - self._offsets[place]
+        return [first + self._offsets[i] + trial for i, trials in enumerate(self.trials) if trial < trials]
+
     def case_index(self, number: int) -> int:
         """The position of a cell's case in the dataset."""
         return number // self.per_case * self._step + self._first

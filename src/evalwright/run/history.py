@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Set
 from contextlib import closing, suppress
 from sys import byteorder
 
@@ -14,7 +15,7 @@ from evalwright.model.trace import Trace
 from evalwright.run.cells import Grid
 from evalwright.statistics.sums import ExactSum
 
-__all__ = ["History", "history_of", "unjudged_traces"]
+__all__ = ["History", "history_of", "newest_traces", "unjudged_traces"]
 
 
 class _CostMark(msgspec.Struct, frozen=True, gc=False):
@@ -102,14 +103,19 @@ def _looked_up(index: CellIndex, history: History) -> History:
 def unjudged_traces(reader: RunReader, grid: Grid, history: History) -> dict[int, Trace]:
     """The newest trace of each cell that a crash left without its verdict: a few at most, those in flight then."""
     wanted = history.unjudged()
-    found: dict[int, Trace] = {}
     if wanted and (index := index_of(reader)) is not None:
         with closing(index), suppress(StaleIndex):
             unfinished = index.cells(CellSelection(statuses=[None]))
             return {cell.number: index.records(cell).trace for cell in unfinished if cell.number in wanted}
+    return newest_traces(reader, grid, history, wanted)
+
+
+def newest_traces(reader: RunReader, grid: Grid, history: History, wanted: Set[int]) -> dict[int, Trace]:
+    """The newest traces of a few cells, by their numbers."""
+    found: dict[int, Trace] = {}
     if wanted:
         for trace in reader.traces(Trace):
             number = grid.number(trace.case_index, trace.variant_name, trace.trial)
-            if number in wanted and trace.attempt == history.traced[number]:
+            if number is not None and number in wanted and trace.attempt == history.traced[number]:
                 found[number] = trace
     return found

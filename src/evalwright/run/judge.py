@@ -9,11 +9,11 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
-from functools import partial
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalwright.errors import InputError, Interrupted
-from evalwright.evaluators.build import build, calls_models
+from evalwright.evaluators.build import build, calls_models, declared
 from evalwright.model.artifact import Artifact
 from evalwright.model.plan import EvaluatorSpec, Plan
 from evalwright.model.result import CaseVerdict, Evaluation, EvaluationResult
@@ -28,7 +28,7 @@ from evalwright.scoring.verdict import cell_verdict, passes_over_errored
 if TYPE_CHECKING:
     from evalwright.run.judge_thread import JudgeThread
 
-__all__ = ["Judge", "ask_models", "is_judge"]
+__all__ = ["Judge", "ask_models", "compares", "is_judge"]
 
 _GRACE = 10.0
 """Seconds beyond a time limit of its own that an evaluator has to say that it was reached."""
@@ -66,15 +66,19 @@ class Judge:
         self._specs = plan.evaluators
         self._built = self._build(plan.evaluators)
         self._names = [spec.name for spec in plan.evaluators]
+        self._comparisons = [spec for spec in plan.evaluators if compares(spec.type) and self._is_asked(spec)]
         self._spoiling = spoiling_of(plan)
         self._verdict = self._verdict_by(plan)
-        self.uses_case: bool = self._by_case or any(check.uses_case for check in self._built)
+        self.uses_case: bool = self._by_case or bool(self._comparisons) or any(check.uses_case for check in self._built)
         """Whether any evaluator looks at the case; if none does, `case` may be anything."""
         self.uses_artifact: bool = self._by_case or any(check.uses_artifact for check in self._built)
         """Whether any evaluator looks at what the cell did to files."""
 
     def _build(self, specs: Iterable[EvaluatorSpec]) -> list[_Check]:
-        return [self._check(spec) for spec in specs if self._only is None or spec.name == self._only]
+        return [self._check(spec) for spec in specs if self._is_asked(spec) and not compares(spec.type)]
+
+    def _is_asked(self, spec: EvaluatorSpec) -> bool:
+        return self._only is None or spec.name == self._only
 
     def _check(self, spec: EvaluatorSpec) -> _Check:
         evaluator, traits = build(spec)
@@ -109,10 +113,18 @@ class Judge:
         """The evaluators that a cell of the case needs a result of."""
         return [spec.name for spec in case.evaluators or ()] if self._by_case else self._names
 
+    def comparisons(self, case: Case) -> list[EvaluatorSpec]:
+        """The evaluators of the case that judge the answers of all variants together."""
+        if not self._by_case:
+            return self._comparisons
+        return [spec for spec in case.evaluators or () if compares(spec.type) and self._is_asked(spec)]
+
     def evaluate(
         self, case: Case, trace: Trace, known: Collection[str] = (), artifact: Artifact | None = None
     ) -> tuple[list[EvaluationResult], list[Pending]]:
         """Results of every evaluator that is not in `known`, and what is still to be awaited by position.
+
+        Comparisons are not among them: they need the other cells of the case.
 
         Raises InputError when the case has an evaluator of its own that cannot be built.
         """
@@ -182,6 +194,15 @@ class Judge:
         verdict = self._verdict(case, trace, [*known, *results] if known else results)
         verdict.case_index = trace.case_index
         return verdict
+
+
+@cache
+def compares(type_name: str) -> bool:
+    """Whether an evaluator judges several answers together; False for one that is not installed here."""
+    try:
+        return declared("evaluators", type_name).compares
+    except InputError:
+        return False
 
 
 def ask_models(plan: Plan) -> bool:

@@ -28,10 +28,12 @@ from evalwright.model.result import EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.run.cells import RunState
+from evalwright.run.comparisons import compares_cells
 from evalwright.run.judge import Judge, ask_models
 from evalwright.run.limits import Watchdog, end_loose_tasks
 from evalwright.run.newest import Newest, newest_of
 from evalwright.run.records import Clock
+from evalwright.run.steps import Pending
 from evalwright.run.stored_run import CaseOf
 from evalwright.run.unreadable import keep_judgements, lost_traces
 from evalwright.run.worker import end_with_parent
@@ -41,6 +43,7 @@ from evalwright.session.signals import Signals
 from evalwright.stores.manifest import drop_manifest
 
 if TYPE_CHECKING:
+    from evalwright.run.steps.compare import Comparing
     from evalwright.run.steps.workspace import StoredArtifacts
 
 __all__ = ["Judged", "judge_again", "next_message", "processors"]
@@ -48,6 +51,7 @@ __all__ = ["Judged", "judge_again", "next_message", "processors"]
 
 _REPORT_EVERY = 500
 _MOST_SHOWN = 5
+_Cell = tuple[Case, Trace, list[EvaluationResult]]
 _NO_CASE = Case("", None)
 """Given to evaluators that never look at the case."""
 
@@ -99,7 +103,8 @@ def judge_again(
     with signals.raising(KeyboardInterrupt):
         newest = newest_of(writer)
     state.total = newest.count
-    parts = writer.parts(1 if only or ask_models(plan) else processes)
+    together = bool(only) or ask_models(plan) or compares_cells(plan, writer)
+    parts = writer.parts(1 if together else processes)
     judgements = writer.rewrite_judgements()
     job = _Job(plan, writer, case_of, newest, new_tally, only, concurrency or plan.run.max_concurrency)
     try:
@@ -203,8 +208,9 @@ def next_message(receiver: Connection) -> Any:
 
 def _judge_part(job: _Job, part: Part, share: JudgementShare, tally: Tally, report: Callable[[int], object]) -> None:
     watchdog = Watchdog(session().owns_process)
-    judge = Judge(job.plan, watchdog, Clock(), job.only)
-    again = _Again(job, judge, share, tally, report)
+    clock = Clock()
+    judge = Judge(job.plan, watchdog, clock, job.only)
+    again = _Again(job, judge, clock, share, tally, report)
     with watchdog, closing(asyncio.new_event_loop()) as loop:
         try:
             loop.run_until_complete(again.judge(part))
@@ -218,18 +224,26 @@ class _Again:
     """New judgements of a part of a run, written in the order of its traces."""
 
     def __init__(
-        self, job: _Job, judge: Judge, share: JudgementShare, tally: Tally, report: Callable[[int], object]
+        self,
+        job: _Job,
+        judge: Judge,
+        clock: Clock,
+        share: JudgementShare,
+        tally: Tally,
+        report: Callable[[int], object],
     ) -> None:
         self._job, self._judge, self._share, self._tally, self._report = job, judge, share, tally, report
+        self._clock = clock
         self._kept = _KeptRows(job.writer, job.only) if job.only else None
         self._artifacts = _artifacts(job) if judge.uses_artifact else None
+        self._comparing: Comparing | None = None
         self._judged = 0
 
     async def judge(self, part: Part) -> None:
         job, judge = self._job, self._judge
         # in folders of others a trace may have lost its case, which must be said whether or not anybody asks for it
         needs_case = judge.uses_case or job.writer.plan is None
-        waiting: deque[tuple[Case, Trace, list[EvaluationResult], asyncio.Task[None]]] = deque()
+        waiting: deque[asyncio.Task[Sequence[_Cell]]] = deque()
         for trace in job.writer.traces(Trace, part):
             key = (trace.case_key, trace.variant_name, trace.trial)
             if job.newest.superseded(key, trace.attempt, trace.started_at):
@@ -237,26 +251,54 @@ class _Again:
             case = job.case_of(trace) if needs_case else _NO_CASE
             artifact = self._artifacts.of(trace) if self._artifacts is not None else None
             results, pending = judge.evaluate(case, trace, (), artifact)
+            compared = bool(judge.comparisons(case))
             # Only while no earlier trace waits: rows are written in the order of the traces.
-            if not pending and not waiting:
-                self._store(case, trace, results)
+            if not (pending or waiting or compared):
+                self._store(case, trace, self._beside(case, trace, results))
                 continue
-            waiting.append((case, trace, results, asyncio.create_task(judge.finish(results, pending))))
+            judged = self._compared if compared else self._finished
+            waiting.append(asyncio.create_task(judged(case, trace, results, pending)))
             if len(waiting) >= job.width:
-                await self._settle(*waiting.popleft())
-        for cell in waiting:
-            await self._settle(*cell)
+                await self._settle(waiting.popleft())
+        for task in waiting:
+            await self._settle(task)
+        if self._comparing is not None:
+            for cells in self._comparing.rest():  # of runs that lack cells: the answers that there are cannot be judged
+                await self._comparing.compare(cells)
+                for cell in cells:
+                    self._store(cell.case, cell.trace, cell.results)
         self._report(self._judged % _REPORT_EVERY)
 
-    async def _settle(
-        self, case: Case, trace: Trace, results: list[EvaluationResult], judging: asyncio.Task[None]
-    ) -> None:
-        await judging
-        self._store(case, trace, results)
+    async def _finished(
+        self, case: Case, trace: Trace, results: list[EvaluationResult], pending: Sequence[Pending]
+    ) -> Sequence[_Cell]:
+        await self._judge.finish(results, pending)
+        return [(case, trace, self._beside(case, trace, results))]
+
+    async def _compared(
+        self, case: Case, trace: Trace, results: list[EvaluationResult], pending: Sequence[Pending]
+    ) -> Sequence[_Cell]:
+        """All cells of the case and trial with the last of them."""
+        from evalwright.run.steps.compare import Compared, Comparing
+
+        await self._judge.finish(results, pending)
+        if self._comparing is None:
+            self._comparing = Comparing(self._job.plan, self._judge, self._clock)
+        if cells := self._comparing.join(Compared(case, trace, self._beside(case, trace, results))):
+            await self._comparing.compare(cells)
+        return [(cell.case, cell.trace, cell.results) for cell in cells]
+
+    async def _settle(self, judging: asyncio.Task[Sequence[_Cell]]) -> None:
+        for case, trace, results in await judging:
+            self._store(case, trace, results)
+
+    def _beside(self, case: Case, trace: Trace, results: list[EvaluationResult]) -> list[EvaluationResult]:
+        """The new results, and the kept ones where only one evaluator judges again."""
+        if self._kept is None or self._judge.passes_over(trace):
+            return results
+        return self._kept.beside(trace, self._judge.names(case), results)
 
     def _store(self, case: Case, trace: Trace, results: list[EvaluationResult]) -> None:
-        if self._kept is not None and not self._judge.passes_over(trace):
-            results = self._kept.beside(trace, self._judge.names(case), results)
         verdict = self._judge.conclude(case, trace, results, self._share.append_results)
         self._share.append_verdict(verdict)
         self._tally.add(trace, results, verdict)

@@ -4,21 +4,28 @@ from __future__ import annotations
 
 from collections.abc import Set
 
+from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter
 from evalwright.model.result import EvaluationResult
 from evalwright.model.trace import Trace
 from evalwright.run.cells import Grid
-from evalwright.run.history import History, unjudged_traces
+from evalwright.run.comparisons import finished_beside
+from evalwright.run.history import History, newest_traces, unjudged_traces
 from evalwright.run.pipeline import Pipeline
 
 __all__ = ["judge_leftovers"]
 
 
-async def judge_leftovers(pipeline: Pipeline, writer: RunWriter, grid: Grid, history: History, again: Set[int]) -> None:
+async def judge_leftovers(
+    pipeline: Pipeline, plan: Plan, writer: RunWriter, grid: Grid, history: History, again: Set[int]
+) -> None:
     """Give those cells their verdicts, keeping the results that are there; cells in `again` are to run anyway."""
     traces = unjudged_traces(writer, grid, history)
     for number in again:
         traces.pop(number, None)
+    beside = finished_beside(plan, writer, history, again)
+    if beside:
+        traces |= newest_traces(writer, grid, history, beside)
     if not traces:
         return
     rows: dict[tuple[str, str, int, int], dict[str, EvaluationResult]] = {}
@@ -26,8 +33,9 @@ async def judge_leftovers(pipeline: Pipeline, writer: RunWriter, grid: Grid, his
     for row in writer.results(EvaluationResult):
         if _key(row) in wanted:
             rows.setdefault(_key(row), {})[row.evaluator] = row
-    for trace in traces.values():
-        await pipeline.judge_stored(trace, list(rows.get(_key(trace), {}).values()))
+    for number, trace in traces.items():
+        known = list(rows.get(_key(trace), {}).values())
+        await pipeline.judge_stored(trace, known, finished=number in beside)
 
 
 def _key(record: Trace | EvaluationResult) -> tuple[str, str, int, int]:

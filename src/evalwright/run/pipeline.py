@@ -1,7 +1,8 @@
 """What is done for one cell, compiled from the plan: the steps that it needs, in the order of its records.
 
     call the system (+ retries) → trace → [price] → [enrich] → store the trace
-    → evaluators → [awaited evaluators] → [spoiling] → store the results → store the verdict → count → [mirrors]
+    → evaluators → [awaited evaluators] → [comparisons] → [spoiling] → store the results → store the verdict
+    → count → [mirrors]
 
 What stands in brackets is done for some plans only; for all others it is neither called nor imported. The order of the
 records is what a resumed run relies on: a cell with a verdict is finished, one with a trace is judged, all others run.
@@ -44,6 +45,7 @@ from evalwright.scoring.tally import Tally
 if TYPE_CHECKING:
     from evalwright.run.executors import Sites
     from evalwright.run.standstill import Standstill
+    from evalwright.run.steps.compare import Compared, Comparing
     from evalwright.run.steps.mirror import Mirroring
 
 __all__ = ["Pipeline"]
@@ -83,6 +85,7 @@ class Pipeline:
         self._proven: set[str] = set()
         """Variants that answered before the first error of the run."""
         self._standstill: Standstill | None = None
+        self._comparing: Comparing | None = None
         self._starved = 0
         """Cells that wait for others to close files."""
 
@@ -275,6 +278,28 @@ class Pipeline:
         results, pending = self._judge.evaluate(case, trace, [row.evaluator for row in known], artifact)
         if pending:
             await self._judge.finish(results, pending)
+        if self._judge.comparisons(case):
+            from evalwright.run.steps.compare import Compared
+
+            await self._compare(Compared(case, trace, results, known))
+        else:
+            await self._conclude(case, trace, results, known)
+
+    async def _compare(self, cell: Compared) -> None:
+        """Judge and mark as finished all cells of a case and trial with the last of them."""
+        if self._comparing is None:
+            from evalwright.run.steps.compare import Comparing
+
+            self._comparing = Comparing(self._plan, self._judge, self._clock)
+        if cells := self._comparing.join(cell):
+            await self._comparing.compare(cells)
+        for case, trace, results, known, finished in cells:
+            if not finished:
+                await self._conclude(case, trace, results, known)
+
+    async def _conclude(
+        self, case: Case, trace: Trace, results: list[EvaluationResult], known: Sequence[EvaluationResult]
+    ) -> None:
         verdict = self._judge.conclude(case, trace, results, self._writer.append_results, known)
         self._writer.append_verdict(verdict)
         if known:
@@ -286,11 +311,20 @@ class Pipeline:
         if self._mirrors is not None:
             await self._mirrors.cell(trace, results, verdict)
 
-    async def judge_stored(self, trace: Trace, known: Sequence[EvaluationResult]) -> None:
-        """`judge` for a trace of an earlier session, which ended before it had its verdict."""
+    async def judge_stored(self, trace: Trace, known: Sequence[EvaluationResult], *, finished: bool = False) -> None:
+        """`judge` for a trace of an earlier session, which ended before it had its verdict.
+
+        One that is `finished` is only compared with, by cells of its case that are not.
+        """
         assert trace.case_index is not None
+        case = self._writer.case(trace.case_index)
+        if finished:
+            from evalwright.run.steps.compare import Compared
+
+            await self._compare(Compared(case, trace, [], known, finished=True))
+            return
         artifact = None if self._sites is None else self._sites.stored(trace)
-        await self.judge(self._writer.case(trace.case_index), trace, artifact, known)
+        await self.judge(case, trace, artifact, known)
 
 
 def _unstorable(error: BaseException) -> TraceError:

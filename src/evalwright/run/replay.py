@@ -29,7 +29,7 @@ from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter, Target
 from evalwright.model.trace import Answer, TraceError
 from evalwright.run.cells import Cell, Grid, RunState
-from evalwright.run.judge import Judge, ask_models
+from evalwright.run.judge import Judge, ask_models, compares
 from evalwright.run.judge_processes import next_message, processors
 from evalwright.run.limits import Watchdog
 from evalwright.run.records import Clock, trace_of
@@ -67,6 +67,8 @@ def processes_for(plan: Plan, writer: RunWriter) -> int:
     )
     alone = plan.mirrors or plan.workspace or plan.evaluators_by_case or plan.run.cost_limit_usd is not None
     if not recorded or alone or not isinstance(writer, LocalWriter) or Grid(plan).total < _FEWEST or ask_models(plan):
+        return 1
+    if any(compares(spec.type) for spec in plan.evaluators):
         return 1
     if sys.platform != "linux":  # nowhere else do processes end with their parent, whatever ends that
         return 1

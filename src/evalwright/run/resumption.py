@@ -16,6 +16,7 @@ from evalwright.llm.choices import ModelChoices
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter
 from evalwright.run.cells import Grid
+from evalwright.run.comparisons import whole_comparisons
 from evalwright.run.history import History, history_of
 from evalwright.run.locations import Place, find_run
 from evalwright.run.loop import Job, Watch, initial_state, work, work_here
@@ -133,7 +134,7 @@ def _rest_of(
     ):
         if keep_going:
             plan.run = msgspec.structs.replace(plan.run, stop_after_errors=0)
-        again = again_of(history)
+        again = whole_comparisons(plan, writer, again_of(history))
         sequence = None
         if plan.until_decided is not None:
             from evalwright.run.sequence import stored_sequence

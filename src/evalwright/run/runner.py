@@ -67,7 +67,7 @@ class Runner:
             if attempts is not None:
                 from evalwright.run.leftovers import judge_leftovers
 
-                await judge_leftovers(self._pipeline, self._writer, self._grid, attempts, again)
+                await judge_leftovers(self._pipeline, self._plan, self._writer, self._grid, attempts, again)
             for cells, width in self._queues(attempts, again):
                 for _ in range(width):
                     self._start_worker(cells)

@@ -185,7 +185,7 @@ def test_all_mistakes_are_told_at_once_with_their_lines(tmp_path):
         "tests:\n"
         "  - assert: [{type: contians, value: a}]\n"
         "  - assert: nothing\n"
-        "  - {vars: {a: 1}, assert: [{value: b}, {type: select-best, value: x}]}\n"
+        "  - {vars: {a: 1}, assert: [{value: b}, {type: moderation}]}\n"
     )
     with pytest.raises(InputError) as refusal:
         load_suite(write(tmp_path, text))
@@ -198,7 +198,7 @@ def test_all_mistakes_are_told_at_once_with_their_lines(tmp_path):
         (6, "unknown assertion type 'contians'; did you mean \"contains\"?"),
         (7, "expected a list of assertions, found str"),
         (8, "an assertion needs a type"),
-        (8, "the assertion type 'select-best' is not supported"),
+        (8, "the assertion type 'moderation' is not supported"),
     ):
         assert any(f"promptfooconfig.yaml:{line}" in row and part in row for row in said.splitlines()), part
 

@@ -43,6 +43,11 @@ FORMAT = Format(
             see={"text_check": "one question to a text"},
             example={"assertion": {"type": "contains", "value": "hello"}},
         ),
+        "promptfoo_comparison": entry(
+            "evalwright.formats.promptfoo.checks.comparison:PromptfooComparison",
+            "Whether an output is the best of all variants': promptfoo's `select-best` (by a judge) and `max-score`.",
+            example={"assertion": {"type": "max-score"}},
+        ),
         "promptfoo_scoring": entry(
             "evalwright.formats.promptfoo.scoring:ScoringFunction",
             "The outcome of a cell by a function of the suite's, promptfoo's `assertScoringFunction`.",

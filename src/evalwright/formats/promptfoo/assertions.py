@@ -14,7 +14,7 @@ from evalwright.formats.promptfoo.templates import holds_template
 from evalwright.formats.promptfoo.values import as_javascript
 from evalwright.model.plan import EvaluatorSpec
 
-__all__ = ["CHECKS", "SET", "Assertions", "Authored", "base_of", "short_form"]
+__all__ = ["CHECKS", "COMPARISONS", "SET", "Assertions", "Authored", "base_of", "short_form"]
 
 SET = "assert-set"
 _PLACE = "evalwright.formats.promptfoo.checks."
@@ -44,11 +44,13 @@ CHECKS: Mapping[str, str] = {
     **{name: f"{_PLACE}openai:{name.replace('-', '_')}" for name in ("is-refusal", "tool-call-f1")},
 }  # fmt: skip
 """The function of each type."""
+COMPARISONS = frozenset(("select-best", "max-score"))
+"""Types that judge the outputs of all columns together, after all other assertions."""
 _UNSUPPORTED = (
     "agent-rubric", "classifier", "contains-sql", "conversation-relevance", "finish-reason", "guardrails", "human",
-    "is-sql", "is-valid-function-call", "is-valid-openai-function-call", "is-valid-openai-tools-call", "max-score",
-    "meteor", "moderation", "perplexity", "perplexity-score", "pi", "rouge-l", "rouge-s", "ruby", "search-rubric",
-    "select-best", "similar:dot", "similar:euclidean", "skill-used", "trace-error-spans", "trace-span-count",
+    "is-sql", "is-valid-function-call", "is-valid-openai-function-call", "is-valid-openai-tools-call", "meteor",
+    "moderation", "perplexity", "perplexity-score", "pi", "rouge-l", "rouge-s", "ruby", "search-rubric",
+    "similar:dot", "similar:euclidean", "skill-used", "trace-error-spans", "trace-span-count",
     "trace-span-duration", "trajectory:goal-success", "trajectory:step-count", "trajectory:tool-args-match",
     "trajectory:tool-sequence", "trajectory:tool-used", "webhook",
 )  # fmt: skip
@@ -91,7 +93,7 @@ def short_form(text: str) -> dict[str, Any]:
         return {"type": kind, "value": rest}
     found = _SHORT.match(text)
     kind = found[2] if found else ""
-    if found is None or (kind not in CHECKS and kind not in _UNSUPPORTED):
+    if found is None or kind not in (*CHECKS, *COMPARISONS, *_UNSUPPORTED):
         return {"type": "equals", "value": text}
     value = text[found.end() :].strip()
     assertion: dict[str, Any] = {"type": f"{found[1] or ''}{kind}"}
@@ -118,7 +120,7 @@ class Assertions:
         """The evaluators of one test, in order, under promptfoo's names for its reports."""
         found = [one for authored in lists for one in self._listed(authored)]
         return [
-            EvaluatorSpec(f"{one['type']}#{i}", "promptfoo", self._config(one, options), called=one["type"])
+            EvaluatorSpec(f"{one['type']}#{i}", _evaluator(one), self._config(one, options), called=one["type"])
             for i, one in enumerate(found)
         ]
 
@@ -165,12 +167,15 @@ class Assertions:
                 return None
         if base == SET:
             return self._set(kept, origin)
+        if kind == "select-best" and not kept.get("value"):
+            origin.tell("select-best needs a value: the criterion of the best")
+            return None
         if "provider" in one and one["provider"] is not None:
             kept["provider"] = self.grader(one["provider"], origin.at("provider"))
         return self._with_files(kept, base, origin)
 
     def _known(self, kind: str, base: str, origin: Origin) -> bool:
-        if base in CHECKS or (base == SET and kind == SET):
+        if base in CHECKS or kind in (SET, *COMPARISONS):
             return True
         place = origin.at("type")
         if base.startswith("promptfoo:redteam") or base in ("redteam",):
@@ -178,12 +183,17 @@ class Assertions:
         elif base in _UNSUPPORTED:
             place.tell(f"the assertion type {kind!r} is not supported")
         else:
-            place.tell(f"unknown assertion type {kind!r}{did_you_mean(base, (*CHECKS, SET, *_UNSUPPORTED))}")
+            place.tell(
+                f"unknown assertion type {kind!r}{did_you_mean(base, (*CHECKS, SET, *COMPARISONS, *_UNSUPPORTED))}"
+            )
         return False
 
     def _set(self, one: dict[str, Any], origin: Origin) -> dict[str, Any]:
-        members = self._listed(Authored(one.get("assert"), origin.at("assert")))
-        return {**one, "assert": list(members)}
+        members = list(self._listed(Authored(one.get("assert"), origin.at("assert"))))
+        for i, member in enumerate(members):
+            if member["type"] in COMPARISONS:
+                origin.at("assert", i).tell(f"{member['type']} compares whole tests: it cannot stand in a set")
+        return {**one, "assert": members}
 
     def grader(self, raw: Any, origin: Origin) -> Any:
         """The grader of an assertion or of the options of a test: a provider, or one for each kind of call."""
@@ -223,7 +233,13 @@ class Assertions:
 def _asks(one: Mapping[str, Any]) -> bool:
     if one["type"] == SET:
         return any(map(_asks, one["assert"]))
+    if one["type"] in COMPARISONS:
+        return bool(one["type"] == "select-best")
     return CHECKS[base_of(one["type"])[1]].startswith(f"{_PLACE}judged:")
+
+
+def _evaluator(one: Mapping[str, Any]) -> str:
+    return "promptfoo_comparison" if one["type"] in COMPARISONS else "promptfoo"
 
 
 def _runs(one: Mapping[str, Any]) -> bool:

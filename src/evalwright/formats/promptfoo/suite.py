@@ -15,7 +15,7 @@ from evalwright.errors import InputError, did_you_mean
 from evalwright.files.masker import may_be_secret
 from evalwright.formats.promptfoo import FORMAT
 from evalwright.formats.promptfoo.arithmetic import mistake_in
-from evalwright.formats.promptfoo.assertions import Assertions
+from evalwright.formats.promptfoo.assertions import COMPARISONS, Assertions
 from evalwright.formats.promptfoo.cases import Tests
 from evalwright.formats.promptfoo.columns import columns
 from evalwright.formats.promptfoo.file import env_names, mapping_of, resolved, with_environment
@@ -91,6 +91,7 @@ class _Reading:
         cases = self._chosen(tests.cases())
         settings = self._settings(prompts, cases)
         variants = [self._limited(one) for one in columns(prompts, providers, self._shared())]
+        self._check_comparisons(cases, variants)
         if unjudged := sum(not case.evaluators for case in cases):
             origin.warn(f"{unjudged} of {len(cases)} tests have no assertions: they pass whatever the output is")
         if (cached := self._options.get("cached")) is not None:
@@ -133,6 +134,15 @@ class _Reading:
                 origin.at(key).warn("extensions are not called")
             elif key not in (*_KEYS, *_REFUSED) and not key.startswith("x-"):
                 origin.at(key).warn(f"nothing reads this key{did_you_mean(key, _KEYS)}")
+
+    def _check_comparisons(self, cases: Sequence[Case], variants: Sequence[Variant]) -> None:
+        """Tell of assertions that compare columns where there is nothing to compare; each once, however many tests."""
+        kinds = {frozenset(str(spec.called) for spec in case.evaluators or ()) for case in cases}
+        for kind in sorted(COMPARISONS & frozenset().union(*kinds)):
+            if len(variants) == 1:
+                self._origin.tell(f"{kind} compares the outputs of several prompts or providers: there is one column")
+        if any("max-score" in found and found <= COMPARISONS for found in kinds):
+            self._origin.tell("max-score needs another assertion in the same test, whose score it goes by")
 
     def _check_derived(self) -> None:
         listed = self._raw.get("derivedMetrics")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from evalwright.formats.promptfoo.assertions import COMPARISONS
 from evalwright.model.plan import PassCriteria
 from evalwright.model.result import CaseVerdict, EvaluationResult, Status
 from evalwright.model.snapshot import Case
@@ -28,7 +29,8 @@ def verdict(criteria: PassCriteria, case: Case, trace: Trace, results: Sequence[
     """The verdict of a cell. A test without assertions passes with 1; one with an error has no score."""
     if trace.extra.get("promptfoo", {}).get("left_out"):
         return _skipped(trace)
-    rows = [row for row in results if row.evaluator != _SCORING]
+    rows = [row for row in results if row.evaluator != _SCORING and row.evaluator_type not in COMPARISONS]
+    beaten = any(row.evaluator_type in COMPARISONS and not row.passed for row in results)
     own = next((row for row in results if row.evaluator == _SCORING), None)
     missing = {spec.name for spec in case.evaluators or ()} - {row.evaluator for row in results}
     errored = trace.error is not None or missing or any(row.error is not None for row in results)
@@ -37,6 +39,8 @@ def verdict(criteria: PassCriteria, case: Case, trace: Trace, results: Sequence[
     status: Status = "error" if errored else _status(case, rows, score)
     if own is not None and not errored:
         score, status = own.score or 0.0, "pass" if own.passed else "fail"
+    if beaten and not errored:
+        score, status = 0.0, "fail"
     found = CaseVerdict(
         trace.case_id,
         trace.variant_name,
@@ -51,7 +55,7 @@ def verdict(criteria: PassCriteria, case: Case, trace: Trace, results: Sequence[
     )
     if sums and not errored:
         found.named_scores = {name: total / weights[name] if weights[name] else 0.0 for name, total in sums.items()}
-    passed, failed = _counted(row.passed for row in _all(rows))
+    passed, failed = _counted(row.passed for row in _all(row for row in results if row.evaluator != _SCORING))
     if not errored:
         found.extra = {"asserts": [passed, failed], **({"sums": sums} if sums else {})}
     return found

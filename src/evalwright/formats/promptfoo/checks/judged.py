@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import Any
@@ -18,11 +17,10 @@ from evalwright.formats.promptfoo.checks.replies import (
     score_in,
     unreadable,
 )
+from evalwright.formats.promptfoo.checks.rubrics import own_messages
 from evalwright.formats.promptfoo.evaluator import Asked
-from evalwright.formats.promptfoo.faults import TemplateError
 from evalwright.formats.promptfoo.graders import Grader, grader_of
-from evalwright.formats.promptfoo.templates import render, render_all
-from evalwright.formats.promptfoo.values import compact_json, pretty_json, shown_text, template_text
+from evalwright.formats.promptfoo.values import compact_json, shown_text, template_text
 from evalwright.model.result import Evaluation
 from evalwright.session import session
 
@@ -283,24 +281,4 @@ def _grader(question: Asked) -> Grader:
 
 
 def _custom(question: Asked, names: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The messages of the configuration's own prompt; none if it has none."""
-    prompt = question.assertion.get("rubricPrompt", question.options.get("rubricPrompt"))
-    if prompt is None:
-        return []
-    known = {**question.names, **names}
-    try:
-        if isinstance(prompt, str) and prompt.lstrip().startswith("["):
-            prompt = _parsed(prompt)
-        if isinstance(prompt, list):
-            return [dict(one) for one in render_all(prompt, known) if isinstance(one, dict)]
-        text = prompt if isinstance(prompt, str) else pretty_json(prompt)
-        return [{"role": "user", "content": render(text, known)}]
-    except TemplateError as error:
-        raise EvaluatorError(f"rubricPrompt: {error}", "template_error") from None
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return text
+    return own_messages(question.assertion, question.options, {**question.names, **names})

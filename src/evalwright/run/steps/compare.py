@@ -1,0 +1,124 @@
+"""Comparisons: evaluators that judge the answers of all variants to one case and trial together.
+
+A cell with such an evaluator has its verdict only when the last cell of its case and trial is through. One that a crash
+leaves without it has a trace, and is judged by the next session like any other.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import nullcontext
+from typing import Any, NamedTuple
+
+from evalwright.errors import EvaluatorError, Interrupted, LimitExceeded
+from evalwright.evaluators.build import build
+from evalwright.llm.kept_calls import keeping
+from evalwright.model.plan import EvaluatorSpec, Plan
+from evalwright.model.result import EvaluationResult
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Trace, TraceError
+from evalwright.run.cells import Grid
+from evalwright.run.judge import Judge
+from evalwright.run.records import Clock, evaluator_failure, fill, keep, result_of, timed_out
+
+__all__ = ["Compared", "Comparing"]
+
+_MISSING = "incomplete_comparison"
+
+
+class Compared(NamedTuple):
+    """A cell whose other evaluators are through."""
+
+    case: Case
+    trace: Trace
+    results: list[EvaluationResult]
+    """Not stored yet; those of comparisons are added."""
+    known: Sequence[EvaluationResult] = ()
+    """Stored by an earlier session."""
+    finished: bool = False
+    """It has its verdict from an earlier session, and is here for the others."""
+
+
+class Comparing:
+    """The cells of a session that wait for others of their case and trial."""
+
+    def __init__(self, plan: Plan, judge: Judge, clock: Clock) -> None:
+        grid = Grid(plan)
+        self._trials = grid.trials
+        self._order = {variant.name: i for i, variant in enumerate(grid.variants)}
+        self._judge, self._clock = judge, clock
+        self._keep_calls, self._limit = plan.run.keep_judge_calls, plan.run.evaluator_timeout_seconds
+        self._open: dict[tuple[str, int], list[Compared]] = {}
+
+    def join(self, cell: Compared) -> list[Compared]:
+        """All cells of the case and trial if this was the last one, else none."""
+        key = (cell.trace.case_key, cell.trace.trial)
+        cells = self._open.setdefault(key, [])
+        cells.append(cell)
+        if len(cells) < sum(cell.trace.trial < trials for trials in self._trials):
+            return []
+        return self._in_order(self._open.pop(key))
+
+    def rest(self) -> list[list[Compared]]:
+        """The cells whose others have not come, and will not."""
+        cells = [self._in_order(cells) for cells in self._open.values()]
+        self._open.clear()
+        return cells
+
+    def _in_order(self, cells: list[Compared]) -> list[Compared]:
+        return sorted(cells, key=lambda cell: self._order.get(cell.trace.variant_name, len(self._order)))
+
+    async def compare(self, cells: Sequence[Compared]) -> None:
+        """Add what each comparison says to the results of the cells that have no verdict yet."""
+        for spec in self._judge.comparisons(cells[0].case):
+            rows = await self._rows(spec, cells)
+            for cell, row in zip(cells, rows, strict=True):
+                stored = cell.finished or any(one.evaluator == spec.name for one in cell.known)
+                if not stored and cell.trace.error is None:
+                    cell.results.append(row)
+
+    async def _rows(self, spec: EvaluatorSpec, cells: Sequence[Compared]) -> list[EvaluationResult]:
+        date = self._clock.now()
+        rows = [result_of(spec, cell.trace, None, None, date, date) for cell in cells]
+        calls: list[Any] = []
+        limit = self._limit
+        try:
+            self._must_be_complete(cells)
+            evaluator, traits = build(spec)
+            asked: Any = evaluator
+            seen = [(cell.trace, [*cell.known, *cell.results]) for cell in cells]
+            limit = max(limit, traits.timeout_seconds)
+            with keeping() if self._keep_calls else nullcontext(calls) as calls:
+                async with asyncio.timeout(limit):
+                    given = await asked.compare(cells[0].case, seen)
+            for row, one in zip(rows, given, strict=True):
+                fill(row, one, traits.scores)
+        except (asyncio.CancelledError, LimitExceeded, Interrupted):
+            raise
+        except TimeoutError:
+            _all_errors(rows, timed_out(limit))
+        except BaseException as raised:  # user code may raise SystemExit: an error of these results
+            _all_errors(rows, evaluator_failure(raised, limit))
+            keep(rows[0], raised)
+        if calls:
+            # What all cells share is kept once.
+            first = next((row for row in rows if not row.skipped), rows[0])
+            first.detail = {**first.detail, "judge_calls": calls}
+        end = self._clock.now()
+        for row in rows:
+            row.finished_at, row.latency_ms = end, int((end - date).total_seconds() * 1000)
+        return rows
+
+    def _must_be_complete(self, cells: Sequence[Compared]) -> None:
+        """Raise EvaluatorError where an answer is missing: the best of the others is not the best of all."""
+        answered = {cell.trace.variant_name for cell in cells if cell.trace.error is None}
+        trial = cells[0].trace.trial
+        wanted = [name for name, place in self._order.items() if trial < self._trials[place]]
+        if missing := [name for name in wanted if name not in answered]:
+            raise EvaluatorError(f"no answer of {', '.join(missing)} to compare with", _MISSING)
+
+
+def _all_errors(rows: Sequence[EvaluationResult], error: TraceError) -> None:
+    for row in rows:
+        row.error, row.reason = error, error.message
