@@ -174,6 +174,22 @@ def test_what_the_judge_cannot_be_shown_is_an_error(path: str) -> None:
     assert (found.type, path in str(found), models.asked) == ("absent_field", True, [])
 
 
+def test_what_is_the_same_in_every_cell_is_the_head_of_the_prompt() -> None:
+    models = Scripted(holds(True, True, True, score=5))
+    for answer in ("one", "two"):
+        judged("llm_judge", {**THREE, "rubric": "Is it warm?", "rubric_pass_threshold": 4}, models, on=trace(answer))
+    first, second = models.asked
+    assert first.system == second.system
+    assert [word in str(first.system) for word in ("names the order", "Is it warm?", '"rubric_reason"')] == [True] * 3
+    assert first.messages[0].content.startswith("input:")
+
+
+def test_a_judge_that_would_be_shown_nothing_is_not_asked() -> None:
+    models = Scripted(holds(True, True, True))
+    found = fails("llm_judge", {**THREE, "include_in_prompt": []}, models)
+    assert (found.type, models.asked) == ("absent_field", [])
+
+
 def test_a_judged_text_cannot_end_its_own_block() -> None:
     models = Scripted(holds(True, True, True))
     judged("llm_judge", THREE, models, on=trace("first"))

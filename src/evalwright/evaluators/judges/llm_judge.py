@@ -118,11 +118,15 @@ class LlmJudge(Panel, frozen=True, kw_only=True, dict=True):
         shown = fields_of(self._shown, case, trace)
         if (expected := expectation_of(case)) is not None:
             shown.append(("what the author of the case expects", expected))
-        return Prompt(f"{_TASK}\n\n{DATA_RULE}", f"{data_blocks(shown)}\n\n{_question(self.criteria)}")
+        if not shown:
+            message = "there is nothing to judge: 'include_in_prompt' is empty, and the case expects nothing"
+            raise EvaluatorError(message, "absent_field")
+        # What is the same in every cell stands first: providers keep the head of a prompt, and ask less for it.
+        return Prompt(f"{_TASK}\n\n{DATA_RULE}\n\n{_question(self.criteria)}", data_blocks(shown))
 
 
 _TASK = (
-    "You judge what an AI system answered. You are shown data of one case and then the criteria. "
+    "You judge what an AI system answered. Below are the criteria; then you are shown data of one case. "
     "Judge by the criteria alone, strictly and literally, and reply with one JSON object and nothing else."
 )
 
@@ -136,7 +140,7 @@ def _question(criteria: Criteria) -> str:
             for i, assertion in enumerate(criteria.assertions, 1)
         ]
         parts.append("\n".join(["Assertions:", *lines]))
-        parts.append("Judge every assertion, required or optional, in this order: does it hold for the data above?")
+        parts.append("Judge every assertion, required or optional, in this order: does it hold for the data?")
         reply.append('"assertions": [{"text": the assertion, "passed": true or false, "reason": one sentence}, ...]')
     if (rubric := criteria.rubric) is not None:
         scale = f"{rubric.scale.min:g} (worst) to {rubric.scale.max:g} (best)"

@@ -99,9 +99,9 @@ class PairwiseJudge(Panel, frozen=True, kw_only=True):
         """The question with the answer first, and with the reference first."""
         answer = field_of(self.field, case, trace)
         context = fields_of(self.include_in_prompt, case, trace)
-        system = f"{_TASK}\n\n{DATA_RULE}"
+        system = f"{_TASK}\n\n{DATA_RULE}\n\nCriteria:\n{self.criteria}\n\n{_REPLY}"
         return [
-            Prompt(system, f"{data_blocks([*context, ('A', a), ('B', b)])}\n\nCriteria:\n{self.criteria}\n\n{_REPLY}")
+            Prompt(system, data_blocks([*context, ("A", a), ("B", b)]))
             for a, b in ((answer, reference), (reference, answer))
         ]
 
