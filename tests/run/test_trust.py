@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -78,7 +80,7 @@ def test_a_run_of_ones_own_goes_on_wherever_it_lies(project: Path) -> None:
     assert (key.stat().st_mode & 0o777, key.parent.stat().st_mode & 0o777) == (0o600, 0o700)
 
 
-@pytest.mark.parametrize("how", ["another account", "another system", "another cluster", "no seal"])
+@pytest.mark.parametrize("how", ["another account", "another system", "another cluster", "another case", "no seal"])
 def test_a_run_of_somebody_else_does_not(project: Path, monkeypatch: pytest.MonkeyPatch, how: str) -> None:
     run = unfinished(project)
     if how == "another account":
@@ -87,6 +89,9 @@ def test_a_run_of_somebody_else_does_not(project: Path, monkeypatch: pytest.Monk
         changed(run, "variants", config={"target": "os:system", "token": "${TRUST_TOKEN}"})
     elif how == "another cluster":
         called_at(run, "127.0.0.1:9")
+    elif how == "another case":
+        stored = (run / "cases.jsonl").read_bytes()
+        (run / "cases.jsonl").write_bytes(stored.replace(b'"input":{', b'"input":{"added":"${TRUST_TOKEN}",', 1))
     else:
         plan = json.loads((run / "plan.json").read_text())
         del plan["seal"]
@@ -96,6 +101,16 @@ def test_a_run_of_somebody_else_does_not(project: Path, monkeypatch: pytest.Monk
         with pytest.raises(InputError, match="not a run of your own"):
             going_on(run)
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
+
+
+def test_the_cases_in_a_database_are_sealed_too(project: Path) -> None:
+    (project / "eval.yaml").write_text(dump({**SUITE, "output": {"type": "sqlite", "path": "runs.sqlite"}}))
+    run = run_suite(load_suite(project / "eval.yaml")).address
+    assert cells(resume(run)) == 2
+    with closing(sqlite3.connect(project.parent / "elsewhere" / "runs.sqlite")) as database, database:
+        database.execute('UPDATE cases SET payload = replace(payload, \'"id":"b"\', \'"id":"c"\')')
+    with pytest.raises(InputError, match="not a run of your own"):
+        resume(run)
 
 
 def test_a_suite_of_the_users_says_what_is_called(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:

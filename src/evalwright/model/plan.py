@@ -260,6 +260,8 @@ class Plan(msgspec.Struct):
     """What is allowed in the suite and its cases, but most likely not meant: a line each, with file, line and key."""
     shard: Shard | None = None
     """Only these cells are run here; the cases and everything else are those of the whole run."""
+    cases_sha256: str = ""
+    """SHA-256 (hex) of the cases as stored, which the seal covers with the plan."""
     seal: str = ""
     """Stored: a hash of what the run executes, made with a key that only the user's account has. Read: empty for a run
     that somebody else made, or whose plan somebody changed."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -108,8 +109,8 @@ def runnable(reader: RunReader, trust: Trust) -> Runnable:
         raise InputError(f"{reader.location} was not written by evalwright: it can be re-evaluated, not resumed")
     if trust.plan is not None:
         return Runnable(trust.suite, plan=trust.plan)
-    if not (plan.seal or trust.run):
-        return Runnable(_same_suite(reader.location, plan, trust.suite or suite_here(plan)), foreign=True)
+    if not (trust.run or _is_own(reader, plan)):
+        return Runnable(_same_suite(reader.location, plan, trust.suite or _suite_here(plan)), foreign=True)
     owners = [(v.name, v.config) for v in plan.variants] + [(m.type, m.config) for m in plan.mirrors]
     missing = [name for name in reader.unresolved if variable_of(name) not in os.environ]
     lacking = [(owner, name) for owner, config in owners for name in missing if _stands_in(name, config)]
@@ -131,11 +132,27 @@ def may_judge(reader: RunReader, plan: Plan, suite: Suite | None, trusted: bool)
     Raises InputError for a run of somebody else whose evaluators would execute code, start programs or ask models, if
     there is no suite that says how to judge instead.
     """
-    if plan.seal or trusted:
+    if trusted or _is_own(reader, plan):
         return True
     if plan.evaluators_by_case or (suite is None and any(map(_acts, plan.evaluators))):
         raise _not_own(reader.location)
     return False
+
+
+def _is_own(reader: RunReader, plan: Plan) -> bool:
+    """Whether the plan bears the user's seal, and its cases are those that were sealed with it.
+
+    Stores that do not give the cases as stored have no folder or database that anybody could change.
+    """
+    if not plan.seal:
+        return False
+    lines: Callable[[], Iterable[bytes]] | None = getattr(reader, "case_lines", None)
+    if lines is None:
+        return True
+    digest = hashlib.sha256()
+    for line in lines():
+        digest.update(line)
+    return digest.hexdigest() == plan.cases_sha256
 
 
 def judged_by_suite(stored: Plan, add: str | None, suite: Suite | None) -> Plan:
@@ -159,11 +176,16 @@ def _acts(spec: EvaluatorSpec) -> bool:
     return says.imports_code or says.asks is not None or spec.type in ("code_judge", "command", "composite")
 
 
-def suite_here(plan: Plan | None) -> Suite | None:
+def suite_here(reader: RunReader) -> Suite | None:
     """The suite of a run that somebody else made, if it is as it was then, and in the project where the user works."""
+    plan = reader.plan
+    return None if plan is None or _is_own(reader, plan) else _suite_here(plan)
+
+
+def _suite_here(plan: Plan) -> Suite | None:
     from evalwright.run.plan import config_hash
 
-    if plan is None or plan.seal or not plan.config_path or not Path(plan.config_path).is_relative_to(Path.cwd()):
+    if not plan.config_path or not Path(plan.config_path).is_relative_to(Path.cwd()):
         return None
     suite = _suite_of_origin(plan)
     return suite if suite is not None and config_hash(suite) == plan.config_hash else None

@@ -59,7 +59,7 @@ def re_evaluate(
     if suite is None and not trust_run:
         place = find_run(run)
         with closing(place.store.read(place.run_id)) as reader:
-            suite = suite_here(reader.plan)
+            suite = suite_here(reader)
     secrets: Mapping[str, str] = suite.secrets if suite else {}
     place = find_run(run, secrets)
     with Signals(owns_process()) as signals, closing(place.store.open(place.run_id)) as writer:

@@ -32,9 +32,9 @@ __all__ = [
 _KEY_BYTES = 32
 _SEALED = (
     "dialect", "config_path", "config_hash", "variants", "evaluators", "evaluators_by_case", "import_paths", "mirrors",
-    "exports", "workspace",
+    "exports", "workspace", "cases_sha256",
 )  # fmt: skip
-"""What says which code a run executes, which addresses it calls and which files it writes."""
+"""What says which code a run executes, which addresses it calls, with what, and which files it writes."""
 
 
 def plan_to_json(plan: Plan, masker: Masker, unresolved: Mapping[str, str] = {}) -> bytes:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import hashlib
 import os
 import re
 import shutil
@@ -80,7 +81,7 @@ class LocalFiles(Masked):
         draft, lock = self._new_draft()
         try:
             encoder = LineEncoder(self._masker.keeping(reserved_words(plan)))
-            plan.cases_total = _write_cases(draft / CASES, cases, encoder)
+            plan.cases_total, plan.cases_sha256 = _write_cases(draft / CASES, cases, encoder)
             _write_documents(draft, documents, self._masker)
             folder = self._published(draft, plan, run_id)
         except BaseException:  # Ctrl-C while a long dataset is read must not leave a locked draft behind
@@ -209,21 +210,26 @@ def _not_a_run(path: Path, folder: Path) -> InputError:
     return InputError(f"{path} {what}{hint}")
 
 
-def _write_cases(path: Path, cases: Iterable[Case], encoder: LineEncoder) -> int:
-    """Stream the cases into a durable file; returns how many there were."""
-    total, pending, file = 0, bytearray(), AppendFile(path, PRIVATE)
+def _write_cases(path: Path, cases: Iterable[Case], encoder: LineEncoder) -> tuple[int, str]:
+    """Stream the cases into a durable file; returns how many there were, and the SHA-256 of all lines."""
+    total, pending, file, digest = 0, bytearray(), AppendFile(path, PRIVATE), hashlib.sha256()
+
+    def write() -> None:
+        digest.update(pending)
+        file.append(bytes(pending))
+        pending.clear()
+
     try:
         for case in cases:
             pending += encoder.case(case)
             total += 1
             if len(pending) >= _BATCH:
-                file.append(bytes(pending))
-                pending.clear()
-        file.append(bytes(pending))
+                write()
+        write()
         file.sync()
     finally:
         file.close()
-    return total
+    return total, digest.hexdigest()
 
 
 def _write_documents(draft: Path, documents: Mapping[str, bytes], masker: Masker) -> None:

@@ -46,7 +46,8 @@ class Postgres(Masked):
         """A new run; see `Store.create`. Raises StorageError."""
         with self._database.writing():
             self._database.connect().close()  # an unreachable server shows before a long dataset is read
-        spool, plan.cases_total = spooled_cases(cases, LineEncoder(self._masker.keeping(reserved_words(plan))))
+        encoder = LineEncoder(self._masker.keeping(reserved_words(plan)))
+        spool, plan.cases_total, plan.cases_sha256 = spooled_cases(cases, encoder)
         with spool, self._database.writing():
             connection = self._database.connect()
             try:

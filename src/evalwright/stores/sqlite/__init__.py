@@ -65,7 +65,8 @@ class Sqlite(Masked):
     def create(self, plan: Plan, cases: Iterable[Case], documents: Mapping[str, bytes]) -> TableWriter:
         """A new run; see `Store.create`. Raises StorageError."""
         run_id = safe_id(plan.run_id)
-        spool, plan.cases_total = spooled_cases(cases, LineEncoder(self._masker.keeping(reserved_words(plan))))
+        encoder = LineEncoder(self._masker.keeping(reserved_words(plan)))
+        spool, plan.cases_total, plan.cases_sha256 = spooled_cases(cases, encoder)
         with spool:
             try:
                 if not self.path.exists():

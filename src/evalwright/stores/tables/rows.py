@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import tempfile
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
@@ -90,22 +91,24 @@ class Batch:
         yield from (("traces", self.traces), ("results", self.results), ("verdicts", self.verdicts))
 
 
-def spooled_cases(cases: Iterable[Case], encoder: LineEncoder) -> tuple[BinaryIO, int]:
-    """The lines of all cases in a temporary file, rewound, and how many there are.
+def spooled_cases(cases: Iterable[Case], encoder: LineEncoder) -> tuple[BinaryIO, int, str]:
+    """The lines of all cases in a temporary file, rewound, how many there are, and the SHA-256 of all lines.
 
     They are read completely before a transaction begins, so that a slow dataset does not lock the database.
     """
     file = tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY)  # noqa: SIM115 - the caller closes it
-    total = 0
+    total, digest = 0, hashlib.sha256()
     try:
         for case in cases:
-            file.write(encoder.case(case))
+            line = encoder.case(case)
+            digest.update(line)
+            file.write(line)
             total += 1
         file.seek(0)
     except BaseException:
         file.close()
         raise
-    return file, total  # type: ignore[return-value]
+    return file, total, digest.hexdigest()  # type: ignore[return-value]
 
 
 def batched(rows: Iterable[Row], size: int) -> Iterator[list[Row]]:
