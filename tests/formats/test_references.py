@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from evalwright.cli import main
 from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
 from evalwright.model.trace import Trace
@@ -75,6 +76,13 @@ def suite_at(folder: Path, kind: str, outside: str) -> Path:
         changes[kind]()
         (folder / "suite.yaml").write_text(json.dumps(letta))
         return folder / "suite.yaml"
+    if "template" in kind:
+        target = {"name": "t", "provider": "cli", "command_template": "cat", "workspace_template": outside}
+        if kind == "agentv-link-in-template":
+            (folder / "template").mkdir()
+            (folder / "template" / "inner").symlink_to(folder / outside)
+            target["workspace_template"] = "template"
+        (folder / "targets.yaml").write_text(json.dumps({"targets": [target]}))
     file = {"type": "file", "value": f"{outside}/text.txt"}
     prompt = {"name": "j", "type": "llm_judge", "prompt": f"{outside}/text.txt"}
     of_case = {
@@ -82,14 +90,15 @@ def suite_at(folder: Path, kind: str, outside: str) -> Path:
         "agentv-expected": {"expected_output": [{"role": "assistant", "content": [file]}]},
         "agentv-prompt": {"execution": {"evaluators": [prompt]}},
     }
-    case |= of_case[kind]
+    case |= of_case.get(kind, {})
     (folder / "EVAL.yaml").write_text(json.dumps({**AGENTV, "evalcases": [case]}))
     return folder / "EVAL.yaml"
 
 
 KINDS = (
-    "agentv-input", "agentv-expected", "agentv-prompt", "letta-dataset", "letta-prompt", "letta-rubric",
-    "letta-grader", "letta-extractor", "letta-setup", "pixie-evaluator", "native-dataset",
+    "agentv-input", "agentv-expected", "agentv-prompt", "agentv-template", "agentv-link-in-template", "letta-dataset",
+    "letta-prompt", "letta-rubric", "letta-grader", "letta-extractor", "letta-setup", "pixie-evaluator",
+    "native-dataset",
 )  # fmt: skip
 
 
@@ -117,6 +126,23 @@ def test_an_allowed_folder_may_be_named(folder: Path, kind: str) -> None:
     except InputError as error:
         said = [str(error)]
     assert "outside of the suite's" not in str(said)
+
+
+@pytest.mark.parametrize(
+    "words", ["letta validate suite.yaml", "letta run suite.yaml", "pixie dataset validate d.json"]
+)
+def test_the_commands_of_other_programs_take_allowed_folders_too(
+    folder: Path, capsys: pytest.CaptureFixture[str], words: str
+) -> None:
+    suite_at(folder, "pixie-evaluator" if "pixie" in words else "letta-dataset", "../private")
+    (folder.parent / "private" / "code.py").write_text("def check(evaluable, *, trace=None):\n    return 1.0\n")
+    codes = []
+    for allowed in ([], ["--allow-outside", str(folder.parent / "private")]):
+        with pytest.raises(SystemExit) as ended:
+            main([*words.split(), *allowed])
+        codes.append(ended.value.code)
+    out, err = capsys.readouterr()
+    assert (codes, f"{out}{err}".count("outside of the suite's")) == ([1, 0], 1), err
 
 
 def test_a_link_that_was_turned_outside_since_the_suite_was_read_is_not_given_to_a_command(folder: Path) -> None:

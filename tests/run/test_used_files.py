@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from evalwright.formats.loading import load_suite
+from evalwright.model.result import EvaluationResult
+from evalwright.model.trace import Trace
 from evalwright.run.options import RunOptions
 from evalwright.run.selection import all_warnings
 from evalwright.run.start import run_suite
@@ -53,6 +55,28 @@ def test_the_suites_own_code_is_run_and_the_plan_has_the_hashes_of_all(shop: Pat
     _, plan = open_run(outcome.run_dir)
     used = ("eval.yaml", "cases.yaml", "prices.yaml", CODE)
     assert plan.files == {str(shop / n): hashlib.sha256((shop / n).read_bytes()).hexdigest() for n in used}
+
+
+def test_commands_work_in_the_suites_folder_and_tell_of_files_that_both_have(shop: Path) -> None:
+    for folder in (shop, shop.parent / "bank"):
+        (folder / "tools").mkdir()
+        for name in ("tools/name.txt", "name.txt"):
+            (folder / name).write_text(f'{{"score": 1, "reasoning": "{folder.name}"}}')
+    judges = "[{name: j, type: code_judge, config: {script: [cat, name.txt], cwd: tools}}]"
+    cat = "adapter: cli, command: [cat, name.txt]"
+    systems = f"[{{name: s, {cat}, cwd: tools}}, {{name: t, {cat}}}]"
+    lines = [line for line in SUITE.splitlines() if not line.startswith(("systems", "evaluators"))]
+    (shop / "eval.yaml").write_text("\n".join([*lines, f"systems: {systems}", f"evaluators: {judges}"]))
+    suite = load_suite(shop / "eval.yaml")
+    told = [str(warning) for warning in all_warnings(suite)]
+    bank = shop.parent / "bank"
+    assert [line for line in told if str(bank / "name.txt") in line and str(shop / "name.txt") in line]
+    assert len([line for line in told if f"'tools' is {shop / 'tools'}" in line]) == 2
+    outcome = run_suite(suite, RunOptions(out=shop / "runs"))
+    reader, _ = open_run(outcome.run_dir)
+    said = {trace.variant_name: str(trace.output.final_answer) for trace in reader.traces(Trace)}
+    assert ("shop" in said["s"], "bank" in said["t"]) == (True, True)
+    assert {result.reason for result in reader.results(EvaluationResult)} == {"shop"}
 
 
 def test_files_of_the_working_directory_are_used_where_the_suite_has_none(shop: Path) -> None:

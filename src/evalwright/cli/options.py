@@ -26,6 +26,7 @@ __all__ = [
     "color",
     "complete_cases",
     "dialect",
+    "format_option",
     "going_on_options",
     "keep_going",
     "model_options",
@@ -287,6 +288,17 @@ def _clicked(option: Option) -> click.Option:
         metavar=metavar,
         help=option.help,
     )
+
+
+def format_option(option: Option) -> Callable[[F], F]:
+    """An option of a format, for a command of that format's own."""
+
+    def added(command: F) -> F:
+        made: list[click.Parameter] = getattr(command, "__click_params__", [])
+        command.__click_params__ = [*made, _clicked(option)]  # type: ignore[attr-defined]
+        return command
+
+    return added
 
 
 def _type(option: Option) -> click.ParamType[Any]:

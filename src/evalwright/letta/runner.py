@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -77,13 +77,14 @@ class Runner:
         *,
         output_path: Path | None = None,
         target: str | None = None,
+        allow_outside: Sequence[Path] = (),
         **_letta: Any,
     ) -> None:
         """Raises ValueError for results in memory that are to be re-evaluated: `run_suite` reads those of a folder."""
         if _letta.get("cached_results") is not None:
             raise ValueError("cached_results: expected None; run_suite(..., cached_results_path=DIR) replays results")
         self._suite, self._width, self._callback = suite, max_concurrent, progress_callback
-        self._options = {"output": output_path, "target": target}
+        self._options = {"output": output_path, "target": target, "allow_outside": allow_outside}
 
     async def run(self) -> RunnerResult:
         return await _listened_to(
@@ -101,6 +102,7 @@ async def run_suite(
     output_path: Path | None = None,
     num_runs: int | None = None,
     target: str | None = None,
+    allow_outside: Sequence[Path] = (),
     **_letta: Any,
 ) -> RunnerResult:
     """Run a suite and give back its results; with `output_path` they lie there too, in the original's files.
@@ -111,7 +113,10 @@ async def run_suite(
     """
     if custom_progress_callback is not None and ProgressStyle(progress_style) is not ProgressStyle.NONE:
         raise ValueError("expected a progress callback or a progress style, found both")
-    given = {"cached": cached_results_path, "target": target, "output": output_path, "trials": num_runs}
+    given = {
+        "cached": cached_results_path, "target": target, "output": output_path, "trials": num_runs,
+        "allow_outside": allow_outside,
+    }  # fmt: skip
     options = RunOptions(trials=num_runs, concurrency=max_concurrent)
 
     def load() -> Suite:

@@ -15,7 +15,7 @@ from evalwright.model.suite import Suite
 from evalwright.registry import knows, load
 from evalwright.session import is_offline
 
-__all__ = ["announced_by", "beyond_reach", "doubled_modules", "executed", "file_digest_of", "hashed"]
+__all__ = ["announced_by", "beyond_reach", "doubled_files", "doubled_modules", "executed", "file_digest_of", "hashed"]
 
 _CODE = re.compile(r"([A-Za-z_]\w*)[\w.]*:[A-Za-z_][\w.]*")
 """`module.path:name`; a module is looked for by the first part of its path."""
@@ -62,6 +62,22 @@ def doubled_modules(suite: Suite) -> Iterator[Problem]:
         if len(homes) > 1:
             message = f"{text!r} is {homes[0]}; another module of that name is not used: {homes[1]}"
             yield Problem(str(suite.source), message, key=name)
+
+
+def doubled_files(suite: Suite) -> Iterator[Problem]:
+    """Files of commands that the suite's folder has, too: the command finds those of the working directory."""
+    commands = [(one.name, one.config, "command") for one in suite.variants if suite.workspace is None]
+    commands += [(one.name, one.config, "script") for one in suite.evaluators]
+    for name, config, key in commands:
+        words = config.get(key)
+        for word in words if isinstance(words, list) and "cwd" not in config else ():
+            beside, here = suite.source.parent / str(word), Path(str(word))
+            try:
+                if beside.is_file() and here.is_file() and not beside.samefile(here):
+                    message = f"{word!r} is {here.absolute()}; the one in the suite's folder is not used: {beside}"
+                    yield Problem(str(suite.source), message, key=name)
+            except (OSError, ValueError):
+                continue  # a word may be too long for a name
 
 
 def executed(suite: Suite) -> list[str]:

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalwright import __version__
+from evalwright.cli.options import format_option
 from evalwright.errors import InputError
 from evalwright.formats.letta import FORMAT
+from evalwright.model.format import ALLOW_OUTSIDE
 
 if TYPE_CHECKING:
     from evalwright.run.outcomes import Outcome
@@ -58,6 +60,7 @@ def _ignored(name: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
 @click.option("--num-runs", type=click.IntRange(min=1), metavar="N", help="Run the suite N times.")
 @click.option("--model-handle", metavar="MODEL", help="Use this model instead of those of the suite.")
 @click.option("--target", metavar="SPEC", help="What answers: file.py:function, a URL, or openai:MODEL.")
+@format_option(ALLOW_OUTSIDE)
 @_ignored("--api-key")
 @_ignored("--base-url")
 @_ignored("--project-id")
@@ -71,6 +74,7 @@ def _run(
     num_runs: int | None,
     model_handle: str | None,
     target: str | None,
+    allow_outside: tuple[Path, ...],
 ) -> int:
     """Run SUITE and report whether its gate passed."""
     from evalwright.cli.outcome import present, watch_of
@@ -83,6 +87,7 @@ def _run(
         raise InputError(f"--display: expected one of {', '.join(_DISPLAYS)}, found {display!r}")
     options = {
         "output": output, "cached": cached, "target": target, "trials": num_runs, "model_handle": model_handle,
+        "allow_outside": allow_outside,
     }  # fmt: skip
     loaded = load_suite(suite, FORMAT.name, options=options)
     silent = quiet or display == "none"
@@ -107,14 +112,15 @@ def _verdict(outcome: Outcome) -> str:
 
 @command.command("validate")
 @click.argument("suite", type=_FOLDER)
-def _validate(suite: Path) -> int:
+@format_option(ALLOW_OUTSIDE)
+def _validate(suite: Path, allow_outside: tuple[Path, ...]) -> int:
     """Check SUITE and its dataset without running anything."""
     from evalwright.cli.screen import say, warn
     from evalwright.cli.validate import loaded_to_check
     from evalwright.session.imports import nothing_imported
 
     with nothing_imported():
-        loaded, absent = loaded_to_check(suite, FORMAT.name)
+        loaded, absent = loaded_to_check(suite, FORMAT.name, {"allow_outside": allow_outside})
         samples = sum(1 for _ in loaded.cases)
     warn([*absent, *loaded.warnings])
     shown = loaded.document

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from evalwright.cli.options import format_option
 from evalwright.cli.pixie.tools import TOOLS, refused
 from evalwright.errors import InputError
 from evalwright.formats.pixie import FORMAT
+from evalwright.model.format import ALLOW_OUTSIDE
 
 if TYPE_CHECKING:
     from evalwright.errors import Problem
@@ -45,7 +47,10 @@ def _files(path: Path | None) -> list[Path]:
 @click.option("-v", "--verbose", is_flag=True, help="Show why evaluators did not pass.")
 @click.option("--trust-pickled-types", is_flag=True, help="Restore objects of the project's own classes.")
 @click.option("--no-open", is_flag=True, help="Do not open the scorecard in a browser.")
-def test(path: Path | None, verbose: bool, trust_pickled_types: bool, no_open: bool) -> int:
+@format_option(ALLOW_OUTSIDE)
+def test(
+    path: Path | None, verbose: bool, trust_pickled_types: bool, no_open: bool, allow_outside: tuple[Path, ...]
+) -> int:
     """Run the dataset at PATH, or every one below it; default: the configured dataset folder."""
     from evalwright.cli.pixie.runs import run_files
     from evalwright.cli.screen import say, tell
@@ -62,7 +67,8 @@ def test(path: Path | None, verbose: bool, trust_pickled_types: bool, no_open: b
     shown = is_terminal(sys.stdout) and not no_open
     words = [FORMAT.name, "test", *([str(path)] if path else []), *(["-v"] if verbose else [])]
     command = " ".join([*words, *(["--no-open"] if no_open else [])])
-    return run_files(files, verbose=verbose, command=command, shown=shown, trusted=trust_pickled_types)
+    options = {"trust_pickled_types": trust_pickled_types, "allow_outside": allow_outside}
+    return run_files(files, verbose=verbose, command=command, shown=shown, options=options)
 
 
 @command.group("dataset", short_help="Create, list, fill and check datasets.")
@@ -144,7 +150,8 @@ def _from_stdin() -> Any:
 
 @dataset.command("validate", short_help="Check datasets without running anything.")
 @click.argument("path", type=click.Path(path_type=Path), required=False)
-def validate(path: Path | None) -> int:
+@format_option(ALLOW_OUTSIDE)
+def validate(path: Path | None, allow_outside: tuple[Path, ...]) -> int:
     """Check the dataset at PATH, or every one below it; default: the configured dataset folder."""
     from evalwright.cli.screen import say, warn
     from evalwright.formats.pixie.datasets import read_dataset
@@ -158,7 +165,7 @@ def validate(path: Path | None) -> int:
     for file in files:
         try:
             with nothing_imported():
-                found = read_dataset(file)
+                found = read_dataset(file, allowed=allow_outside)
             if found.unfit:
                 raise InputError(found.unfit)
         except InputError as error:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import webbrowser
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from evalwright.cli.pixie.results import Entry, is_pending, save_results, save_scorecard
 from evalwright.cli.screen import say, warn
@@ -44,18 +44,17 @@ class _Ran(NamedTuple):
         return sum(entry.pending for entry in self.entries)
 
 
-def run_files(files: Sequence[Path], *, verbose: bool, command: str, shown: bool, trusted: bool) -> int:
+def run_files(files: Sequence[Path], *, verbose: bool, command: str, shown: bool, options: Mapping[str, Any]) -> int:
     """Run each dataset and write what is left of it.
 
     0 when every entry of every one passed or is pending, 130 when that was interrupted, else 1. With `shown` the
-    scorecard of a single dataset is opened in the browser; with `trusted` objects of the project's classes are made
-    again.
+    scorecard of a single dataset is opened in the browser. `options` are those of the format.
     """
     started = datetime.now(UTC)
     datasets: list[_Ran] = []
     for file in files:
         try:
-            ran = _ran(file, trusted)
+            ran = _ran(file, options)
         except EvalwrightError as error:
             say(["", f"{file}: the dataset cannot be used"])
             problems = error.problems if isinstance(error, InputError) else ()
@@ -86,8 +85,8 @@ def _save(datasets: list[_Ran], command: str, started: datetime, *, shown: bool)
         webbrowser.open(pages[0].as_uri())
 
 
-def _ran(file: Path, trusted: bool) -> _Ran:
-    suite = load_suite(file, FORMAT.name, options={"trust_pickled_types": trusted})
+def _ran(file: Path, options: Mapping[str, Any]) -> _Ran:
+    suite = load_suite(file, FORMAT.name, options=options)
     warn(suite.warnings)
     states: list[RunState] = []
 

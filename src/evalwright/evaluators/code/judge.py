@@ -6,7 +6,7 @@ import asyncio
 import json
 import math
 from collections.abc import Collection, Mapping, Sequence
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import msgspec
 
@@ -54,6 +54,8 @@ class CodeJudge(msgspec.Struct, frozen=True):
     """As AgentV: a score beyond 0 to 1 is taken for the nearest, and a reply that cannot be read for 0."""
     newer: bool = False
     """Whether the program reads what AgentV 4 gives a `code-grader`: `output` is the text of the answer then."""
+
+    paths: ClassVar[dict[str, str]] = {"cwd": "."}
 
     @staticmethod
     def config_problems(values: dict[str, Any]) -> list[Problem]:

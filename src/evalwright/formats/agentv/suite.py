@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from evalwright.errors import InputError, Problem
+from evalwright.files.boundary import Boundary, OutsideError
 from evalwright.files.dotenv import read_dotenv
 from evalwright.files.masker import secrets_in
 from evalwright.files.paths import import_folders
@@ -20,6 +21,7 @@ from evalwright.formats.agentv.file import read_file
 from evalwright.formats.agentv.messages import Files
 from evalwright.formats.agentv.target import files_of
 from evalwright.formats.agentv.targets_file import Targets, targets_file
+from evalwright.formats.agentv.workspaces import links_in
 from evalwright.model.plan import PassCriteria, Plugin, RunSettings, Variant
 from evalwright.model.suite import Suite
 from evalwright.session import environment, learn, process_environment
@@ -87,7 +89,7 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
     }
     variant = _variant(config, {} if known is None else known.used(), cases, limit)
     for target in [] if known is None else known.used().values():
-        _check_workspace(target, folder, to_run)
+        _check_workspace(target, Path(folder), given.allow_outside, to_run)
     if to_run:
         _build(path, variant, folder)
     own = None if known is None else known.get(chosen).get("workers")
@@ -163,8 +165,8 @@ def _prepare(targets: Targets | None, template: str | None, named: str | None) -
             targets.chosen(named)
 
 
-def _check_workspace(target: Mapping[str, Any], folder: str, to_run: bool) -> None:
-    """Raise InputError for a template that is not there, or that the target could not work in."""
+def _check_workspace(target: Mapping[str, Any], folder: Path, allowed: Collection[Path], to_run: bool) -> None:
+    """Raise InputError for a template that is not there or leads outside, or that the target could not work in."""
     named, provider = target.get("workspace_template"), target.get("provider")
     if named is None:
         return
@@ -172,8 +174,16 @@ def _check_workspace(target: Mapping[str, Any], folder: str, to_run: bool) -> No
         raise InputError(f"workspace_template: target {target.get('name')!r} works in this process, not in a folder")
     if target.get("provider_batching") is True:
         raise InputError(f"workspace_template: target {target.get('name')!r} runs once for all cases, not for each")
-    if to_run and not (Path(folder) / named).is_dir():
+    if not to_run:
+        return
+    if not (folder / named).is_dir():
         raise InputError(f"workspace_template: target {target.get('name')!r}: there is no folder {named!r}")
+    boundary = Boundary(folder, allowed)
+    try:
+        for path in (folder / named, *links_in(folder / named)):  # a copy has what links lead to
+            boundary.check(path)
+    except OutsideError as error:
+        raise InputError(f"workspace_template: target {target.get('name')!r}: {error}") from None
 
 
 def _warnings(targets: Targets | None, path: Path, missing: str) -> list[Problem]:

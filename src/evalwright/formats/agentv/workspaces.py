@@ -8,7 +8,7 @@ from pathlib import Path
 
 from evalwright.errors import TargetError
 
-__all__ = ["copy_template"]
+__all__ = ["copy_template", "links_in"]
 
 _LEFT_OUT = ".git"
 
@@ -20,7 +20,7 @@ def copy_template(template: Path, into: Path) -> Path:
     """
     try:
         shutil.copytree(template, into, symlinks=True, ignore=shutil.ignore_patterns(_LEFT_OUT))
-        for path in _links_in(into):
+        for path in links_in(into):
             origin = template / path.relative_to(into)
             if not path.resolve().is_relative_to(into.resolve()) or os.path.isabs(path.readlink()):  # noqa: PTH117
                 path.unlink()
@@ -33,7 +33,8 @@ def copy_template(template: Path, into: Path) -> Path:
     return into
 
 
-def _links_in(folder: Path) -> list[Path]:
+def links_in(folder: Path) -> list[Path]:
+    """The symbolic links in a folder, which are not followed."""
     return [
         Path(place, name)
         for place, folders, names in os.walk(folder)

@@ -269,10 +269,16 @@ class _Reading:
                     self._file.complain((*system.at(), *steps_of(key)), message)
 
     def _with_folders(self, system: SystemSection, config: dict[str, Any], to_run: bool) -> dict[str, Any]:
-        """The configuration with absolute paths where the target has lists of folders."""
-        known = registry.knows("targets", system.adapter)
-        keys = getattr(registry.load("targets", system.adapter), "folder_keys", ()) if known else ()
-        for key in keys:
+        """The configuration with absolute paths where the target has lists of folders, or works in one of the suite's.
+
+        Where it works is no bound for what it reads, and may be anywhere.
+        """
+        target = registry.load("targets", system.adapter) if registry.knows("targets", system.adapter) else None
+        key = "" if self._file.original else getattr(target, "working_folder_key", "")
+        if isinstance(name := config.get(key), str) and name:
+            beside = self._file.found(system.at(key), name).resolve()
+            config = {**config, key: str(beside) if beside.is_relative_to(self._file.path.resolve().parent) else name}
+        for key in getattr(target, "folder_keys", ()):
             names = config.get(key)
             if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
                 continue  # the target complains of it
