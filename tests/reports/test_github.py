@@ -6,9 +6,10 @@ import json
 import re
 from typing import Any
 
+from evalwright.model.cell import cell_key
 from evalwright.model.result import CaseVerdict
 from evalwright.registry import load
-from evalwright.reports.context import CaseLine, ReportContext, cell_key
+from evalwright.reports.context import CaseLine, ReportContext
 from evalwright.testing import a_verdict
 from reports.runs import ERRORED, FAILED, HOSTILE, stored, summary, variant
 

@@ -13,7 +13,7 @@ import uvicorn
 
 from evalwright.cli.bundling import write_pages
 from evalwright.cli.viewed_runs import runs_at
-from evalwright.reports.context import cell_key
+from evalwright.model.cell import cell_key
 from evalwright.viewer.access import Access
 from evalwright.viewer.app import viewer
 from viewer.runs import ATTACK, made_run

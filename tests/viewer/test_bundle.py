@@ -13,7 +13,7 @@ import pytest
 
 from evalwright.cli.bundling import write_pages
 from evalwright.errors import InputError
-from evalwright.reports.context import cell_key
+from evalwright.model.cell import cell_key
 from evalwright.viewer.bundle import MARKER
 from viewer.runs import made_run
 from viewer.test_pages import cases, found, seen

@@ -7,7 +7,7 @@ from html import unescape
 
 import pytest
 
-from evalwright.reports.context import cell_key
+from evalwright.model.cell import cell_key
 from evalwright.viewer.worddiff import changes
 from viewer.runs import made_run, site
 from viewer.test_pages import cases, found, page, seen

@@ -20,11 +20,11 @@ from hypothesis import strategies as st
 
 from evalwright.cli import main
 from evalwright.errors import InputError
+from evalwright.model.cell import cell_key
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.result import CaseVerdict
 from evalwright.model.summary import EvaluatorRate, EvaluatorRollup, GateOutcome, GatePart
 from evalwright.model.trace import Output, Span, ToolCall, ToolResult, TraceError, TraceMessage
-from evalwright.reports.context import cell_key
 from evalwright.reports.pictures.elements import element
 from evalwright.testing import a_case, a_result, a_trace, a_verdict
 from evalwright.viewer.document import HtmlDocument

@@ -8,7 +8,7 @@ from html import unescape
 
 import pytest
 
-from evalwright.reports.context import cell_key
+from evalwright.model.cell import cell_key
 from viewer.runs import ATTACK
 
 

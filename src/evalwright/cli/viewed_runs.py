@@ -8,13 +8,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from evalwright.cli.locate import folded_summary
 from evalwright.errors import InputError
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.summary import RunSummary
 from evalwright.run.locations import NOTE, find_run, folder_beside, run_places
-from evalwright.run.stored_run import open_run
 from evalwright.stores.local_files import is_run
 from evalwright.stores.local_files.lines import LineDecoder
 from evalwright.stores.lock import LOCK_NAME, is_held
@@ -37,6 +35,8 @@ class StoredRun:
         self.path: str = str(path)
 
     def open(self) -> tuple[RunReader, Plan]:
+        from evalwright.run.stored_run import open_run  # not before a run is looked at: it takes long
+
         return open_run(self._path)
 
     def summary(self) -> RunSummary:
@@ -45,6 +45,8 @@ class StoredRun:
             stored = reader.summary() if reader.plan is not None else None
             if stored is not None and not stored.cells_missing:
                 return stored
+            from evalwright.cli.locate import folded_summary
+
             return folded_summary(reader, plan)
 
     def stamp(self) -> str:

@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+
 import msgspec
 
-__all__ = ["OfCase", "case_key"]
+__all__ = ["OfCase", "case_key", "cell_key"]
 
 
 def case_key(case_id: str, occurrence: int | msgspec.UnsetType) -> str:
     """The name that no other case of a run has: the id, followed by `#2` and so on where the id is not enough."""
     return case_id if occurrence is msgspec.UNSET else f"{case_id}#{occurrence}"
+
+
+def cell_key(case_key: str, variant: str, trial: int) -> str:
+    """The name of a cell in addresses: the first 16 hex digits of SHA-256 of the JSON array of the three."""
+    text = json.dumps([case_key, variant, trial], ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 class OfCase(msgspec.Struct, gc=False, kw_only=True):

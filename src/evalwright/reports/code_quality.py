@@ -7,10 +7,11 @@ from typing import ClassVar
 
 import msgspec
 
+from evalwright.model.cell import cell_key
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict
 from evalwright.model.summary import RunSummary
-from evalwright.reports.context import CaseLine, ReportContext, cell_key
+from evalwright.reports.context import CaseLine, ReportContext
 from evalwright.reports.failures import error_text, newest_verdicts
 from evalwright.reports.order import order_of
 from evalwright.reports.text import one_line

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote
 
-from evalwright.decisions.comparison import RunComparison
-from evalwright.model.cell import OfCase
+from evalwright.model.cell import OfCase, cell_key
 from evalwright.model.protocols import RunReader
 
-__all__ = ["Before", "CaseLine", "ReportContext", "cell_key"]
+if TYPE_CHECKING:
+    from evalwright.decisions.comparison import RunComparison
+
+__all__ = ["Before", "CaseLine", "ReportContext"]
 
 
 class Before(NamedTuple):
@@ -47,9 +47,3 @@ class ReportContext:
         if not self.link:
             return ""
         return f"{self.link}/runs/{quote(run_id, safe='')}/cells/{cell_key(cell.case_key, variant, trial)}.html"
-
-
-def cell_key(case_key: str, variant: str, trial: int) -> str:
-    """The name of a cell in addresses: the first 16 hex digits of SHA-256 of the JSON array of the three."""
-    text = json.dumps([case_key, variant, trial], ensure_ascii=False, separators=(",", ":"))
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]

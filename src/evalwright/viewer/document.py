@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 from msgspec import convert
 
 from evalwright.errors import InputError, counted
-from evalwright.model.cell import OfCase
+from evalwright.model.cell import OfCase, cell_key
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import Status
@@ -29,7 +29,7 @@ from evalwright.reports.columns import (
     trial_rows,
     variant_columns,
 )
-from evalwright.reports.context import ReportContext, cell_key
+from evalwright.reports.context import ReportContext
 from evalwright.reports.decision_columns import RUN_COMPARISON_COLUMNS
 from evalwright.reports.failures import error_text, failures_title
 from evalwright.reports.gates import gate_decisions

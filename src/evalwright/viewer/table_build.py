@@ -11,12 +11,11 @@ from typing import Any
 
 import msgspec
 
-from evalwright.model.cell import OfCase
+from evalwright.model.cell import OfCase, cell_key
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict
 from evalwright.model.trace import Metrics, Output, TraceError
-from evalwright.reports.context import cell_key
 from evalwright.reports.failures import newest_verdicts
 from evalwright.reports.reasons import reasons_of
 from evalwright.viewer.keys import reason_key
