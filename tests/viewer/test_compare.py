@@ -36,6 +36,20 @@ def test_changed_cases_come_worst_first_and_errors_are_neither(pair):
     assert cases(page(client, f"/compare?a={a}&b={b}&change=better")) == ["case-2"]
     assert len(cases(page(client, f"/compare?a={a}&b={b}&unchanged=1"))) == 7
     assert cases(page(client, f"/compare?a={b}&b={a}"))[0] == "case-2"
+    for query, wanted in {
+        "tag=t1": ["case-1"],
+        "evaluator=says": ["case-1", "case-2"],
+        "status=error": ["case-4"],
+        "q=lost&change=better": ["case-2"],
+        "meta.suburb=s2": ["case-2"],
+        "unchanged=1&tag=t1": ["case-1", "case-3", "case-5"],
+        "cost_max=0.002": ["case-1"],
+    }.items():
+        narrowed = page(client, f"/compare?a={a}&b={b}&{query}")
+        assert cases(narrowed) == wanted, query
+        assert found(narrowed) == f"{len(wanted)} of 7 cases"
+    assert "unknown key" in page(client, f"/compare?a={a}&b={b}&sort=cost", 400)
+    assert "expected one of: pass" in page(client, f"/compare?a={a}&b={b}&status=odd", 400)
     assert "expected one of: worse" in page(client, f"/compare?a={a}&b={b}&change=odd", 400)
     assert "no variant" in page(client, f"/compare?a={a}&b={b}&va=nobody", 404)
     assert "<h1>Compare</h1>" in page(client, f"/compare?b={b}")

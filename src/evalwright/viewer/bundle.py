@@ -155,7 +155,7 @@ class Bundle:
         for name, shown in lists:
             for after in range(0, max(1, paired.count(shown)), PAGE):
                 path = self._path_of(self._links.compare(change=name, after=after))
-                context = compare_context(sides, paired, [name] if name else [], {}, after)
+                context = compare_context(sides, paired, [name] if name else [], False, Filter(), after)
                 yield self._page(path, "compare.html", "Compare · evalwright", context)
         for pair in paired.pairs(CHANGES[:-1], limit=-1):
             path = f"compare/cells/{pair.key}.html"

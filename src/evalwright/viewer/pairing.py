@@ -6,12 +6,14 @@ import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import closing
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from evalwright.decisions.runs import TwoRuns, one_run, two_runs
 from evalwright.decisions.terms import Terms
 from evalwright.errors import EvalwrightError
 from evalwright.model.decision import Decision
+from evalwright.viewer.filters import Filter
 from evalwright.viewer.shelf import OpenRun
 from evalwright.viewer.table import CellTable
 
@@ -20,7 +22,8 @@ __all__ = ["CHANGES", "ComparedPair", "PairSide", "PairedRuns", "Pairings"]
 CHANGES = ("worse", "better", "not comparable", "only in A", "only in B", "unchanged")
 """In the order of the page."""
 _MOST = 4
-"""Comparisons that are kept."""
+"""Comparisons that are kept, and filters of one."""
+_ALL = Filter()
 _SIDE = """
 CREATE TABLE {0} (case_key TEXT PRIMARY KEY, number INTEGER, key TEXT, status TEXT, passed INTEGER, judged INTEGER,
     cells INTEGER, latency REAL, cost REAL, failed TEXT, answer TEXT) WITHOUT ROWID;
@@ -102,7 +105,11 @@ class PairedRuns:
         self.decision: Decision | None = None
         self.warnings: list[str] = []
         self._lock = threading.Lock()
+        self._narrowed: list[str] = []
         self._file = sqlite3.connect("", check_same_thread=False)
+        self._file.execute(
+            "CREATE TABLE narrowed (query TEXT, case_key TEXT, PRIMARY KEY (query, case_key)) WITHOUT ROWID"
+        )
         try:
             runs = self._counted()
             self.decision = runs.decision(variant_a, variant_b)
@@ -137,27 +144,45 @@ class PairedRuns:
             return dict(self._file.execute("SELECT change, count(*) FROM pairs GROUP BY change"))
 
     def pairs(
-        self, chosen: Sequence[str], words: Sequence[str] = (), after: int = 0, limit: int = 100
+        self, chosen: Sequence[str], narrowed: Filter = _ALL, after: int = 0, limit: int = 100
     ) -> list[ComparedPair]:
-        """The pairs with one of these changes, worst first, then in the order of the suite."""
-        where, values = self._where(chosen, words)
+        """The pairs with one of these changes, worst first, then in the order of the suite; of those cases of which a
+        cell on either side is what `narrowed` asks for."""
+        where, values = self._where(chosen, narrowed)
         order = " ".join(f"WHEN '{name}' THEN {place}" for place, name in enumerate(CHANGES))
         sql = f"SELECT {_COLUMNS} FROM pairs {where} ORDER BY CASE change {order} END, number LIMIT ? OFFSET ?"
         with self._lock:
             rows = self._file.execute(sql, [*values, limit, after]).fetchall()
         return [_pair(row) for row in rows]
 
-    def count(self, chosen: Sequence[str], words: Sequence[str] = ()) -> int:
-        where, values = self._where(chosen, words)
+    def count(self, chosen: Sequence[str], narrowed: Filter = _ALL) -> int:
+        where, values = self._where(chosen, narrowed)
         with self._lock:
             return int(self._file.execute(f"SELECT count(*) FROM pairs {where}", values).fetchone()[0])
 
-    @staticmethod
-    def _where(chosen: Sequence[str], words: Sequence[str]) -> tuple[str, list[Any]]:
-        marks = ", ".join("?" * len(chosen))
-        text = "lower(case_key || char(10) || coalesce(answer_a, '') || coalesce(answer_b, ''))"
-        found = "".join(f" AND instr({text}, ?)" for _ in words)
-        return f"WHERE change IN ({marks}){found}", [*chosen, *words]
+    def _where(self, chosen: Sequence[str], narrowed: Filter) -> tuple[str, list[Any]]:
+        within = ""
+        if narrowed.narrows:
+            query = narrowed.query()
+            self._narrow(query, narrowed)
+            within = " AND case_key IN (SELECT case_key FROM narrowed WHERE query = ?)"
+            return f"WHERE change IN ({_marks(chosen)}){within}", [*chosen, query]
+        return f"WHERE change IN ({_marks(chosen)})", [*chosen]
+
+    def _narrow(self, query: str, narrowed: Filter) -> None:
+        """Note the cases that a filter leaves; those of the filters of late are kept for their next pages."""
+        with self._lock:
+            if query in self._narrowed:
+                return
+            while len(self._narrowed) >= _MOST:
+                self._file.execute("DELETE FROM narrowed WHERE query = ?", [self._narrowed.pop(0)])
+            for run, variant in ((self.a, self.variant_a), (self.b, self.variant_b)):
+                if run.table is not None:
+                    cases = run.table.case_keys(replace(narrowed, variant=(variant,)))
+                    self._file.executemany(
+                        "INSERT OR IGNORE INTO narrowed VALUES (?, ?)", ((query, one) for one in cases)
+                    )
+            self._narrowed.append(query)
 
     def of_key(self, key: str) -> ComparedPair | None:
         sql = f"SELECT {_COLUMNS} FROM pairs WHERE key_a = ? OR key_b = ? LIMIT 1"
@@ -183,6 +208,10 @@ class PairedRuns:
     def close(self) -> None:
         with self._lock:
             self._file.close()
+
+
+def _marks(values: Sequence[str]) -> str:
+    return ", ".join("?" * len(values))
 
 
 def _pair(row: tuple[Any, ...]) -> ComparedPair:

@@ -232,6 +232,11 @@ class CellTable:
                 changes: dict[str, Any] = {chosen.group: value}
                 yield name, replace(plain, **changes)
 
+    def case_keys(self, chosen: Filter) -> list[str]:
+        """The cases of the chosen cells."""
+        where, values = _where(chosen)
+        return [key for (key,) in self._all(f"SELECT DISTINCT case_key FROM cells{where}", values)]
+
     def by_case(self, variant: str) -> Iterator[tuple[Any, ...]]:
         """Each case of a variant with its trials together: name, place, key and status of the first cell, cells that
         passed, were judged, and in all, mean latency and cost, evaluators that failed, the first answer."""

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from evalwright.model.trace import Trace
 from evalwright.reports import numbers
 from evalwright.reports.decision import change_of, claim
-from evalwright.viewer.filters import BadQuery
+from evalwright.viewer.filters import BadQuery, Filter
 from evalwright.viewer.links import Links
 from evalwright.viewer.pages import NotThere, Page
 from evalwright.viewer.pages.blocks import Blocks, Shown
 from evalwright.viewer.pages.cell import EvaluatorResult, evaluator_results
 from evalwright.viewer.pairing import CHANGES, ComparedPair, PairedRuns, Pairings, PairSide
 from evalwright.viewer.records import StoredCell
+from evalwright.viewer.schema import STATUSES
 from evalwright.viewer.shelf import OpenRun, Shelf
 from evalwright.viewer.worddiff import changes, sides
 
 __all__ = ["Sides", "chosen_sides", "compare_context", "compare_page", "compared_cell_context", "compared_cell_page"]
 
 _PAGE = 100
-_KEYS = ("a", "b", "va", "vb", "change", "unchanged", "q", "after", "view")
+_KEYS = ("a", "b", "va", "vb", "change", "unchanged", "after", "view")
+_NARROWING = ("q", "status", "evaluator", "verdict", "tag", "error", "reason", "case", "flaky")
+_RANGED = ("latency", "cost", "tokens", "score")
 _LONGEST = 2 << 20
 """Characters of an answer that are compared."""
 
@@ -34,9 +37,9 @@ class Sides(NamedTuple):
     variant_a: str
     variant_b: str
 
-    def query(self, **more: str) -> dict[str, str]:
+    def query(self, **more: str | Sequence[str]) -> dict[str, str | Sequence[str]]:
         """For addresses; variants only where they are not the first of their run."""
-        found = {"a": self.a.id, "b": self.b.id}
+        found: dict[str, str | Sequence[str]] = {"a": self.a.id, "b": self.b.id}
         if self.variant_a != self.variant_b or self.variant_a != _first(self.a):
             found |= {"va": self.variant_a, "vb": self.variant_b}
         return {**found, **more}
@@ -49,8 +52,9 @@ def _first(run: OpenRun) -> str:
 def chosen_sides(shelf: Shelf, given: dict[str, str]) -> Sides | None:
     """The runs and variants of an address; None where one is still to be chosen. Raises NotThere, BadQuery."""
     for name in given:
-        if name not in _KEYS:
-            raise BadQuery(f"unknown key {name!r} (there are: {', '.join(_KEYS)})")
+        narrows = name in _NARROWING or name.startswith("meta.") or name.rpartition("_")[0] in _RANGED
+        if name not in _KEYS and not narrows:
+            raise BadQuery(f"unknown key {name!r} (there are: {', '.join([*_KEYS, *_NARROWING])})")
     for side in ("a", "b"):
         if given.get(side) and given[side] not in shelf.sources():
             raise NotThere(f"There is no run {given[side][:200]!r}.", "/")
@@ -71,8 +75,10 @@ def chosen_sides(shelf: Shelf, given: dict[str, str]) -> Sides | None:
 
 def compare_page(shelf: Shelf, pairings: Pairings, pairs: Iterable[tuple[str, str]], links: Links) -> Page:
     """Raises BadQuery, NotThere."""
-    given, change = {}, []
+    given, change, narrowing = {}, [], []
     for name, value in pairs:
+        if name not in _KEYS:
+            narrowing.append((name, value))
         if name == "change" and value:
             change.append(value)
         given[name] = value
@@ -88,18 +94,22 @@ def compare_page(shelf: Shelf, pairings: Pairings, pairs: Iterable[tuple[str, st
         raise BadQuery(f"'after' is {after[:100]!r}, expected a whole number from 0")
     paired = pairings.of(*found)
     title = f"Compare · {found.a.id} · {found.b.id} · evalwright"
-    query = {name: given[name] for name in ("unchanged", "q") if given.get(name)}
-    return Page("compare.html", title, compare_context(found, paired, change, query, int(after)))
+    chosen = Filter.of(narrowing)
+    context = compare_context(found, paired, change, bool(given.get("unchanged")), chosen, int(after))
+    return Page("compare.html", title, context)
 
 
 def compare_context(
-    found: Sides, paired: PairedRuns, change: list[str], query: dict[str, str], after: int
+    found: Sides, paired: PairedRuns, change: list[str], unchanged: bool, narrowed: Filter, after: int
 ) -> dict[str, Any]:
+    """`narrowed` chooses cases of which a cell on either side is what it asks for."""
     counts = paired.counts()
-    shown = change or [name for name in CHANGES if name != "unchanged" or query.get("unchanged")]
-    words = query.get("q", "").lower().split()
-    rows = paired.pairs(shown, words, after, _PAGE)
-    number = paired.count(shown, words)
+    shown = change or [name for name in CHANGES if name != "unchanged" or unchanged]
+    rows = paired.pairs(shown, narrowed, after, _PAGE)
+    number = paired.count(shown, narrowed)
+    query: dict[str, list[str]] = {"unchanged": ["1"]} if unchanged else {}
+    for name, value in narrowed.pairs(place=False):
+        query.setdefault(name, []).append(value)
     decision = paired.decision
     return {
         "sides": found,
@@ -114,11 +124,20 @@ def compare_context(
         "total": sum(counts.values()),
         "chosen": change,
         "query": query,
+        "narrowed": narrowed,
+        "choices": {name: _choices(found, name) for name in ("evaluator", "tag", "error")},
+        "statuses": STATUSES,
         "slices": [] if decision is None else [one for one in decision.slices if one.key == "tag"],
         "points": numbers.points,
         "next": after + _PAGE if after + _PAGE < number else 0,
         "previous": max(0, after - _PAGE) if after else None,
     }
+
+
+def _choices(found: Sides, name: str) -> list[str]:
+    """What cells of either run have."""
+    tables = [run.table for run in (found.a, found.b)]
+    return list(dict.fromkeys(value for table in tables if table is not None for value in table.values(name)))
 
 
 class ComparedSide(NamedTuple):
