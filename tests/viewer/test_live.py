@@ -19,12 +19,14 @@ def test_progress_counts_whole_lines_as_they_come(tmp_path):
     live = LiveRun(source, source.open()[1], lambda position: f"case-{position}")
     begun = live._look()
     assert (begun.state, begun.done, begun.total, begun.text.partition(",")[0]) == ("running", 5, 14, "5 of 14 cells")
-    assert begun.running == ["case-2, agent, trial 2"]
+    assert begun.running == ["case-2, agent, trial 2: waits for its evaluators"]
+    assert begun.spent.startswith("$0.0")
     (run / "verdicts.jsonl").write_bytes(b"".join(verdicts))
     (run / ".lock").write_text("")
     over = live._look()
     assert (over.state, over.done, over.failed, over.errors, over.running) == ("finished", 14, 5, 2, [])
-    assert source.verdicts_since(live._offset) == ([], live._offset)
+    assert over.spent == begun.spent
+    assert source.appended("verdicts", live._offsets["verdicts"]) == ([], live._offsets["verdicts"])
 
 
 def test_the_page_of_a_run_says_whether_it_goes_on(tmp_path):
@@ -39,6 +41,7 @@ def test_the_page_of_a_run_says_whether_it_goes_on(tmp_path):
         text = page(client, f"/runs/{run.name}")
         assert 'aria-valuetext="6 of 7 cells' in text
         assert '<ul aria-label="Running now" data-running><li>attack' in text
+        assert "agent: waits for the system</li>" in text
         (run / ".lock").unlink()
         said = client.get(f"/runs/{run.name}/events").text
         assert '"state":"interrupted"' in said

@@ -16,14 +16,14 @@ from evalwright.run.locations import NOTE, find_run, folder_beside, run_places
 from evalwright.stores.local_files import is_run
 from evalwright.stores.local_files.lines import LineDecoder
 from evalwright.stores.lock import LOCK_NAME, is_held
-from evalwright.viewer.live import VerdictMark
+from evalwright.viewer.live import Mark
 
 __all__ = ["StoredRun", "runs_at"]
 
 _RECORDS = ("traces.jsonl", "results.jsonl", "verdicts.jsonl", "summary.yaml", "plan.json")
 _DEEPEST = 2
 _MOST_READ = 16 << 20
-"""Bytes of new verdicts that are read at once."""
+"""Bytes of new records that are read at once."""
 
 
 class StoredRun:
@@ -73,20 +73,21 @@ class StoredRun:
         except OSError:
             return 0
 
-    def verdicts_since(self, offset: int) -> tuple[list[VerdictMark], int]:
-        """The verdicts appended since; of a run in a database, all of them each time."""
+    def appended(self, kind: str, offset: int) -> tuple[list[Mark], int]:
+        """The records of a kind appended since; of a run in a database, all of them each time."""
         if not self._path.is_dir() or (self._path / NOTE).exists():
             reader, _ = self.open()
             with closing(reader):
-                return list(reader.verdicts(VerdictMark)), 0
+                return list(getattr(reader, kind)(Mark)), 0
+        name = f"{kind}.jsonl"
         try:
-            with (self._path / "verdicts.jsonl").open("rb") as file:
+            with (self._path / name).open("rb") as file:
                 file.seek(offset)
                 read = file.read(_MOST_READ)
         except OSError:
             return [], offset
         whole = read[: read.rfind(b"\n") + 1]  # a torn last line is read once it is whole
-        return list(LineDecoder("verdicts.jsonl", []).records(VerdictMark, whole.splitlines(True))), offset + len(whole)
+        return list(LineDecoder(name, []).records(Mark, whole.splitlines(True))), offset + len(whole)
 
     def labels_path(self) -> Path:
         reader, _ = self.open()

@@ -1,4 +1,4 @@
-"""A run while a process writes it: how far it is, what fails already, and what runs now, by its verdicts alone."""
+"""A run while a process writes it: how far it is, what it costs, what fails already, and what runs now."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
+from evalwright.errors import counted
 from evalwright.model.plan import Plan
+from evalwright.reports.numbers import money
 
-__all__ = ["LiveRun", "Progress", "Tail", "VerdictMark"]
+__all__ = ["KINDS", "LiveRun", "Mark", "Progress", "Tail"]
 
 _INTERVAL = 1.0
 """Seconds for which one look serves everyone who asks."""
@@ -19,21 +21,31 @@ _MOST_RUNNING = 8
 _CODES = {"pass": 1, "fail": 2, "borderline": 3, "error": 4, "skip": 5}
 
 
-class VerdictMark(msgspec.Struct, gc=False):
-    """What progress needs of a verdict."""
+class _Cost(msgspec.Struct, gc=False):
+    cost_usd: float | None = None
 
-    case_id: str
+
+class Mark(msgspec.Struct, gc=False):
+    """What progress needs of a trace, a result or a verdict."""
+
     variant_name: str
-    status: str
+    status: str = ""
     trial: int = 0
+    attempt: int = 1
     case_index: int | None = None
+    cost_usd: float | None = None
+    metrics: _Cost | None = None
+
+
+KINDS = ("verdicts", "traces", "results")
+"""In this order: a cell that has its verdict has its trace."""
 
 
 class Tail(Protocol):
-    """Verdicts as they are appended; nothing is read twice."""
+    """Records as they are appended; nothing is read twice."""
 
-    def verdicts_since(self, offset: int) -> tuple[Sequence[VerdictMark], int]:
-        """The whole lines from a place on, and the place behind them."""
+    def appended(self, kind: str, offset: int) -> tuple[Sequence[Mark], int]:
+        """The whole lines of a kind from a place on, and the place behind them; 0 where these are all of them."""
 
     def is_written(self) -> bool:
         """Whether a process is writing them."""
@@ -51,6 +63,8 @@ class Progress(NamedTuple):
     """Cells a second, since the run began."""
     left_seconds: float | None
     running: list[str]
+    spent: str
+    """What it cost so far, against its limits."""
 
     @property
     def text(self) -> str:
@@ -77,7 +91,10 @@ class LiveRun:
         self._width = max(1, sum(self._trials))
         self._before = [sum(self._trials[:place]) for place in range(len(self._trials))]
         self._cells = bytearray(plan.cases_total * self._width)
-        self._offset, self._first = 0, 0
+        self._answered = bytearray(len(self._cells))
+        self._offsets = dict.fromkeys(KINDS, 0)
+        self._spent = dict.fromkeys(KINDS, 0.0)
+        self._first = self._retries = 0
         self._lock, self._looked = threading.Lock(), 0.0
         self._known: Progress | None = None
 
@@ -91,11 +108,13 @@ class LiveRun:
 
     def _look(self) -> Progress:
         is_written = self._source.is_written()  # before the records: what is written until it ends is read
-        marks, self._offset = self._source.verdicts_since(self._offset)
-        for mark in marks:
-            place = self._place(mark)
-            if place is not None:
-                self._cells[place] = _CODES.get(mark.status, 0)
+        for kind in KINDS:
+            marks, self._offsets[kind] = self._source.appended(kind, self._offsets[kind])
+            if not self._offsets[kind]:
+                self._spent[kind] = 0.0
+                self._retries = 0 if kind == "traces" else self._retries
+            for mark in marks:
+                self._note(kind, mark)
         total, done = len(self._cells), len(self._cells) - self._cells.count(0)
         state = "running" if is_written else "finished" if done >= total else "interrupted"
         seconds = max(0.001, time.time() - self._plan.started_at.timestamp())
@@ -103,9 +122,30 @@ class LiveRun:
         left = (total - done) / rate if rate else None
         failed = self._cells.count(_CODES["fail"]) + self._cells.count(_CODES["borderline"])
         running = list(self._running()) if state == "running" else []
-        return Progress(state, done, total, failed, self._cells.count(_CODES["error"]), rate, left, running)
+        errors = self._cells.count(_CODES["error"])
+        return Progress(state, done, total, failed, errors, rate, left, running, self._spent_text())
 
-    def _place(self, mark: VerdictMark) -> int | None:
+    def _note(self, kind: str, mark: Mark) -> None:
+        cost = mark.cost_usd if mark.metrics is None else mark.metrics.cost_usd
+        self._spent[kind] += cost or 0.0
+        if (place := self._place(mark)) is None:
+            return
+        if kind == "verdicts":
+            self._cells[place] = _CODES.get(mark.status, 0)
+        elif kind == "traces":
+            self._answered[place] = 1
+            self._retries += mark.attempt > 1
+
+    def _spent_text(self) -> str:
+        """`$0.21 of $2.00, judges $0.04, 3 cells repeated`."""
+        limits = self._plan.run.cost_limit_usd, None
+        said = []
+        for name, kind, limit in zip(("", "judges "), ("traces", "results"), limits, strict=True):
+            if self._spent[kind] or limit is not None:
+                said.append(f"{name}{money(self._spent[kind])}{'' if limit is None else f' of {money(limit)}'}")
+        return ", ".join([*said, *([f"{counted(self._retries, 'cell')} repeated"] if self._retries else [])])
+
+    def _place(self, mark: Mark) -> int | None:
         variant = self._variants.get(mark.variant_name)
         if variant is None or mark.case_index is None or not 0 <= mark.trial < self._trials[variant]:
             return None
@@ -122,5 +162,6 @@ class LiveRun:
             variant = max(one for one, before in enumerate(self._before) if before <= inside)
             trial = inside - self._before[variant]
             several = f", trial {trial + 1}" if self._trials[variant] > 1 else ""
-            yield f"{self._name(position)}, {self._plan.variants[variant].name}{several}"
+            waits = "its evaluators" if self._answered[place] else "the system"
+            yield f"{self._name(position)}, {self._plan.variants[variant].name}{several}: waits for {waits}"
             place = self._cells.find(0, place + 1)

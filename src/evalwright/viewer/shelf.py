@@ -21,7 +21,7 @@ from evalwright.model.protocols import RunReader
 from evalwright.model.summary import RunSummary
 from evalwright.viewer.filters import Filter
 from evalwright.viewer.labels import LabelOrder, asked_cells
-from evalwright.viewer.live import LiveRun, VerdictMark
+from evalwright.viewer.live import LiveRun, Mark
 from evalwright.viewer.records import NO_RECORDS, StoredCell, stored_case, stored_cells
 from evalwright.viewer.schema import TABLES_VERSION
 from evalwright.viewer.search import MessageSearch
@@ -67,8 +67,8 @@ class RunSource(Protocol):
     def labels_path(self) -> Path:
         """Where the labels of people are kept."""
 
-    def verdicts_since(self, offset: int) -> tuple[Sequence[VerdictMark], int]:
-        """The verdicts that were appended after a place, and the place behind them."""
+    def appended(self, kind: str, offset: int) -> tuple[Sequence[Mark], int]:
+        """The records of a kind that were appended after a place, and the place behind them."""
 
 
 class OpenRun:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
@@ -23,6 +24,8 @@ _SORTS = {
 }
 _GROUP_ROWS = 20
 _MOST_GROUPS = 50
+_WORD_SECONDS = 120.0
+"""For which it is kept where a word is, longer than any page takes."""
 
 
 class CellRow(NamedTuple):
@@ -80,11 +83,31 @@ class CellTable:
     def __init__(self, file: sqlite3.Connection) -> None:
         self._file, self._lock = file, threading.RLock()
         file.execute("CREATE TEMP TABLE hits (word TEXT, number INTEGER, PRIMARY KEY (word, number)) WITHOUT ROWID")
+        file.execute("CREATE TEMP TABLE said (word TEXT, number INTEGER, PRIMARY KEY (word, number)) WITHOUT ROWID")
+        self._words: dict[str, float] = {}
         self.total: int = self._one("SELECT count(*) FROM cells")
 
     def close(self) -> None:
         with self._lock:
             self._file.close()
+
+    def _where(self, chosen: Filter) -> tuple[str, list[Any]]:
+        """The condition with its values; empty where all cells are chosen."""
+        for word in chosen.words:
+            self._look_for(word)
+        return _where(chosen)
+
+    def _look_for(self, word: str) -> None:
+        """Note which cells have a word: a page asks for their number, for some of them, and for its neighbours."""
+        with self._lock:
+            now = time.monotonic()
+            if word not in self._words:
+                for old in [one for one, used in self._words.items() if now - used > _WORD_SECONDS]:
+                    self._file.execute("DELETE FROM temp.said WHERE word = ?", [old])
+                    del self._words[old]
+                found = "INSERT OR IGNORE INTO temp.said SELECT ?, number FROM texts WHERE instr(text, ?)"
+                self._file.execute(found, [word, word])
+            self._words[word] = now
 
     def _all(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         with self._lock:
@@ -94,13 +117,16 @@ class CellTable:
         return self._all(sql, values)[0][0]
 
     def count(self, chosen: Filter) -> int:
-        where, values = _where(chosen)
+        where, values = self._where(chosen)
         return self.total if not where else int(self._one(f"SELECT count(*) FROM cells{where}", values))
 
     def rows(self, chosen: Filter, limit: int | None = 100) -> list[CellRow]:
         """One page of the chosen cells."""
-        where, values = _where(chosen)
-        sql = f"SELECT {_COLUMNS} FROM cells{where} ORDER BY {_order(chosen)} LIMIT ? OFFSET ?"
+        where, values = self._where(chosen)
+        order = _order(chosen)
+        # the numbers first: an index that has what is sorted by holds them, and the rest is read of one page alone
+        numbers = f"SELECT number FROM cells{where} ORDER BY {order} LIMIT ? OFFSET ?"
+        sql = f"SELECT {_COLUMNS} FROM cells WHERE number IN ({numbers}) ORDER BY {order}"
         found = self._all(sql, [*values, -1 if limit is None else limit, chosen.after])
         return [CellRow(*row) for row in found]
 
@@ -116,7 +142,7 @@ class CellTable:
 
         None if it is not among them.
         """
-        where, values = _where(chosen)
+        where, values = self._where(chosen)
         if where and not self._one(f"SELECT count(*) FROM cells{where} AND number = ?", [*values, row.number]):
             return None
         if chosen.sort == "suite":
@@ -160,7 +186,7 @@ class CellTable:
 
     def reasons(self, chosen: Filter | None = None, limit: int = 20) -> tuple[list[SharedReason], int]:
         """Why cells did not pass, most frequent first, ties in the order of the suite; and the number of reasons."""
-        where, values = _where(chosen or Filter())
+        where, values = self._where(chosen or Filter())
         within = f" WHERE number IN (SELECT number FROM cells{where})" if where else ""
         found = self._all(
             f"SELECT reason, text, count(*) AS n, min(number) AS first FROM reasons JOIN groups USING (reason)"
@@ -189,7 +215,7 @@ class CellTable:
         return [value for (value,) in self._all(sql, [limit])]
 
     def statuses(self, chosen: Filter | None = None) -> dict[str | None, int]:
-        where, values = _where(chosen or Filter())
+        where, values = self._where(chosen or Filter())
         return dict(self._all(f"SELECT status, count(*) FROM cells{where} GROUP BY status", values))
 
     def groups(self, chosen: Filter) -> list[CellGroup]:
@@ -205,7 +231,7 @@ class CellTable:
 
     def _group_names(self, chosen: Filter) -> Iterator[tuple[str, Filter]]:
         plain = replace(chosen, group="none", after=0)
-        where, values = _where(plain)
+        where, values = self._where(plain)
         within = f"SELECT number FROM cells{where}"
         if chosen.group == "reason":
             for one in self.reasons(plain, _MOST_GROUPS)[0]:
@@ -234,7 +260,7 @@ class CellTable:
 
     def case_keys(self, chosen: Filter) -> list[str]:
         """The cases of the chosen cells."""
-        where, values = _where(chosen)
+        where, values = self._where(chosen)
         return [key for (key,) in self._all(f"SELECT DISTINCT case_key FROM cells{where}", values)]
 
     def by_case(self, variant: str) -> Iterator[tuple[Any, ...]]:
@@ -316,7 +342,7 @@ def _where(chosen: Filter) -> tuple[str, list[Any]]:
         add("flaky")
     _add_ranges(chosen, add)
     for word in chosen.words:
-        found = "number IN (SELECT number FROM texts WHERE instr(text, ?))"
+        found = "number IN (SELECT number FROM temp.said WHERE word = ?)"
         if chosen.in_messages:
             add(f"({found} OR number IN (SELECT number FROM temp.hits WHERE word = ?))", word, word)
         else:

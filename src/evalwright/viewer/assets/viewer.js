@@ -99,6 +99,8 @@
       bar.setAttribute("aria-valuetext", now.text);
       one("[data-progress-text]", box).textContent = now.text;
       one("[data-progress-rate]", box).textContent = now.rate;
+      one("[data-progress-spent]", box).textContent = now.spent;
+      one("[data-progress-failed]", box).textContent = now.failed + now.errors;
       list.replaceChildren(...now.running.map((name) => { const item = document.createElement("li"); item.textContent = name; return item; }));
       const failed = now.failed + now.errors, button = one("[data-new-failures]", box);
       if (failedAt === null) failedAt = failed;
