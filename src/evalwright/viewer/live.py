@@ -13,7 +13,7 @@ from evalwright.errors import counted
 from evalwright.model.plan import Plan
 from evalwright.reports.numbers import money
 
-__all__ = ["KINDS", "LiveRun", "Mark", "Progress", "Tail"]
+__all__ = ["LiveRun", "Mark", "Progress", "Tail"]
 
 _INTERVAL = 1.0
 """Seconds for which one look serves everyone who asks."""
@@ -37,7 +37,7 @@ class Mark(msgspec.Struct, gc=False):
     metrics: _Cost | None = None
 
 
-KINDS = ("verdicts", "traces", "results")
+_KINDS = ("verdicts", "traces", "results")
 """In this order: a cell that has its verdict has its trace."""
 
 
@@ -92,8 +92,8 @@ class LiveRun:
         self._before = [sum(self._trials[:place]) for place in range(len(self._trials))]
         self._cells = bytearray(plan.cases_total * self._width)
         self._answered = bytearray(len(self._cells))
-        self._offsets = dict.fromkeys(KINDS, 0)
-        self._spent = dict.fromkeys(KINDS, 0.0)
+        self._offsets = dict.fromkeys(_KINDS, 0)
+        self._spent = dict.fromkeys(_KINDS, 0.0)
         self._first = self._retries = 0
         self._lock, self._looked = threading.Lock(), 0.0
         self._known: Progress | None = None
@@ -108,7 +108,7 @@ class LiveRun:
 
     def _look(self) -> Progress:
         is_written = self._source.is_written()  # before the records: what is written until it ends is read
-        for kind in KINDS:
+        for kind in _KINDS:
             marks, self._offsets[kind] = self._source.appended(kind, self._offsets[kind])
             if not self._offsets[kind]:
                 self._spent[kind] = 0.0
