@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from evalwright.model.plan import EvaluatorSpec, PassCriteria
 from evalwright.model.trace import TraceError
 from evalwright.scoring.gate import AGGREGATIONS, aggregated, decided
+from evalwright.scoring.gate_intervals import Owned
 from evalwright.scoring.tally import Tally
 from evalwright.scoring.verdict import cell_status
+from evalwright.statistics import mean_interval
 from evalwright.testing import a_plan, a_result, a_trace
 
 SCORES = {"a": [1.0, 0.5, 0.25, 1.0, 0.0], "b": [0.0, 1.0, 1.0, 0.75, 0.5]}
@@ -125,6 +127,46 @@ def gated(*cells, criteria=PassCriteria(), **gate):  # noqa: B008
         trace = a_trace(case_id=f"c{i}", error=error)
         tally.count(trace, results, cell_status(criteria, ["a"], error is not None, results))
     return tally.summary(plan, datetime(2026, 1, 1, tzinfo=UTC)).gate
+
+
+@pytest.mark.parametrize(
+    ("trials", "group", "ends"),
+    [
+        # 30 of 40 cases: Wilson's interval by any of the programs that have it
+        (1, None, (59.81, 85.81)),
+        # three trials that agree are worth no more than one, nor are cases beyond their group
+        (3, None, (59.81, 85.81)),
+        (1, "half", None),
+    ],
+)
+def test_a_point_threshold_has_the_interval_of_its_value_beside_it(trials, group, ends):
+    plan = a_plan(evaluators=[EvaluatorSpec("a", "contains_text")], gate=simple(aggregation="accuracy", value=70))
+    shares = [Tally.of(plan), Tally.of(plan)]  # of two processes that counted
+    for i in range(40):
+        for trial in range(trials):
+            more = {} if group is None else {"group": f"{group} {i // 20}"}
+            trace = a_trace(case_id=f"c{i}", trial=trial, **more)
+            shares[i % 2].count(trace, judged(i < 30), "pass")
+    shares[0].merge(shares[1])
+    (part,) = shares[0].summary(plan, datetime(2026, 1, 1, tzinfo=UTC)).gate.parts
+    assert (part.passed, part.value, part.n) == (True, 75, 40 * trials)
+    if ends is None:
+        assert part.ci95[1] - part.ci95[0] > 60
+    else:
+        assert part.ci95 == pytest.approx(ends, abs=0.01)
+
+
+def test_means_and_weighted_means_have_an_interval_and_the_least_score_has_none():
+    scores = {"a": [i % 4 / 3 for i in range(60)], "b": [i % 3 / 2 for i in range(60)]}
+    owned = {name: Owned(found, range(60)) for name, found in scores.items()}
+    weighted = {"kind": "weighted_average", "aggregation": "avg_score", "weights": {"a": 3, "b": 1}, "op": "gte"}
+    conditions = [simple(), {**weighted, "value": 0.1}, simple(aggregation="min"), simple(aggregation="median")]
+    rule = {"kind": "logical", "operator": "and", "conditions": conditions}
+    mean, both, least, median = (part.ci95 for part in decided(rule, scores, owned=owned).parts)
+    assert mean == pytest.approx(mean_interval(scores["a"]).ci_t)
+    assert both == pytest.approx(mean_interval([(3 * a + b) / 4 for a, b in zip(*scores.values(), strict=True)]).ci_t)
+    assert least is None
+    assert median == (1 / 3, 2 / 3)
 
 
 def judged(passed, **fields):

@@ -178,8 +178,12 @@ def test_pass_hat_k_of_the_published_airline_tasks() -> None:
     assert variant.trials is not None
     assert [round(share or 0, 3) for share in variant.trials.pass_hat_k] == [0.42, 0.273, 0.22, 0.2]
     assert variant.pass_rate == pytest.approx(0.42)
-    assert variant.trials.pass_hat_k_ci95[::3] == [pytest.approx(wilson(21, 50)), pytest.approx(wilson(10, 50))]
+    # pass^4 and pass@4 are 0 or 1 of each task; pass^1 is the pass rate, which four trials make surer
+    assert variant.trials.pass_hat_k_ci95[3] == pytest.approx(wilson(10, 50))
     assert variant.trials.pass_at_k_ci95[3] == pytest.approx(wilson(36, 50))
+    low, high = variant.trials.pass_hat_k_ci95[0] or (0.0, 1.0)
+    assert (low, high) == variant.trials.pass_at_k_ci95[0] == variant.pass_rate_ci95
+    assert high - low < wilson(21, 50)[1] - wilson(21, 50)[0]
 
 
 def test_one_trial_has_no_trial_statistics() -> None:

@@ -18,9 +18,8 @@ from evalwright.model.decision import Answer, ChangedPart, Decision, NextPart, S
 from evalwright.statistics.clusters import cluster_jackknife
 from evalwright.statistics.gates import non_inferiority
 from evalwright.statistics.power import power_paired_t
-from evalwright.statistics.rates import rate_with_design_effect
-from evalwright.statistics.small_samples import guarded_difference
-from evalwright.statistics.units import FEW_UNITS, units_of
+from evalwright.statistics.rates import rate_with_design_effect, score_ends
+from evalwright.statistics.units import units_of
 
 __all__ = ["decision_of", "side_rate"]
 
@@ -138,14 +137,8 @@ def side_rate(
     if metric == PASS_RATE:
         rate = rate_with_design_effect(values, units, 1 - alpha)
         return SideRate(rate.rate, rate.ci, len(values))
-    mean = sum(values) / len(values)
-    if units_of(values, units).moved() >= FEW_UNITS:
-        ends = cluster_jackknife(values, units, 1 - alpha).ci
-    else:  # the middle of the scale is what the two pseudo-units pull to
-        middle, half = (scale.low + scale.high) / 2, scale.width / 2
-        around = guarded_difference([value - middle for value in values], units, alpha=alpha, scale=half)
-        ends = (around.ci[0] + middle, around.ci[1] + middle)
-    return SideRate(mean, ends and (max(scale.low, ends[0]), min(scale.high, ends[1])), len(values))
+    found = units_of(values, units)
+    return SideRate(found.mean, score_ends(found, alpha, scale.low, scale.high), len(values))
 
 
 def _most_trials(outcomes: Mapping[str, CaseTotal]) -> int:

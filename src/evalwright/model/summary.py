@@ -177,6 +177,8 @@ class GatePart(msgspec.Struct):
     """Of a claim: the interval that decides it, at its own error rate."""
     undecided: bool = False
     """Of a claim: the interval holds the threshold, or what errors would have been decides."""
+    ci95: Interval | None = None
+    """Of a condition on a mean, an accuracy or a median: the interval around the value, which decides nothing."""
 
 
 class GateOutcome(msgspec.Struct):

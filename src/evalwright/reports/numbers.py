@@ -74,8 +74,8 @@ def agreement_figures(found: JudgeCalibration | None) -> str:
 def condition(part: GatePart) -> str:
     """The measured value of one gate condition and its threshold: `avg_score 0.82 gte 0.9 (24 scores)`."""
     measured = "not measured" if part.value is None else f"{part.value:g}"
-    if part.ci is not None and part.value is not None:
-        measured = f"{part.value:.4g} [{part.ci[0]:.4g}, {part.ci[1]:.4g}]"
+    if (ends := part.ci or part.ci95) is not None and part.value is not None:
+        measured = f"{part.value:.4g} [{ends[0]:.4g}, {ends[1]:.4g}]"
     wanted = f" {part.op} {part.threshold:g}" if part.threshold is not None else ""
     unit = "case" if part.ci is not None or part.undecided else "score"
     return f"{part.name} {measured}{wanted} ({counted(part.n, unit)})"

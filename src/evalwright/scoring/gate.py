@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import operator
 from array import array
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
+
+from msgspec import UNSET
 
 from evalwright.errors import counted
 from evalwright.model.facts import ResultLike, TraceLike
@@ -19,6 +22,7 @@ from evalwright.model.plan import Plan
 from evalwright.model.result import Status
 from evalwright.model.summary import GateOutcome, GatePart, RunSummary
 from evalwright.scoring.counts import Unjudged
+from evalwright.scoring.gate_intervals import Owned, ends_of_condition
 
 __all__ = ["AGGREGATIONS", "OPERATORS", "GateTotals", "aggregated", "decided"]
 
@@ -37,58 +41,81 @@ Scores = Mapping[str, Sequence[float]]
 
 
 class GateTotals:
-    """Scores by evaluator, eight bytes each, and how many are unknown because of an error."""
+    """Scores by evaluator with the case of each, sixteen bytes both, and how many are unknown because of an error."""
 
     reads_scores_only = True
 
     def __init__(self, plan: Plan, gate: Mapping[str, Any]) -> None:
         self._gate = gate
         self._scores = {spec.name: array("d") for spec in plan.evaluators}
+        self._owners = {spec.name: array("L") for spec in plan.evaluators}
+        self._numbers: dict[tuple[str, bool], int] = {}
+        """Cases without a group, and groups, as they are numbered in `_owners`."""
         self._unknown = dict.fromkeys(self._scores, 0)
         self._counted = Unjudged.of(plan.pass_criteria)
 
     def add(
         self, trace: TraceLike, results: Collection[ResultLike], status: Status, score: float | None = None
     ) -> None:
+        owner = self._number((trace.case_key, False) if trace.group is UNSET else (trace.group, True))
         if trace.error is not None and (not self._counted.traces or not results):
             for name in self._scores:
-                self._without_score(name, self._counted.cells)
+                self._without_score(name, owner, self._counted.cells)
             return
         for row in results:
             if row.skipped or row.evaluator not in self._scores:
                 continue
             if row.error is not None:
-                self._without_score(row.evaluator, self._counted.results)
+                self._without_score(row.evaluator, owner, self._counted.results)
             else:
-                self._scores[row.evaluator].append(float(row.passed) if row.score is None else row.score)
+                self._score(row.evaluator, owner, float(row.passed) if row.score is None else row.score)
 
-    def _without_score(self, name: str, counts: bool) -> None:
+    def _number(self, owner: tuple[str, bool]) -> int:
+        return self._numbers.setdefault(owner, len(self._numbers))
+
+    def _score(self, name: str, owner: int, score: float) -> None:
+        self._scores[name].append(score)
+        self._owners[name].append(owner)
+
+    def _without_score(self, name: str, owner: int, counts: bool) -> None:
         if counts:
-            self._scores[name].append(0.0)
+            self._score(name, owner, 0.0)
         else:
             self._unknown[name] += 1
 
     def merge(self, other: Any) -> None:
+        mine = [self._number(owner) for owner in other._numbers]
         for name, scores in other._scores.items():
             self._scores[name].extend(scores)
+            self._owners[name].extend(mine[number] for number in other._owners[name])
             self._unknown[name] += other._unknown[name]
 
     def finish(self, summary: RunSummary) -> None:
         # cells end in any order: sorted, the same scores give the same last digit of a mean
-        summary.gate = decided(self._gate, {k: sorted(v) for k, v in self._scores.items()}, self._unknown)
+        scores = {name: sorted(found) for name, found in self._scores.items()}
+        owned = {name: Owned(found, self._owners[name]) for name, found in self._scores.items()}
+        summary.gate = decided(self._gate, scores, self._unknown, owned=owned)
 
 
 def decided(
-    rule: Mapping[str, Any], scores: Scores, unknown: Mapping[str, int] = {}, *, empty_is_zero: bool = False
+    rule: Mapping[str, Any],
+    scores: Scores,
+    unknown: Mapping[str, int] = {},
+    *,
+    empty_is_zero: bool = False,
+    owned: Mapping[str, Owned] = {},
 ) -> GateOutcome:
     """Apply a checked gate to the scores.
 
     A condition on an evaluator without scores is not measured, or its value is 0 with `empty_is_zero`. `unknown`
     scores, of results with an error, take part in no value. The gate is undecided if it is not measured, or if the
-    outcome would be another were they all 0 or all 1.
+    outcome would be another were they all 0 or all 1. Where the scores are `owned`, values have an interval.
     """
     parts: list[GatePart] = []
     outcome = _holds(rule, scores, parts, empty_is_zero)
+    for part, condition in zip(parts, _conditions(rule), strict=True):
+        if owned and part.n:
+            part.ci95 = ends_of_condition(condition, owned, partial(_reaches, condition))
     gate = GateOutcome(outcome is True, parts)
     if outcome is None:
         gate.undecided, gate.reason = True, "nothing was measured"
@@ -150,10 +177,24 @@ def _holds(rule: Mapping[str, Any], scores: Scores, parts: list[GatePart], empty
     return passed
 
 
+def _conditions(rule: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Those of a gate that have a value, in the order in which they are asked."""
+    if rule["kind"] != "logical":
+        yield rule
+    for condition in rule.get("conditions", ()):
+        yield from _conditions(condition)
+
+
+def _reaches(rule: Mapping[str, Any], score: float) -> bool:
+    """Whether a score counts as passed for an accuracy."""
+    if rule["kind"] == "legacy":
+        return OPERATORS[rule["pass_op"]](score, rule["pass_value"])
+    return score >= float(rule.get("pass_threshold", 1.0))
+
+
 def _value(rule: Mapping[str, Any], scores: Sequence[float]) -> float:
     if rule["kind"] == "legacy" and rule["aggregation"] == "accuracy":
-        reaches = OPERATORS[rule["pass_op"]]
-        return 100.0 * sum(reaches(score, rule["pass_value"]) for score in scores) / len(scores) if scores else 0.0
+        return 100.0 * sum(_reaches(rule, score) for score in scores) / len(scores) if scores else 0.0
     return aggregated(scores, rule["aggregation"], rule.get("pass_threshold", 1.0))
 
 

@@ -6,9 +6,8 @@ Counts of shares of a run add up, so that several processes can each count their
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from math import fsum
 from typing import Any, Protocol
 
 import msgspec
@@ -21,7 +20,8 @@ from evalwright.model.result import CaseVerdict, Status
 from evalwright.model.summary import EvaluatorRollup, RunSummary, TrialStatistics, VariantSummary
 from evalwright.registry import format_of_run, resolve
 from evalwright.scoring.counts import VariantCount
-from evalwright.statistics.proportions import Interval, wilson
+from evalwright.statistics.proportions import Interval
+from evalwright.statistics.rates import rate_of_counts, rate_with_design_effect
 from evalwright.statistics.trials import share_at_k, share_hat_k
 
 __all__ = ["Tally", "Totals", "totals_of"]
@@ -208,28 +208,21 @@ def _summary(name: str, count: VariantCount) -> VariantSummary:
         count.tokens_output.n,
         count.cost.total if count.cost.n else None,
         count.judge_cost_usd(),
-        _trial_statistics(count.trials()),
+        _trial_statistics(count.trials(), count.grouped),
         count.detectable(),
     )
 
 
-def _trial_statistics(trials: Trials) -> TrialStatistics | None:
-    """pass@k and pass^k over the trials with a verdict."""
+def _trial_statistics(trials: Trials, groups: Mapping[str, str]) -> TrialStatistics | None:
+    """pass@k and pass^k over the trials with a verdict, with the interval of a rate: both are means over cases."""
     most = max((judged for _, judged in trials.values()), default=0)
     if most < 2:
         return None
     from evalwright.statistics.changes import flake_rate
 
-    at: list[float] = []
-    hat: list[float] = []
-    for k in range(1, most + 1):
-        enough = [(judged, passed) for passed, judged in trials.values() if judged >= k]
-        at.append(fsum(share_at_k(n, c, k) for n, c in enough) / len(enough))
-        hat.append(fsum(share_hat_k(n, c, k) for n, c in enough) / len(enough))
-    counts = [sum(judged >= k for _, judged in trials.values()) for k in range(1, most + 1)]
-    intervals: list[list[Interval | None]] = [
-        [wilson(rate * n, n) for rate, n in zip(rates, counts, strict=True)] for rates in (at, hat)
-    ]
+    ks = range(1, most + 1)
+    counts = [sum(judged >= k for _, judged in trials.values()) for k in ks]
+    at, hat = ([_over_cases(trials, groups, estimate, k) for k in ks] for estimate in (share_at_k, share_hat_k))
     flakes = flake_rate([passed for passed, _ in trials.values()], [judged for _, judged in trials.values()])
     mixed = sorted(
         (abs(passed / judged - 0.5), case) for case, (passed, judged) in trials.items() if 0 < passed < judged
@@ -238,16 +231,34 @@ def _trial_statistics(trials: Trials) -> TrialStatistics | None:
     return TrialStatistics(
         most,
         len(trials),
-        [*at],
-        [*hat],
+        [rate for rate, _ in at],
+        [rate for rate, _ in hat],
         counts,
-        intervals[0],
-        intervals[1],
+        [ends for _, ends in at],
+        [ends for _, ends in hat],
         flake_rate=flakes.rate,
         flake_rate_ci95=flakes.ci,
         mixed_cases=flakes.mixed_cases,
         mixed=named,
     )
+
+
+def _over_cases(
+    trials: Trials, groups: Mapping[str, str], estimate: Callable[[int, int, int], float], k: int
+) -> tuple[float | None, Interval | None]:
+    """The mean of an estimate over the cases with k trials."""
+    enough = {case: (judged, passed) for case, (passed, judged) in trials.items() if judged >= k}
+    # Cases have a handful of different counts, each of which is estimated once.
+    known = {counts: estimate(*counts, k) for counts in set(enough.values())}
+    if groups:
+        units = [groups.get(case, (case,)) for case in enough]
+        found = rate_with_design_effect([known[counts] for counts in enough.values()], units)
+    else:
+        shares: dict[float, int] = {}
+        for counts, number in Counter(enough.values()).items():
+            shares[known[counts]] = shares.get(known[counts], 0) + number
+        found = rate_of_counts(shares)
+    return found.rate, found.ci
 
 
 class Totals(Protocol):

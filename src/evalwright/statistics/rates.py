@@ -9,9 +9,10 @@ from typing import NamedTuple
 from evalwright.statistics.clusters import jackknife_error
 from evalwright.statistics.distributions import t_quantile, two_sided_z
 from evalwright.statistics.proportions import Interval, wilson
-from evalwright.statistics.units import FEW_UNITS, Units, units_of
+from evalwright.statistics.small_samples import guarded_units
+from evalwright.statistics.units import FEW_UNITS, Cluster, Units, units_from, units_of
 
-__all__ = ["DesignRate", "rate_of_counts", "rate_of_units", "rate_with_design_effect"]
+__all__ = ["DesignRate", "rate_of_counts", "rate_of_units", "rate_with_design_effect", "score_ends"]
 
 
 class DesignRate(NamedTuple):
@@ -65,3 +66,25 @@ def _rate(mean: float, effective: float, error: float, df: float, units: int, co
         price = two_sided_z(confidence) / t_quantile((1 + confidence) / 2, df)
         effective = rate * (1 - rate) / error**2 * price**2
     return DesignRate(rate, effective, wilson(rate * effective, effective, confidence), units)
+
+
+def score_ends(units: Units, alpha: float = 0.05, low: float = 0.0, high: float = 1.0) -> Interval | None:
+    """The 1 - alpha interval of a mean score that lies from `low` to `high`; None without units.
+
+    Student's t with errors by leaving out units, guarded by two pseudo-units where fewer than 12 differ from the most
+    common score (after Bonett and Price 2012).
+    """
+    if not units.number:
+        return None
+    if units.moved() >= FEW_UNITS:
+        half = t_quantile(1 - alpha / 2, units.df) * jackknife_error(units)
+        ends = units.mean - half, units.mean + half
+    else:  # the middle of the scale is what the two pseudo-units pull to
+        middle = (low + high) / 2
+        parts: dict[Cluster, int] = {}
+        for unit, times in units.parts.items():
+            moved = Cluster(unit.total - middle * unit.size, unit.size)
+            parts[moved] = parts.get(moved, 0) + times
+        around = guarded_units(units_from(parts), 0.0, alpha, (high - low) / 2).ci
+        ends = around[0] + middle, around[1] + middle
+    return max(low, ends[0]), min(high, ends[1])

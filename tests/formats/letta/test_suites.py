@@ -407,7 +407,7 @@ def test_a_suite_with_a_pass_mark_shows_passes(project, gate):
 def test_a_reward_is_measured_and_passes_nothing(project):
     lines = lines_of(run(project, SUITE.partition("gate:")[0] + "reward: {kind: metric, metric_key: right}\n"))
     assert [line.split("  ")[0] for line in lines[-2:]] == [
-        "reward measured a reward, no gate; 0 of 2 rows had errors (0.0%)", "mean reward(right) 0.5 (2 scores)",
+        "reward measured a reward, no gate; 0 of 2 rows had errors (0.0%)", "mean reward(right) 0.5 [0, 1] (2 scores)",
     ]  # fmt: skip
 
 

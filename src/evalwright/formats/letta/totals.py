@@ -10,12 +10,15 @@ from collections.abc import Collection, Sequence
 from math import sqrt
 from typing import Any, NamedTuple
 
+from msgspec import UNSET
+
 from evalwright.formats.shared.gates import pass_thresholds
 from evalwright.model.facts import ResultLike, TraceLike
 from evalwright.model.plan import Plan
 from evalwright.model.result import Status
 from evalwright.model.summary import GateOutcome, GatePart, RunSummary
 from evalwright.scoring.gate import OPERATORS, decided
+from evalwright.scoring.gate_intervals import Owned, ends_of_condition
 
 __all__ = ["REWARD", "LettaTotals", "grades_of", "judges_of"]
 
@@ -35,6 +38,8 @@ class _Row(NamedTuple):
     attempted: bool
     errored: bool
     case: str
+    owner: tuple[str, bool]
+    """The group of the sample, or itself."""
 
 
 class LettaTotals:
@@ -55,7 +60,9 @@ class LettaTotals:
         grades = None if trace.error is not None else grades_of(results, self._judges)
         first = next((getattr(r.error, "type", "") for r in results if r.evaluator == self._keys[0]), "")
         attempted = grades is not None and first not in _NOT_ATTEMPTED
-        row = _Row(trace.variant_name, trace.case_index or 0, grades, attempted, status == "error", trace.case_key)
+        owner = (trace.case_key, False) if trace.group is UNSET else (trace.group, True)
+        place = trace.variant_name, trace.case_index or 0
+        row = _Row(*place, grades, attempted, status == "error", trace.case_key, owner)
         self._runs.setdefault(trace.trial, []).append(row)
 
     def merge(self, other: Any) -> None:
@@ -92,12 +99,16 @@ class LettaTotals:
             scores = _scores(rows, gate["metric_key"])
             mean = sum(scores) / len(scores) if scores else None
             part = GatePart(f"reward({gate['metric_key']})", True, mean, n=len(scores))
+            part.ci95 = ends_of_condition(
+                {**gate, "aggregation": "avg_score"}, {gate["metric_key"]: _owned(rows, gate["metric_key"])}, bool
+            )
             return GateOutcome(True, [part], f"a reward, no gate; {_errors(rows)}", undecided=not scores)
         counted = rows
         if gate["kind"] == "legacy" and gate["aggregation"] == "accuracy":
             counted = [row for row in rows if row.attempted or (row.grades is None and not row.errored)]
         graded = {key: _scores(counted, key) for key in self._keys}
-        outcome = decided(gate, graded, empty_is_zero=True)
+        owned = {key: _owned(counted, key) for key in self._keys}
+        outcome = decided(gate, graded, empty_is_zero=True, owned=owned)
         outcome.undecided = not any(graded.values())
         outcome.reason = _errors(rows)
         return outcome
@@ -205,6 +216,10 @@ def _error_rate(rows: Sequence[_Row]) -> float:
 
 def _scores(rows: Sequence[_Row], key: str) -> list[float]:
     return [row.grades[key] for row in rows if row.grades is not None and key in row.grades]
+
+
+def _owned(rows: Sequence[_Row], key: str) -> Owned:
+    return Owned(_scores(rows, key), [row.owner for row in rows if row.grades is not None and key in row.grades])
 
 
 def _averages(rows: Sequence[_Row], key: str) -> dict[str, float]:
