@@ -216,17 +216,20 @@ def test_a_file_that_an_evaluator_names_decides_with_what_is_in_it() -> None:
     assert len({plain["x"], one["x"], other["x"]}) == 3
 
 
-def test_a_suite_that_is_the_population_needs_trials_and_pass_rates() -> None:
+def test_a_suite_that_is_the_population_needs_trials() -> None:
     single = [stored(run(("a", True), ("b", False)), PLAN)] * 2
     with pytest.raises(InputError, match="A and B"):
         two_runs(single[0], PLAN, single[1], PLAN, Terms(population="suite"))
     before = stored(run(("a", True), ("a", False), ("b", True), ("b", True), ("c", True)), PLAN)
     after = stored(run(("a", True), ("a", True), ("b", True), ("b", True), ("c", True)), PLAN)
-    with pytest.raises(InputError, match="pass rates"):
-        two_runs(before, PLAN, after, PLAN, Terms(population="suite", metric="e0"))
     found = two_runs(before, PLAN, after, PLAN, Terms(population="suite")).decision("v0", "v0")
     assert (found.population, found.method, found.n, found.difference) == ("suite", "satterthwaite", 2, 0.25)
     assert "fewer than 2 judged trials" in found.warnings[-1]
+    # an evaluator that passes and fails with the cell has the same numbers, as the metric and beside it
+    (beside,) = found.evaluators
+    assert (beside.n, beside.difference, beside.ci, beside.p) == (2, 0.25, found.ci, found.p_better)
+    metric = two_runs(before, PLAN, after, PLAN, Terms(population="suite", metric="e0")).decision("v0", "v0")
+    assert (metric.method, metric.ci) == ("satterthwaite", found.ci)
 
 
 def test_single_trials_that_changed_are_evidence_together() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from itertools import product
 from math import fsum, sqrt
+from statistics import variance
 
 import pytest
 from hypothesis import given
@@ -122,6 +123,19 @@ def test_of_a_whole_suite_only_the_trials_are_a_sample() -> None:
     assert two.difference == pytest.approx(0.2)
     assert two.p_value == pytest.approx(one.p_value)
     assert (one.method, two.n, two.units) == ("satterthwaite", 2, 2)
+
+
+def test_scores_of_a_suite_are_tested_by_their_squares() -> None:
+    """Of one case it is Welch's t-test of the scores; scores that agree but for rounding have no variance."""
+    a, b = [0.2, 0.5, 0.6, 0.9], [0.7, 0.8, 1.0]
+    sides = [value for x in (a, b) for value in (sum(x), len(x))]
+    found = decide_suite([TrialsOfCase(*sides, *(sum(y * y for y in x) for x in (a, b)))])  # type: ignore[arg-type]
+    noise = [variance(x) / len(x) for x in (a, b)]
+    df = sum(noise) ** 2 / (noise[0] ** 2 / 3 + noise[1] ** 2 / 2)
+    assert found.p_value == pytest.approx(t_two_sided((sum(b) / 3 - sum(a) / 4) / sqrt(sum(noise)), df))
+    same = decide_suite([TrialsOfCase(0.3 * 3, 3, 0.7 * 3, 3, 3 * 0.3**2, 3 * 0.7**2)] * 9, scale=2)
+    assert same.method == "guarded"
+    assert same.ci == pytest.approx(decide_difference([0.7 - 0.3] * 27, scale=2).ci)
 
 
 def test_a_suite_whose_trials_all_agree_is_guarded_by_their_number() -> None:

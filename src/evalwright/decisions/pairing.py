@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from typing import NamedTuple
 
-from evalwright.decisions.sides import CaseTotal, SideCounts
+from evalwright.decisions.sides import PASS_RATE, CaseTotal, SideCounts
 from evalwright.decisions.terms import Terms
 from evalwright.statistics.differences import (
     DecidedDifference,
@@ -45,6 +45,11 @@ class Counting(NamedTuple):
                 total, n = total + value * number, n + number
         return total, n
 
+    def squares_of(self, outcome: CaseTotal) -> float:
+        """The total of the squares of a case's scores."""
+        target, evaluator = self.target or 0.0, self.evaluator or 0.0
+        return outcome.squares + target**2 * outcome.target_errors + evaluator**2 * outcome.evaluator_errors
+
 
 _NOTHING = Counting()
 _LEAST_TRIALS = 2
@@ -74,7 +79,7 @@ class Pairs(NamedTuple):
     def difference(self, alpha: float, margin: float = 0.0) -> DecidedDifference:
         """The mean difference, by itself without a margin."""
         if self.trials is not None:
-            return decide_suite(self.trials, alpha, margin)
+            return decide_suite(self.trials, alpha, margin, self.scale.width)
         return decide_difference(self.differences, self.units, alpha, margin, self.single, self.scale.width)
 
 
@@ -110,28 +115,20 @@ class Ground(NamedTuple):
         self, one: Counting = _NOTHING, other: Counting = _NOTHING, *, only: Collection[str] | None = None
     ) -> Pairs:
         """The cases (of `only`, if given) that both sides judged."""
-        suite = self.terms.population == "suite"
-        return self._paired(self.outcomes(), self.scale, one, other, only, suite=suite)
+        return self._paired(self.terms.metric, self.scale, one, other, only)
 
     def pairs_of(self, evaluator: str) -> Pairs:
         """The cases that both sides judged by another metric."""
-        sides = self.a.outcomes(evaluator), self.b.outcomes(evaluator)
-        return self._paired(sides, scale_of(self.a, self.b, evaluator), _NOTHING, _NOTHING, None)
+        return self._paired(evaluator, scale_of(self.a, self.b, evaluator), _NOTHING, _NOTHING, None)
 
     def _paired(
-        self,
-        sides: tuple[Mapping[str, CaseTotal], Mapping[str, CaseTotal]],
-        scale: ValueRange,
-        one: Counting,
-        other: Counting,
-        only: Collection[str] | None,
-        *,
-        suite: bool = False,
+        self, metric: str, scale: ValueRange, one: Counting, other: Counting, only: Collection[str] | None
     ) -> Pairs:
         cases, differences, single = [], [], True
-        trials: list[TrialsOfCase] | None = [] if suite else None
-        for case, before in sides[0].items():
-            after = sides[1].get(case)
+        trials: list[TrialsOfCase] | None = [] if self.terms.population == "suite" else None
+        scores, afters = metric != PASS_RATE, self.b.outcomes(metric)
+        for case, before in self.a.outcomes(metric).items():
+            after = afters.get(case)
             if after is None or case in self.left_out or (only is not None and case not in only):
                 continue
             total_a, n_a, total_b, n_b = before.total, before.judged, after.total, after.judged
@@ -144,7 +141,8 @@ class Ground(NamedTuple):
             if trials is not None:
                 if n_a < _LEAST_TRIALS or n_b < _LEAST_TRIALS:
                     continue
-                trials.append(TrialsOfCase(total_a, n_a, total_b, n_b))
+                squares = (one.squares_of(before), other.squares_of(after)) if scores else ()
+                trials.append(TrialsOfCase(total_a, n_a, total_b, n_b, *squares))
             cases.append(case)
             differences.append(total_b / n_b - total_a / n_a)
             single = single and n_a == n_b == 1 and total_a in (0, 1) and total_b in (0, 1)

@@ -149,12 +149,13 @@ def pairs_of(runs: TwoRuns, variant: str | None = None, variants: str | None = N
 
 
 def _check_population(terms: Terms, a: Mapping[str, SideCounts], b: Mapping[str, SideCounts]) -> None:
-    """Raise InputError where trials cannot be the sample: of scores no spread within a case is kept."""
+    """Raise InputError where trials cannot be the sample: of a single one nothing is known of how they vary."""
     if terms.population != "suite":
         return
-    if terms.metric != PASS_RATE:
-        raise InputError(f"--population suite decides pass rates, not the metric {terms.metric!r}")
-    trials = [max((o.judged for side in sides.values() for o in side.passes.values()), default=0) for sides in (a, b)]
+    trials = [
+        max((one.judged for side in sides.values() for one in side.outcomes(terms.metric).values()), default=0)
+        for sides in (a, b)
+    ]
     if min(trials) < 2:
         one = " and ".join(name for name, most in zip("AB", trials, strict=True) if most < 2)
         raise InputError(

@@ -34,6 +34,8 @@ class CaseTotal(msgspec.Struct, gc=False):
     evaluator_errors: int = 0
     passed: int = 0
     """Of an evaluator's results, whose total is one of scores."""
+    squares: float = 0.0
+    """Of an evaluator's scores: the total of their squares."""
 
     @property
     def value(self) -> float:
@@ -144,6 +146,7 @@ class SideCounts(msgspec.Struct):
                 self.range[row.evaluator] = (min(low, value), max(high, value))
                 outcome.judged += 1
                 outcome.total += value
+                outcome.squares += value * value
                 outcome.passed += row.passed
 
     def _measure(

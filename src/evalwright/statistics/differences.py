@@ -76,19 +76,24 @@ def decide_difference(
 
 
 class TrialsOfCase(NamedTuple):
-    """One case of a suite: passed trials and trials on either side."""
+    """One case of a suite, on either side: the total of its trials (passes or scores), and their number."""
 
-    passed_a: float
+    total_a: float
     trials_a: int
-    passed_b: float
+    total_b: float
     trials_b: int
+    squares_a: float | None = None
+    """Of scores the total of their squares; None for passes, which are their own squares."""
+    squares_b: float | None = None
 
 
-def decide_suite(cases: Sequence[TrialsOfCase], alpha: float = 0.05, margin: float = 0.0) -> DecidedDifference:
+def decide_suite(
+    cases: Sequence[TrialsOfCase], alpha: float = 0.05, margin: float = 0.0, scale: float = 1.0
+) -> DecidedDifference:
     """As `decide_difference`, where the cases are all there are and only their trials are a sample.
 
     se² = sum of (s²_a/K_a + s²_b/K_b) over n², Student's t with Satterthwaite's degrees of freedom (1946); where all
-    trials of all cases agree, guarded with as many units as there are trials a side.
+    trials of all cases agree, guarded with as many units as there are trials a side. `scale` is the range of values.
     Raises ValueError for a case with fewer than two trials on a side.
     """
     if any(case.trials_a < 2 or case.trials_b < 2 for case in cases):
@@ -96,26 +101,37 @@ def decide_suite(cases: Sequence[TrialsOfCase], alpha: float = 0.05, margin: flo
     n = len(cases)
     if not n:
         return decide_difference([])
-    means = [case.passed_b / case.trials_b - case.passed_a / case.trials_a for case in cases]
+    means = [case.total_b / case.trials_b - case.total_a / case.trials_a for case in cases]
     parts = [part for case in cases for part in _noise(case, n)]
     variance = fsum(noise for noise, _ in parts)
     difference = fsum(means) / n
     if variance == 0:
         every = [d for d, case in zip(means, cases, strict=True) for _ in range(min(case.trials_a, case.trials_b))]
-        method, (ci, p_value, p_margin) = "guarded", _guarded(units_of(every), alpha, margin, 1.0)
+        method, (ci, p_value, p_margin) = "guarded", _guarded(units_of(every), alpha, margin, scale)
     else:
         method, error = "satterthwaite", sqrt(variance)
         df = variance**2 / fsum(noise**2 / (trials - 1) for noise, trials in parts if noise)
         half = t_quantile(1 - alpha / 2, df) * error
-        ci = max(-1.0, difference - half), min(1.0, difference + half)
+        ci = max(-scale, difference - half), min(scale, difference + half)
         p_value, p_margin = (t_two_sided((difference - null) / error, df) for null in (0.0, -margin))
     return DecidedDifference(method, difference, ci, p_value, p_margin, verdict_of(ci, margin), n, n, float(n))
 
 
+_ROUNDING = 1e-12
+"""Of the mean square: less variance than this is what sums of equal scores leave behind."""
+
+
 def _noise(case: TrialsOfCase, n: int) -> list[tuple[float, int]]:
     """What each side's trials add to the variance of the mean of `n` cases, and how many trials they are."""
-    sides = (case.passed_a, case.trials_a), (case.passed_b, case.trials_b)
-    return [(p / k * (1 - p / k) / (k - 1) / n**2, k) for p, k in sides]
+    noise = []
+    for total, k, squares in (
+        (case.total_a, case.trials_a, case.squares_a),
+        (case.total_b, case.trials_b, case.squares_b),
+    ):
+        mean_square, mean = (total if squares is None else squares) / k, total / k
+        variance = mean_square - mean**2
+        noise.append((variance / (k - 1) / n**2 if variance > _ROUNDING * mean_square else 0.0, k))
+    return noise
 
 
 def verdict_of(ci: Interval | None, margin: float) -> ShipVerdict:
