@@ -43,7 +43,7 @@ def ran(made: Project, table: str, question: str = "q") -> Path:
     outcomes = [row for entry in table.split() for row in [entry.partition("x")[0]] * int(entry.partition("x")[2])]
     named = {f"c{i:03}": row for i, row in enumerate(outcomes)}
     cases = [
-        {"id": c, "input": {"q": f"{question} {c}"}, "metadata": {"lang": "es" if i % 3 == 0 else "en"}}
+        {"id": c, "input": {"q": f"{question} {c}"}, "metadata": {"lang": "es" if i % 3 == 0 else "en", "shop": "1"}}
         for i, c in enumerate(named)
     ]
     (made.folder / "cases.jsonl").write_text("".join(json.dumps(case) + "\n" for case in cases))
@@ -74,8 +74,23 @@ def test_the_first_line_says_the_verdict_and_all_fits_eighty_columns(made: Proje
     assert lines[0].endswith("50 cases × 3 trials")
     assert max(map(len, lines)) <= 80
     assert "B 8 (target 8)" in ended.out
+    assert "  of trials  +5.3 pp [" in ended.out  # share of trials that erred, with its interval
+    assert "at the extremes" in ended.out
+    strict = made.evalwright("decide", a, b, "--errors", "strict", COLUMNS="80").out
+    assert "alpha .05, errors strict, t" in " ".join(strict.split())  # no default is hidden that is not kept
     assert "latency" in ended.out
     assert ended.code == 3
+
+
+def test_what_it_would_take_is_of_the_claim_that_is_open(made: Project) -> None:
+    a, b = ran(made, "11x14 10x40"), ran(made, "11x20 10x32 00x2")
+    more = [decided(made, a, b, *flags)[1]["next"] for flags in ([], ["--better"], ["--population", "suite"])]
+    assert [one["claim"] for one in more] == ["not worse", "better", "not worse"]  # type: ignore[index]
+    assert more[1]["cases"] > more[0]["cases"] > 54  # type: ignore[index]
+    assert (more[2]["cases"], more[2]["trials"] > 2) == (54, True)  # type: ignore[index]
+    assert 'cases × 2 for "not worse" at 80 % if +3.7 holds' in made.evalwright("decide", a, b).out
+    _, one_group = decided(made, a, b, "--group", "shop")
+    assert (one_group["reasons"], one_group["next"]) == (["units"], None)
 
 
 def test_errors_that_could_turn_it_leave_it_undecided(made: Project) -> None:

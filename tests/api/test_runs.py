@@ -451,6 +451,13 @@ def test_what_is_not_alike_is_not_decided_on():
         ew.decide(evaluate({"a": "x"}, agents.upper), evaluate({"a": "x"}, agents.upper, evaluators="answered"))
     with pytest.raises(ew.InputError, match="margin: expected a number of at least 0"):
         ew.decide(graded(1), graded(1), margin=-1)
+    # 2 may be meant as points: a loss of everything would not matter
+    for margin, found in ((2, "fraction below 1"), ("2", "2pp or 0.02"), (None, "a number or a text")):
+        with pytest.raises(ew.InputError, match=found):
+            ew.decide(graded(1), graded(1), margin=margin)  # type: ignore[arg-type]
+    assert ew.decide(graded(20), graded(21), margin="2pp").margin == 0.02
+    with pytest.raises(ew.InputError, match="2 trials"):
+        ew.decide(graded(20), graded(21), population="suite")
 
 
 def test_several_variants_share_the_error_rate():

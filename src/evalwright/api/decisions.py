@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from evalwright.api.pairs import paired_variants
-from evalwright.api.problems import named_as_arguments, refused
+from evalwright.api.problems import named_as_arguments, points_of, refused
 from evalwright.api.runs import Run, run_of
 from evalwright.errors import InputError, counted
 
@@ -134,7 +134,7 @@ def decide(
     after: Run | str | os.PathLike[str],
     *,
     metric: str = "pass_rate",
-    margin: float = 0.0,
+    margin: float | str = 0.0,
     alpha: float = 0.05,
     correction: Literal["holm", "bh", "none"] = "holm",
     variant: str | Mapping[str, str] | None = None,
@@ -142,6 +142,7 @@ def decide(
     guards: Mapping[str, str] | None = None,
     slices: Sequence[str] = (),
     errors: Literal["exclude", "fail", "strict"] = "exclude",
+    population: Literal["cases", "suite"] = "cases",
     group: str | None = None,
     labels: str | os.PathLike[str] | None = None,
     allow_changed: bool = False,
@@ -156,8 +157,8 @@ def decide(
         before: The earlier run, or its folder.
         after: The later run, or its folder.
         metric: "pass_rate", or the name of an evaluator whose score is compared.
-        margin: The loss that would not matter (≥ 0): a fraction for rates (0.02 are 2 points), else in the score's
-            units. 0: accepted means better.
+        margin: The loss that would not matter (≥ 0): for rates a fraction below 1 (0.02 are 2 points) or a text
+            ("2pp"), else in the score's units. 0: accepted means better.
         alpha: The error rate (0 to 1) of the two-sided test.
         correction: For several variants: "holm" (Holm 1979), "bh" (Benjamini and Hochberg 1995), or "none".
         variant: The variant to decide, or a mapping from its name before to its name after. None: all variants that
@@ -168,6 +169,7 @@ def decide(
         slices: Keys by which cases are shown apart: "tag", "metadata.lang".
         errors: "exclude"; "fail": errors of the system are its failures; "strict": the verdict must hold whatever the
             errors would have been.
+        population: "suite": its cases are all there are, and only their trials are a sample (2 a side).
         group: A metadata key whose values are groups of cases; "none": no groups. None: the cases' own groups.
         labels: A file of human labels of answers of both runs. None: those that `evalwright calibrate` kept with them.
         allow_changed: Leave out cases that changed between the runs, and keep evaluators that did.
@@ -180,8 +182,9 @@ def decide(
         InputError: arguments or runs that cannot be used, or cases or evaluators that changed between the runs.
     """
 
-    _check(margin, alpha, correction, errors)
-    terms = _terms(metric, margin, alpha, better, slices, errors, group)
+    loss = points_of(margin, "margin")
+    _check(loss, metric, alpha, correction, errors, population, guards)
+    terms = _terms(metric, loss, alpha, better, slices, errors, population, group)
     one, other = run_of(before), run_of(after)
     found = _found(one, other, terms, guards or {}, variant, None if labels is None else Path(labels), allow_changed)
     return _decision(found, terms, correction)
@@ -204,12 +207,28 @@ def _decision(found: Sequence[tuple[tuple[str, str], Record]], terms: Terms, cor
 
 
 def _terms(
-    metric: str, margin: float, alpha: float, better: bool, slices: Sequence[str], errors: Any, group: str | None
+    metric: str,
+    margin: float,
+    alpha: float,
+    better: bool,
+    slices: Sequence[str],
+    errors: Any,
+    population: Any,
+    group: str | None,
 ) -> Terms:
     from evalwright.decisions.terms import Terms
 
     keys = (slices,) if isinstance(slices, str) else tuple(slices)
-    return Terms(metric=metric, margin=margin, alpha=alpha, better=better, slices=keys, errors=errors, group=group)
+    return Terms(
+        metric=metric,
+        margin=margin,
+        alpha=alpha,
+        better=better,
+        slices=keys,
+        errors=errors,
+        population=population,
+        group=group,
+    )
 
 
 def _found(
@@ -289,16 +308,30 @@ def _variant(names: tuple[str, str], part: Record, p: float | None, alpha: float
     )
 
 
-def _check(margin: float, alpha: float, correction: str, errors: str) -> None:
+_CHOICES = {
+    "correction": ("holm", "bh", "none"),
+    "errors": ("exclude", "fail", "strict"),
+    "population": ("cases", "suite"),
+}
+
+
+def _check(margin: float, metric: Any, alpha: Any, correction: str, errors: str, population: str, guards: Any) -> None:
     problems = []
+    if not isinstance(metric, str):
+        problems.append(refused("metric", f"expected 'pass_rate' or the name of an evaluator, found {metric!r}"))
     if not margin >= 0:
         problems.append(refused("margin", f"expected a number of at least 0, found {margin!r}"))
-    if not 0 < alpha < 1:
+    elif metric == "pass_rate" and margin >= 1:  # 2 may be meant as points: a loss of everything would not matter
+        problems.append(refused("margin", f"expected a fraction below 1, like 0.02 or '2pp', found {margin!r}"))
+    if not isinstance(alpha, int | float) or not 0 < alpha < 1:
         problems.append(refused("alpha", f"expected a number between 0 and 1, found {alpha!r}"))
-    if correction not in ("holm", "bh", "none"):
-        problems.append(refused("correction", f"expected 'holm', 'bh' or 'none', found {correction!r}"))
-    if errors not in ("exclude", "fail", "strict"):
-        problems.append(refused("errors", f"expected 'exclude', 'fail' or 'strict', found {errors!r}"))
+    if guards is not None and not isinstance(guards, Mapping):
+        problems.append(refused("guards", f"expected a mapping like {{'cost': '+10%'}}, found {guards!r}"))
+    given = {"correction": correction, "errors": errors, "population": population}
+    for name, known in _CHOICES.items():
+        if given[name] not in known:
+            *rest, last = map(repr, known)
+            problems.append(refused(name, f"expected {', '.join(rest)} or {last}, found {given[name]!r}"))
     if problems:
         raise InputError(problems)
 

@@ -6,9 +6,9 @@ import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from evalwright.api.problems import refused
+from evalwright.api.problems import points_of, refused
 from evalwright.api.runs import Run, run_of
 from evalwright.errors import InputError, Problem
 from evalwright.model.suite import Suite
@@ -89,8 +89,8 @@ class CasesPlan:
 def plan(
     suite: Suite | int | str | os.PathLike[str],
     *,
-    detect: float | None = None,
-    margin: float = 0.0,
+    detect: float | str | None = None,
+    margin: float | str = 0.0,
     at_least: float | None = None,
     power: float = 0.8,
     alpha: float = 0.05,
@@ -104,7 +104,7 @@ def plan(
 
     Args:
         suite: A suite, its file, or a number of cases.
-        detect: The difference of pass rates to see (0 to 1): 0.03 are 3 points.
+        detect: The difference of pass rates to see (0 to 1): 0.03 or "3pp" are 3 points.
         margin: To show that B is not worse than by this (0 to 1), if it is better by `detect`.
         at_least: The rate (0 to 1) of a gate that is to be tried.
         power: The chance (0 to 1) to see the difference.
@@ -121,7 +121,9 @@ def plan(
     """
     from evalwright.decisions.planning import Aim, suite_plan
 
-    problems = list(_problems(detect, margin, at_least, power, alpha, trials))
+    seen = None if detect is None else points_of(detect, "detect")
+    loss = points_of(margin, "margin")
+    problems = list(_problems(seen, loss, at_least, power, alpha, trials))
     given = [runs] if isinstance(runs, Run | str | os.PathLike) else list(runs)
     if len(given) > 2:
         problems.append(refused("runs", f"expected at most two, found {len(given)}"))
@@ -129,13 +131,13 @@ def plan(
         raise InputError(problems)
     sides = [_side(run_of(run)) for run in given]
     name, cases, concurrency = _cases(suite)
-    aim = Aim(detect or 0.0, margin, alpha, power)
+    aim = Aim(seen or 0.0, loss, alpha, power)
     record = suite_plan(name, cases, sides, sorted(set(trials)), aim, at_least, concurrency)
     return CasesPlan(record, ", ".join(run_of(run)._label for run in given))
 
 
 def _problems(
-    detect: float | None, margin: float, at_least: float | None, power: float, alpha: float, trials: Sequence[int]
+    detect: float | None, margin: float, at_least: Any, power: Any, alpha: Any, trials: Any
 ) -> Iterator[Problem]:
     if detect is None and at_least is None:
         yield refused("detect", "expected the difference to see (0.03), or at_least, the rate of a gate (0.8)")
@@ -146,9 +148,9 @@ def _problems(
     if not 0 <= margin < 1:
         yield refused("margin", f"expected a number from 0 to 1, found {margin!r}")
     for key, value in (("at_least", at_least), ("power", power), ("alpha", alpha)):
-        if value is not None and not 0 < value < 1:
+        if value is not None and (not isinstance(value, int | float) or not 0 < value < 1):
             yield refused(key, f"expected a number between 0 and 1, found {value!r}")
-    if not trials or min(trials) < 1:
+    if not isinstance(trials, Sequence) or not trials or not all(isinstance(k, int) and k >= 1 for k in trials):
         yield refused("trials", f"expected numbers of at least 1, found {trials!r}")
 
 

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from evalwright.errors import InputError, Problem
 
-__all__ = ["named_as_arguments", "refused"]
+__all__ = ["named_as_arguments", "points_of", "refused"]
 
 
 def refused(place: str, message: str) -> Problem:
@@ -25,3 +25,14 @@ def named_as_arguments() -> Iterator[None]:
             raise
         found = [refused(one.file[2:], one.message) if one.file.startswith("--") else one for one in error.problems]
         raise InputError(found) from error
+
+
+def points_of(value: float | str, name: str) -> float:
+    """A difference or a margin as a number; texts like `2pp` are read as on the command line. Raises InputError."""
+    if isinstance(value, str):
+        from evalwright.decisions.terms import margin_of
+
+        return margin_of(value, name)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise InputError(refused(name, f"expected a number or a text like '2pp', found {value!r}"))
+    return value

@@ -34,15 +34,17 @@ def changed_part(
     With `alpha`, given where cases are no groups, pairs of single trials are tested together.
     """
     tables: dict[str, _Table] = {}
-    for case, one in a.items():
-        if case in b and case not in left_out:
-            (passed, of), (passed_b, of_b) = counting.of(one), counting.of(b[case])
-            if of and of_b:
-                tables[case] = int(passed), of, int(passed_b), of_b
     part = ChangedPart()
-    for case, (x, n, y, m) in tables.items():
-        if x * m != y * n:
-            (part.worse if y * n < x * m else part.better).append(case)
+    for case, one in a.items():
+        other = b.get(case)
+        if other is None or case in left_out:
+            continue
+        (passed, n), (passed_b, m) = counting.of(one), counting.of(other)
+        if n and m:
+            x, y = int(passed), int(passed_b)
+            tables[case] = x, n, y, m
+            if x * m != y * n:
+                (part.worse if y * n < x * m else part.better).append(case)
     part.worse.sort()
     part.better.sort()
     part.flipped = len(part.worse) + len(part.better)

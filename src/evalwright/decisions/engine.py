@@ -16,6 +16,7 @@ from evalwright.decisions.terms import DEFAULT_MARGIN, Terms
 from evalwright.errors import counted
 from evalwright.model.decision import Answer, ChangedPart, Decision, NextPart, SideRate, SlicePart
 from evalwright.statistics.clusters import cluster_jackknife
+from evalwright.statistics.distributions import two_sided_z
 from evalwright.statistics.gates import non_inferiority
 from evalwright.statistics.power import power_paired_t
 from evalwright.statistics.rates import rate_with_design_effect, score_ends
@@ -54,6 +55,7 @@ def decision_of(
         alpha=terms.alpha,
         margin=margin,
         population=terms.population,
+        group=terms.group,
         family=terms.family,
         method=found.method,
         difference=found.difference,
@@ -78,7 +80,7 @@ def decision_of(
     _settle(decision, terms.slice_margin)
     decision.warnings = list(_warnings(decision, identity, terms))
     if "data" in decision.reasons:
-        decision.next = _next(decision, pairs, b)
+        decision.next = _next(decision, pairs, b, better=terms.better)
     return decision
 
 
@@ -99,7 +101,7 @@ def _equivalent(method: str | None, pairs: Pairs, margin: float, alpha: float) -
 def _settle(decision: Decision, slice_margin: float | None) -> None:
     """The verdict that remains after errors, guards and slices, with the reasons why none does."""
     if decision.verdict == "undecided":
-        decision.reasons.append("data")
+        decision.reasons.append("units" if decision.units == 1 < decision.n else "data")
     elif not decision.errors.same_verdict:
         decision.verdict = "undecided"
         decision.reasons.append("errors")
@@ -178,17 +180,27 @@ def _warnings(decision: Decision, identity: Identity, terms: Terms) -> list[str]
     return lines
 
 
-def _next(decision: Decision, pairs: Pairs, b: SideCounts) -> NextPart | None:
-    """How many cases would decide at 80 % if the difference holds; None where nothing would."""
+def _next(decision: Decision, pairs: Pairs, b: SideCounts, *, better: bool) -> NextPart | None:
+    """How many cases would decide at 80 % if the difference holds; None where nothing would.
+
+    Of a suite that is the population it is trials: there are no further cases.
+    """
     found = cluster_jackknife(pairs.differences, pairs.units)
-    gap = 0.0 if found.mean is None else abs(found.mean + decision.margin)
-    if not found.se or gap < found.se / 100:  # next to nothing would be left to show
-        return None
+    error, trials = found.se, max(decision.trials)
+    null = 0.0 if better else -decision.margin
+    gap = 0.0 if found.mean is None else found.mean - null
     alpha = decision.alpha / decision.family
-    needed = power_paired_t(gap, found.se * sqrt(decision.n), alpha).n_required_ceil
-    if needed <= decision.n:
+    if decision.population == "suite":
+        error = None if decision.ci is None else (decision.ci[1] - decision.ci[0]) / 2 / two_sided_z(1 - alpha)
+    if not error or abs(gap) < error / 100:  # next to nothing would be left to show
         return None
-    trials = max(decision.trials)
+    now = trials if decision.population == "suite" else decision.n
+    needed = power_paired_t(abs(gap), error * sqrt(now), alpha).n_required_ceil
+    if needed <= now:
+        return None
     costs = list(b.mean_of("cost").values())
-    cost = (needed - decision.n) * trials * sum(costs) / len(costs) if costs else None
-    return NextPart(needed, trials, cost)
+    claim = "worse" if gap < 0 else "better" if better else "not worse"
+    cells = (needed - now) * (decision.n if decision.population == "suite" else trials)
+    cost = cells * sum(costs) / len(costs) if costs else None
+    more = (decision.n, needed) if decision.population == "suite" else (needed, trials)
+    return NextPart(*more, cost, claim)

@@ -11,7 +11,7 @@ import msgspec
 from evalwright.decisions.engine import decision_of
 from evalwright.decisions.identity import Identity, identity_of, some_names
 from evalwright.decisions.judged import JudgedCell, JudgedPair
-from evalwright.decisions.pairing import Labelled
+from evalwright.decisions.pairing import Labelled, scale_of
 from evalwright.decisions.sides import PASS_RATE, SideCounts, sides_of
 from evalwright.decisions.terms import Terms
 from evalwright.errors import InputError, Problem, counted, did_you_mean
@@ -110,6 +110,7 @@ def two_runs(reader_a: RunReader, plan_a: Plan, reader_b: RunReader, plan_b: Pla
     a, b = sides_of(reader_a, plan_a), sides_of(reader_b, plan_b)
     found = TwoRuns(a, b, identity_of(reader_a, plan_a, reader_b, plan_b), terms, Labelled())
     _check_metric(terms.metric, a, b)
+    _check_margin(terms, [*a.values(), *b.values()])
     _check_population(terms, a, b)
     if terms.slices or terms.group not in (None, "none"):
         found.known = _labelled(reader_b, terms)
@@ -158,9 +159,7 @@ def _check_population(terms: Terms, a: Mapping[str, SideCounts], b: Mapping[str,
     ]
     if min(trials) < 2:
         one = " and ".join(name for name, most in zip("AB", trials, strict=True) if most < 2)
-        raise InputError(
-            f"--population suite needs at least 2 trials of a case on both sides: {one} has 1 (--trials 2)"
-        )
+        raise InputError(f"population suite needs at least 2 trials of a case on both sides: {one} has 1")
 
 
 def _check_metric(metric: str, a: Mapping[str, SideCounts], b: Mapping[str, SideCounts]) -> None:
@@ -168,6 +167,14 @@ def _check_metric(metric: str, a: Mapping[str, SideCounts], b: Mapping[str, Side
     if metric != PASS_RATE and metric not in mine & theirs:
         known = [PASS_RATE, *sorted(mine & theirs)]
         raise InputError(f"no metric {metric!r}{did_you_mean(metric, known)} (there are: {', '.join(known)})")
+
+
+def _check_margin(terms: Terms, sides: Sequence[SideCounts]) -> None:
+    """Raise InputError where no loss at all would matter."""
+    width = max((scale_of(side, side, terms.metric).width for side in sides), default=1.0)
+    if terms.margin is not None and terms.margin >= width:
+        found = f"expected less than the range of {terms.metric} ({width:g}), found {terms.margin:g}"
+        raise InputError([Problem("--margin", found)])
 
 
 def _labelled(reader: RunReader, terms: Terms) -> Labelled:

@@ -15,10 +15,11 @@ __all__ = ["error_part"]
 def error_part(ground: Ground, verdict: Answer) -> ErrorPart:
     """Count the errors; where there are any, decide again with all of them failed and with all passed."""
     a, b = ground.outcomes()
-    part = ErrorPart(_counts(a), _counts(b))
-    shares = _shares(ground).difference(ground.alpha)
+    part = ErrorPart(_counts(a), _counts(b), ground.terms.errors)
+    errors = any((part.a.target, part.a.evaluator, part.b.target, part.b.evaluator))
+    shares = _shares(ground, errors).difference(ground.alpha)
     part.share_difference, part.ci = shares.difference, shares.ci
-    if not any((part.a.target, part.a.evaluator, part.b.target, part.b.evaluator)):
+    if not errors:
         return part
     low, high = ground.scale.low, ground.scale.high
     worst = Counting(low, low)
@@ -59,11 +60,13 @@ def _counts(outcomes: Mapping[str, CaseTotal]) -> ErrorCounts:
     return ErrorCounts(sum(o.target_errors for o in values), sum(o.evaluator_errors for o in values))
 
 
-def _shares(ground: Ground) -> Pairs:
+def _shares(ground: Ground, errors: bool) -> Pairs:
     """The share of trials that erred, by case."""
     a, b = ground.outcomes()
     cases = [c for c, o in a.items() if c in b and c not in ground.left_out and _trials(o) and _trials(b[c])]
-    differences = [_errors(b[case]) / _trials(b[case]) - _errors(a[case]) / _trials(a[case]) for case in cases]
+    differences = [0.0] * len(cases)
+    if errors:
+        differences = [_errors(b[case]) / _trials(b[case]) - _errors(a[case]) / _trials(a[case]) for case in cases]
     single = all(_trials(a[case]) == _trials(b[case]) == 1 for case in cases)
     return Pairs(cases, differences, ground.units(cases), single, ValueRange())
 

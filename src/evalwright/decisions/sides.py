@@ -48,6 +48,14 @@ class _Measured(msgspec.Struct, gc=False):
     n: int = 0
 
 
+class _Alike(NamedTuple):
+    """What one cell, and every other that is alike, adds to a side."""
+
+    outcome: CaseTotal
+    scores: list[tuple[dict[str, CaseTotal], CaseTotal]]
+    """With the evaluator's scores of that side, to which each is added."""
+
+
 class SideCounts(msgspec.Struct):
     """One variant of one run."""
 
@@ -109,23 +117,24 @@ class SideCounts(msgspec.Struct):
         if trace.error is None or status != "error":
             self._judge(case, rows)
 
-    def add_alike(self, one: SideCounts, entry: CellEntry) -> None:
-        """Count the only trial of a case, of which `one` is the count but for its name and what it took."""
+    def alike(self, one: SideCounts) -> _Alike:
+        """What all cells share that are alike with the only one that `one` counted."""
+        for name, (low, high) in one.range.items():
+            ends = self.range.get(name, (low, high))
+            self.range[name] = (min(low, ends[0]), max(high, ends[1]))
+        (outcome,) = one.passes.values()
+        scores = [(self.scores.setdefault(name, {}), next(iter(found.values()))) for name, found in one.scores.items()]
+        return _Alike(outcome, scores)
+
+    def add_alike(self, alike: _Alike, entry: CellEntry) -> None:
+        """Count the only trial of a case, of which all but its name and what it took is known."""
         case = entry.case_key
         if entry.group is not None:
             self.groups[case] = entry.group
-        (outcome,) = one.passes.values()
-        self.passes[case] = outcome
-        for name, (found,) in ((name, found.values()) for name, found in one.scores.items()):
-            scores = self.scores.get(name)
-            if scores is None:
-                scores = self.scores[name] = {}
+        self.passes[case] = alike.outcome
+        for scores, found in alike.scores:
             scores[case] = found
-        for name, (low, high) in one.range.items():
-            ends = self.range.get(name, (low, high))
-            if low < ends[0] or high > ends[1] or name not in self.range:
-                self.range[name] = (min(low, ends[0]), max(high, ends[1]))
-        if outcome.judged:
+        if alike.outcome.judged:
             self._measure(case, entry.latency_ms, entry.cost_usd, entry.tokens_in, entry.tokens_out)
 
     def spread_errors(self) -> None:
@@ -152,18 +161,22 @@ class SideCounts(msgspec.Struct):
     def _measure(
         self, case: str, latency: int | None, cost: float | None, tokens_in: int | None, tokens_out: int | None
     ) -> None:
-        tokens = None
-        if tokens_in is not None or tokens_out is not None:
-            tokens = (tokens_in or 0) + (tokens_out or 0)
-        for name, value in (("cost", cost), ("latency", latency), ("tokens", tokens)):
-            if value is not None:
-                found = self.measures[name].get(case)
-                if found is None:
-                    found = self.measures[name][case] = _Measured()
-                found.total += value
-                found.n += 1
         if latency is not None:
+            _add_to(self.measures["latency"], case, latency)
             self.latencies.setdefault(case, []).append(latency)
+        if cost is not None:
+            _add_to(self.measures["cost"], case, cost)
+        if tokens_in is not None or tokens_out is not None:
+            _add_to(self.measures["tokens"], case, (tokens_in or 0) + (tokens_out or 0))
+
+
+def _add_to(measured: dict[str, _Measured], case: str, value: float) -> None:
+    found = measured.get(case)
+    if found is None:
+        measured[case] = _Measured(value, 1)
+    else:
+        found.total += value
+        found.n += 1
 
 
 def _at(outcomes: dict[str, CaseTotal], case: str) -> CaseTotal:
@@ -222,22 +235,23 @@ def _of_index(index: CellIndex, judging: _Judging) -> dict[str, SideCounts]:
     if any((variant.trials or plan.run.trials) > 1 for variant in plan.variants):
         return _counted(indexed_cells(index), judging)
     sides: dict[str, SideCounts] = {}
-    known: dict[int, SideCounts | None] = {}
+    known: dict[int, _Alike] = {}
     for entry in index.cells(order="stored"):
-        first = known.get(entry.alike) if entry.alike is not None else None
-        if first is None:
+        side = sides.get(entry.variant)
+        alike = known.get(entry.alike) if entry.alike is not None else None
+        if side is None or alike is None:
             trace, rows = facts_of(entry)
             status = judging.status(trace, rows)
             if status is None:
                 continue
-            first = SideCounts(entry.variant)
-            first.add(trace, rows, status)
+            if side is None:
+                side = sides[entry.variant] = SideCounts(entry.variant)
+            one = SideCounts(entry.variant)
+            one.add(trace, rows, status)
+            alike = side.alike(one)
             if entry.alike is not None:
-                known[entry.alike] = first
-        side = sides.get(entry.variant)
-        if side is None:
-            side = sides[entry.variant] = SideCounts(entry.variant)
-        side.add_alike(first, entry)
+                known[entry.alike] = alike
+        side.add_alike(alike, entry)
     return _in_order(sides, judging)
 
 

@@ -59,6 +59,8 @@ class ErrorPart(msgspec.Struct):
 
     a: ErrorCounts
     b: ErrorCounts
+    counting: str = "exclude"
+    """`exclude`; `fail`: those of the system are its failures; `strict`: the extremes must give the verdict, too."""
     share_difference: float | None = None
     """Mean over cases of the share of trials that erred, B - A."""
     ci: Interval | None = None
@@ -172,6 +174,8 @@ class NextPart(msgspec.Struct):
     cases: int
     trials: int
     cost_usd: float | None = None
+    claim: str = "not worse"
+    """What would be shown: `not worse`, `worse`, `better`."""
 
 
 class IdentityPart(msgspec.Struct):
@@ -189,7 +193,8 @@ class Decision(msgspec.Struct, kw_only=True):
     schema_version: str = "1.0"
     verdict: Answer
     reasons: list[str] = []
-    """Why it is undecided: `data`, `errors`, `guard`, `judge`; the slices that forbid it."""
+    """Why it is undecided: `data`, `units` (all cases are one group), `errors`, `guard`, `judge`; the slices that
+    forbid it."""
     exit_code: int = 3
     metric: str = "pass_rate"
     variant_a: str
@@ -197,6 +202,8 @@ class Decision(msgspec.Struct, kw_only=True):
     alpha: float = 0.05
     margin: float = 0.0
     population: str = "cases"
+    group: str | None = None
+    """The metadata key that groups the cases, or `none`; None: their own groups."""
     family: int = 1
     """Comparisons that are decided together; alpha is divided by it."""
     method: str | None = None

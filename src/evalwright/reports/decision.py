@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from textwrap import wrap
 
 from evalwright.decisions.sides import PASS_RATE
@@ -68,13 +69,14 @@ _WIDTH = 80
 
 def decision_lines(decision: Decision, paint: Paint, *, titled: bool = False) -> list[str]:
     """A decision on a terminal: verdict, estimate, interval and units first; lines without content are left out."""
-    lines = [*_claims(decision), _rates(decision), _errors(decision), *_judge(decision), *_slices(decision)]
-    lines += [*_guards(decision), *_evaluators(decision), *_changed(decision), *_clusters(decision)]
     columns = max(40, min(paint.columns or _WIDTH, _WIDTH))
+    lines = [*_claims(decision), _rates(decision, columns), *_errors(decision), *_judge(decision)]
+    lines += [*_slices(decision, columns), *_guards(decision, columns), *_evaluators(decision), *_changed(decision)]
+    lines += _clusters(decision)
     body = [*_picture(decision, columns), *(row for line in lines if line for row in _wrapped(line, columns))]
     title = [f"{one_line(decision.variant_a, 30)} → {one_line(decision.variant_b, 30)}"] if titled else []
     warnings = [row for line in decision.warnings for row in _wrapped(f"warning: {one_line(line)}", columns)]
-    return [*title, *_head(decision, paint, columns), *body, *warnings, *_next(decision)]
+    return [*title, *_head(decision, paint, columns), *body, *warnings, *_next(decision, columns)]
 
 
 def _picture(decision: Decision, columns: int) -> list[str]:
@@ -145,14 +147,19 @@ def _p(value: float | None) -> str:
     return "< .001" if value < 0.001 else f"= {value:.{2 if value >= 0.01 else 3}f}".replace("= 0.", "= .")
 
 
-def _rates(decision: Decision) -> str:
+def _rates(decision: Decision, columns: int) -> str:
     name = "pass rate" if decision.metric == PASS_RATE else one_line(decision.metric, 20)
     sides = "   ".join(
         f"{label} {_rate(side, decision.metric)}" for label, side in (("A", decision.a), ("B", decision.b))
     )
-    level = f"alpha {decision.alpha:g}".replace("0.", ".")
-    family = f", family of {decision.family}" if decision.family > 1 else ""
-    return f"  {name:<10} {sides}   {level}{family}, {decision.method or 'no test'}"
+    terms = [f"alpha {decision.alpha:g}".replace("0.", ".")]
+    terms += [f"family of {decision.family}"] if decision.family > 1 else []
+    terms += [f"population {decision.population}"] if decision.population != "cases" else []
+    terms += [f"errors {decision.errors.counting}"] if decision.errors.counting != "exclude" else []
+    terms += [f"group {one_line(decision.group, 20)}"] if decision.group else []
+    said = ", ".join([*terms, decision.method or "no test"])
+    left = f"  {name:<10} {sides}"
+    return left + " " * max(3, columns - len(left) - len(said)) + said
 
 
 def _rate(side: SideRate, metric: str) -> str:
@@ -163,15 +170,24 @@ def _rate(side: SideRate, metric: str) -> str:
     return f"{factor * side.rate:.{digits}f}{unit}{ends}"
 
 
-def _errors(decision: Decision) -> str:
-    errors = decision.errors
+def _errors(decision: Decision) -> list[str]:
+    errors, metric = decision.errors, decision.metric
     if errors.all_failed is None or errors.all_passed is None:
-        return ""
+        return []
     sides = ", ".join(f"{name} {_causes(side)}" for name, side in (("A", errors.a), ("B", errors.b)))
-    metric = decision.metric
-    failed, passed = (with_ends(one.difference, None, metric) for one in (errors.all_failed, errors.all_passed))
+    failed, passed = (_bare(one.difference, metric) for one in (errors.all_failed, errors.all_passed))
     same = "same verdict" if errors.same_verdict else "another verdict"
-    return f"  errors     {sides}; all failed {failed}, all passed {passed}: {same}"
+    low, high = (_bare(end, metric) for end in (errors.lowest, errors.highest))
+    share = with_ends(errors.share_difference, errors.ci, PASS_RATE)
+    return [
+        f"  errors     {sides}; all failed {failed}, all passed {passed}: {same}",
+        f"  of trials  {share}; at the extremes {low} to {high}",
+    ]
+
+
+def _bare(value: float | None, metric: str) -> str:
+    """A difference without its unit."""
+    return with_ends(value, None, metric).removesuffix(" pp")
 
 
 def _causes(side: ErrorCounts) -> str:
@@ -188,29 +204,42 @@ def _judge(decision: Decision) -> list[str]:
     return [f"  judge      {counted(judge.labels, 'label')}: {judge.method or 'not corrected'} {shown}{why}"]
 
 
-def _slices(decision: Decision) -> list[str]:
+def _slices(decision: Decision, columns: int) -> list[str]:
     """The slices that changed beyond noise, and how many others there are."""
     if not decision.slices:
         return []
     shown = [one for one in decision.slices if one.p_holm is not None and one.p_holm <= decision.alpha]
     marked = [one for one in decision.slices if one not in shown and one.q is not None and one.q <= 0.1]
-    lines = [
-        f"  slices     {_slice(one, decision.metric)} (Holm p {_p(one.p_holm)}, {counted(one.n, 'case')})"
-        for one in shown
-    ]
-    lines += [
-        f"  slices     {_slice(one, decision.metric)} (q {_p(one.q)}, {counted(one.n, 'case')})" for one in marked
-    ]
+    parts = [f"{_slice(one, decision.metric)} (Holm p {_p(one.p_holm)}, {counted(one.n, 'case')})" for one in shown]
+    parts += [f"{_slice(one, decision.metric)} (q {_p(one.q)}, {counted(one.n, 'case')})" for one in marked]
     rest = len(decision.slices) - len(shown) - len(marked)
-    return lines + ([f"  slices     {counted(rest, 'other' if lines else 'slice')}: nothing shown"] if rest else [])
+    parts += [f"{counted(rest, 'other' if parts else 'slice')}: nothing shown"] if rest else []
+    return _packed([f"  slices     {parts[0]}", *parts[1:]], columns, " " * 13)
+
+
+def _packed(parts: Sequence[str], columns: int, indent: str) -> list[str]:
+    """Beside each other where they fit, else below."""
+    lines: list[str] = []
+    for part in parts:
+        if lines and len(lines[-1]) + 4 + len(part) <= columns:
+            lines[-1] += f"    {part}"
+        else:
+            lines.append(f"{indent if lines else ''}{part}")
+    return lines
 
 
 def _slice(one: SlicePart, metric: str) -> str:
     return f"{one_line(one.key, 20)}={one_line(one.value, 20)} {with_ends(one.difference, one.ci, metric)}"
 
 
-def _guards(decision: Decision) -> list[str]:
-    return [f"  {one_line(one.name, 24):<10} {_guard(one)}" for one in decision.guards]
+def _guards(decision: Decision, columns: int) -> list[str]:
+    parts = [f"{_guard_name(one.name)} {_guard(one)}" for one in decision.guards]
+    return _packed([f"  {part}" for part in parts[:1]] + parts[1:], columns, "  ")
+
+
+def _guard_name(name: str) -> str:
+    measure, _, quantile = name.partition("_p")
+    return f"{f'p{quantile} {measure}' if quantile.isdigit() else one_line(name, 24):<10}"
 
 
 def _guard(one: GuardPart) -> str:
@@ -238,19 +267,16 @@ def _changed(decision: Decision) -> list[str]:
     changed = decision.changed
     if not changed.flipped:
         return []
-    expected = (
-        "" if changed.flipped_expected is None else f", {changed.flipped_expected:.0f} expected of an unchanged system"
-    )
-    flipped = f"{changed.flipped:,} flipped ({len(changed.worse):,} worse, {len(changed.better):,} better){expected}"
     if changed.flipped_expected is None:
-        return [f"  changed    {flipped}"]
+        ways = f"{len(changed.worse):,} worse, {len(changed.better):,} better"
+        return [f"  changed    {changed.flipped:,} flipped ({ways})"]
+    flipped = f"{changed.flipped:,} flipped, {changed.flipped_expected:.0f} expected"
     if changed.too_few_trials:
-        return [f"  changed    {flipped}; trials too few to tell which"]
+        return [f"  changed    {flipped} of an unchanged system; trials too few to tell which"]
     worse, better = set(changed.worse), set(changed.better)
     beyond = [one.case_id for one in changed.beyond_noise]
-    directions = f"{sum(c in worse for c in beyond):,} worse, {sum(c in better for c in beyond):,} better"
-    sure = f"{len(beyond):,} of {decision.n:,} beyond noise: {directions}"
-    return [f"  changed    {sure}; {flipped}"]
+    ways = f"{sum(c in worse for c in beyond):,} worse, {sum(c in better for c in beyond):,} better"
+    return [f"  changed    {len(beyond):,} of {decision.n:,} beyond noise: {ways}; {flipped}"]
 
 
 def _clusters(decision: Decision) -> list[str]:
@@ -260,11 +286,12 @@ def _clusters(decision: Decision) -> list[str]:
     return ["  why worse  " + "   ".join(f"{one.b - one.a} × {one_line(one.signature, 60)}" for one in gained)]
 
 
-def _next(decision: Decision) -> list[str]:
+def _next(decision: Decision, columns: int) -> list[str]:
     found = decision.next
     if found is None:
         return []
     trials = f" × {found.trials}" if found.trials > 1 else ""
     cost = "" if found.cost_usd is None else f", {numbers.money(found.cost_usd)} more"
-    holds = with_ends(decision.difference, None, decision.metric)
-    return [f"next: about {found.cases:,} cases{trials} to decide at 80 % if {holds} holds{cost}"]
+    holds = _bare(decision.difference, decision.metric)
+    about = f"about {found.cases:,} cases{trials}"
+    return _wrapped(f'next: {about} for "{found.claim}" at 80 % if {holds} holds{cost}', columns)
