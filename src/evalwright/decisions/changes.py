@@ -39,12 +39,15 @@ def changed_part(
         other = b.get(case)
         if other is None or case in left_out:
             continue
-        (passed, n), (passed_b, m) = counting.of(one), counting.of(other)
+        passed, n, passed_b, m = one.total, one.judged, other.total, other.judged
+        if one.target_errors or one.evaluator_errors:
+            passed, n = counting.of(one)
+        if other.target_errors or other.evaluator_errors:
+            passed_b, m = counting.of(other)
         if n and m:
-            x, y = int(passed), int(passed_b)
-            tables[case] = x, n, y, m
-            if x * m != y * n:
-                (part.worse if y * n < x * m else part.better).append(case)
+            tables[case] = table = int(passed), n, int(passed_b), m
+            if (before := table[0] * m) != (after := table[2] * n):
+                (part.worse if after < before else part.better).append(case)
     part.worse.sort()
     part.better.sort()
     part.flipped = len(part.worse) + len(part.better)

@@ -63,11 +63,16 @@ def _counts(outcomes: Mapping[str, CaseTotal]) -> ErrorCounts:
 def _shares(ground: Ground, errors: bool) -> Pairs:
     """The share of trials that erred, by case."""
     a, b = ground.outcomes()
-    cases = [c for c, o in a.items() if c in b and c not in ground.left_out and _trials(o) and _trials(b[c])]
-    differences = [0.0] * len(cases)
-    if errors:
-        differences = [_errors(b[case]) / _trials(b[case]) - _errors(a[case]) / _trials(a[case]) for case in cases]
-    single = all(_trials(a[case]) == _trials(b[case]) == 1 for case in cases)
+    shared = [(case, one, b[case]) for case, one in a.items() if case in b and case not in ground.left_out]
+    if not errors:  # as mostly: nothing is to be divided
+        known = [(case, one.judged == other.judged == 1) for case, one, other in shared if one.judged and other.judged]
+        cases = [case for case, _ in known]
+        single = all(one for _, one in known)
+        return Pairs(cases, [0.0] * len(cases), ground.units(cases), single, ValueRange())
+    tried = [(case, one, other) for case, one, other in shared if _trials(one) and _trials(other)]
+    cases = [case for case, _, _ in tried]
+    differences = [_errors(other) / _trials(other) - _errors(one) / _trials(one) for _, one, other in tried]
+    single = all(_trials(one) == _trials(other) == 1 for _, one, other in tried)
     return Pairs(cases, differences, ground.units(cases), single, ValueRange())
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import msgspec
 
 from evalwright.model.cell import OfCase
-from evalwright.model.cell_index import CellEntry, CellIndex, index_of
+from evalwright.model.cell_index import CellIndex, CellMeasures, index_of
 from evalwright.model.facts import ResultFacts, TraceFacts
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
@@ -126,16 +126,16 @@ class SideCounts(msgspec.Struct):
         scores = [(self.scores.setdefault(name, {}), next(iter(found.values()))) for name, found in one.scores.items()]
         return _Alike(outcome, scores)
 
-    def add_alike(self, alike: _Alike, entry: CellEntry) -> None:
+    def add_alike(self, alike: _Alike, cell: CellMeasures) -> None:
         """Count the only trial of a case, of which all but its name and what it took is known."""
-        case = entry.case_key
-        if entry.group is not None:
-            self.groups[case] = entry.group
+        _, case, _, group, latency, cost, tokens_in, tokens_out, _ = cell
+        if group is not None:
+            self.groups[case] = group
         self.passes[case] = alike.outcome
         for scores, found in alike.scores:
             scores[case] = found
         if alike.outcome.judged:
-            self._measure(case, entry.latency_ms, entry.cost_usd, entry.tokens_in, entry.tokens_out)
+            self._measure(case, latency, cost, tokens_in, tokens_out)
 
     def spread_errors(self) -> None:
         """Tell every evaluator which trials it had no answer of: where the system erred, there are no results."""
@@ -236,22 +236,22 @@ def _of_index(index: CellIndex, judging: _Judging) -> dict[str, SideCounts]:
         return _counted(indexed_cells(index), judging)
     sides: dict[str, SideCounts] = {}
     known: dict[int, _Alike] = {}
-    for entry in index.cells(order="stored"):
-        side = sides.get(entry.variant)
-        alike = known.get(entry.alike) if entry.alike is not None else None
+    for cell in index.measured():
+        side = sides.get(cell.variant)
+        alike = known.get(cell.alike) if cell.alike is not None else None
         if side is None or alike is None:
-            trace, rows = facts_of(entry)
+            trace, rows = facts_of(index.numbered(cell.number))
             status = judging.status(trace, rows)
             if status is None:
                 continue
             if side is None:
-                side = sides[entry.variant] = SideCounts(entry.variant)
-            one = SideCounts(entry.variant)
+                side = sides[cell.variant] = SideCounts(cell.variant)
+            one = SideCounts(cell.variant)
             one.add(trace, rows, status)
             alike = side.alike(one)
-            if entry.alike is not None:
-                known[entry.alike] = alike
-        side.add_alike(alike, entry)
+            if cell.alike is not None:
+                known[cell.alike] = alike
+        side.add_alike(alike, cell)
     return _in_order(sides, judging)
 
 

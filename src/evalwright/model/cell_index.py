@@ -21,6 +21,7 @@ __all__ = [
     "CellCount",
     "CellEntry",
     "CellIndex",
+    "CellMeasures",
     "CellOrder",
     "CellOutcome",
     "CellRecords",
@@ -151,6 +152,20 @@ class CellSums(NamedTuple):
     """By all attempts, superseded ones included."""
 
 
+class CellMeasures(NamedTuple):
+    """What one cell took; with `alike`, all else is known of the first that is alike."""
+
+    number: int
+    case_key: str
+    variant: str
+    group: str | None
+    latency_ms: int | None
+    cost_usd: float | None
+    tokens_in: int | None
+    tokens_out: int | None
+    alike: int | None
+
+
 class CellAttempts(NamedTuple):
     """How far cells are, by their numbers."""
 
@@ -194,6 +209,12 @@ class CellIndex(Protocol):
         limit: int | None = None,
     ) -> Iterator[CellEntry]:
         """The chosen cells, sorted; ties in the order of the dataset, what is not measured last. Streams."""
+
+    def measured(self) -> Iterator[CellMeasures]:
+        """What every cell took, in the order `stored`. Streams."""
+
+    def numbered(self, number: int) -> CellEntry:
+        """The cell with this number, which is there."""
 
     def cell(self, case: str, variant: str, trial: int = 0) -> CellEntry | None:
         """One cell by the name of its case as it is shown, its variant and its trial."""

@@ -70,9 +70,9 @@ _WIDTH = 80
 def decision_lines(decision: Decision, paint: Paint, *, titled: bool = False) -> list[str]:
     """A decision on a terminal: verdict, estimate, interval and units first; lines without content are left out."""
     columns = max(40, min(paint.columns or _WIDTH, _WIDTH))
-    lines = [*_claims(decision), _rates(decision, columns), *_errors(decision), *_judge(decision)]
+    lines = [*_claims(decision), *_rates(decision, columns), *_errors(decision), *_judge(decision)]
     lines += [*_slices(decision, columns), *_guards(decision, columns), *_evaluators(decision), *_changed(decision)]
-    lines += _clusters(decision)
+    lines += _clusters(decision, columns)
     body = [*_picture(decision, columns), *(row for line in lines if line for row in _wrapped(line, columns))]
     title = [f"{one_line(decision.variant_a, 30)} → {one_line(decision.variant_b, 30)}"] if titled else []
     warnings = [row for line in decision.warnings for row in _wrapped(f"warning: {one_line(line)}", columns)]
@@ -147,7 +147,7 @@ def _p(value: float | None) -> str:
     return "< .001" if value < 0.001 else f"= {value:.{2 if value >= 0.01 else 3}f}".replace("= 0.", "= .")
 
 
-def _rates(decision: Decision, columns: int) -> str:
+def _rates(decision: Decision, columns: int) -> list[str]:
     name = "pass rate" if decision.metric == PASS_RATE else one_line(decision.metric, 20)
     sides = "   ".join(
         f"{label} {_rate(side, decision.metric)}" for label, side in (("A", decision.a), ("B", decision.b))
@@ -159,7 +159,8 @@ def _rates(decision: Decision, columns: int) -> str:
     terms += [f"group {one_line(decision.group, 20)}"] if decision.group else []
     said = ", ".join([*terms, decision.method or "no test"])
     left = f"  {name:<10} {sides}"
-    return left + " " * max(3, columns - len(left) - len(said)) + said
+    gap = columns - len(left) - len(said)
+    return [left + " " * gap + said] if gap > 2 else [left, " " * 13 + said]
 
 
 def _rate(side: SideRate, metric: str) -> str:
@@ -279,11 +280,10 @@ def _changed(decision: Decision) -> list[str]:
     return [f"  changed    {len(beyond):,} of {decision.n:,} beyond noise: {ways}; {flipped}"]
 
 
-def _clusters(decision: Decision) -> list[str]:
+def _clusters(decision: Decision, columns: int) -> list[str]:
     gained = [one for one in decision.clusters if one.b > one.a][:_SHOWN]
-    if not gained:
-        return []
-    return ["  why worse  " + "   ".join(f"{one.b - one.a} × {one_line(one.signature, 60)}" for one in gained)]
+    parts = [f"{one.b - one.a} × {one_line(one.signature, 60)}" for one in gained]
+    return _packed([f"  why worse  {parts[0]}", *parts[1:]], columns, " " * 13) if parts else []
 
 
 def _next(decision: Decision, columns: int) -> list[str]:

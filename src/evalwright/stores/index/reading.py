@@ -20,6 +20,7 @@ from evalwright.model.cell_index import (
     CellAttempts,
     CellCount,
     CellEntry,
+    CellMeasures,
     CellOrder,
     CellOutcome,
     CellRecords,
@@ -106,6 +107,18 @@ class FolderIndex:
         )
         found = [row for row in rows if self._profiles[row[7]][0] == variant]
         return self._entry(found[0]) if found else None
+
+    def measured(self) -> Iterator[CellMeasures]:
+        """By one narrow query: a row of all columns takes twice as long."""
+        asked = "number, case_key, group_name, latency_ms, cost_usd, tokens_in, tokens_out, profile, numbers IS NULL"
+        rows = self._connection.execute(f"SELECT {asked} FROM cells ORDER BY trace_at")
+        variants = {number: profile[0] for number, profile in self._profiles.items()}
+        for number, case, group, latency, cost, tokens_in, tokens_out, profile, plain in rows:
+            alike, variant = (profile if plain else None), variants[profile]
+            yield CellMeasures(number, case, variant, group, latency, cost, tokens_in, tokens_out, alike)
+
+    def numbered(self, number: int) -> CellEntry:
+        return self._entry(self._connection.execute("SELECT * FROM cells WHERE number = ?", (number,)).fetchone())
 
     def sums(self) -> CellSums:
         measures = ("latency_ms", "tokens_in", "tokens_out")
