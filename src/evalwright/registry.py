@@ -143,6 +143,8 @@ KINDS: dict[str, dict[str, str]] = {
         "deepeval": "evalwright.importers.deepeval:DeepEval",
         "gemini": "evalwright.importers.gemini:Gemini",
         "inspect": "evalwright.importers.inspect_logs:InspectLogs",
+        "langfuse": "evalwright.importers.langfuse:LangfuseTraces",
+        "langsmith": "evalwright.importers.langsmith:LangSmithRuns",
         "lm-eval": "evalwright.importers.lm_eval:LmEval",
         "openai-messages": "evalwright.importers.openai_messages:OpenAIMessages",
         "openai-responses": "evalwright.importers.openai_responses:OpenAIResponses",

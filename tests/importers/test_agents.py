@@ -5,10 +5,13 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
+from unittest.mock import ANY
 
 import pytest
 
 from evalwright.errors import InputError
+from evalwright.importers.pricing import ListPricing
+from evalwright.registry import load
 from importers.transcripts import AT, imported, rollout_line, said, session_line, used, written
 
 CALL = {"type": "tool_use", "id": "t1", "name": "Read", "input": {"path": "a"}}
@@ -288,3 +291,38 @@ def test_both_shapes_of_copilot_say_the_same(tmp_path, shape):
     assert [content for _, content, _ in spoken(trace)] == ["go", None, "ok", "Done."]
     assert [call["arguments"] for call in trace["tool_calls"]] == [{"x": 1}]
     assert trace["metrics"]["token_input"] == 3
+
+
+# ---------------------------------------------------------------- What all of them share
+
+
+def test_the_result_of_a_call_that_is_not_there_is_kept_with_a_warning(tmp_path):
+    """A session that was compacted begins behind its calls: nothing else of it is lost for that."""
+    lines = [
+        session_line(0, "user", result("gone", "42")),
+        session_line(1, "assistant", [{"type": "text", "text": "It is 42."}], "m1"),
+    ]
+    _, trace, _ = claude(tmp_path, lines)
+    assert spoken(trace) == [("tool", "42", None), ("assistant", "It is 42.", None)]
+    assert trace["extra"]["warnings"] == ["line 1: the result of a call that is not there: 'gone'"]
+
+
+def test_costs_are_worked_out_only_where_asked_and_of_one_model_with_a_price(tmp_path):
+    def priced(name: str, *models: str) -> tuple[object, object]:
+        lines = [
+            session_line(i, "assistant", str(i), f"m{i}", message={"model": model, **used(1_000_000, 100_000)})
+            for i, model in enumerate(models)
+        ]
+        place = written(tmp_path / name / "s.jsonl", lines)
+        pricing = ListPricing(lambda model, *tokens: 3.0 * tokens[0] / 1e6 if model == "known" else None, "a table")
+        done = load("importers", "claude-code").import_files([place], tmp_path / name / "out", None, pricing)
+        [case] = map(json.loads, (tmp_path / name / "out" / "cases.jsonl").read_text().splitlines())
+        trace = case["embedded_trace"]
+        return trace["metrics"]["cost_usd"], trace["extra"].get("cost_from"), done.notes[-1]
+
+    assert priced("one", "known", "known")[:2] == (6.0, "a table: known")
+    assert priced("two", "known", "other") == (None, None, ANY)
+    assert (
+        priced("none", "nobody's")[2]
+        == '1 recordings of the model "nobody\'s", which has no price: their cost is unknown'
+    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from evalwright.importers.imported_cases import ImportResult
+    from evalwright.importers.pricing import ListPricing
 
 __all__ = ["command"]
 
@@ -25,8 +26,14 @@ __all__ = ["command"]
 )
 @click.option("--map", "pairs", multiple=True, metavar="NAME=PATH", help="Path of a part in each record (repeatable).")
 @click.option("--mapping", type=click.Path(path_type=Path), metavar="FILE", help="The same mapping as a YAML file.")
+@click.option("--price", is_flag=True, help="Work out costs that were not recorded, of tokens and list prices.")
 def command(
-    files: tuple[Path, ...], format_: str | None, out: Path | None, pairs: tuple[str, ...], mapping: Path | None
+    files: tuple[Path, ...],
+    format_: str | None,
+    out: Path | None,
+    pairs: tuple[str, ...],
+    mapping: Path | None,
+    price: bool,
 ) -> int:
     """Write a suite that replays and judges recorded conversations, exported spans or results of other tools.
 
@@ -49,7 +56,8 @@ def command(
         say([f"format: {name} (detected)"])
     if left := len(found) - len(kept):
         say([f"{counted(left, 'file')} of other formats in the folder left out"])
-    result = _imported(name, kept, out or Path(f"{stem(files[0])}-suite"), stated)
+    more = {"pricing": _list_prices(name)} if price else {}
+    result = _imported(name, kept, out or Path(f"{stem(files[0])}-suite"), stated, more)
     trials = f", at most {counted(result.trials, 'trial')} each" if result.trials > 1 else ""
     say([f"{counted(result.cases, 'case')}, {counted(result.traces, 'recording')}{trials}"])
     say(harmless(note) for note in result.notes)
@@ -113,12 +121,32 @@ def _refuse_suites(files: Sequence[Path]) -> None:
         raise InputError(problems)
 
 
-def _imported(name: str, files: Sequence[Path], out: Path, stated: Mapping[str, str]) -> ImportResult:
+def _list_prices(name: str) -> ListPricing:
+    """The list prices, for a format whose costs can be worked out. Raises InputError for others."""
+    from evalwright.errors import InputError
+    from evalwright.importers.pricing import ListPricing
+    from evalwright.importers.traces import TraceImporter
+    from evalwright.llm.prices import built_in_price, day_of_prices, dollars
+
+    importer = registry.load("importers", name)
+    if not (isinstance(importer, type) and issubclass(importer, TraceImporter)):
+        raise InputError(f"--price: the format {name} has no tokens of one model to work costs out of")
+
+    def price_of(model: str, given: int, said: int, cached: int, cache_write: int) -> float | None:
+        price = built_in_price(model)
+        return None if price is None else dollars(price, given, said, cached, cache_write)
+
+    return ListPricing(price_of, f"list prices of {day_of_prices()}")
+
+
+def _imported(
+    name: str, files: Sequence[Path], out: Path, stated: Mapping[str, str], more: Mapping[str, Any]
+) -> ImportResult:
     """What the importer wrote; those of plug-ins, and of conversations and spans, take one file."""
     importer = registry.load("importers", name)
     several = getattr(importer, "import_files", None)
     if several is not None:
-        result: ImportResult = several(files, out, stated)
+        result: ImportResult = several(files, out, stated, **more)
     elif len(files) == 1:
         result = importer.import_file(files[0], out, stated)
     else:

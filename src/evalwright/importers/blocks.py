@@ -61,8 +61,14 @@ def assistant_blocks(talk: Transcript, turn: AgentTurn, content: Any, notes: Imp
             turn.texts.append(block_text(block, notes))
 
 
-def user_blocks(talk: Transcript, content: Any, notes: ImportNotes, complain: Complain, at: Any = None) -> None:
-    """Results of tools as messages of their own, in their order, then what the user wrote."""
+def user_blocks(
+    talk: Transcript, content: Any, notes: ImportNotes, complain: Complain, at: Any = None,
+    *, doubt: Complain | None = None,
+) -> None:  # fmt: skip
+    """Results of tools as messages of their own, in their order, then what the user wrote.
+
+    The result of a call that is not there is a mistake; where there is somebody to `doubt`, it is kept and told.
+    """
     if content is None or isinstance(content, str):
         talk.user(content or "")
         return
@@ -73,8 +79,9 @@ def user_blocks(talk: Transcript, content: Any, notes: ImportNotes, complain: Co
     for block in content:
         if isinstance(block, dict) and block.get("type") == "tool_result":
             if not talk.knows(block.get("tool_use_id")):
-                complain(f"the result of a call that is not there: {block.get('tool_use_id')!r}")
-                continue
+                (doubt or complain)(f"the result of a call that is not there: {block.get('tool_use_id')!r}")
+                if doubt is None:
+                    continue
             _result(talk, block, notes, at)
         else:
             said.append(block_text(block, notes))

@@ -183,8 +183,12 @@ class _Session:
         def complain(what: str) -> None:
             self._mistakes.add(self._file, what, number, "message.content")
 
+        def doubt(what: str) -> None:
+            # a session that was compacted, or copied in part, begins behind its calls
+            self._extra.setdefault("warnings", []).append(f"line {number}: {what}")
+
         if value["type"] == "user":
-            user_blocks(talk.talk, message.get("content"), self._notes, complain, at)
+            user_blocks(talk.talk, message.get("content"), self._notes, complain, at, doubt=doubt)
             return
         id = message.get("id")
         key = id if isinstance(id, str) else f"line {number}"

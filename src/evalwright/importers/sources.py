@@ -34,6 +34,11 @@ class Mistakes:
         else:
             self._more += 1
 
+    @property
+    def found(self) -> list[Problem]:
+        """The first of them."""
+        return self._found
+
     def __len__(self) -> int:
         return len(self._found) + self._more
 

@@ -20,7 +20,7 @@ import msgspec
 from evalwright.errors import InputError, Problem
 from evalwright.importers.recordings import described
 
-__all__ = ["Lose", "WireEvent", "WireSpan", "read_spans"]
+__all__ = ["Lose", "WireEvent", "WireSpan", "moment_ns", "read_spans"]
 
 _BOM = b"\xef\xbb\xbf"
 _PACKED = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
@@ -257,8 +257,8 @@ def _plain_span(raw: dict[str, Any], service: str | None) -> WireSpan:
         span_id=_span_id(_either(ids, "span_id", "spanId"), faults),
         name=_text(raw.get("name")),
         parent_id=_identifier(_either(raw, "parent_id", "parentId", "parent_span_id", "parentSpanId")),
-        started_at=_moment(_either(raw, "start_time", "startTime"), "start_time", faults),
-        finished_at=_moment(_either(raw, "end_time", "endTime"), "end_time", faults),
+        started_at=moment_ns(_either(raw, "start_time", "startTime"), "start_time", faults),
+        finished_at=moment_ns(_either(raw, "end_time", "endTime"), "end_time", faults),
         status=_status(_either(status, "status_code", "code")),
         message=_text(_either(status, "description", "message") or raw.get("status_message")) or None,
         attributes=attributes,
@@ -283,7 +283,7 @@ def _gathered(raw: dict[str, Any]) -> dict[str, Any]:
 
 
 def _plain_event(raw: dict[str, Any], faults: list[str]) -> WireEvent:
-    at = _moment(raw.get("timestamp"), "timestamp", faults)
+    at = moment_ns(raw.get("timestamp"), "timestamp", faults)
     return WireEvent(_text(raw.get("name")), at, _flat(raw.get("attributes"), faults))
 
 
@@ -354,7 +354,7 @@ def _nanoseconds(raw: dict[str, Any], keys: tuple[str, ...], faults: list[str]) 
     return None
 
 
-def _moment(value: Any, key: str, faults: list[str]) -> int | None:
+def moment_ns(value: Any, key: str, faults: list[str]) -> int | None:
     """A time from ISO 8601 text, or from milliseconds since 1970, which data frames write."""
     if value is None:
         return None

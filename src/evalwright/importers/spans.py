@@ -5,16 +5,17 @@ The spans of a trace may be anywhere in a file, so they are set aside on disk, n
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import msgspec
 
 from evalwright.errors import InputError, Problem
 from evalwright.importers.imported_cases import ANSWERED, ImportResult, check_free, write_cases, write_suite
-from evalwright.importers.span_files import WireSpan, read_spans
+from evalwright.importers.span_files import Lose, WireSpan, read_spans
 from evalwright.importers.span_traces import trace_of_spans
 from evalwright.importers.spool import RecordSpool
 from evalwright.model.trace import Trace
@@ -30,7 +31,7 @@ class OtlpJson:
 
     @staticmethod
     def import_file(source: Path, out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
-        return import_spans(source, out, mapping, plain=False)
+        return import_spans([source], out, mapping, partial(read_spans, plain=False))
 
 
 class OpenInference:
@@ -38,13 +39,21 @@ class OpenInference:
 
     @staticmethod
     def import_file(source: Path, out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
-        return import_spans(source, out, mapping, plain=True)
+        return import_spans([source], out, mapping, partial(read_spans, plain=True))
 
 
-def import_spans(source: Path, out: Path, mapping: Mapping[str, str] | None, plain: bool) -> ImportResult:
-    """Write the suite of a file of spans into folder `out`; parts of the file that could not be used are in the notes.
+class ReadSpans(Protocol):
+    """The spans of a file, in its order; `lose` is told of what cannot be used."""
 
-    Raises InputError if the file cannot be read or has no spans at all; then nothing is written.
+    def __call__(self, source: Path, *, lose: Lose) -> Iterator[WireSpan]: ...
+
+
+def import_spans(
+    sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None, read: ReadSpans
+) -> ImportResult:
+    """Write the suite of files of spans into folder `out`; parts of them that could not be used are in the notes.
+
+    Raises InputError if a file cannot be read or none has spans; then nothing is written.
     """
     if mapping:
         raise InputError("spans need no mapping: it is not supported for this format")
@@ -52,8 +61,10 @@ def import_spans(source: Path, out: Path, mapping: Mapping[str, str] | None, pla
     losses = _Losses()
     encode = msgspec.msgpack.Encoder().encode
     with closing(RecordSpool()) as spool:
-        for span in read_spans(source, plain, losses.add):
-            spool.add(span.trace_id, encode(span))
+        for file in sources:
+            for span in read(file, lose=losses.add):
+                spool.add(span.trace_id, encode(span))
+        source = sources[0]
         if not spool.keys:
             raise InputError(losses.problems(source) or [Problem(str(source), "contains no spans")])
         written = _Cases(source, losses)

@@ -17,6 +17,7 @@ import msgspec
 
 from evalwright.importers.imported_cases import ANSWERED, ImportResult, check_free, write_cases, write_suite
 from evalwright.importers.mapping import MISSING, RecordMapping, compile_mapping
+from evalwright.importers.pricing import ListPricing
 from evalwright.importers.recordings import described
 from evalwright.importers.sources import ImportNotes, Mistakes
 from evalwright.importers.spool import RecordSpool
@@ -86,15 +87,25 @@ class TraceImporter:
     """The records of the files; what is wrong or lost in them goes to the findings."""
 
     @classmethod
-    def import_files(cls, sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
+    def import_files(
+        cls,
+        sources: Sequence[Path],
+        out: Path,
+        mapping: Mapping[str, str] | None = None,
+        pricing: ListPricing | None = None,
+    ) -> ImportResult:
         """Write the suite of the files; see `import_traces`."""
-        return import_traces(sources, out, mapping, cls.read)
+        return import_traces(sources, out, mapping, cls.read, pricing)
 
 
 def import_traces(
-    files: Sequence[Path], out: Path, mapping: Mapping[str, str] | Path | None, read: Read
+    files: Sequence[Path],
+    out: Path,
+    mapping: Mapping[str, str] | Path | None,
+    read: Read,
+    pricing: ListPricing | None = None,
 ) -> ImportResult:
-    """Write the suite of the records in `files` into folder `out`.
+    """Write the suite of the records in `files` into folder `out`; `pricing` fills in costs that they do not say.
 
     Raises InputError with all mistakes, and then nothing is written; StorageError if writing fails.
     """
@@ -106,6 +117,8 @@ def import_traces(
         for record in read(files, reading):
             if mapped:
                 mapped.apply(record, reading.mistakes)
+            if pricing and record.trace:
+                pricing.fill(record.trace)
             gathered.add(record)
         if not spool.keys and not len(reading.mistakes):
             for file in files:
@@ -121,9 +134,8 @@ def import_traces(
         gathered.trials,
         gathered.systems(),
     )
-    return ImportResult(
-        spool.keys, gathered.trials, gathered.traces, written, [*gathered.notes(), *reading.notes.lines()]
-    )
+    notes = [*gathered.notes(), *reading.notes.lines(), *(pricing.notes() if pricing else ())]
+    return ImportResult(spool.keys, gathered.trials, gathered.traces, written, notes)
 
 
 class _Mapped:

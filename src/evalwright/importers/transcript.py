@@ -93,6 +93,8 @@ class Transcript:
         self.extra: dict[str, Any] = {}
         self.custom: dict[str, Any] = {}
         self.structured: dict[str, Any] | None = None
+        self.models: set[str] = set()
+        """That wrote turns, those of subagents too, as far as the record names them."""
         self.results: list[ToolResult] = []
         self.spans: list[Span] = []
         self._entries: list[AgentTurn | TraceMessage] = []
@@ -124,6 +126,8 @@ class Transcript:
 
     def turn(self, id: str | None = None, at: datetime | None = None, model: str | None = None) -> AgentTurn:
         """A new turn of the assistant."""
+        if model:
+            self.models.add(model)
         turn = AgentTurn(id, model, started_at=at, finished_at=at)
         self._entries.append(turn)
         return turn
@@ -186,6 +190,7 @@ class Transcript:
     def subagent(self, name: str, other: Transcript) -> None:
         """A conversation below this one: a span that holds its messages; its tokens count."""
         self.tokens += other.tokens
+        self.models |= other.models
         self.spans.append(
             Span(
                 f"agent-{len(self.spans) + 1}",
@@ -234,7 +239,12 @@ class Transcript:
                 custom=custom,
             ),
             error=self.error,
-            extra={"source": "import", **self.extra, **extra},
+            extra={
+                "source": "import",
+                **({"models": sorted(self.models)} if self.models else {}),
+                **self.extra,
+                **extra,
+            },
             spans=[*self._own_spans(), *self.spans],
         )
 

@@ -1,0 +1,151 @@
+"""Traces of Langfuse: as its API and its export give them, with `observations`, or observations alone.
+
+The shapes are those of its API's models. Older names of usage and cost are read, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from evalwright.importers.blocks import dictionaries
+from evalwright.importers.imported_cases import ImportResult
+from evalwright.importers.platform_documents import number_under, platform_objects, text_of
+from evalwright.importers.span_files import Lose, WireSpan, moment_ns
+from evalwright.importers.spans import import_spans
+
+__all__ = ["LangfuseTraces"]
+
+_KINDS = {
+    "GENERATION": "LLM", "TOOL": "TOOL", "AGENT": "AGENT", "CHAIN": "CHAIN", "RETRIEVER": "RETRIEVER",
+    "EMBEDDING": "EMBEDDING",
+}  # fmt: skip
+
+
+class LangfuseTraces:
+    """The import format `langfuse`."""
+
+    @staticmethod
+    def import_files(
+        sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None
+    ) -> ImportResult:  # fmt: skip
+        return import_spans(sources, out, mapping, read)
+
+
+def read(source: Path, lose: Lose) -> Iterator[WireSpan]:
+    """The spans of a file: a trace with its observations is the span around them."""
+    for place, one in platform_objects(source, lose):
+        listed = one.get("data") if isinstance(one.get("data"), list) else [one]
+        for item in dictionaries(listed):
+            if isinstance(item.get("observations"), list):
+                yield from _of_trace(item, place, lose)
+            elif isinstance(item.get("traceId"), str):
+                yield _observation(item, None)
+            else:
+                lose(place, "expected a trace with observations, or an observation with a traceId")
+
+
+def _of_trace(trace: Mapping[str, Any], place: str, lose: Lose) -> Iterator[WireSpan]:
+    id = text_of(trace.get("id"))
+    listed = [*dictionaries(trace["observations"])]
+    if id is None or len(listed) < len(trace["observations"]):
+        lose(place, "expected a trace with an id, whose observations are objects")
+        return
+    spans = [_observation({"traceId": id, **one}, id) for one in listed]
+    ids = {span.span_id for span in spans}
+    for span in spans:
+        span.parent_id = span.parent_id if span.parent_id in ids else id
+    inside = [span for span in spans if span.parent_id == id]
+    faults: list[str] = []
+    started = moment_ns(trace.get("timestamp"), "timestamp", faults)
+    times = [time for span in spans for time in (span.started_at, span.finished_at) if time is not None]
+    only = inside[0] if len(inside) == 1 else None
+    yield WireSpan(
+        id,
+        id,
+        text_of(trace.get("name")) or "trace",
+        None,
+        started or min(times, default=None),
+        max([*times, started or 0], default=0) or None,
+        only.status if only is not None else "unset",
+        only.message if only is not None else None,
+        {
+            "openinference.span.kind": "CHAIN",
+            **_shown(trace),
+            **{
+                name: trace[key]
+                for key, name in (("sessionId", "session.id"), ("userId", "user.id"))
+                if isinstance(trace.get(key), str)
+            },
+        },
+        faults=faults,
+    )
+    yield from spans
+
+
+def _observation(one: Mapping[str, Any], trace_id: str | None) -> WireSpan:
+    faults: list[str] = []
+    kind = str(one.get("type", "SPAN")).upper()
+    started = moment_ns(one.get("startTime"), "startTime", faults)
+    failed = one.get("level") == "ERROR"
+    return WireSpan(
+        trace_id or text_of(one.get("traceId")) or "unidentified",
+        text_of(one.get("id")) or "",
+        text_of(one.get("name")) or kind.lower(),
+        text_of(one.get("parentObservationId")),
+        started,
+        moment_ns(one.get("endTime"), "endTime", faults) or (started if kind == "EVENT" else None),
+        "error" if failed else "unset",
+        text_of(one.get("statusMessage")) if failed else None,
+        {
+            **({"openinference.span.kind": _KINDS[kind]} if kind in _KINDS else {}),
+            **({"llm.model_name": one["model"]} if isinstance(one.get("model"), str) else {}),
+            **(_messages(one) if kind == "GENERATION" else {}),
+            **_shown(one),
+            **_usage(one),
+        },
+        faults=faults,
+    )
+
+
+def _shown(one: Mapping[str, Any]) -> dict[str, Any]:
+    pairs = (("input", "input.value"), ("output", "output.value"))
+    return {name: one[key] for key, name in pairs if one.get(key) is not None}
+
+
+def _messages(one: Mapping[str, Any]) -> dict[str, Any]:
+    """The messages of a model call, where input and output are some."""
+    found: dict[str, Any] = {}
+    for key, name in (("input", "llm.input_messages"), ("output", "llm.output_messages")):
+        value = one.get(key)
+        value = value.get("messages", value) if isinstance(value, dict) else value
+        listed = value if isinstance(value, list) else [value]
+        if listed and all(isinstance(message, dict) and "role" in message for message in listed):
+            found[name] = listed
+    return found
+
+
+def _usage(one: Mapping[str, Any]) -> dict[str, Any]:
+    """Tokens and dollars: what was read is the sum of all kinds of input, cached or not."""
+    details, costs = one.get("usageDetails"), one.get("costDetails")
+    usage = one.get("usage")
+    given = details if isinstance(details, dict) else usage if isinstance(usage, dict) else {}
+    found = {
+        "llm.token_count.prompt": _sum(given, "input"),
+        "llm.token_count.completion": _sum(given, "output"),
+        "llm.cost.total": number_under(costs, "total") if isinstance(costs, dict) else None,
+    }
+    if found["llm.token_count.prompt"] is None:
+        found["llm.token_count.prompt"] = number_under(one, "promptTokens")
+    if found["llm.token_count.completion"] is None:
+        found["llm.token_count.completion"] = number_under(one, "completionTokens")
+    if found["llm.cost.total"] is None:
+        found["llm.cost.total"] = number_under(one, "calculatedTotalCost")
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def _sum(given: Mapping[str, Any], kind: str) -> float | None:
+    parts = [number_under(given, key) for key in given if key == kind or key.startswith(f"{kind}_")]
+    known = [part for part in parts if part is not None]
+    return sum(known) if known else None

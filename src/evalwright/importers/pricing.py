@@ -1,0 +1,62 @@
+"""Costs that a recording does not say, worked out of its tokens where its user asks for that."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+from evalwright.model.trace import Metrics, Trace
+
+__all__ = ["ListPricing", "PriceOf"]
+
+PriceOf = Callable[[str, int, int, int, int], float | None]
+"""US dollars of a model's tokens: input, output, and of the input what was read from and written to the cache. None for
+a model without a price."""
+
+
+class ListPricing:
+    """Fills in costs, and says of how many recordings there is none."""
+
+    def __init__(self, price_of: PriceOf, source: str) -> None:
+        self._price_of, self._source = price_of, source
+        self._counts: Counter[str] = Counter()
+
+    def fill(self, trace: Trace) -> None:
+        metrics = trace.metrics
+        if metrics.cost_usd is not None:
+            return
+        models = set(_models(trace)) or {trace.variant_name}
+        if metrics.token_input is None or metrics.token_output is None:
+            self._counts["without tokens"] += 1
+        elif len(models) > 1:
+            self._counts["of several models, whose tokens are counted together"] += 1
+        else:
+            self._by(trace, models.pop(), metrics.token_input, metrics.token_output)
+
+    def _by(self, trace: Trace, model: str, given: int, said: int) -> None:
+        cost = self._price_of(model, given, said, _cached(trace.metrics, "read"), _cached(trace.metrics, "write"))
+        if cost is None:
+            self._counts[f"of the model {model!r}, which has no price"] += 1
+            return
+        trace.metrics.cost_usd = cost
+        trace.extra["cost_from"] = f"{self._source}: {model}"
+        self._counts[""] += 1
+
+    def notes(self) -> Iterator[str]:
+        if self._counts[""]:
+            yield f"{self._counts['']} costs were worked out of tokens ({self._source}), see extra.cost_from"
+        for why, number in self._counts.items():
+            if why:
+                yield f"{number} recordings {why}: their cost is unknown"
+
+
+def _models(trace: Trace) -> Iterator[str]:
+    """The models that the recording names."""
+    agent = trace.extra.get("agent")
+    named = [trace.extra.get("model"), agent.get("model_name") if isinstance(agent, dict) else None]
+    yield from (one for one in [*trace.extra.get("models", ()), *named] if isinstance(one, str))
+
+
+def _cached(metrics: Metrics, what: str) -> int:
+    found = metrics.custom.get(f"cache_{what}_tokens")
+    return found if isinstance(found, int) else 0

@@ -1,0 +1,98 @@
+"""Traces that platforms export: Langfuse and LangSmith."""
+
+import json
+
+import pytest
+
+from evalwright.errors import InputError
+from importers.transcripts import imported, written
+
+AT = "2026-03-04T09:00:{:02}Z"
+ASKED = [{"role": "user", "content": "Where is order 7?"}]
+CALL = {"id": "c1", "type": "function", "function": {"name": "track", "arguments": '{"order": 7}'}}
+
+
+def observation(id: str, kind: str, parent: str | None, start: int, end: int, **more: object) -> dict[str, object]:
+    named = {"id": id, "traceId": "t", "type": kind, "name": id, "parentObservationId": parent}
+    return {**named, "startTime": AT.format(start), "endTime": AT.format(end), **more}
+
+
+OBSERVATIONS = [
+    observation("agent", "SPAN", None, 0, 4, output="In Bonn"),
+    observation(
+        "model", "GENERATION", "agent", 1, 2, model="gpt-4o-mini", input=ASKED,
+        output={"role": "assistant", "content": None, "tool_calls": [CALL]},
+        usageDetails={"input": 10, "input_cached_tokens": 5, "output": 3, "total": 18}, costDetails={"total": 0.01},
+    ),
+    observation("track", "TOOL", "agent", 2, 3, input={"order": 7}, output={"place": "Bonn"}),
+]  # fmt: skip
+
+
+def langsmith(id: str, kind: str, parent: str | None, start: int, end: int, **more: object) -> dict[str, object]:
+    named = {"id": id, "trace_id": "t", "run_type": kind, "name": id, "parent_run_id": parent}
+    return {**named, "start_time": AT.format(start), "end_time": AT.format(end), "inputs": {}, "outputs": {}, **more}
+
+
+def lc(kind: str, **fields: object) -> dict[str, object]:
+    return {"lc": 1, "type": "constructor", "id": ["langchain", "schema", "messages", kind], "kwargs": fields}
+
+
+RUNS = [
+    langsmith("agent", "chain", None, 0, 4, inputs={"q": "Where is order 7?"}, outputs={"answer": "In Bonn"}),
+    langsmith(
+        "model", "llm", "agent", 1, 2, inputs={"messages": [[lc("HumanMessage", content="Where is order 7?")]]},
+        outputs={"generations": [[{"text": "", "message": lc(
+            "AIMessage", content="", tool_calls=[{"name": "track", "args": {"order": 7}, "id": "c1"}])}]]},
+        prompt_tokens=15, completion_tokens=3, total_cost="0.01",
+    ),
+    langsmith("track", "tool", "agent", 2, 3, inputs={"order": 7}, outputs={"place": "Bonn"}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("form", ["lines", "list", "whole"])
+@pytest.mark.parametrize("format", ["langfuse", "langsmith"])
+def test_a_trace_is_one_recording_whatever_its_form(tmp_path, format, form):
+    records = OBSERVATIONS if format == "langfuse" else RUNS
+    whole = {"id": "t", "name": "shop", "input": ASKED[0]["content"], "output": "In Bonn", "observations": OBSERVATIONS}
+    if format == "langsmith":
+        whole = {**RUNS[0], "child_runs": RUNS[1:]}
+    path = tmp_path / "export.json"
+    if form == "lines":
+        written(path, records)
+    else:
+        path.write_text(json.dumps(records if form == "list" else whole))
+    _, [case] = imported(tmp_path, format, path)
+    trace = case["embedded_trace"]
+    assert (case["id"], case["input"]["user_message"]) == ("t", "Where is order 7?")
+    assert (trace["output"]["final_answer"], trace["error"], trace["latency_ms"]) == ("In Bonn", None, 4000)
+    assert [(call["name"], call["arguments"]) for call in trace["tool_calls"]] == [("track", {"order": 7})]
+    assert [result["content"] for result in trace["tool_results"]] == [{"place": "Bonn"}]
+    used = trace["metrics"]
+    assert (used["token_input"], used["token_output"], used["cost_usd"]) == (15, 3, 0.01)
+    kinds = [span["kind"] for span in trace["spans"]]
+    assert (kinds.count("llm"), kinds.count("tool")) == (1, 1)
+
+
+def test_what_failed_at_the_top_is_an_error_and_what_failed_below_is_none(tmp_path):
+    failed = [observation("a", "SPAN", None, 0, 1, level="ERROR", statusMessage="no route")]
+    inside = [{**one, "traceId": "u"} for one in OBSERVATIONS[:2]]
+    inside += [{**OBSERVATIONS[2], "traceId": "u", "level": "ERROR"}]
+    _, cases = imported(tmp_path, "langfuse", written(tmp_path / "x.jsonl", failed + inside))
+    errors = {case["id"]: case["embedded_trace"]["error"] for case in cases}
+    assert errors["u"] is None
+    assert "no route" in errors["t"]["message"]
+    runs = [langsmith("agent", "chain", None, 0, 1, error="ValueError: no")]
+    _, [case] = imported(tmp_path / "smith", "langsmith", written(tmp_path / "y.jsonl", runs))
+    assert "ValueError: no" in case["embedded_trace"]["error"]["message"]
+
+
+@pytest.mark.parametrize("format", ["langfuse", "langsmith"])
+def test_damaged_lines_are_told_and_cost_only_themselves(tmp_path, format):
+    records = OBSERVATIONS if format == "langfuse" else RUNS
+    path = written(tmp_path / "x.jsonl", [*records, 7, {"id": "no run"}])
+    path.write_text(path.read_text() + '{"id": \n' + '{"a":' * 5000 + "1" + "}" * 5000 + "\n")
+    done, [case] = imported(tmp_path, format, path)
+    assert case["embedded_trace"]["output"]["final_answer"] == "In Bonn"
+    assert sum(f"line {number}" in note for note in done.notes for number in (4, 5, 6, 7)) == 4
+    with pytest.raises(InputError, match="line 1"):
+        imported(tmp_path / "none", format, written(tmp_path / "none.jsonl", [{"id": "no run"}]))
