@@ -13,15 +13,22 @@ if TYPE_CHECKING:
 
     from evalwright.model.format import Format, Option
 
-__all__ = ["Loader", "input_formats", "of_kind", "suite_formats"]
+__all__ = ["Loader", "input_formats", "of_group", "of_kind", "suite_formats"]
 
 Loader = tuple[str, Callable[[], Any]]
 """The package that a name comes from, and what loads it."""
+_GROUPS = (b"[evalwright.", b"[eval_harness.")
+"""How the names of the groups begin: ours, and those of originals that a format adopts."""
 
 
 def of_kind(kind: str) -> dict[str, Loader]:
     """What other packages register of a kind, by name."""
-    return {point.name: (_package(point), point.load) for point in _points(kind)}
+    return of_group(f"evalwright.{kind}")
+
+
+def of_group(group: str) -> dict[str, Loader]:
+    """What packages register in a group of entry points, by name."""
+    return {point.name: (_package(point), point.load) for point in _points(group)}
 
 
 def suite_formats(options: Mapping[str, Option]) -> dict[str, Loader]:
@@ -31,30 +38,33 @@ def suite_formats(options: Mapping[str, Option]) -> dict[str, Loader]:
     `Format`; `options` are those that they may have, by keyword.
     """
     adapted = {
-        point.name: (_package(point), partial(_format_of_class, point, options)) for point in _points("dialects")
+        point.name: (_package(point), partial(_format_of_class, point, options))
+        for point in _points("evalwright.dialects")
     }
-    own = {p.name: (_package(p), partial(_named, p)) for p in _points("formats") if not _is_importer(p)}
+    own = {p.name: (_package(p), partial(_named, p)) for p in _points("evalwright.formats") if not _is_importer(p)}
     return {**adapted, **own}
 
 
 def input_formats() -> dict[str, Loader]:
     """Input formats of `import` by name; before there was `Format` they had the group `evalwright.formats`."""
-    older = {point.name: (_package(point), point.load) for point in _points("formats") if _is_importer(point)}
+    older = {
+        point.name: (_package(point), point.load) for point in _points("evalwright.formats") if _is_importer(point)
+    }
     return {**older, **of_kind("importers")}
 
 
 @cache
-def _points(kind: str) -> tuple[EntryPoint, ...]:
+def _points(group: str) -> tuple[EntryPoint, ...]:
     if not _are_there(tuple(sys.path)):
         return ()
     from importlib.metadata import entry_points
 
-    return tuple(entry_points(group=f"evalwright.{kind}"))
+    return tuple(entry_points(group=group))
 
 
 @cache
 def _are_there(places: tuple[str, ...]) -> bool:
-    """Whether a package in one of these places may have entry points for us.
+    """Whether a package in one of these places may have entry points for us, or for an original that we adopt from.
 
     Reading the few files that say so takes a tenth of the time that `importlib.metadata` takes to be imported and to
     read all packages, which every command would pay for.
@@ -77,7 +87,8 @@ def _are_there(places: tuple[str, ...]) -> bool:
 def _has_groups(folder: str) -> bool:
     try:
         with open(os.path.join(folder, "entry_points.txt"), "rb") as file:  # noqa: PTH118, PTH123 - without pathlib
-            return b"[evalwright." in file.read()
+            text = file.read()
+            return any(group in text for group in _GROUPS)
     except OSError:
         return False
 

@@ -5,12 +5,12 @@ Nothing is imported before it is asked for. A name of ours wins over the same na
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache, partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from evalwright.entry_points import Loader, input_formats, of_kind, suite_formats
+from evalwright.entry_points import Loader, input_formats, of_group, of_kind, suite_formats
 from evalwright.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
@@ -314,7 +314,21 @@ def _plugins(kind: str) -> dict[str, Loader]:
         return suite_formats({option.keyword: option for one in our_formats() for option in one.options})
     if kind == "importers":
         return input_formats()
-    return {**_of_plugin_formats(kind), **of_kind(kind)}
+    return {**_adopted(kind), **_of_plugin_formats(kind), **of_kind(kind)}
+
+
+def _adopted(kind: str) -> dict[str, Loader]:
+    """What other packages have registered for the original of one of our formats."""
+    groups = [one.adopts[kind] for one in our_formats() if kind in one.adopts]
+    return {
+        name: (package, partial(_adopt, adapt, load))
+        for group, adapt in groups
+        for name, (package, load) in of_group(group).items()
+    }
+
+
+def _adopt(adapt: Ref, load: Callable[[], Any]) -> Any:
+    return resolve(adapt)(load)
 
 
 def _of_plugin_formats(kind: str) -> dict[str, Loader]:

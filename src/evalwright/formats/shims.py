@@ -10,13 +10,16 @@ import importlib
 import importlib.util
 import sys
 from collections.abc import Collection, Mapping
+from functools import cache
+from importlib.abc import Loader
+from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
 from evalwright.model.format import Format, Ref
-from evalwright.registry import formats, resolve
+from evalwright.registry import formats, our_formats, resolve
 
-__all__ = ["known_names", "serve", "served_modules"]
+__all__ = ["known_names", "serve", "served_modules", "stand_in"]
 
 
 class _StandIn(ModuleType):
@@ -40,6 +43,31 @@ class _StandIn(ModuleType):
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *self.__all__]
+
+
+class _Loader(Loader):
+    """Gives an import that found no package the module that stands in for it."""
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        module = _StandIn(spec.name, _tables().get(spec.name, {}))
+        del module.__path__  # the import system says where below it is: nowhere
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        """Nothing: its names are loaded when they are asked for."""
+
+
+def stand_in(name: str) -> ModuleSpec | None:
+    """The module of this name that one of our formats has, for an import that finds no other."""
+    tables = _tables()
+    if name in tables or any(known.startswith(f"{name}.") for known in tables):
+        return ModuleSpec(name, _Loader(), origin="evalwright", is_package=True)
+    return None
+
+
+@cache
+def _tables() -> dict[str, Mapping[str, Ref]]:
+    return {name: table for one in our_formats() for name, table in one.shims.items() if not isinstance(table, str)}
 
 
 def serve(one: Format) -> None:

@@ -150,6 +150,10 @@ class Format:
     adopt_run: Ref | None = None
     """`(folder) -> Suite | None`: the suite of a run folder that the original program wrote."""
 
+    adopts: Mapping[str, tuple[str, Ref]] = field(default_factory=dict)
+    """By kind (`evaluators`, `targets`, ...) the group of entry points of the original, and `(load) -> thing`: the
+    thing of ours that does what the original's does, which `load` imports."""
+
     command: Ref | None = None
     """A click command of its own: `evalwright NAME`."""
     stands_for: str = ""

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 from evalwright.errors import InputError, Problem, did_you_mean
 
 if TYPE_CHECKING:
+    from importlib.machinery import ModuleSpec
     from pathlib import Path
 
 __all__ = [
@@ -30,6 +31,7 @@ __all__ = [
     "module_at",
     "named_object",
     "nothing_imported",
+    "stand_in_where_missing",
     "with_objects",
 ]
 
@@ -38,6 +40,9 @@ _passed: ContextVar[Mapping[str, Any]] = ContextVar("evalwright_objects", defaul
 _looked_in: ContextVar[list[str] | None] = ContextVar("evalwright_looked_in", default=None)
 """Folders that were to be made importable, while nothing is imported; None while it is."""
 _PRIVATE = "evalwright_user_"
+_STAND_INS = {"eval_harness": "evalwright.formats.shims"}
+"""Packages of originals that users' code imports whichever kind of suite names it, and the module with `stand_in`,
+which gives the spec of one of their modules. Loaded when an import finds no such package."""
 
 _lock = threading.Lock()
 _folders: set[str] = set()
@@ -74,6 +79,7 @@ def make_importable(folders: Sequence[str], held: Collection[str] = ()) -> None:
 
     `held` are the folders of other runs that go on. Raises InputError if one of their modules hides one of these.
     """
+    stand_in_where_missing()
     looked_in = _looked_in.get()
     if looked_in is not None:
         looked_in[:] = dict.fromkeys([*folders, *looked_in])
@@ -91,6 +97,24 @@ def make_importable(folders: Sequence[str], held: Collection[str] = ()) -> None:
             if folder in sys.path:
                 sys.path.remove(folder)
             sys.path.insert(0, folder)
+
+
+class _StandIns:
+    """The last one whom an import asks."""
+
+    def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
+        giver = _STAND_INS.get(name.partition(".")[0])
+        found: ModuleSpec | None = None if giver is None else importlib.import_module(giver).stand_in(name)
+        return found
+
+
+_last_asked = _StandIns()
+
+
+def stand_in_where_missing() -> None:
+    """Let imports of an original's package that is not installed find what stands in for it."""
+    if _last_asked not in sys.meta_path:
+        sys.meta_path.append(_last_asked)
 
 
 def import_by_name(name: str) -> ModuleType:

@@ -38,7 +38,7 @@ from evalwright.model.plan import (
 )
 from evalwright.model.suite import Suite
 
-__all__ = ["adopt_run", "load"]
+__all__ = ["adopt_run", "lenient_keys", "load"]
 
 _NO_CONFIG = {"name", "adapter", "metadata", "enrich_trace_from", "pool", "isolation", "trials", "ray"}
 _OF_FUNCTIONS = ("target", "init_kwargs")
@@ -93,7 +93,12 @@ def _as_in_evalh(suite: Suite, document: yaml.Document) -> Suite:
 
 
 def _lenient(spec: EvaluatorSpec) -> EvaluatorSpec:
-    return msgspec.structs.replace(spec, config={**_LENIENT.get(spec.type, {}), **spec.config})
+    return msgspec.structs.replace(spec, config={**lenient_keys(spec.type), **spec.config})
+
+
+def lenient_keys(type_name: str) -> dict[str, Any]:
+    """The keys with which an evaluator of ours judges as that of evalh."""
+    return _LENIENT.get(type_name, {})
 
 
 def _rewards(totals: str) -> bool:
