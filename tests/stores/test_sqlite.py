@@ -23,6 +23,7 @@ from evalwright.cli.locate import folded_summary
 from evalwright.errors import InputError, StorageError
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
+from evalwright.run.resumption import resume
 from evalwright.run.stored_run import open_run
 from evalwright.stores.sqlite import Sqlite, sqlite
 from evalwright.testing import a_case, a_plan, a_result, a_summary, a_trace, a_verdict
@@ -116,9 +117,11 @@ def test_an_older_file_takes_new_runs(older: Path) -> None:
     )
 
 
-def test_a_run_without_a_plan_is_not_added_to(older: Path) -> None:
+def test_a_run_without_a_plan_can_be_judged_again_but_not_resumed(older: Path) -> None:
+    with closing(Sqlite(older).open("old")) as writer:
+        assert writer.plan is None
     with pytest.raises(InputError, match="was not written by evalwright"):
-        Sqlite(older).open("old")
+        resume(older)
 
 
 def test_the_tables_of_another_program_are_left_alone(tmp_path: Path) -> None:

@@ -77,7 +77,7 @@ def re_evaluate(
             judged = judge_again(
                 asking.plan,
                 writer,
-                case_finder(writer, stored),
+                case_finder(writer, stored, suite),
                 partial(Tally.of, plan),
                 state,
                 # only a process of our own may be forked: in another, other threads may hold locks for ever

@@ -91,10 +91,13 @@ class _ResultMark(msgspec.Struct, gc=False):
     evaluator_type: str = ""
 
 
-def case_finder(run: RunWriter, plan: Plan) -> CaseOf:
-    """Finds the case of a trace: by position in our own folders, by id in others'."""
+def case_finder(run: RunWriter, plan: Plan, suite: Suite | None = None) -> CaseOf:
+    """Finds the case of a trace: by position in our own runs, by id in others', whose cases a suite has.
+
+    Raises InputError for a database of another program without a suite.
+    """
     if run.plan is None:
-        return _by_id({case.id: case for case in _foreign_cases(run)}, run.location)
+        return _by_id({case.id: case for case in _foreign_cases(run, suite)}, run.location)
 
     def by_position(trace: Trace) -> Case:
         index = trace.case_index
@@ -125,9 +128,13 @@ def _foreign_suite(reader: RunReader) -> Suite:
     raise InputError(Problem(reader.location, "was not written by evalwright, and has no config.yaml"))
 
 
-def _foreign_cases(reader: RunReader) -> list[Case]:
+def _foreign_cases(reader: RunReader, suite: Suite | None) -> list[Case]:
     from evalwright.model.snapshot import snapshot
 
+    if not Path(reader.location).is_dir():
+        if suite is None:
+            raise InputError(f"{reader.location} keeps neither cases nor evaluators: name its suite with --suite FILE")
+        return [snapshot(case) for case in suite.cases]
     return [snapshot(case) for case in _foreign_suite(reader).cases]
 
 

@@ -112,6 +112,9 @@ class PostgresRun:
     def summary(self) -> bytes | None:
         return self._line("SELECT line FROM summaries WHERE run_id = %s")
 
+    def artifact_lines(self) -> Iterator[bytes]:
+        return (line.encode() for (line,) in self._fetched("SELECT line FROM artifacts WHERE run_id = %s"))
+
     def case(self, index: int) -> bytes | None:
         return self._line("SELECT line FROM cases WHERE run_id = %s AND position = %s", index)
 

@@ -99,6 +99,9 @@ class SqliteRun:
     def summary(self) -> bytes | None:
         return self._value("SELECT payload FROM summaries WHERE run_id = ?")
 
+    def artifact_lines(self) -> Iterator[bytes]:
+        return (payload for (payload,) in self._fetched("SELECT payload FROM artifacts WHERE run_id = ?"))
+
     def case(self, index: int) -> bytes | None:
         found = self._value("SELECT payload FROM cases WHERE run_id = ? AND position = ?", index)
         return None if found is None else found + b"\n"

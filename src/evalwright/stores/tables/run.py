@@ -10,7 +10,7 @@ from typing import Protocol, TypeVar
 
 import msgspec
 
-from evalwright.errors import InputError, StorageError
+from evalwright.errors import StorageError
 from evalwright.files.masker import Masker
 from evalwright.model.artifact import FilesystemArtifact
 from evalwright.model.plan import Plan
@@ -19,7 +19,7 @@ from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.summary import RunSummary
 from evalwright.model.trace import Trace
-from evalwright.stores.artifacts import write_artifact
+from evalwright.stores.artifacts import artifact_path, folder_of, write_artifact
 from evalwright.stores.documents import named_in_plan, newer_version, plan_from_json, plan_to_json, summary_to_plain
 from evalwright.stores.local_files.lines import LineDecoder, decoded_case, reserved_words
 from evalwright.stores.tables.judgements import TableJudgements
@@ -58,6 +58,9 @@ class RunTables(Protocol):
         """Row numbers and records of a table in the order of writing, as of the first one that is read."""
 
     def summary(self) -> bytes | None: ...
+
+    def artifact_lines(self) -> Iterable[bytes]:
+        """The records of artifacts, which ours have in folders, too."""
 
     def write(self, batch: Batch) -> None:
         """Write rows; they replace rows with the same key."""
@@ -171,10 +174,7 @@ class TableWriter(TableReader):
         except BaseException:
             tables.close()
             raise
-        if self.plan is None:
-            tables.close()
-            raise InputError(f"{self.location} was not written by evalwright: it can be read but not continued")
-        self._masker = masker.keeping(reserved_words(self.plan))
+        self._masker = masker if self.plan is None else masker.keeping(reserved_words(self.plan))
         self._encoder = RowEncoder(self._masker)
         self._pending, self._size = Batch(), 0
         # Two locks, so that a cell can add its records while a batch is being written.
@@ -182,6 +182,20 @@ class TableWriter(TableReader):
         self._flushed = 0.0
         self._failure: StorageError | None = None
         self._closed = False
+        if self.plan is None:
+            self._unpack_artifacts()
+
+    def _unpack_artifacts(self) -> None:
+        """Put what evalh keeps of workspaces, which is in its tables only, where judges look for it."""
+        for line in self._tables.artifact_lines():
+            try:
+                found = msgspec.json.decode(line, type=FilesystemArtifact)
+            except (ValueError, RecursionError) as error:
+                self.damage.append(f"artifacts: {error}")
+                continue
+            folder = artifact_path(found.case_id, found.variant_name, found.trial, 1)
+            if not folder_of(self.artifacts, folder).exists():
+                write_artifact(self.artifacts, folder, line)
 
     def reveal(self, variables: Mapping[str, str]) -> dict[str, str]:
         """See `RunWriter.reveal`."""
