@@ -14,6 +14,7 @@ from evalwright.formats.letta import FORMAT
 from evalwright.formats.letta.rows import row_of
 from evalwright.formats.letta.suite import read
 from evalwright.formats.letta.surface.progress import LISTENER, Listener, ProgressStyle
+from evalwright.formats.letta.surface.specs import section
 from evalwright.formats.loading import load_suite
 from evalwright.formats.shared.python_errors import as_the_original
 from evalwright.model.plan import Plugin
@@ -44,20 +45,33 @@ class RunnerResult:
 
 
 class SuiteSpec:
-    """A suite as data, with the keys of its file as attributes. Its paths start from `base_dir`."""
+    """A suite as data, with the sections of its file as attributes. Its paths start from `base_dir`."""
 
-    def __init__(self, data: Mapping[str, Any], base_dir: Path | str | None = None) -> None:
-        self._data, self._file = dict(data), Path(base_dir or ".") / "suite.yaml"
+    def __init__(self, data: Mapping[str, Any] | None = None, base_dir: Path | str | None = None, **keys: Any) -> None:
+        self._data = {**(data or {}), **keys}
+        self._folder = Path(base_dir or ".")
+        self._file = self._folder / "suite.yaml"
 
     @classmethod
-    def from_yaml(cls, yaml_data: Mapping[str, Any], base_dir: Path | str | None = None) -> SuiteSpec:
-        """What a suite's file holds. It is checked when it is run."""
-        return cls(yaml_data, base_dir)
+    def from_yaml(
+        cls, yaml_data: Mapping[str, Any], base_dir: Path | str | None = None, suite_path: Path | str | None = None
+    ) -> SuiteSpec:
+        """What a suite's file holds, the file being `suite_path`. Raises ValueError with every mistake.
+
+        No code is imported until it is run.
+        """
+        suite = cls(yaml_data, base_dir)
+        if suite_path is not None:
+            suite._file = Path(suite_path)
+        suite.load(to_run=False)
+        return suite
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        return self._data.get(name)
+        if name == "base_dir":
+            return self._folder
+        return section(name, self._data.get(name))
 
     def load(self, **options: Any) -> Suite:
         """Raises ValueError for a suite that cannot be run."""

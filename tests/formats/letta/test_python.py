@@ -7,6 +7,7 @@ import textwrap
 import pytest
 
 from evalwright.errors import InputError
+from evalwright.formats.letta.surface.types import Aggregation
 from evalwright.letta import ProgressCallback, Runner, SuiteSpec, run_suite
 from evalwright.model.result import EvaluationResult
 from evalwright.run.start import run_suite as run
@@ -105,10 +106,18 @@ def test_what_a_callback_raises_reaches_whoever_runs_the_suite(project):
 
 
 def test_a_suite_made_in_python_is_checked_like_a_file(project):
-    spec = SuiteSpec.from_yaml({**SUITE, "gate": {**SUITE["gate"], "metric_key": "rihgt"}}, project)
+    wrong = {**SUITE, "gate": {**SUITE["gate"], "metric_key": "rihgt"}}
+    with pytest.raises(ValueError, match="no grader 'rihgt'"):
+        SuiteSpec.from_yaml(wrong, project)
     with pytest.raises(InputError, match="no grader 'rihgt'"):
-        asyncio.run(Runner(spec).run())
-    assert (spec.name, spec.num_runs) == ("support", None)
+        asyncio.run(Runner(SuiteSpec(wrong, project)).run())
+
+
+def test_the_sections_of_a_suite_are_models(project):
+    suite = SuiteSpec.from_yaml(SUITE, project)
+    assert (suite.name, suite.num_runs, suite.base_dir) == ("support", 1, project)
+    assert (suite.graders["right"].function, suite.graders["right"].extractor) == ("contains", "last_assistant")
+    assert suite.gate.aggregation is Aggregation.AVG_SCORE
 
 
 def test_results_in_memory_cannot_be_replayed(project):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pydantic import Field
+from pydantic import Field, ValidationError
 
 from evalwright.formats.letta.surface.models import Open
 from evalwright.formats.letta.surface.types import (
@@ -37,6 +37,7 @@ __all__ = [
     "ToolGraderSpec",
     "WeightedAverageGateSpec",
     "normalize_weights",
+    "section",
 ]
 
 
@@ -155,6 +156,37 @@ class MetricRewardSpec(RewardSpec):
 
 class CustomRewardSpec(RewardSpec):
     function: str
+
+
+_KINDS: dict[str, dict[str, type[Open]]] = {
+    "target": {"letta_agent": LettaAgentTargetSpec, "letta_code": LettaCodeTargetSpec},
+    "graders": {"tool": ToolGraderSpec, "model_judge": ModelJudgeGraderSpec, "letta_judge": LettaJudgeGraderSpec},
+    "gate": {"simple": SimpleGateSpec, "weighted_average": WeightedAverageGateSpec, "logical": LogicalGateSpec},
+    "reward": {"metric": MetricRewardSpec, "custom": CustomRewardSpec},
+}
+_DEFAULTS = {"num_runs": 1, "cleanup": False}
+
+
+def section(name: str, value: Any) -> Any:
+    """A section of a suite as the original has it: a model of its kind, by name for graders; plain values as they are.
+
+    What only ours reads is a model with the keys that it has.
+    """
+    if value is None:
+        return _DEFAULTS.get(name)
+    if name not in _KINDS or not isinstance(value, dict):
+        return value
+    if name == "graders":
+        return {key: _of_kind(name, grader) for key, grader in value.items()}
+    return _of_kind(name, value)
+
+
+def _of_kind(name: str, value: dict[str, Any]) -> Open:
+    kind = str(value.get("kind", "simple" if name == "gate" else ""))
+    try:
+        return _KINDS[name].get(kind, Open).model_validate({**value, "kind": kind})
+    except (ValidationError, TypeError):
+        return Open.model_validate(value)
 
 
 def normalize_weights(weights: dict[str, float]) -> dict[str, float]:
