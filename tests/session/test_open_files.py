@@ -49,6 +49,19 @@ def test_code_closes_what_it_has_opened(tmp_path: Path, ours: int) -> None:
             os.close(own)
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_runs_of_several_threads_may_end_in_any_order(tmp_path: Path, ours: int, first: int) -> None:
+    before = os.close, os.closerange
+    runs = [descriptors_kept(str(tmp_path / name)) for name in "ab"]
+    for run in runs:
+        run.__enter__()
+    runs.pop(first).__exit__(None, None, None)
+    with pytest.raises(DescriptorRefused):
+        os.close(ours)
+    runs.pop().__exit__(None, None, None)
+    assert (os.close, os.closerange) == before
+
+
 def test_a_child_closes_what_it_likes(tmp_path: Path, ours: int) -> None:
     with descriptors_kept(str(tmp_path)):
         child = os.fork()

@@ -45,8 +45,9 @@ def nothing_stays(monkeypatch, tmp_path_factory):
 
 def process():
     numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM)
+    functions = os._exit, os.close, os.closerange
     variables = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
-    return sys.stdout, os._exit, [*map(signal.getsignal, numbers)], signal.getitimer(signal.ITIMER_REAL), variables
+    return sys.stdout, functions, [*map(signal.getsignal, numbers)], signal.getitimer(signal.ITIMER_REAL), variables
 
 
 def suite(folder, inputs, target="answer", evaluators=(JUDGE,), **settings):

@@ -10,6 +10,7 @@ import errno
 import os
 import resource
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -81,6 +82,64 @@ class DescriptorRefused(OSError):
         super().__init__(errno.EBADF, f"{what} would close files of the run itself; {_CURE}")
 
 
+class _Keeping:
+    """What one run wants kept: the files that are open when it begins, and those that it may open in its folder."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder, self._kept = folder, _identities()
+
+    def __contains__(self, number: int) -> bool:
+        # By identity as well: the number may have been given to another file since.
+        if number in self._kept and _identity(number) == self._kept[number]:
+            return True
+        with suppress(OSError):
+            return str(Path(f"/proc/self/fd/{number}").readlink()).startswith(self._folder)
+        return False
+
+
+class _Closing:
+    """`os.close` and `os.closerange` while runs work: replaced with the first, put back after the last one.
+
+    Runs of several threads end in any order, so none of them may put back what it found.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._runs: list[_Keeping] = []
+        self._pid = 0
+        self._close, self._close_range = os.close, os.closerange
+
+    def begin(self, run: _Keeping) -> None:
+        with self._lock:
+            if not self._runs:
+                self._pid, self._close, self._close_range = os.getpid(), os.close, os.closerange
+                os.close, os.closerange = self._guarded, self._guarded_range
+            self._runs = [*self._runs, run]
+
+    def end(self, run: _Keeping) -> None:
+        with self._lock:
+            self._runs = [one for one in self._runs if one is not run]
+            if not self._runs:
+                os.close, os.closerange = self._close, self._close_range
+
+    def _keeps(self, number: int) -> bool:
+        return os.getpid() == self._pid and any(number in run for run in self._runs)
+
+    def _guarded(self, fd: int) -> None:
+        # Libraries close what they have opened; so do we, and at any time.
+        if not sys._getframe(1).f_code.co_filename.startswith(others()) and self._keeps(fd):
+            raise DescriptorRefused(f"os.close({fd})")
+        self._close(fd)
+
+    def _guarded_range(self, fd_low: int, fd_high: int, /) -> None:
+        if any(map(self._keeps, range(fd_low, min(fd_high, _HIGHEST)))):
+            raise DescriptorRefused(f"os.closerange({fd_low}, {fd_high})")
+        self._close_range(fd_low, fd_high)
+
+
+_closing = _Closing()
+
+
 @contextmanager
 def descriptors_kept(folder: str) -> Iterator[None]:
     """Until the end of the block, what is open now is closed neither by `os.close` nor by `os.closerange`.
@@ -89,36 +148,12 @@ def descriptors_kept(folder: str) -> Iterator[None]:
 
     In children that user code has forked both do what they always do.
     """
-    pid, kept, active = os.getpid(), _identities(), True
-    close_one, close_range = os.close, os.closerange
-
-    def is_kept(number: int) -> bool:
-        # By identity as well: the number may have been given to another file since.
-        if not active or os.getpid() != pid:
-            return False
-        if number in kept and _identity(number) == kept[number]:
-            return True
-        with suppress(OSError):
-            return str(Path(f"/proc/self/fd/{number}").readlink()).startswith(folder)
-        return False
-
-    def close(fd: int) -> None:
-        # Libraries close what they have opened; so do we, and at any time.
-        if not sys._getframe(1).f_code.co_filename.startswith(others()) and is_kept(fd):
-            raise DescriptorRefused(f"os.close({fd})")
-        close_one(fd)
-
-    def closerange(fd_low: int, fd_high: int, /) -> None:
-        if any(is_kept(number) for number in range(fd_low, min(fd_high, _HIGHEST))):
-            raise DescriptorRefused(f"os.closerange({fd_low}, {fd_high})")
-        close_range(fd_low, fd_high)
-
-    os.close, os.closerange = close, closerange
+    run = _Keeping(folder)
+    _closing.begin(run)
     try:
         yield
     finally:
-        active = False  # others may have taken these for the real ones
-        os.close, os.closerange = close_one, close_range
+        _closing.end(run)
 
 
 def _identities() -> dict[int, _Identity]:
