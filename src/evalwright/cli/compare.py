@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 
 from evalwright.cli.options import as_json, color, run_argument, store_options
+from evalwright.cli.pairs import pair_options
 from evalwright.errors import InputError
 
 __all__ = ["command"]
@@ -34,13 +35,7 @@ _Scores = tuple[dict[str, float], int]
     help="The loss that would not matter: 2pp or 0.02 (default: 2pp for the verdict, 0 for --fail-on-regression).",
 )
 @click.option("--alpha", type=click.FloatRange(0, 1, True, True), default=0.05, show_default=True, metavar="A")
-@click.option("--group", metavar="KEY", help="Group cases by this metadata key; `none`: no groups.")
-@click.option(
-    "--labels",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Human labels of answers of both runs (default: those kept by `calibrate`); column run: A or B.",
-)
+@pair_options
 @click.option("--allow-changed", is_flag=True, help="Compare cases and evaluators that changed, too.")
 @click.option(
     "--format", "--dialect", "dialect", metavar="NAME", help="Read A and B as result files of this format, not as runs."

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from evalwright.cli.options import as_json, color, run_argument, store_options
+from evalwright.cli.pairs import pair_options
 
 if TYPE_CHECKING:
     from evalwright.decisions.runs import TwoRuns
@@ -58,13 +59,7 @@ __all__ = ["command"]
     show_default=True,
     help="suite: its cases are all there are, and only their trials are a sample (2 a side).",
 )
-@click.option("--group", metavar="KEY", help="Group cases by this metadata key; `none`: no groups.")
-@click.option(
-    "--labels",
-    type=click.Path(path_type=Path, dir_okay=False),
-    metavar="FILE",
-    help="Human labels of answers of both runs (default: those kept by `calibrate`); column run: A or B.",
-)
+@pair_options
 @click.option(
     "--plot",
     type=click.Path(path_type=Path, dir_okay=False),

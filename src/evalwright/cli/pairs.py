@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import click
 
 if TYPE_CHECKING:
     from evalwright.decisions.runs import TwoRuns
@@ -15,7 +17,9 @@ if TYPE_CHECKING:
     from evalwright.model.protocols import RunReader
     from evalwright.run.locations import Place
 
-__all__ = ["Opened", "opened_pair"]
+__all__ = ["Opened", "opened_pair", "pair_options"]
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Opened(NamedTuple):
@@ -45,3 +49,15 @@ def opened_pair(a: Path | Place, b: Path | Place, terms: Terms, labels: Path | N
             yield Opened(reader_a, reader_b, plan_a, plan_b, runs)
             for note in [*reader_a.damage, *reader_b.damage]:
                 print(harmless(note), file=sys.stderr)
+
+
+def pair_options(command: F) -> F:
+    """Options of commands that compare the cases of two runs."""
+    labels = click.option(
+        "--labels",
+        type=click.Path(path_type=Path, dir_okay=False),
+        metavar="FILE",
+        help="Human labels of answers of both runs (default: those kept by `calibrate`); column run: A or B.",
+    )
+    group = click.option("--group", metavar="KEY", help="Group cases by this metadata key; `none`: no groups.")
+    return group(labels(command))

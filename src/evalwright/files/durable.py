@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import os
 import threading
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import BinaryIO
@@ -36,6 +37,7 @@ __all__ = [
     "private_file",
     "repair_tail",
     "replace_file",
+    "replace_lines",
     "storage_error",
     "sync_folder",
 ]
@@ -202,11 +204,16 @@ def create_file(path: Path, data: bytes) -> None:
 
 def replace_file(path: Path, data: bytes, mode: int = _SHARED) -> None:
     """Replace a file's content at once and durably: readers see the old or the new one. Raises StorageError."""
+    replace_lines(path, (data,), mode)
+
+
+def replace_lines(path: Path, lines: Iterable[bytes], mode: int = _SHARED) -> None:
+    """As `replace_file`, of pieces that need not all be held. What `lines` raises leaves the file as it was."""
     # In the same folder, as a rename is atomic inside one file system only; the random part keeps two writers apart.
     temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
     try:
         with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
-            file.write(data)
+            file.writelines(lines)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)  # after the fsync: otherwise a power cut could leave the new name on an empty file

@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from evalwright.importers.blocks import dictionaries, texts_of
-from evalwright.importers.recordings import described
+from evalwright.importers.recordings import described, moment
 from evalwright.importers.sources import ImportNotes, Mistakes, parsed, stem
 from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
-from evalwright.importers.transcript import Tokens, Transcript, arguments_of, moment
+from evalwright.importers.transcript import Tokens, Transcript, arguments_of
 from evalwright.model.trace import TraceError
 
 __all__ = ["Atif"]

@@ -15,10 +15,11 @@ from typing import Any, ClassVar
 import msgspec
 
 from evalwright.importers.blocks import assistant_blocks, dictionaries, texts_of, tokens_of, user_blocks
+from evalwright.importers.recordings import moment
 from evalwright.importers.sources import ImportNotes, Mistakes, records, stem
 from evalwright.importers.spool import RecordSpool
 from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
-from evalwright.importers.transcript import AgentTurn, Tokens, Transcript, moment
+from evalwright.importers.transcript import AgentTurn, Tokens, Transcript
 from evalwright.model.trace import TraceError
 
 __all__ = ["ClaudeCode"]

@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from evalwright.importers.blocks import dictionaries, texts_of
+from evalwright.importers.recordings import moment
 from evalwright.importers.sources import ImportNotes, records, stem
 from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
-from evalwright.importers.transcript import Tokens, Transcript, arguments_of, moment, object_or_text
+from evalwright.importers.transcript import Tokens, Transcript, arguments_of, object_or_text
 from evalwright.model.trace import TraceError
 
 __all__ = ["Codex"]
@@ -59,9 +60,7 @@ class _Session:
 
     def read(self, number: int, value: dict[str, Any] | None) -> None:
         if value is None:
-            said = "the last line breaks off and was left out"
-            self._talk.extra.setdefault("warnings", []).append(said)
-            self._notes.say(f"{self._file.name}:{number}: {said}")
+            self._talk.breaks_off(self._file, number, self._notes)
             return
         kind = str(value.get("type"))
         if kind.startswith(_EXEC) or (kind == "error" and "payload" not in value):

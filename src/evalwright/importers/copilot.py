@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from evalwright.importers.blocks import dictionaries, texts_of
+from evalwright.importers.recordings import moment
 from evalwright.importers.sources import ImportNotes, records, stem
 from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
-from evalwright.importers.transcript import Tokens, Transcript, arguments_of, moment
+from evalwright.importers.transcript import Tokens, Transcript, arguments_of
 from evalwright.model.trace import TraceError
 
 __all__ = ["Copilot"]
@@ -25,9 +26,7 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
         talk, named = Transcript(), None
         for number, value in records(file, reading.mistakes, may_be_cut=True):
             if value is None:
-                said = "the last line breaks off and was left out"
-                talk.extra.setdefault("warnings", []).append(said)
-                reading.notes.say(f"{file.name}:{number}: {said}")
+                talk.breaks_off(file, number, reading.notes)
                 continue
             named = value.get("session_id") or value.get("sessionId") or named
             _line(talk, value, reading.notes)

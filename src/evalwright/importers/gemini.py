@@ -7,9 +7,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from evalwright.importers.blocks import texts_of
+from evalwright.importers.recordings import moment
 from evalwright.importers.sources import ImportNotes, parsed, records, stem
 from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
-from evalwright.importers.transcript import Tokens, Transcript, arguments_of, moment
+from evalwright.importers.transcript import Tokens, Transcript, arguments_of
 from evalwright.model.trace import TraceError
 
 __all__ = ["Gemini"]
@@ -64,9 +65,7 @@ class _Session:
 
     def read(self, number: int, value: dict[str, Any] | None) -> None:
         if value is None:
-            said = "the last line breaks off and was left out"
-            self._talk.extra.setdefault("warnings", []).append(said)
-            self._notes.say(f"{self._file.name}:{number}: {said}")
+            self._talk.breaks_off(self._file, number, self._notes)
             return
         kind = value.get("type")
         at = moment(value.get("timestamp"))

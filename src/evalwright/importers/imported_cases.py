@@ -7,10 +7,8 @@ cases, each with its recordings in the order of their trials.
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from collections.abc import Iterator, Mapping
-from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -18,7 +16,7 @@ from typing import Any, Final
 import msgspec
 
 from evalwright.errors import InputError, Problem, counted
-from evalwright.files.durable import AppendFile, replace_file, storage_error, sync_folder
+from evalwright.files.durable import replace_file, replace_lines
 from evalwright.importers.mapping import compile_mapping
 from evalwright.importers.recording import ReadConversation, Recording, RecordReader
 from evalwright.importers.recordings import RecordingPlace, Recordings, open_recordings
@@ -75,7 +73,7 @@ def check_free(out: Path) -> None:
 def write_cases(out: Path, lines: Iterator[bytes]) -> None:
     """Write `cases.jsonl` into `out`, all lines or no file. Raises InputError, StorageError and what `lines` raises."""
     _make_folder(out)
-    _write_lines(out / _CASES, lines)
+    replace_lines(out / _CASES, lines)
 
 
 @dataclass(slots=True)
@@ -276,20 +274,3 @@ def _make_folder(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError(Problem(str(folder), f"cannot be created: {error.strerror or error}")) from None
-
-
-def _write_lines(path: Path, lines: Iterator[bytes]) -> None:
-    """Write all lines or no file. Raises StorageError, and whatever `lines` raises."""
-    unfinished = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
-    try:
-        with closing(AppendFile(unfinished)) as file:
-            for line in lines:
-                file.append(line)
-            file.sync()
-        unfinished.replace(path)
-        sync_folder(path.parent)
-    except OSError as error:
-        raise storage_error("write", path, error) from error
-    finally:
-        with suppress(OSError):
-            unfinished.unlink(missing_ok=True)

@@ -8,9 +8,10 @@ from typing import Any, ClassVar
 
 from evalwright.errors import InputError, Problem
 from evalwright.importers.blocks import texts_of
+from evalwright.importers.recordings import moment
 from evalwright.importers.sources import ImportNotes
 from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
-from evalwright.importers.transcript import Tokens, Transcript, arguments_of, moment
+from evalwright.importers.transcript import Tokens, Transcript, arguments_of
 from evalwright.model.trace import TraceError
 
 __all__ = ["InspectLogs"]

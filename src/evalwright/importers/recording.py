@@ -12,7 +12,7 @@ import msgspec
 
 from evalwright.errors import Problem
 from evalwright.importers.mapping import MISSING, RecordMapping
-from evalwright.importers.recordings import RECORDING_DEPTH, Json, RecordingPlace, described, too_deep
+from evalwright.importers.recordings import RECORDING_DEPTH, Json, RecordingPlace, described, moment, too_deep
 from evalwright.model.trace import Metrics, Output, ToolCall, ToolResult, Trace, TraceMessage
 
 __all__ = ["UNKNOWN_TIME", "Complain", "ReadConversation", "RecordReader", "RecordedConversation", "Recording"]
@@ -226,16 +226,9 @@ class _Parts:
         value, key = self._stated(part)
         if value is MISSING:
             return None
-        try:
-            if isinstance(value, str):
-                read = datetime.fromisoformat(value)
-                return read.astimezone(UTC) if read.tzinfo else read.replace(tzinfo=UTC)
-            if isinstance(value, int | float) and not isinstance(value, bool):
-                return datetime.fromtimestamp(value, UTC)
-        except (ValueError, OverflowError, OSError):
-            pass
-        self.complain(key, f"expected a time in ISO 8601 or seconds since 1970, found {described(value)}")
-        return None
+        if (found := moment(value)) is None:
+            self.complain(key, f"expected a time in ISO 8601 or seconds since 1970, found {described(value)}")
+        return found
 
     def free(self, prefix: str) -> dict[str, Any]:
         """The values that are mapped as `prefix.NAME` and present, by NAME."""

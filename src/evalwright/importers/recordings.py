@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
@@ -13,7 +14,16 @@ import msgspec
 from evalwright.errors import InputError, Problem
 from evalwright.importers.mapping import MISSING, RecordMapping
 
-__all__ = ["RECORDING_DEPTH", "Json", "RecordingPlace", "Recordings", "described", "open_recordings", "too_deep"]
+__all__ = [
+    "RECORDING_DEPTH",
+    "Json",
+    "RecordingPlace",
+    "Recordings",
+    "described",
+    "moment",
+    "open_recordings",
+    "too_deep",
+]
 
 _BOM = b"\xef\xbb\xbf"
 _LINES = (".jsonl", ".ndjson")
@@ -160,3 +170,16 @@ def described(value: Any) -> str:
         return f"the {'string' if isinstance(value, str) else 'number'} {value!r}"
     kinds = {type(None): "nothing", bool: "a boolean", str: "a string", list: "a list", dict: "an object"}
     return kinds.get(type(value), "a number")
+
+
+def moment(value: Any) -> datetime | None:
+    """A time from ISO 8601 text (UTC if it has no zone) or seconds since 1970; None for anything else."""
+    try:
+        if isinstance(value, str) and value:
+            read = datetime.fromisoformat(value)
+            return read.astimezone(UTC) if read.tzinfo else read.replace(tzinfo=UTC)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return datetime.fromtimestamp(value, UTC)
+    except (ValueError, OverflowError, OSError):
+        pass
+    return None

@@ -18,10 +18,9 @@ import msgspec
 from evalwright.importers.imported_cases import ANSWERED, ImportResult, check_free, write_cases, write_suite
 from evalwright.importers.mapping import MISSING, RecordMapping, compile_mapping
 from evalwright.importers.pricing import ListPricing
-from evalwright.importers.recordings import described
+from evalwright.importers.recordings import described, moment
 from evalwright.importers.sources import ImportNotes, Mistakes
 from evalwright.importers.spool import RecordSpool
-from evalwright.importers.transcript import moment
 from evalwright.model.trace import Trace
 
 __all__ = ["ImportFindings", "Imported", "Read", "TraceImporter", "import_traces"]

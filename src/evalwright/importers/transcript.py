@@ -10,16 +10,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from evalwright.importers.recording import UNKNOWN_TIME
 from evalwright.importers.recordings import too_deep
+from evalwright.importers.sources import ImportNotes
 from evalwright.model.trace import Metrics, Output, Span, ToolCall, ToolResult, Trace, TraceError, TraceMessage
 
-__all__ = ["AgentTurn", "Tokens", "Transcript", "arguments_of", "moment", "object_or_text"]
+__all__ = ["AgentTurn", "Tokens", "Transcript", "arguments_of", "object_or_text"]
 
 
 @dataclass(slots=True)
@@ -110,6 +112,12 @@ class Transcript:
         if time is not None:
             self._first = time if self._first is None else min(self._first, time)
             self._last = time if self._last is None else max(self._last, time)
+
+    def breaks_off(self, file: Path, line: int, notes: ImportNotes) -> None:
+        """Its file ends in the middle of a line, because what wrote it was killed."""
+        said = "the last line breaks off and was left out"
+        self.extra.setdefault("warnings", []).append(said)
+        notes.say(f"{file.name}:{line}: {said}")
 
     @property
     def empty(self) -> bool:
@@ -280,19 +288,6 @@ class Transcript:
                     )
                 )
         return found
-
-
-def moment(value: Any) -> datetime | None:
-    """A time from ISO 8601 text (UTC if it has no zone) or seconds since 1970; None for anything else."""
-    try:
-        if isinstance(value, str) and value:
-            read = datetime.fromisoformat(value)
-            return read.astimezone(UTC) if read.tzinfo else read.replace(tzinfo=UTC)
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return datetime.fromtimestamp(value, UTC)
-    except (ValueError, OverflowError, OSError):
-        pass
-    return None
 
 
 def object_or_text(text: str) -> dict[str, Any] | str:

@@ -8,6 +8,7 @@ from typing import Protocol
 import msgspec
 
 from evalwright.model.cell import OfCase
+from evalwright.model.result import Status
 
 __all__ = [
     "AttemptFacts",
@@ -18,6 +19,7 @@ __all__ = [
     "ResultLike",
     "TraceFacts",
     "TraceLike",
+    "VerdictFacts",
 ]
 
 CellKey = tuple[str, str, int]
@@ -55,6 +57,16 @@ class TraceFacts(OfCase, gc=False):
     metrics: MetricFacts = msgspec.field(default_factory=MetricFacts)
     group: str | msgspec.UnsetType = msgspec.UNSET
     finished_at: datetime | None = None
+
+
+class VerdictFacts(msgspec.Struct, gc=False):
+    """Which cell of a run of ours a stored verdict is of, and what it says."""
+
+    variant_name: str
+    status: Status
+    trial: int = 0
+    attempt: int = 1
+    case_index: int | None = None
 
 
 class ResultFacts(OfCase, gc=False):

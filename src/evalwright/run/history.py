@@ -10,6 +10,7 @@ from sys import byteorder
 import msgspec
 
 from evalwright.model.cell_index import CellIndex, CellSelection, StaleIndex, index_of
+from evalwright.model.facts import VerdictFacts
 from evalwright.model.protocols import RunReader
 from evalwright.model.trace import Trace
 from evalwright.run.cells import Grid
@@ -32,14 +33,6 @@ class _TraceMark(msgspec.Struct, gc=False):
     case_index: int | None = None
     error: object | None = None
     metrics: _CostMark = _NO_COST
-
-
-class _VerdictMark(msgspec.Struct, gc=False):
-    variant_name: str
-    status: str
-    trial: int = 0
-    attempt: int = 1
-    case_index: int | None = None
 
 
 class History(msgspec.Struct):
@@ -78,7 +71,7 @@ def history_of(reader: RunReader, grid: Grid) -> History:
         if number is not None and trace.attempt >= history.traced[number]:
             history.traced[number] = trace.attempt
             history.errored[number] = trace.error is not None
-    for verdict in reader.verdicts(_VerdictMark):
+    for verdict in reader.verdicts(VerdictFacts):
         number = grid.number(verdict.case_index, verdict.variant_name, verdict.trial)
         if number is not None and verdict.attempt >= history.judged[number]:
             history.judged[number] = verdict.attempt

@@ -23,6 +23,7 @@ from evalwright.decisions.terms import DEFAULT_MARGIN, margin_of
 from evalwright.errors import InputError, counted, did_you_mean
 from evalwright.files.durable import PRIVATE, replace_file
 from evalwright.model.decision import Decision
+from evalwright.model.facts import VerdictFacts
 from evalwright.model.plan import Plan, UntilDecided
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict, EvaluationResult, Status
@@ -251,14 +252,6 @@ def _read(path: Path) -> _Document | None:
         return None
 
 
-class _Mark(msgspec.Struct, gc=False):
-    variant_name: str
-    status: Status
-    trial: int = 0
-    attempt: int = 1
-    case_index: int | None = None
-
-
 def stored_sequence(reader: RunReader, plan: Plan, again: Collection[int] = ()) -> Sequence:
     """The sequence of a stored run, as its records say it; cells of `again` are to be heard of once more.
 
@@ -281,8 +274,8 @@ def _finished(reader: RunReader, plan: Plan, again: Collection[int]) -> Iterator
     grid = Grid(plan)
     history = history_of(reader, grid)
     keys = [case.key for case in reader.cases()]
-    newest: dict[int, _Mark] = {}
-    for mark in reader.verdicts(_Mark):
+    newest: dict[int, VerdictFacts] = {}
+    for mark in reader.verdicts(VerdictFacts):
         number = grid.number(mark.case_index, mark.variant_name, mark.trial)
         if number is None or number in again or not history.finished(number):
             continue

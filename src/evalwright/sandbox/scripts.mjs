@@ -1,8 +1,8 @@
 // A long-lived Node for the scripts of one suite: what `workers.py` sends over stdin is run in one worker thread, which
 // is kept from call to call and replaced when a script hangs, ends it or needs too much memory.
 // Request and reply are JSON, each preceded by its length (8 bytes). Arguments: a folder, and the walls that are missing.
-import fs from "node:fs";
 import { Worker } from "node:worker_threads";
+import { serve } from "./frames.mjs";
 
 const LARGEST_REPLY = 1_000_000;
 const LONGEST = 2000;
@@ -60,28 +60,4 @@ function read(said) {
   return error ? { error: String(error), message: String(message).slice(0, LONGEST) } : { value };
 }
 
-function send(reply) {
-  const body = Buffer.from(JSON.stringify(reply));
-  const frame = Buffer.alloc(8 + body.length);
-  frame.writeBigUInt64BE(BigInt(body.length));
-  body.copy(frame, 8);
-  for (let at = 0; at < frame.length; ) {
-    try {
-      at += fs.writeSync(1, frame, at);
-    } catch (error) {
-      if (error.code !== "EAGAIN") throw error;
-    }
-  }
-}
-
-let received = Buffer.alloc(0);
-for await (const chunk of process.stdin) {
-  received = received.length ? Buffer.concat([received, chunk]) : chunk;
-  while (received.length >= 8 && received.length >= 8 + Number(received.readBigUInt64BE())) {
-    const size = Number(received.readBigUInt64BE());
-    const request = JSON.parse(received.subarray(8, 8 + size));
-    received = received.subarray(8 + size);
-    send({ ...(await answer(request)), missing_walls: walls, nonce: request.nonce });
-  }
-}
-process.exit(0);
+await serve(answer, walls);

@@ -1,9 +1,9 @@
 // The other side of workers.py for TypeScript: each piece of code runs in a worker thread of its own, with a heap, an
 // environment and globals that nobody else has. Request and reply are JSON, each preceded by its length (8 bytes).
-import fs from "node:fs";
 import module from "node:module";
 import path from "node:path";
 import { Worker } from "node:worker_threads";
+import { serve } from "./frames.mjs";
 
 const LARGEST_REPLY = 64_000;
 const LONGEST = 2000;
@@ -106,28 +106,4 @@ function read(said) {
   }
 }
 
-function send(reply) {
-  const body = Buffer.from(JSON.stringify(reply));
-  const frame = Buffer.alloc(8 + body.length);
-  frame.writeBigUInt64BE(BigInt(body.length));
-  body.copy(frame, 8);
-  for (let at = 0; at < frame.length; ) {
-    try {
-      at += fs.writeSync(1, frame, at);
-    } catch (error) {
-      if (error.code !== "EAGAIN") throw error;
-    }
-  }
-}
-
-let received = Buffer.alloc(0);
-for await (const chunk of process.stdin) {
-  received = Buffer.concat([received, chunk]);
-  while (received.length >= 8 && received.length >= 8 + Number(received.readBigUInt64BE())) {
-    const size = Number(received.readBigUInt64BE());
-    const request = JSON.parse(received.subarray(8, 8 + size));
-    received = received.subarray(8 + size);
-    send({ ...(await answer(request)), missing_walls: missing, nonce: request.nonce });
-  }
-}
-process.exit(0);
+await serve(answer, missing);

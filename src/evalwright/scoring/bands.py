@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.result import CaseVerdict, EvaluationResult, Status, band
 from evalwright.model.trace import Trace
+from evalwright.scoring.verdict import verdict_of
 
 __all__ = ["banded_verdict"]
 
@@ -29,19 +30,8 @@ def banded_verdict(
     mean = sum(score * weight for score, weight in zip(scores, weights, strict=True)) / total if total else 0.0
     short = [row for row, score in zip(results, scores, strict=True) if _is_short(named.get(row.evaluator), score)]
     status = _status(trace, results, mean, short, threshold)
-    errored = trace.error is not None
-    return CaseVerdict(
-        trace.case_id,
-        trace.variant_name,
-        status,
-        trace.run_id,
-        trace.trial,
-        trace.attempt,
-        0.0 if short or errored else mean,
-        [] if status == "pass" else _reasons(trace, results),
-        trace.error,
-        occurrence=trace.occurrence,
-    )
+    score = 0.0 if short or trace.error is not None else mean
+    return verdict_of(trace, status, score, [] if status == "pass" else _reasons(trace, results))
 
 
 def _is_short(spec: EvaluatorSpec | None, score: float) -> bool:

@@ -11,7 +11,7 @@ from evalwright.model.result import CaseVerdict, EvaluationResult, Status
 from evalwright.model.trace import Trace
 from evalwright.registry import format_of_run
 
-__all__ = ["cell_status", "cell_verdict", "names_needed", "passes_over_errored"]
+__all__ = ["cell_status", "cell_verdict", "names_needed", "passes_over_errored", "verdict_of"]
 
 
 def names_needed(reader: RunReader, plan: Plan) -> list[str]:
@@ -74,6 +74,12 @@ def cell_verdict(
     """
     status = cell_status(criteria, names, trace.error is not None, results)
     scores = [row.score for row in results if row.score is not None and row.error is None]
+    score = sum(scores) / len(scores) if scores and status != "error" else None
+    return verdict_of(trace, status, score, [] if status == "pass" else _reasons(trace, names, results))
+
+
+def verdict_of(trace: Trace, status: Status, score: float | None, reasons: list[str]) -> CaseVerdict:
+    """The verdict on the cell of a trace."""
     return CaseVerdict(
         trace.case_id,
         trace.variant_name,
@@ -81,8 +87,8 @@ def cell_verdict(
         trace.run_id,
         trace.trial,
         trace.attempt,
-        sum(scores) / len(scores) if scores and status != "error" else None,
-        [] if status == "pass" else _reasons(trace, names, results),
+        score,
+        reasons,
         trace.error,
         occurrence=trace.occurrence,
     )

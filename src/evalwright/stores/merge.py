@@ -20,6 +20,7 @@ import msgspec
 from evalwright.errors import InputError, Problem
 from evalwright.files.durable import PRIVATE, PRIVATE_FOLDER, storage_error
 from evalwright.model.cell import OfCase
+from evalwright.model.facts import VerdictFacts
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import Status
 from evalwright.stores.local_files.judgements import COMMITTED
@@ -59,14 +60,6 @@ class _ResultMark(OfCase, gc=False):
     evaluator: str
     trial: int = 0
     attempt: int = 1
-
-
-class _VerdictMark(msgspec.Struct, gc=False):
-    variant_name: str
-    status: Status
-    trial: int = 0
-    attempt: int = 1
-    case_index: int | None = None
 
 
 class _Places:
@@ -129,7 +122,7 @@ def located_shard(folder: Path, run_id: str, cells: int, number_of: NumberOf, ev
             in_order = place < len(names) and row.evaluator == names[place] and number not in results.more
             tidy[number] = place + 1 if in_order else _UNTIDY
     states = bytearray(cells)
-    for start, length, verdict in _marks(folder, VERDICTS, _VerdictMark, damage):
+    for start, length, verdict in _marks(folder, VERDICTS, VerdictFacts, damage):
         number = number_of(verdict.case_index, verdict.variant_name, verdict.trial)
         if number is not None and verdict.attempt == attempts[number]:
             verdicts.put(number, start, length)

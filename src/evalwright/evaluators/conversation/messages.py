@@ -33,9 +33,8 @@ as they are, whatever the messages say.
 _decode = msgspec.json.Decoder().decode
 _NOTHING = ConversationExpected()
 _last: tuple[Trace | None, Conversation] = (None, Conversation())
-"""Read and replaced as one: threads that judge other traces only lose the advantage, and get nothing of another."""
-"""The trace that was taken apart last: eleven evaluators in a row ask for the same one. It is replaced as a whole, so
-that threads with other traces only take theirs apart again."""
+"""The trace that was taken apart last: eleven evaluators in a row ask for the same one. It is read and replaced as a
+whole, so that threads with other traces only take theirs apart again."""
 
 
 def expected_of(case: Case) -> ConversationExpected:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import importlib.util
 import threading
 from collections.abc import Callable, Sequence
@@ -13,7 +12,7 @@ from evalwright.errors import InputError
 from evalwright.model.chat import Embedding
 from evalwright.registry import load, names
 from evalwright.session import session
-from evalwright.session.imports import import_by_name
+from evalwright.session.imports import named_object
 
 __all__ = ["Embed", "embedder", "minilm", "openai_small"]
 
@@ -41,15 +40,7 @@ def _registered(name: str) -> Embed:
 
 
 def _function_at(place: str) -> Embed:
-    module, _, attribute = place.partition(":")
-    try:
-        found: Any = import_by_name(module)
-        for part in attribute.split("."):
-            found = getattr(found, part)
-    except (KeyboardInterrupt, asyncio.CancelledError):
-        raise
-    except BaseException as error:
-        raise InputError(f"the embedder {place!r} cannot be imported: {type(error).__name__}: {error}") from error
+    found = named_object(place, "embedder")
     if not callable(found):
         raise InputError(f"the embedder {place!r} is not a function")
     return found  # type: ignore[no-any-return]

@@ -14,6 +14,7 @@ from evalwright.files.bulk import Repeats
 from evalwright.files.jsonl import advice_on, decoded, lines_of
 from evalwright.files.key_paths import Place
 from evalwright.files.paths import seen_from_here
+from evalwright.formats.shared.findings import described
 from evalwright.model.case import ExpectedBehavior, ForeignCase
 
 __all__ = ["RESERVED", "Samples", "Selection"]
@@ -402,11 +403,5 @@ def _name(row: _Row) -> str | None:
 
 
 def _kind(value: Any) -> str:
-    if value is None:
-        return "null"
-    if isinstance(value, dict):
-        return "an object"
-    if isinstance(value, list):
-        wrong = [item for item in value if not isinstance(item, str)]
-        return f"a list with {_kind(wrong[0])}" if wrong else "a list"
-    return f"{type(value).__name__} {str(value)[:60]!r}"
+    wrong = [item for item in value if not isinstance(item, str)] if isinstance(value, list) else []
+    return f"a list with {_kind(wrong[0])}" if wrong else described(value, "an object")

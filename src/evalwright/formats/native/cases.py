@@ -13,7 +13,7 @@ from pydantic_core import to_jsonable_python
 
 from evalwright.errors import Problem, did_you_mean
 from evalwright.files.key_paths import Place, steps_of
-from evalwright.formats.shared.findings import expectation, remedy
+from evalwright.formats.shared.findings import described, expectation, remedy
 from evalwright.model.case import EvalCase, ExpectedBehavior
 from evalwright.model.trace import Trace
 
@@ -63,7 +63,7 @@ class FileCase(EvalCase):
 def checked(raw: Any, tell: Tell) -> tuple[FileCase | None, list[Problem]]:
     """A case from plain data, or what is wrong with it."""
     if not isinstance(raw, dict):
-        return None, [tell((), f"expected a mapping, found {_kind(raw)}")]
+        return None, [tell((), f"expected a mapping, found {described(raw)}")]
     given = {key: value for key, value in raw.items() if value is not None or key not in _EMPTY_AS_NULL}
     endless = [tell(place, f"expected a value that JSON has, found {found}") for place, found in _not_finite(raw, ())]
     try:
@@ -93,7 +93,7 @@ def _not_finite(value: Any, place: Place) -> Iterator[tuple[Place, float]]:
 
 def _problems(error: ValidationError, tell: Tell) -> Iterator[Problem]:
     for item in error.errors(include_url=False):
-        place, found = item["loc"], _kind(item["input"])
+        place, found = item["loc"], described(item["input"])
         if place[-1] == "[key]":
             yield tell(place[:-2], f"keys must be strings, found {found}")
         elif item["type"] == "missing":
@@ -104,14 +104,6 @@ def _problems(error: ValidationError, tell: Tell) -> Iterator[Problem]:
         else:
             advice = remedy(item["type"], item["input"])
             yield tell(place, f"{expectation(item['msg'])}, found {found}{advice}")
-
-
-def _kind(value: Any) -> str:
-    if isinstance(value, dict):
-        return "a mapping"
-    if isinstance(value, list):
-        return "a list"
-    return "null" if value is None else f"{type(value).__name__} {str(value)[:60]!r}"
 
 
 def make_plain(case: FileCase) -> None:

@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictStr, ValidationError
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.jsonl import lines_of
 from evalwright.files.key_paths import bracketed
+from evalwright.formats.shared.findings import described
 from evalwright.model.conversation_case import (
     ConversationExpectation,
     ExpectedStateTransition,
@@ -170,8 +171,4 @@ def _message(place: tuple[Any, ...], item: Any) -> str:
 
 
 def _kind(value: Any) -> str:
-    if isinstance(value, dict):
-        return "an object"
-    if isinstance(value, list):
-        return "a list"
-    return "null" if value is None else f"{type(value).__name__} {str(value)[:60]!r}"
+    return described(value, "an object")

@@ -10,6 +10,7 @@ from evalwright.model.plan import PassCriteria
 from evalwright.model.result import CaseVerdict, EvaluationResult, Status
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
+from evalwright.scoring.verdict import verdict_of
 
 __all__ = ["named_scores", "verdict", "weighted"]
 
@@ -41,18 +42,8 @@ def verdict(criteria: PassCriteria, case: Case, trace: Trace, results: Sequence[
         score, status = own.score or 0.0, "pass" if own.passed else "fail"
     if beaten and not errored:
         score, status = 0.0, "fail"
-    found = CaseVerdict(
-        trace.case_id,
-        trace.variant_name,
-        status,
-        trace.run_id,
-        trace.trial,
-        trace.attempt,
-        None if errored else score,
-        [] if status == "pass" else _reasons(trace, results, missing),
-        trace.error,
-        occurrence=trace.occurrence,
-    )
+    reasons = [] if status == "pass" else _reasons(trace, results, missing)
+    found = verdict_of(trace, status, None if errored else score, reasons)
     if sums and not errored:
         found.named_scores = {name: total / weights[name] if weights[name] else 0.0 for name, total in sums.items()}
     passed, failed = _counted(row.passed for row in _all(row for row in results if row.evaluator != _SCORING))

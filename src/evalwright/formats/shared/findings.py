@@ -12,7 +12,7 @@ from evalwright.errors import InputError, Problem
 from evalwright.files.key_paths import Place, bracketed, steps_of
 from evalwright.files.yaml import Document
 
-__all__ = ["Findings", "expectation", "unknown_keys"]
+__all__ = ["Findings", "described", "expectation", "unknown_keys"]
 
 
 class Findings:
@@ -74,6 +74,15 @@ class Findings:
 
     def _problem(self, place: Place, message: str, absent: bool = False) -> Problem:
         return Problem(str(self._path), message, self._document.line(place), self._spelled(place), absent)
+
+
+def described(value: Any, mapping: str = "a mapping", nothing: str = "null") -> str:
+    """What was found where something else was expected; JSON has objects where YAML has mappings."""
+    if isinstance(value, dict):
+        return mapping
+    if isinstance(value, list):
+        return "a list"
+    return nothing if value is None else f"{type(value).__name__} {str(value)[:60]!r}"
 
 
 def expectation(message: str) -> str:
