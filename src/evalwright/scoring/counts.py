@@ -75,16 +75,16 @@ class EvaluatorCount:
         cases = max(1, round(self.n / repeats)) if self.n else 0
         share = self.passed / self.n if self.n else None
         return EvaluatorRate(
-            share,
-            self.score_total.total / self.scored if self.scored else None,
-            self.n,
-            wilson((share or 0.0) * cases, cases),
-            self.scored,
-            self.errors,
-            self.skipped,
-            cases,
-            self.cost_usd,
-            grouped,
+            pass_rate=share,
+            avg_score=self.score_total.total / self.scored if self.scored else None,
+            n=self.n,
+            pass_rate_ci95=wilson((share or 0.0) * cases, cases),
+            scored=self.scored,
+            errors=self.errors,
+            skipped=self.skipped,
+            cases=cases,
+            cost_usd=self.cost_usd,
+            grouped=grouped,
         )
 
     @property
