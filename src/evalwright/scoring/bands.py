@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.result import CaseVerdict, EvaluationResult, Status, band
 from evalwright.model.trace import Trace
-from evalwright.scoring.verdict import verdict_of
+from evalwright.scoring.verdict import verdict_on
 
 __all__ = ["banded_verdict"]
 
@@ -31,7 +31,7 @@ def banded_verdict(
     short = [row for row, score in zip(results, scores, strict=True) if _is_short(named.get(row.evaluator), score)]
     status = _status(trace, results, mean, short, threshold)
     score = 0.0 if short or trace.error is not None else mean
-    return verdict_of(trace, status, score, [] if status == "pass" else _reasons(trace, results))
+    return verdict_on(trace, status, score, [] if status == "pass" else _reasons(trace, results))
 
 
 def _is_short(spec: EvaluatorSpec | None, score: float) -> bool:

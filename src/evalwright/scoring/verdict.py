@@ -11,7 +11,7 @@ from evalwright.model.result import CaseVerdict, EvaluationResult, Status
 from evalwright.model.trace import Trace
 from evalwright.registry import format_of_run
 
-__all__ = ["cell_status", "cell_verdict", "names_needed", "passes_over_errored", "verdict_of"]
+__all__ = ["cell_status", "cell_verdict", "names_needed", "passes_over_errored", "verdict_on"]
 
 
 def names_needed(reader: RunReader, plan: Plan) -> list[str]:
@@ -75,10 +75,10 @@ def cell_verdict(
     status = cell_status(criteria, names, trace.error is not None, results)
     scores = [row.score for row in results if row.score is not None and row.error is None]
     score = sum(scores) / len(scores) if scores and status != "error" else None
-    return verdict_of(trace, status, score, [] if status == "pass" else _reasons(trace, names, results))
+    return verdict_on(trace, status, score, [] if status == "pass" else _reasons(trace, names, results))
 
 
-def verdict_of(trace: Trace, status: Status, score: float | None, reasons: list[str]) -> CaseVerdict:
+def verdict_on(trace: Trace, status: Status, score: float | None, reasons: list[str]) -> CaseVerdict:
     """The verdict on the cell of a trace."""
     return CaseVerdict(
         trace.case_id,

@@ -12,7 +12,7 @@ from evalwright.files.boundary import Boundary
 from evalwright.files.images import check_image, inline_image, is_image
 from evalwright.formats.agentv.config import Config, config_file, read_project_config
 from evalwright.formats.agentv.notes import Notes
-from evalwright.formats.shared.findings import described
+from evalwright.formats.shared.findings import kind_found
 
 __all__ = [
     "Files",
@@ -136,7 +136,7 @@ def checked_messages(raw: Any, place: str, files: Files, tell: Notes) -> list[di
     if isinstance(raw, dict):
         raw = [raw if "role" in raw else {"role": "user", "content": raw}]
     if not isinstance(raw, list):
-        tell(place, f"expected text or a list of messages, found {described(raw, nothing='nothing')}")
+        tell(place, f"expected text or a list of messages, found {kind_found(raw, nothing='nothing')}")
         return []
     if not raw:
         tell(place, "expected at least one message, found an empty list")
@@ -174,7 +174,7 @@ def _with_text(block: dict[str, Any], files: Files) -> dict[str, Any]:
 
 def _message(raw: Any, place: str, files: Files, tell: Notes) -> dict[str, Any]:
     if not isinstance(raw, dict):
-        tell(place, f"expected a mapping, found {described(raw, nothing='nothing')}")
+        tell(place, f"expected a mapping, found {kind_found(raw, nothing='nothing')}")
         return {"role": "user", "content": ""}
     if raw.get("role") not in ROLES:
         tell(f"{place}.role", f"unknown role {raw.get('role')!r}, expected one of {', '.join(ROLES)}")
@@ -190,7 +190,7 @@ def _message(raw: Any, place: str, files: Files, tell: Notes) -> dict[str, Any]:
     elif not isinstance(content, (str, dict)) and not (isinstance(calls, list) and calls):
         tell(
             f"{place}.content",
-            f"content: expected text, a list of blocks or an object, found {described(content, nothing='nothing')}",
+            f"content: expected text, a list of blocks or an object, found {kind_found(content, nothing='nothing')}",
         )
     if isinstance(content, str):
         _warn_of_marker(content, f"{place}.content", tell)
@@ -199,14 +199,14 @@ def _message(raw: Any, place: str, files: Files, tell: Notes) -> dict[str, Any]:
 
 def _check_calls(calls: Any, place: str, tell: Notes) -> None:
     if not isinstance(calls, list):
-        tell(place, f"tool_calls: expected a list of calls, found {described(calls, nothing='nothing')}")
+        tell(place, f"tool_calls: expected a list of calls, found {kind_found(calls, nothing='nothing')}")
         return
     for i, call in enumerate(calls):
         if not isinstance(call, dict) or not _name_of(call):
             expected = "{tool, input} or {function: {name, arguments}}"
             tell(
                 f"{place}[{i}]",
-                f"tool_calls: expected a call as {expected}, found {described(call, nothing='nothing')}",
+                f"tool_calls: expected a call as {expected}, found {kind_found(call, nothing='nothing')}",
             )
 
 
@@ -241,7 +241,7 @@ def _warn_of_marker(text: str, place: str, tell: Notes) -> None:
 
 def _check_block(block: Any, place: str, files: Files, tell: Notes) -> None:
     if not isinstance(block, dict):
-        tell(place, f"content: expected a block with 'type' and 'value', found {described(block, nothing='nothing')}")
+        tell(place, f"content: expected a block with 'type' and 'value', found {kind_found(block, nothing='nothing')}")
         return
     if "type" not in block and "role" not in block:
         tell(f"{place}.type", "content: a block needs a 'type'")
@@ -384,4 +384,4 @@ def reference_of(messages: Sequence[dict[str, Any]]) -> str:
 
 
 def _kind(value: Any) -> str:
-    return described(value, nothing="nothing")
+    return kind_found(value, nothing="nothing")

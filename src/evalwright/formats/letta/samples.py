@@ -14,7 +14,7 @@ from evalwright.files.bulk import Repeats
 from evalwright.files.jsonl import advice_on, decoded, lines_of
 from evalwright.files.key_paths import Place
 from evalwright.files.paths import seen_from_here
-from evalwright.formats.shared.findings import described
+from evalwright.formats.shared.findings import kind_found
 from evalwright.model.case import ExpectedBehavior, ForeignCase
 
 __all__ = ["RESERVED", "Samples", "Selection"]
@@ -404,4 +404,4 @@ def _name(row: _Row) -> str | None:
 
 def _kind(value: Any) -> str:
     wrong = [item for item in value if not isinstance(item, str)] if isinstance(value, list) else []
-    return f"a list with {_kind(wrong[0])}" if wrong else described(value, "an object")
+    return f"a list with {_kind(wrong[0])}" if wrong else kind_found(value, "an object")

@@ -13,7 +13,7 @@ from pydantic_core import to_jsonable_python
 
 from evalwright.errors import Problem, did_you_mean
 from evalwright.files.key_paths import Place, steps_of
-from evalwright.formats.shared.findings import described, expectation, remedy
+from evalwright.formats.shared.findings import expectation, kind_found, remedy
 from evalwright.model.case import EvalCase, ExpectedBehavior
 from evalwright.model.trace import Trace
 
@@ -63,7 +63,7 @@ class FileCase(EvalCase):
 def checked(raw: Any, tell: Tell) -> tuple[FileCase | None, list[Problem]]:
     """A case from plain data, or what is wrong with it."""
     if not isinstance(raw, dict):
-        return None, [tell((), f"expected a mapping, found {described(raw)}")]
+        return None, [tell((), f"expected a mapping, found {kind_found(raw)}")]
     given = {key: value for key, value in raw.items() if value is not None or key not in _EMPTY_AS_NULL}
     endless = [tell(place, f"expected a value that JSON has, found {found}") for place, found in _not_finite(raw, ())]
     try:
@@ -93,7 +93,7 @@ def _not_finite(value: Any, place: Place) -> Iterator[tuple[Place, float]]:
 
 def _problems(error: ValidationError, tell: Tell) -> Iterator[Problem]:
     for item in error.errors(include_url=False):
-        place, found = item["loc"], described(item["input"])
+        place, found = item["loc"], kind_found(item["input"])
         if place[-1] == "[key]":
             yield tell(place[:-2], f"keys must be strings, found {found}")
         elif item["type"] == "missing":

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, StrictStr, ValidationError
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.jsonl import lines_of
 from evalwright.files.key_paths import bracketed
-from evalwright.formats.shared.findings import described
+from evalwright.formats.shared.findings import kind_found
 from evalwright.model.conversation_case import (
     ConversationExpectation,
     ExpectedStateTransition,
@@ -171,4 +171,4 @@ def _message(place: tuple[Any, ...], item: Any) -> str:
 
 
 def _kind(value: Any) -> str:
-    return described(value, "an object")
+    return kind_found(value, "an object")

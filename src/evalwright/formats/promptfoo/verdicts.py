@@ -10,7 +10,7 @@ from evalwright.model.plan import PassCriteria
 from evalwright.model.result import CaseVerdict, EvaluationResult, Status
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
-from evalwright.scoring.verdict import verdict_of
+from evalwright.scoring.verdict import verdict_on
 
 __all__ = ["named_scores", "verdict", "weighted"]
 
@@ -43,7 +43,7 @@ def verdict(criteria: PassCriteria, case: Case, trace: Trace, results: Sequence[
     if beaten and not errored:
         score, status = 0.0, "fail"
     reasons = [] if status == "pass" else _reasons(trace, results, missing)
-    found = verdict_of(trace, status, None if errored else score, reasons)
+    found = verdict_on(trace, status, None if errored else score, reasons)
     if sums and not errored:
         found.named_scores = {name: total / weights[name] if weights[name] else 0.0 for name, total in sums.items()}
     passed, failed = _counted(row.passed for row in _all(row for row in results if row.evaluator != _SCORING))

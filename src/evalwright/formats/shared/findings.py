@@ -12,7 +12,7 @@ from evalwright.errors import InputError, Problem
 from evalwright.files.key_paths import Place, bracketed, steps_of
 from evalwright.files.yaml import Document
 
-__all__ = ["Findings", "described", "expectation", "unknown_keys"]
+__all__ = ["Findings", "expectation", "kind_found", "unknown_keys"]
 
 
 class Findings:
@@ -76,7 +76,7 @@ class Findings:
         return Problem(str(self._path), message, self._document.line(place), self._spelled(place), absent)
 
 
-def described(value: Any, mapping: str = "a mapping", nothing: str = "null") -> str:
+def kind_found(value: Any, mapping: str = "a mapping", nothing: str = "null") -> str:
     """What was found where something else was expected; JSON has objects where YAML has mappings."""
     if isinstance(value, dict):
         return mapping
