@@ -69,6 +69,46 @@ def test_cases_may_stand_in_other_files(folder: Path) -> None:
     assert statuses(folder, tests="./cases/one.yaml") == {"b": "pass"}
 
 
+def test_cases_may_be_folders(folder: Path) -> None:
+    for name in ("b", "a"):
+        (folder / "cases" / name).mkdir(parents=True)
+        (folder / "cases" / name / "case.yaml").write_text(json.dumps({"input": "hi", "assertions": [HI]}))
+    (folder / "cases" / "none").mkdir()
+    assert statuses(folder, tests="./cases/") == {"a": "pass", "b": "pass"}
+    with pytest.raises(InputError, match=r"case\.yaml"):
+        load(folder, tests="./cases/a")
+
+
+@pytest.mark.parametrize(
+    ("call", "loaded"),
+    [
+        ({"tool": "Skill", "input": {"skill": "csv"}}, True),
+        ({"tool": "Skill", "input": {"skill": "other"}}, False),
+        ({"tool": "readFile", "input": {"path": ".claude/skills/csv/SKILL.md"}}, True),
+        ({"tool": "Read", "input": {"file_path": "data.csv"}}, False),
+        ({"tool": "Using skill: csv"}, True),
+        ({"tool": "Bash", "input": {"command": "ls"}, "output": {"found": "skills/csv/SKILL.md"}}, True),
+    ],
+)
+def test_a_skill_is_seen_by_the_calls_that_load_it(folder: Path, call: dict[str, Any], loaded: bool) -> None:
+    said = {"output_messages": [{"role": "assistant", "content": "done", "tool_calls": [call]}]}
+    (folder / "targets.yaml").write_text(json.dumps({"targets": [{**ECHO, "command": "cat said.json"}]}))
+    (folder / "said.json").write_text(json.dumps(said))
+    checks = [{"type": "skill-trigger", "skill": "csv", "should_trigger": wanted} for wanted in (True, False)]
+    cases = [one(id=str(check["should_trigger"]), assertions=[check]) for check in checks]
+    expected = {"True": "pass" if loaded else "fail", "False": "fail" if loaded else "pass"}
+    assert statuses(folder, tests=cases) == expected
+
+
+def test_texts_among_assertions_count_like_other_assertions(folder: Path) -> None:
+    weights = {}
+    for key in ("assert", "assertions"):
+        case = next(iter(load(folder, tests=[one(**{key: ["kind", HI, "brief"]})], governance={"tier": 1}).cases))
+        weights[key] = [spec["weight"] for spec in case.evaluators or () if "weight" in spec]
+        assert case.metadata == {"governance": {"tier": 1}}
+    assert weights == {"assert": [1.0], "assertions": [2.0, 1.0]}
+
+
 def test_mistakes_in_other_files_name_these(folder: Path) -> None:
     (folder / "cases.yaml").write_text("- id: b\n  input: hi\n  assertions:\n  - {type: strange}\n- {id: 5}\n")
     suite = load(folder, tests="cases.yaml")
@@ -151,7 +191,8 @@ def test_a_program_may_print_the_prompt_of_a_judge(folder: Path) -> None:
     ("check", "said"),
     [
         ({"type": "agent-judge"}, "agent of AgentV's own"),
-        ({"type": "skill-trigger", "skill": "x"}, "agent of AgentV's own"),
+        ({"type": "skill-trigger"}, "skill"),
+        ({"type": "contains", "value": "x", "min_score": 2}, "min_score"),
         ({"type": "llm-grader", "prompt": {"config": {}}}, "prompt.command"),
         ({"type": "rubrics", "criteria": [{"outcome": "x", "operator": "maybe"}]}, "operator"),
         ({"type": "rubrics", "criteria": [{"outcome": "x", "required": "yes"}]}, "texts in YAML 1.2"),
@@ -169,7 +210,11 @@ def test_what_cannot_be_done_is_said(folder: Path, check: dict[str, Any], said: 
         {"type": "rubrics", "criteria": [{"outcome": "x", "operator": "contradiction"}]},
         {"type": "cost", "max_usd": 1},
         {"type": "token-usage", "max_total_tokens": 1},
-        {"type": "llm-grader", "temperature": 0},
+        {"type": "llm-grader", "temperature": 0, "max_steps": 3},
+        {"type": "rubrics", "criteria": "is kind"},
+        {"type": "composite", "assertions": [HI], "aggregator": {"type": "code-grader", "path": "true"}},
+        {"type": "composite", "assertions": [HI], "aggregator": {"type": "llm-grader"}},
+        {"type": "contains", "value": "hi", "required": True, "min_score": 0.5},
     ],
 )
 def test_newer_words_of_evaluators_are_read(folder: Path, check: dict[str, Any]) -> None:

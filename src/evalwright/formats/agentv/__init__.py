@@ -48,6 +48,12 @@ FORMAT = Format(
                 "rubrics": [{"id": "polite", "text": "The answer is polite.", "weight": 1, "required": False}],
             },
         ),
+        "skill_trigger": entry(
+            "evalwright.formats.agentv.skills:SkillTrigger",
+            "The agent loaded a skill, or did not, by its tool calls.",
+            see={"tool_called": "any tool"},
+            example={"skill": "csv-analyzer", "should_trigger": False},
+        ),
     },
     exports={"agentv_results": "evalwright.formats.agentv.result_file:ResultFile"},
     reports={"agentv": "evalwright.formats.agentv.report:AgentvResults"},

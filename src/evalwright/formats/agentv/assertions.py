@@ -15,53 +15,25 @@ from evalwright.formats.agentv.notes import Notes
 from evalwright.formats.agentv.prompts import prompt_config, text_or_file
 from evalwright.formats.agentv.rubrics import rubric_items
 from evalwright.formats.agentv.targets_file import Targets
+from evalwright.formats.agentv.vocabulary import (
+    AGENT_JUDGES,
+    AGGREGATORS,
+    ALIASES,
+    COMMON,
+    MEMBERS,
+    NEWER_CODE,
+    NEWER_KEYS,
+    OF_MODEL,
+    OWN_KEYS,
+    READ,
+    TEXT_CHECKS,
+    TYPES,
+)
 from evalwright.registry import PREMADE
 from evalwright.session import environment
 
 __all__ = ["Evaluators", "Spec", "asks_default_judge", "unique"]
 
-_ALIASES = {
-    "code_grader": "code_judge", "script": "code_judge", "llm_grader": "llm_judge", "llm_rubric": "llm_judge",
-    "rubrics": "rubric", "assert_set": "composite",
-}  # fmt: skip
-_NEWER_CODE = ("code_grader", "script")
-_TEXT_CHECKS = (
-    "contains", "icontains", "contains_any", "contains_all", "icontains_any", "icontains_all", "starts_with",
-    "ends_with", "equals", "regex", "is_json",
-)  # fmt: skip
-_TYPES = (
-    "code_judge", "llm_judge", "rubric", "composite", "tool_trajectory", "field_accuracy", "execution_metrics",
-    "latency", "cost", "token_usage", *_TEXT_CHECKS,
-)  # fmt: skip
-_COMMON = {"name", "metric", "type", "weight", "required", "negate"}
-_OF_MODEL = ("temperature", "max_tokens")
-_OF_JUDGE = {"target", "provider", "config", *_OF_MODEL}
-_MEMBERS = ("evaluators", "assert", "assertions")
-_READ = {
-    "llm_judge": {"prompt", *_OF_JUDGE},
-    "rubric": {"rubrics", "criteria", *_OF_JUDGE},
-    "composite": {*_MEMBERS, "aggregator"},
-    **{kind: {"value", "flags"} for kind in _TEXT_CHECKS},
-}
-"""What is read of an evaluator, beside what all of them have; a code judge gets everything."""
-_KEYS = {
-    "tool_trajectory": {"mode", "minimums", "expected", "args_match"},
-    "field_accuracy": {"fields", "aggregation"},
-    "latency": {"threshold"},
-    "cost": {"budget"},
-    "token_usage": {"max_total", "max_input", "max_output"},
-    "execution_metrics": {
-        "max_tool_calls", "max_llm_calls", "max_tokens", "max_input_tokens", "max_output_tokens", "max_cost_usd",
-        "max_duration_ms", "target_exploration_ratio", "exploration_tolerance",
-    },
-}  # fmt: skip
-_NEWER_KEYS = {
-    "latency": {"max_ms": "threshold"},
-    "cost": {"max_usd": "budget"},
-    "token_usage": {"max_total_tokens": "max_total"},
-}
-_AGENTS = ("agent_judge", "agent_grader", "skill_trigger")
-"""Evaluators of AgentV that start an agent, or look into one's logs."""
 _CAMEL = re.compile(r"(?<=[a-z])[A-Z]")
 _REQUIRED = 0.8
 _AGGREGATIONS = ("weighted_average", "all_or_nothing", "minimum")
@@ -93,7 +65,8 @@ class Evaluators:
         specs = []
         texts = [item for item in raw if isinstance(item, str)]
         if texts and not named:
-            specs.append(self._rubric({"rubrics": texts}, place, "rubric", tell))
+            spec = self._rubric({"rubrics": texts}, place, "rubric", tell)
+            specs.append({**spec, "weight": float(len(texts))} if place.endswith("assertions") else spec)
         for i, item in enumerate(raw):
             if isinstance(item, dict):
                 spec = self._one(item, f"{place}[{i}]", tell, named=named)
@@ -118,17 +91,17 @@ class Evaluators:
         written = raw.get("type")
         kind = str(written).replace("-", "_") if isinstance(written, str) else ""
         negated = kind.startswith("not_")
-        kind = _ALIASES.get(kind.removeprefix("not_"), kind.removeprefix("not_"))
-        if kind in _AGENTS:
+        kind = ALIASES.get(kind.removeprefix("not_"), kind.removeprefix("not_"))
+        if kind in AGENT_JUDGES:
             tell(
                 f"{place}.type", f"evaluators of type {written!r} need an agent of AgentV's own, which is not available"
             )
             return None
-        custom = None if kind in (*_TYPES, *PREMADE) else custom_command(str(written), self._files)
+        custom = None if kind in (*TYPES, *PREMADE) else custom_command(str(written), self._files)
         if custom is not None:
             raw, kind = {**raw, "type": "script", "name": raw.get("name", written), "script": custom}, "code_judge"
-        if kind not in _TYPES and kind not in PREMADE:
-            tell(f"{place}.type", f"unknown type {written!r} of an evaluator{did_you_mean(kind, _TYPES + PREMADE)}")
+        if kind not in TYPES and kind not in PREMADE:
+            tell(f"{place}.type", f"unknown type {written!r} of an evaluator{did_you_mean(kind, TYPES + PREMADE)}")
             return None
         name = raw.get("name", raw.get("metric"))
         if not isinstance(name, str) or not name:
@@ -140,7 +113,7 @@ class Evaluators:
         if spec is None:
             return None
         spec["weight"] = self._weight(raw, place, name, tell)
-        required = self._required(raw.get("required"), f"{place}.required", tell)
+        required = self._required(raw, place, tell)
         if required is not None:
             spec["required"] = required
         if negated or raw.get("negate") is True:
@@ -150,8 +123,8 @@ class Evaluators:
     def _of_kind(self, kind: str, raw: dict[str, Any], place: str, name: str, tell: Notes) -> Spec | None:
         if kind == "llm_judge" and raw.get("rubrics") is not None:
             kind = "rubric"
-        if kind in _READ:
-            tell.unknown_keys(place, raw, _COMMON | _READ[kind])
+        if kind in READ:
+            tell.unknown_keys(place, raw, COMMON | READ[kind])
         if kind == "rubric":
             return self._rubric(raw, f"{place}.rubrics", name, tell)
         if kind == "llm_judge":
@@ -160,11 +133,11 @@ class Evaluators:
             return {"name": name, "type": "code_judge", "config": self._code(raw, place, tell)}
         if kind == "composite":
             return self._composite(raw, place, name, tell)
-        if kind in _TEXT_CHECKS:
+        if kind in TEXT_CHECKS:
             return self._text_check(kind, raw, place, name, tell)
-        newer = _NEWER_KEYS.get(kind, {})
+        newer = NEWER_KEYS.get(kind, {})
         given = {
-            newer.get(_snake(str(key)), _snake(str(key))): value for key, value in raw.items() if key not in _COMMON
+            newer.get(_snake(str(key)), _snake(str(key))): value for key, value in raw.items() if key not in COMMON
         }
         own = given.pop("config", None) or {}
         if not isinstance(own, dict):
@@ -173,7 +146,7 @@ class Evaluators:
         config = {**{str(key): value for key, value in own.items()}, **given}
         if kind in PREMADE:
             return {"name": name, "type": kind, "config": config}
-        known = _KEYS[kind]
+        known = OWN_KEYS[kind]
         tell.unknown_keys(place, config, known)
         if kind == "field_accuracy" and config.get("aggregation", _AGGREGATIONS[0]) not in _AGGREGATIONS:
             said = f"{name!r}: unknown aggregation {config.pop('aggregation')!r}, {_AGGREGATIONS[0]} is taken"
@@ -189,9 +162,9 @@ class Evaluators:
                 tell(f"{place}.cwd", f"there is no folder {raw['cwd']!r}")
             cwd = str(found or cwd)
         config: dict[str, Any] = {"script": script, "cwd": cwd, "lenient": True}
-        if str(raw.get("type")).replace("-", "_") in _NEWER_CODE:
+        if str(raw.get("type")).replace("-", "_") in NEWER_CODE:
             config["newer"] = True
-        own = _COMMON | {"script", "command", "cwd", "target"}
+        own = COMMON | {"script", "command", "cwd", "target"}
         named = raw.get("env")
         if isinstance(named, list) and all(isinstance(name, str) for name in named):  # else a setting of the script's
             config["env"] = named
@@ -227,9 +200,9 @@ class Evaluators:
         if "prompt_command" in config:
             config["prompt_config"] = {**settings, **config.get("prompt_config", {})}
         else:
-            tell.unknown_keys(f"{place}.config", settings, _OF_MODEL)
+            tell.unknown_keys(f"{place}.config", settings, OF_MODEL)
         given = {**settings, **raw}
-        return config | {key: given[key] for key in _OF_MODEL if key in given}
+        return config | {key: given[key] for key in OF_MODEL if key in given}
 
     def _rubric(self, raw: dict[str, Any], place: str, name: str, tell: Notes) -> Spec:
         items = rubric_items(raw.get("rubrics", raw.get("criteria")), place, name, tell)
@@ -237,13 +210,15 @@ class Evaluators:
         return {"name": name, "type": "rubric_checks", "config": {**config, "rubrics": items}}
 
     def _composite(self, raw: dict[str, Any], place: str, name: str, tell: Notes) -> Spec:
-        key = next((key for key in _MEMBERS if key in raw), _MEMBERS[0])
-        read = self.read(raw[key], f"{place}.{key}", tell, named=key == _MEMBERS[0]) if raw.get(key) else []
+        key = next((key for key in MEMBERS if key in raw), MEMBERS[0])
+        read = self.read(raw[key], f"{place}.{key}", tell, named=key == MEMBERS[0]) if raw.get(key) else []
         if not read:
             tell(f"{place}.evaluators", f"evaluators: the composite {name!r} needs at least one readable member")
         aggregator = raw.get("aggregator")
         config: dict[str, Any] = {"evaluators": read, "folder": self._folder, "errors": "count"}
         if isinstance(aggregator, dict):
+            kind = str(aggregator.get("type")).replace("-", "_")
+            aggregator = {**aggregator, "type": AGGREGATORS.get(kind, kind)} if "type" in aggregator else aggregator
             prompt = aggregator.get("prompt")
             read_prompt = {}
             if isinstance(prompt, str) and "\n" not in prompt:
@@ -270,14 +245,21 @@ class Evaluators:
             return 1.0
         return float(weight)
 
-    def _required(self, value: Any, place: str, tell: Notes) -> float | None:
+    def _required(self, raw: Mapping[str, Any], place: str, tell: Notes) -> float | None:
+        """The score from which on an evaluator that is `required` is met: its `min_score`, or that of passing."""
+        value, least = raw.get("required"), raw.get("min_score")
+        if least is not None and not _is_share(least):
+            tell(f"{place}.min_score", f"min_score: expected a number above 0 and up to 1, found {least!r}")
+            least = None
         if value is None or value is False:
+            if least is not None:
+                tell.warn(f"{place}.min_score", "min_score gates only what is 'required: true'")
             return None
         if value is True:
-            return _REQUIRED
-        if isinstance(value, (int, float)) and 0 < value <= 1:
-            return float(value)
-        tell(place, f"required: expected true or a number above 0 and up to 1, found {value!r}")
+            return float(least or _REQUIRED)
+        if _is_share(value):
+            return float(least or value)
+        tell(f"{place}.required", f"required: expected true or a number above 0 and up to 1, found {value!r}")
         return None
 
     def _built(self, spec: Spec, place: str, tell: Notes) -> bool:
@@ -315,6 +297,10 @@ def unique(specs: Sequence[Spec]) -> list[Spec]:
         seen[name] += 1
         found.append(spec if seen[name] == left[name] else {**spec, "name": f"{name} ({seen[name]})"})
     return found
+
+
+def _is_share(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= 1
 
 
 def _snake(key: str) -> str:

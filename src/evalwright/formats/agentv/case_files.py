@@ -1,4 +1,7 @@
-"""Cases that stand in other files than the suite: `tests: ./cases.yaml`, or `file://cases/*.yaml` in its list."""
+"""Cases that stand in other files than the suite.
+
+`tests: ./cases.yaml`, a folder of folders with a `case.yaml` each, or `file://cases/*.yaml` in the list.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +19,7 @@ from evalwright.files.key_paths import steps_of
 __all__ = ["CasePlace", "cases_in_files", "names_cases"]
 
 _SCHEME = "file://"
+_OF_FOLDER = ("case.yaml", "case.yml")
 
 
 class CasePlace(NamedTuple):
@@ -70,6 +74,9 @@ def _named(
     folder = path.resolve().parent
     wild = any(sign in pattern for sign in "*?[")
     files = sorted(folder.glob(pattern)) if wild and not pattern.startswith("/") else [folder / pattern]
+    if not wild and (folder / pattern).is_dir():
+        yield from _of_folder(path, folder / pattern, boundary, line, str(at[0]))
+        return
     files = [file for file in files if file.is_file()]
     if not files:
         raise InputError(
@@ -81,6 +88,30 @@ def _named(
         except OutsideError as error:
             raise InputError(Problem(str(path), str(error), line, str(at[0]))) from None
         yield from _lines(file) if file.suffix.lower() == ".jsonl" else _of_yaml(file)
+
+
+def _of_folder(
+    path: Path, folder: Path, boundary: Boundary, line: int | None, key: str
+) -> Iterator[tuple[Any, CasePlace]]:
+    """The case of each folder in a folder: its `case.yaml`, which has the folder's name for its id if it has none.
+
+    A folder `workspace` beside it is the template of what its command works in.
+    """
+    found = [file for one in sorted(folder.iterdir()) for name in _OF_FOLDER if (file := one / name).is_file()]
+    if not found:
+        raise InputError(Problem(str(path), f"no folder in {folder} has a case.yaml", line, key))
+    for file in found:
+        try:
+            boundary.check(file)
+        except OutsideError as error:
+            raise InputError(Problem(str(path), str(error), line, key)) from None
+        document = yaml.load(file, "yaml12")
+        if not isinstance(document.value, dict):
+            raise InputError(Problem(str(file), f"expected one case, found {type(document.value).__name__}"))
+        case = {"id": file.parent.name, **document.value}
+        if "workspace" not in case and (file.parent / "workspace").is_dir():
+            case["workspace"] = {"template": str(file.parent / "workspace")}
+        yield case, CasePlace(file, document, ())
 
 
 def _lines(file: Path) -> Iterator[tuple[Any, CasePlace]]:

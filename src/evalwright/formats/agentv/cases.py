@@ -138,7 +138,10 @@ class Cases:
             id=case_id,
             input=extra.get("question", ""),
             tags=[*self._file.tags, *texts_in(raw.get("tags"))],
-            metadata={str(key): value for key, value in _mapping(raw.get("metadata")).items()},
+            metadata={
+                **self._file.shared_metadata,
+                **{str(key): value for key, value in _mapping(raw.get("metadata")).items()},
+            },
             group=_text(raw.get("conversation_id")),
             description=_text(raw.get("description")),
             note=_text(raw.get("note")),
@@ -238,7 +241,7 @@ class Cases:
             specs += read.read(listed, place, tell)
         shared = self._file.head.get("assert", self._file.head.get("assertions"))
         if shared is not None and execution.get("skip_defaults") is not True:
-            specs += read.read(shared, "assert", tell, named=False)
+            specs += read.read(shared, "assert" if "assert" in self._file.head else "assertions", tell, named=False)
         if tell.left_out and not specs:
             tell.errors += tell.left_out
             tell.left_out = []

@@ -19,7 +19,7 @@ __all__ = ["EvalFile", "read_file", "texts_in"]
 
 _HEAD = {
     "name", "version", "description", "metadata", "execution", "dataset", "target", "evaluator", "$schema", "assert",
-    "assertions", "tags", "author", "license", "category", "input", "input_files", "suite", "requires",
+    "assertions", "tags", "author", "license", "category", "input", "input_files", "suite", "requires", "governance",
 }  # fmt: skip
 _EXECUTION = ("target", "targets", "timeout_seconds", "evaluators", "trials", "workers")
 _OF_NEXT = ("prompts", "providers", "default_test", "defaultTest", "scenarios")
@@ -91,6 +91,12 @@ class EvalFile:
     def metadata(self) -> dict[str, Any]:
         found = self.head.get("metadata")
         return found if isinstance(found, dict) else {}
+
+    @property
+    def shared_metadata(self) -> dict[str, Any]:
+        """What the metadata of each case has, too: what the file says of governance."""
+        found = self.head.get("governance", self.metadata.get("governance"))
+        return {"governance": found} if isinstance(found, dict) else {}
 
     @property
     def tags(self) -> list[str]:

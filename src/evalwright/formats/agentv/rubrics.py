@@ -23,6 +23,7 @@ def rubric_items(raw: Any, place: str, name: str, tell: Notes) -> list[dict[str,
 
     What is no rubric is skipped with a warning, and does not count in the numbers that ids are made of.
     """
+    raw = [raw] if isinstance(raw, str) and raw.strip() else raw
     if not isinstance(raw, list) or not raw:
         tell(place, f"rubrics of {name!r}: expected a list with at least one rubric")
         return []
