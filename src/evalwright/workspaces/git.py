@@ -15,7 +15,7 @@ from evalwright.errors import InputError, Problem
 from evalwright.processes import finished
 from evalwright.workspaces.snapshot import Snapshots, folder_named, text_in
 
-__all__ = ["GitSnapshots", "check_out", "commit_of", "git_branch", "git_workspace"]
+__all__ = ["GitSnapshots", "check_out", "commit_of", "git", "git_branch", "git_workspace"]
 
 _PATIENCE = 300
 """Seconds that one git command may take."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -68,7 +69,11 @@ def test_a_command_works_in_a_fresh_copy_of_the_template(
     ("head", "target", "case"),
     [
         ({"environment": {"type": "docker"}}, {}, {}),
-        ({"workspace": {"template": "./template", "hooks": {}}}, {}, {}),
+        ({"workspace": {"docker": {"image": "python"}}}, {}, {}),
+        ({"workspace": {"mode": "static", "path": "."}}, {}, {}),
+        ({"workspace": {"template": "./template", "hooks": {"before": {"command": "x"}}}}, {}, {}),
+        ({"workspace": {"hooks": {"before_all": {"command": "x", "sandbox": True}}}}, {}, {}),
+        ({"workspace": {"repos": [{"path": "a", "repo": "o/n", "network": "none"}]}}, {}, {}),
         ({"execution": {"sandbox": True}}, {}, {}),
         ({"hooks": {"before_all": "x"}}, {}, {}),
         ({}, {"isolation": "docker"}, {}),
@@ -78,7 +83,8 @@ def test_a_command_works_in_a_fresh_copy_of_the_template(
         ({}, {"workspace_template": "./nowhere"}, {}),
         ({}, {"workspace_template": "./template", "provider": "python", "callable": "json:loads"}, {}),
         ({}, {"workspace_template": "./template", "provider_batching": True}, {}),
-        ({}, {}, {"workspace": {"template": "./template"}}),
+        ({}, {}, {"workspace": {"docker": {"image": "python"}}}),
+        ({"workspace": {"hooks": {"before_all": {"command": "x"}}}}, {"provider": "python", "callable": "a:b"}, {}),
         ({}, {}, {"execution": {"docker": "image"}}),
         ({}, {}, {"set-up": "prepare.sh"}),
     ],
@@ -98,3 +104,108 @@ def test_a_key_that_isolates_in_a_target_that_is_not_used_is_no_mistake(folder: 
 def test_a_key_that_asks_for_no_isolation_is_a_warning_at_most(folder: Path) -> None:
     suite = load_suite(written(folder, {"sandbox": False, "environment": None}, {}))
     assert [case.id for case in suite.cases] == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("workspace", "said"),
+    [
+        ("nowhere.yaml", "no file"),
+        ({"template": ".."}, "workspace_template: "),
+        ({"repos": [{"path": "../up", "repo": "o/n"}]}, "within the workspace"),
+        ({"repos": [{"path": "a", "repo": "--upload-pack=x"}]}, "address of a repository"),
+        ({"repos": [{"path": "a", "repo": "o/n", "commit": "-x"}]}, "commit"),
+        ({"hooks": {"before_each": {"timeout_ms": 5}}}, "command"),
+        ({"template": 5}, "expected a folder"),
+        ([], "expected a mapping"),
+    ],
+)
+def test_mistakes_in_a_workspace_are_told(folder: Path, workspace: Any, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        load_suite(written(folder, {"workspace": workspace}, {}))
+
+
+def hook(text: str) -> dict[str, Any]:
+    return {"command": ["sh", "-c", f"{text}; cat >> {{{{workspace_path}}}}/stdin.txt"]}
+
+
+def test_commands_run_around_a_workspace_in_their_order(folder: Path) -> None:
+    names = ("before_all", "before_each", "after_each", "after_all")
+    hooks = {name: hook(f"echo {name} >> seen.txt") for name in names}
+    (folder / "space.yaml").write_text(json.dumps({"template": "./template", "hooks": hooks}))
+    target = {"command_template": "cat start.txt stdin.txt; echo new > new.txt"}
+    trace, verdict = ran(folder, {"workspace": "space.yaml"}, target, evaluators=[{**LOOKED, "script": SEES_NEW}])
+    assert verdict.status == "pass", verdict
+    assert (folder / "seen.txt").read_text().split() == list(names)
+    given = str(trace.output.final_answer)
+    assert [part in given for part in ("start", '"test_id": "__before_all__"', '"test_id": "a"')] == [True] * 3
+    assert "diff --git a/new.txt b/new.txt\nnew file\n--- /dev/null\n" in trace.extra["file_changes"]
+    assert "stdin.txt" not in trace.extra["file_changes"]
+
+
+LOOKED = {"name": "looks", "type": "code_judge"}
+SEES_NEW = [
+    sys.executable,
+    "-c",
+    "import json, sys; print(json.dumps({'score': 1.0 * ('+new' in json.load(sys.stdin)['file_changes'])}))",
+]
+
+
+@pytest.mark.parametrize("when", ["before_all", "before_each"])
+def test_a_command_that_fails_before_is_the_error_of_the_case(folder: Path, when: str) -> None:
+    hooks = {when: {"command": "echo no disk >&2; exit 3"}}
+    trace, verdict = ran(folder, {"workspace": {"hooks": hooks}}, {"command_template": "true"})
+    assert (verdict.status, trace.error and trace.error.type) == ("error", "workspace_error")
+    assert f"{when} of the workspace failed: no disk" in str(trace.error)
+
+
+def test_a_command_that_fails_afterwards_is_a_warning(folder: Path) -> None:
+    hooks = {"after_each": {"command": "exit 3"}, "before_each": {"command": "exit 1"}}
+    off = {"workspace": {"template": "./template", "hooks": {"enabled": False, **hooks}}}
+    trace, _ = ran(folder, off, {})
+    assert "warnings" not in trace.extra
+    head = {"workspace": {"hooks": {"after_each": hooks["after_each"]}}}
+    trace, _ = ran(folder, head, {"command_template": "echo hi"})
+    assert (trace.output.final_answer, len(trace.extra["warnings"])) == ("hi", 1)
+
+
+def test_a_case_and_a_target_add_to_the_workspace_of_the_file(folder: Path) -> None:
+    (folder / "own").mkdir()
+    (folder / "own" / "start.txt").write_text("own")
+    head = {
+        "workspace": {"template": "./template", "hooks": {"before_each": {"command": "echo file >> seen.txt"}}},
+        "execution": {
+            "targets": [
+                {
+                    "name": "variant",
+                    "use_target": "default",
+                    "hooks": {"before_each": {"command": "echo target >> seen.txt"}},
+                }
+            ]
+        },
+    }
+    trace, _ = ran(folder, head, {"command_template": "cat start.txt"}, workspace={"template": "own"})
+    assert (trace.output.final_answer, (folder / "seen.txt").read_text().split()) == ("own", ["file", "target"])
+
+
+def test_repositories_are_checked_out_at_their_commits(folder: Path) -> None:
+    origin = folder / "origin"
+    origin.mkdir()
+
+    def git(*words: str) -> None:
+        who = ["-c", "user.name=a", "-c", "user.email=a@b"]
+        subprocess.run(["git", "-C", str(origin), *who, *words], check=True, capture_output=True)
+
+    git("init", "--quiet")
+    for text in ("first", "second"):
+        (origin / "text.txt").write_text(text)
+        git("add", "--all")
+        git("commit", "--quiet", "--message", text)
+    repos = [
+        {"path": "now", "repo": str(origin)},
+        {"path": "./then", "source": {"type": "git", "url": str(origin)}, "checkout": {"ref": "HEAD", "ancestor": 1}},
+    ]
+    trace, _ = ran(folder, {"workspace": {"repos": repos}}, {"command_template": "cat now/text.txt then/text.txt"})
+    assert trace.output.final_answer == "secondfirst"
+    trace, verdict = ran(folder, {"workspace": {"repos": [{"path": "a", "repo": str(folder / "none")}]}}, {})
+    assert verdict.status == "error"
+    assert "cannot be had" in str(trace.error)

@@ -59,8 +59,8 @@ class AgentProvider:
     async def ask(self, asked: Asked, purpose: str) -> Said:
         """Raises TargetError."""
         request = AgentRequest(_prompt(asked), self._model, args=self._args)
-        if asked.workspace is not None and self.workspace_template is not None:
-            return _said(await self._asked(request, asked.workspace))
+        if asked.workspace is not None:
+            return _said(await self._agent.ask(request, asked.workspace))
         with temporary_folder() as folder:
             return _said(await self._asked(request, folder / "workspace"))
 

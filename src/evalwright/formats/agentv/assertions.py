@@ -65,8 +65,8 @@ class Evaluators:
         specs = []
         texts = [item for item in raw if isinstance(item, str)]
         if texts and not named:
-            spec = self._rubric({"rubrics": texts}, place, "rubric", tell)
-            specs.append({**spec, "weight": float(len(texts))} if place.endswith("assertions") else spec)
+            together = self._rubric({"rubrics": texts}, place, "rubric", tell)
+            specs.append({**together, "weight": float(len(texts))} if place.endswith("assertions") else together)
         for i, item in enumerate(raw):
             if isinstance(item, dict):
                 spec = self._one(item, f"{place}[{i}]", tell, named=named)

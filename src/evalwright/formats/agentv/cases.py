@@ -26,6 +26,7 @@ from evalwright.formats.agentv.messages import (
 from evalwright.formats.agentv.notes import Notes
 from evalwright.formats.agentv.shorthands import with_files, with_variables
 from evalwright.formats.agentv.targets_file import Targets
+from evalwright.formats.agentv.workspace_settings import read_workspace
 from evalwright.model.case import ForeignCase
 
 __all__ = ["Cases", "Defaults"]
@@ -33,7 +34,7 @@ __all__ = ["Cases", "Defaults"]
 _KEYS = {
     "id", "expected_outcome", "criteria", "outcome", "input", "input_messages", "expected_output", "expected_messages",
     "rubrics", "execution", "evaluators", "conversation_id", "description", "note", "metadata", "assert", "assertions",
-    "tags", "input_files", "vars",
+    "tags", "input_files", "vars", "workspace",
 }  # fmt: skip
 _TEXT = (str, "a text")
 _PLAIN: dict[str, tuple[type, str]] = {
@@ -133,7 +134,7 @@ class Cases:
         seen = {} if tell.errors else self._seen(messages, expected)
         specs = self._checks(raw, execution, tell)
         overrides = self._overrides(execution, asks_default_judge(specs), tell)
-        extra = {**seen, **overrides, "expected_outcome": outcome}
+        extra = {**seen, **overrides, "expected_outcome": outcome, **self._workspace(raw.get("workspace"), tell)}
         return ForeignCase(
             id=case_id,
             input=extra.get("question", ""),
@@ -223,6 +224,16 @@ class Cases:
         except InputError as error:
             tell("execution.target", str(error.problems[0].message))
         return found
+
+    def _workspace(self, raw: Any, tell: Notes) -> dict[str, Any]:
+        """What the case says of the folder that it is worked on in; a mistake there refuses the whole suite."""
+        if raw is None:
+            return {}
+        try:
+            return {"workspace": read_workspace(raw, self._file.path.resolve().parent)}
+        except InputError as error:
+            tell.refused += [(p.key or "workspace", p.message) for p in error.problems]
+            return {}
 
     def _checks(self, raw: dict[str, Any], execution: dict[str, Any], tell: Notes) -> list[Spec]:
         """The case's evaluators. One that cannot be read is left out, loudly; without any other the case is lost."""

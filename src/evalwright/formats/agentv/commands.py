@@ -103,9 +103,10 @@ class Command:
                 "OUTPUT_FILE": str(output),
             }
             cwd = self._cwd
-            if self.workspace_template is not None:
-                place = asked.workspace or folder / "workspace"
-                cwd = str(await asyncio.to_thread(copy_template, self.workspace_template, place))
+            if asked.workspace is not None:
+                cwd = str(asked.workspace)
+            elif self.workspace_template is not None:
+                cwd = str(await asyncio.to_thread(copy_template, self.workspace_template, folder / "workspace"))
             finished = await self._run(values, asked.files, cwd)
             text = self._text(finished, output)
             return _Output(text, await asyncio.to_thread(_kept, output) if self._keeps and output.exists() else "")

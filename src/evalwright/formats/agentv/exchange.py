@@ -36,7 +36,7 @@ class Asked(NamedTuple):
     guidelines: str = ""
     settings: Mapping[str, Any] = {}
     workspace: Path | None = None
-    """Where to put the workspace, for a caller that still needs it after the answer."""
+    """The folder to work in, made and removed by the caller."""
     boundary: Boundary | None = None
     """Where the files must lie; needed for images."""
 

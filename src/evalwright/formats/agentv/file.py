@@ -20,6 +20,7 @@ __all__ = ["EvalFile", "read_file", "texts_in"]
 _HEAD = {
     "name", "version", "description", "metadata", "execution", "dataset", "target", "evaluator", "$schema", "assert",
     "assertions", "tags", "author", "license", "category", "input", "input_files", "suite", "requires", "governance",
+    "workspace",
 }  # fmt: skip
 _EXECUTION = ("target", "targets", "timeout_seconds", "evaluators", "trials", "workers")
 _OF_NEXT = ("prompts", "providers", "default_test", "defaultTest", "scenarios")
@@ -102,13 +103,6 @@ class EvalFile:
     def tags(self) -> list[str]:
         return texts_in(self.metadata.get("tags", self.head.get("tags")))
 
-    @property
-    def workspace_template(self) -> str | None:
-        """The folder of which the commands of all targets get copies."""
-        workspace = self.head.get("workspace")
-        found = workspace.get("template") if isinstance(workspace, dict) and len(workspace) == 1 else None
-        return found if isinstance(found, str) else None
-
     def refusals(self) -> list[Problem]:
         """Keys of the top level that isolate or limit, and are not supported; and those of AgentV 5."""
         if newer := [key for key in _OF_NEXT if key in self.head]:
@@ -116,9 +110,8 @@ class EvalFile:
                 f"{', '.join(newer)}: the file is one of AgentV 5, which is not read yet; up to 4.42 cases are `tests`"
             )
             return [Problem(str(self.head_path), message, self.head_line(newer[0]), newer[0])]
-        known = _HEAD if self.workspace_template is None else {*_HEAD, "workspace"}
         found = [
-            *isolating(self.head, known),
+            *isolating(self.head, _HEAD),
             *(f"execution.{key}" for key in isolating(self.execution, _EXECUTION)),
         ]
         return [
@@ -128,9 +121,7 @@ class EvalFile:
     def warnings(self) -> list[Problem]:
         """What the top level says that nothing reads, or not as the standard wants it."""
         found = [
-            (key, f"nothing reads the key {key!r}{did_you_mean(key, _HEAD)}")
-            for key in self.head
-            if key not in _HEAD and key != "workspace"
+            (key, f"nothing reads the key {key!r}{did_you_mean(key, _HEAD)}") for key in self.head if key not in _HEAD
         ]
         name = self.head.get("name")
         if name is not None and not (isinstance(name, str) and _NAME.fullmatch(name)):

@@ -17,10 +17,11 @@ from evalwright.formats.agentv import FORMAT
 from evalwright.formats.agentv.assertions import Evaluators
 from evalwright.formats.agentv.cases import Cases, Defaults
 from evalwright.formats.agentv.config import read_project_config
-from evalwright.formats.agentv.file import read_file
+from evalwright.formats.agentv.file import EvalFile, read_file
 from evalwright.formats.agentv.messages import Files
 from evalwright.formats.agentv.target import files_of
 from evalwright.formats.agentv.targets_file import Targets, targets_file
+from evalwright.formats.agentv.workspace_settings import WorkspaceSettings, read_hooks, read_workspace
 from evalwright.formats.agentv.workspaces import links_in
 from evalwright.model.plan import PassCriteria, Plugin, RunSettings, Variant
 from evalwright.model.suite import Suite
@@ -72,24 +73,24 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
         values = {**values, **known.keys}  # where models look for theirs
     learn(values)
     chosen = given.target or file.default_target or files.config.target or "default"
-    _prepare(known, file.workspace_template, given.target)
+    workspace = _workspace(file, given.allow_outside)
+    _prepare(known, file, workspace.get("template"), given.target)
     limit = given.agent_timeout or files.config.timeout_seconds or TIMEOUT
     defaults = Defaults(file, files, given.target, known, limit, chosen)
     judges = _judges(known, chosen, folder)
     evaluators = Evaluators(files, folder, judges, known, given.agent_timeout)
     cases = Cases(file, defaults, evaluators)
-    config = {
-        "default": chosen,
-        "folder": folder,
-        "try_seconds": file.timeout_seconds or limit,
-        **({} if given.max_retries is None else {"retries": given.max_retries}),
-        **({"missing": missing} if missing else {}),
-        **({"allow_tools": True} if given.allow_tools else {}),
-        **({"allow_outside": [str(one.absolute()) for one in given.allow_outside]} if given.allow_outside else {}),
+    optional = {
+        "retries": given.max_retries,
+        "missing": missing or None,
+        "workspace": workspace or None,
+        "allow_tools": given.allow_tools or None,
+        "allow_outside": [str(one.absolute()) for one in given.allow_outside] or None,
     }
+    config = {"default": chosen, "folder": folder, "try_seconds": file.timeout_seconds or limit}
+    config |= {key: value for key, value in optional.items() if value is not None}
     variant = _variant(config, {} if known is None else known.used(), cases, limit)
-    for target in [] if known is None else known.used().values():
-        _check_workspace(target, Path(folder), given.allow_outside, to_run)
+    _check_workspaces(known, cases, workspace, Path(folder) if to_run else None, given.allow_outside)
     if to_run:
         _build(path, variant, folder)
     own = None if known is None else known.get(chosen).get("workers")
@@ -157,33 +158,82 @@ def _targets(
     return Targets(path, environment, suggested), ""
 
 
-def _prepare(targets: Targets | None, template: str | None, named: str | None) -> None:
+def _workspace(file: EvalFile, allowed: tuple[Path, ...]) -> WorkspaceSettings:
+    """What the file says of the folder that systems work in. Raises InputError that names the place."""
+    raw = file.head.get("workspace")
+    if raw is None:
+        return {}
+    try:
+        return read_workspace(raw, file.head_path.resolve().parent, allowed)
+    except InputError as error:
+        problems = [(p.message, p.key) for p in error.problems]
+        raise InputError(
+            [Problem(str(file.head_path), m, file.head_line(key or ""), key) for m, key in problems]
+        ) from None
+
+
+def _prepare(targets: Targets | None, file: EvalFile, template: str | None, named: str | None) -> None:
     """Tell the targets where they work. Raises InputError for one that the command line `named` and that cannot be."""
     if targets is not None:
         targets.work_in_copies(template)
+        listed = file.execution.get("targets")
+        for i, entry in enumerate(listed if isinstance(listed, list) else ()):
+            if isinstance(entry, dict):
+                hooks = _hooks(entry, file, f"execution.targets[{i}].hooks")
+                targets.stand_in(str(entry.get("name")), entry.get("use_target"), hooks)
         if named is not None:  # for all cases: a slip is one mistake, not an error of each case
             targets.chosen(named)
 
 
-def _check_workspace(target: Mapping[str, Any], folder: Path, allowed: Collection[Path], to_run: bool) -> None:
-    """Raise InputError for a template that is not there or leads outside, or that the target could not work in."""
+def _hooks(entry: dict[str, Any], file: EvalFile, key: str) -> dict[str, Any]:
+    try:
+        return read_hooks(entry.get("hooks") or {}, file.head_path.resolve().parent)
+    except InputError as error:
+        at = file.head_line("execution.targets")
+        raise InputError([Problem(str(file.head_path), p.message, at, key) for p in error.problems]) from None
+
+
+def _check_workspaces(
+    targets: Targets | None,
+    cases: Cases,
+    shared: WorkspaceSettings,
+    folder: Path | None,
+    allowed: Collection[Path],
+) -> None:
+    spaces = [space for space in (shared, *(case.extra.get("workspace") for case in cases)) if space]
+    for target in [] if targets is None else targets.used().values():
+        _check_workspace(target, spaces, folder, allowed)
+
+
+def _check_workspace(
+    target: Mapping[str, Any], spaces: list[WorkspaceSettings], folder: Path | None, allowed: Collection[Path]
+) -> None:
+    """Raise InputError for a template that is not there or leads outside, or that the target could not work in.
+
+    Templates are looked at only with the `folder` that they are seen from.
+    """
     named, provider = target.get("workspace_template"), target.get("provider")
-    if named is None:
+    if named is None and not spaces and not target.get("hooks"):
         return
     if provider == "python":
         raise InputError(f"workspace_template: target {target.get('name')!r} works in this process, not in a folder")
     if target.get("provider_batching") is True:
         raise InputError(f"workspace_template: target {target.get('name')!r} runs once for all cases, not for each")
-    if not to_run:
+    if folder is None:
         return
-    if not (folder / named).is_dir():
-        raise InputError(f"workspace_template: target {target.get('name')!r}: there is no folder {named!r}")
+    for template in {named, *(space.get("template") for space in spaces)} - {None}:
+        _check_template(f"workspace_template: target {target.get('name')!r}", folder, str(template), allowed)
+
+
+def _check_template(place: str, folder: Path, template: str, allowed: Collection[Path]) -> None:
+    if not (folder / template).is_dir():
+        raise InputError(f"{place}: there is no folder {template!r}")
     boundary = Boundary(folder, allowed)
     try:
-        for path in (folder / named, *links_in(folder / named)):  # a copy has what links lead to
+        for path in (folder / template, *links_in(folder / template)):  # a copy has what links lead to
             boundary.check(path)
     except OutsideError as error:
-        raise InputError(f"workspace_template: target {target.get('name')!r}: {error}") from None
+        raise InputError(f"{place}: {error}") from None
 
 
 def _warnings(targets: Targets | None, path: Path, missing: str) -> list[Problem]:

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Mapping
-from itertools import count
 from pathlib import Path
 from typing import Any
 
 from evalwright.errors import InputError, Problem, TargetError
 from evalwright.files.boundary import Boundary, OutsideError
-from evalwright.files.temporary import TemporaryFolder
 from evalwright.formats.agentv.batches import Batch
 from evalwright.formats.agentv.commands import Command
 from evalwright.formats.agentv.exchange import Asked, Said
 from evalwright.formats.agentv.providers import Model, Provider, provider_of
+from evalwright.formats.agentv.workspace_settings import WorkspaceSettings, merged_workspaces
+from evalwright.formats.agentv.workspaces import Site, Workplaces
 from evalwright.model.chat import ChatRequest
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
@@ -25,11 +25,14 @@ __all__ = ["AgentvTarget", "files_of"]
 
 _RETRIES = 2
 _PROGRAMS = ("code_judge", "composite")
-"""Evaluators that may start a program."""
+"""Evaluators that may start a program, which may look at the workspace."""
+_JUDGES = (*_PROGRAMS, "criteria_judge", "rubric_checks")
+"""Evaluators that may be told what changed in it."""
 
 
 class AgentvTarget:
-    """Keys: `targets` by name, the `default` one, `folder` of the eval file, `try_seconds`, `retries`, `files`.
+    """Keys: `targets` by name, the `default` one, `folder` of the eval file, `try_seconds`, `retries`, `files`, and
+    `workspace`, what all cases without their own work in.
 
     What a case names must lie within the boundary of the folder, or in `allow_outside`.
 
@@ -44,9 +47,10 @@ class AgentvTarget:
         self._timeout: float = config.get("try_seconds", 120.0)
         self._retries: int | None = config.get("retries")
         self._targets: dict[str, dict[str, Any]] = config["targets"]
-        self._boundary = Boundary(Path(config.get("folder", ".")), config.get("allow_outside", ()))
-        self._kept: TemporaryFolder | None = None
-        self._numbers = count(1)
+        self._folder = Path(config.get("folder", "."))
+        self._boundary = Boundary(self._folder, config.get("allow_outside", ()))
+        self._workspace: WorkspaceSettings = config.get("workspace") or {}
+        self._workspaces: Workplaces | None = None
         self._providers: dict[str, Provider] = {}
         for name, target in self._targets.items():
             try:
@@ -71,16 +75,23 @@ class AgentvTarget:
             raise InputError(self._missing)
 
     async def close(self) -> None:
-        if self._kept is not None:
-            await asyncio.to_thread(self._kept.close)
+        if self._workspaces is not None:
+            await self._workspaces.close()
 
-    def _workspace(self, provider: Provider, case: Case) -> Path | None:
-        """Where a workspace is kept until the end, which a program that judges may look at."""
-        judged = any(spec.type in _PROGRAMS for spec in case.evaluators or ())
-        if not judged or getattr(provider, "workspace_template", None) is None:
+    async def _site(self, name: str, case: Case) -> Site | None:
+        """The workspace of an attempt; None where neither the file nor the case nor the target asks for one."""
+        own = case.extra.get("workspace") or {}
+        settings = merged_workspaces(self._workspace, own)
+        template = self._targets[name].get("workspace_template")
+        if template and "template" not in own:
+            settings["template"] = str(self._folder / template)
+        if hooks := self._targets[name].get("hooks"):
+            first = settings["hooks"]
+            settings["hooks"] = {key: [*first.get(key, ()), *hooks.get(key, ())] for key in {*first, *hooks}}
+        if not any(settings.values()):
             return None
-        self._kept = self._kept or TemporaryFolder()
-        return self._kept.path / f"cell-{next(self._numbers)}"
+        self._workspaces = self._workspaces or Workplaces()
+        return await self._workspaces.enter(settings, case)
 
     @traced
     async def run(self, case: Case, trial: int) -> Answer:
@@ -100,18 +111,19 @@ class AgentvTarget:
         provider = self._providers[name]
         limit = float(case.extra.get("timeout_seconds") or self._timeout)
         for attempt in range(self._retries_of(name) + 1):
-            workspace = self._workspace(provider, case)
-            asked = _asked(case, attempt)._replace(boundary=self._boundary, workspace=workspace)
+            site = await self._site(name, case)
+            asked = _asked(case, attempt, self._boundary, None if site is None else site.path)
             try:
                 async with asyncio.timeout(limit):
                     answer = _answer(await provider.ask(asked, "system"))
-                if workspace is not None:
-                    answer.extra["workspace_path"] = str(workspace)
-                return answer
+                return answer if site is None else await _left(site, answer, case)
             except TimeoutError:
                 error = TargetError(f"timed out after {limit:g}s", "timeout")
             except TargetError as raised:
                 error = raised
+            if site is not None:
+                await site.leave()
+                await site.remove()
             if error.type != "timeout":
                 break
         raise error
@@ -129,7 +141,21 @@ class AgentvTarget:
         return next(number for number in (self._retries, own, _RETRIES) if number is not None)
 
 
-def _asked(case: Case, attempt: int) -> Asked:
+async def _left(site: Site, answer: Answer, case: Case) -> Answer:
+    """The answer with what it left behind; the folder stays where a program that judges may look at it."""
+    types = {spec.type for spec in case.evaluators or ()}
+    if types.intersection(_JUDGES):
+        answer.extra["file_changes"] = await site.changes()
+    if warnings := await site.leave():
+        answer.extra["warnings"] = [*answer.extra.get("warnings", ()), *warnings]
+    if types.intersection(_PROGRAMS):
+        answer.extra["workspace_path"] = str(site.path)
+    else:
+        await site.remove()
+    return answer
+
+
+def _asked(case: Case, attempt: int, boundary: Boundary, workspace: Path | None) -> Asked:
     extra = case.extra
     return Asked(
         extra.get("prompt", ""),
@@ -141,6 +167,8 @@ def _asked(case: Case, attempt: int) -> Asked:
         files_of(extra),
         guidelines=extra.get("guidelines", ""),
         messages=extra.get("input_messages", ()),
+        boundary=boundary,
+        workspace=workspace,
     )
 
 

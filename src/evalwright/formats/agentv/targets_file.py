@@ -130,6 +130,18 @@ class Targets:
         """Let the targets without a template of their own work in copies of this one, if there is one."""
         self._template = template
 
+    def stand_in(self, name: str, other: Any, hooks: dict[str, Any]) -> None:
+        """Add a target that an eval file names: one that stands for an `other`, with commands of its own around it."""
+        if not isinstance(other, str) and not hooks:
+            return
+        meant = self.get(other if isinstance(other, str) else name)
+        if name not in self._targets:
+            self._targets[name] = {"name": name, "use_target": other}
+        if hooks and meant:
+            self._targets[name] = {**meant, "name": name, "hooks": hooks}
+            for kept in (self.wrong, self.missing):
+                kept[name] = kept.get(str(meant.get("name")), [])
+
     def used(self) -> dict[str, dict[str, Any]]:
         """The targets that have been chosen; later ones join them."""
         return self._used

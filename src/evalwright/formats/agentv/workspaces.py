@@ -1,16 +1,160 @@
-"""`workspace_template`: the folder of which each cell gets a fresh copy that its command works in."""
+"""Workspaces of AgentEvals files: the folder that a system works in, fresh for each attempt at a case."""
 
 from __future__ import annotations
 
+import asyncio
+import json
 import os
+import re
 import shutil
+from collections.abc import Mapping
+from itertools import count
 from pathlib import Path
+from typing import Any
 
-from evalwright.errors import TargetError
+from evalwright.errors import InputError, TargetError
+from evalwright.files.temporary import TemporaryFolder, remove_tree
+from evalwright.formats.agentv.file_changes import changes_between
+from evalwright.formats.agentv.workspace_settings import WorkspaceSettings
+from evalwright.model.snapshot import Case
+from evalwright.processes import run_command
+from evalwright.session import environment
+from evalwright.workspaces.git import git
 
-__all__ = ["copy_template", "links_in"]
+__all__ = ["Site", "Workplaces", "copy_template", "links_in"]
 
 _LEFT_OUT = ".git"
+_LAST = 2000
+"""Characters of the end of stderr that are quoted."""
+_NAME = re.compile(r"\{\{(\w+)\}\}")
+
+
+class Site:
+    """The workspace of one attempt."""
+
+    def __init__(self, path: Path, seed: Path, settings: WorkspaceSettings, case: Case) -> None:
+        self.path = path
+        self._seed, self._settings, self._case = seed, settings, case
+
+    async def changes(self) -> str:
+        """What is no longer as it was in the beginning."""
+        return await asyncio.to_thread(changes_between, self._seed, self.path)
+
+    async def leave(self) -> list[str]:
+        """Run the commands after the attempt; gives what went wrong, which decides nothing."""
+        try:
+            await _run_hooks(self._settings, "after_each", self.path, self._case)
+        except TargetError as error:
+            return [str(error)]
+        return []
+
+    async def remove(self) -> None:
+        await asyncio.to_thread(remove_tree, self.path)
+
+
+class Workplaces:
+    """Makes workspaces: what they begin with is made once for all cases that ask for the same."""
+
+    def __init__(self) -> None:
+        self._root: TemporaryFolder | None = None
+        self._numbers = count(1)
+        self._seeds: dict[str, asyncio.Task[Path]] = {}
+        self._made: list[tuple[WorkspaceSettings, Path]] = []
+
+    async def enter(self, settings: WorkspaceSettings, case: Case) -> Site:
+        """A folder as the attempt finds it. Raises TargetError, of the type `workspace_error`."""
+        key = json.dumps(settings, sort_keys=True)
+        if key not in self._seeds:
+            self._seeds[key] = asyncio.create_task(self._seed(settings))
+        seed = await asyncio.shield(self._seeds[key])
+        path = self._place()
+        await asyncio.to_thread(shutil.copytree, seed, path, symlinks=True)
+        await _run_hooks(settings, "before_each", path, case)
+        began = seed
+        if settings.get("hooks", {}).get("before_each"):  # what a hook did is not the system's doing
+            began = self._place()
+            await asyncio.to_thread(shutil.copytree, path, began, symlinks=True)
+        return Site(path, began, settings, case)
+
+    def _place(self) -> Path:
+        self._root = self._root or TemporaryFolder()
+        return self._root.path / f"cell-{next(self._numbers)}"
+
+    async def _seed(self, settings: WorkspaceSettings) -> Path:
+        path = self._place().with_suffix(".start")
+        template = settings.get("template")
+        if template is None:
+            path.mkdir()
+        else:
+            await asyncio.to_thread(copy_template, Path(template), path)
+        for repo in settings.get("repos", ()):
+            await asyncio.to_thread(_clone, repo, path / repo["path"])
+        await _run_hooks(settings, "before_all", path, None)
+        self._made.append((settings, path))
+        return path
+
+    async def close(self) -> None:
+        """Run the last commands and remove everything. Raises TargetError for a command that failed."""
+        try:
+            for settings, path in self._made:
+                await _run_hooks(settings, "after_all", path, None)
+        finally:
+            if self._root is not None:
+                await asyncio.to_thread(self._root.close)
+
+
+async def _run_hooks(settings: WorkspaceSettings, name: str, workspace: Path, case: Case | None) -> None:
+    """Run the commands of a hook, which read on stdin what AgentV gives them. Raises TargetError."""
+    for hook in settings.get("hooks", {}).get(name, ()):
+        values = {
+            "workspace_path": str(workspace),
+            "test_id": f"__{name}__" if case is None else case.id,
+            "eval_run_id": workspace.parent.name,
+            "case_input": None if case is None else case.extra.get("question"),
+            "case_metadata": (case.metadata or None) if case is not None else None,
+        }
+        command = hook["command"]
+        words = ["sh", "-c", command] if isinstance(command, str) else [_filled(word, values) for word in command]
+        try:
+            async with asyncio.timeout(hook["seconds"]):
+                finished = await run_command(
+                    words, env=environment(), cwd=hook["cwd"], stdin=json.dumps(values).encode()
+                )
+        except TimeoutError:
+            raise _failed(name, f"no end within {hook['seconds']:g} seconds") from None
+        except OSError as error:
+            raise _failed(name, f"{words[0]!r} cannot be started in {hook['cwd']}: {error.strerror or error}") from None
+        if finished.exit_code != 0:
+            said = finished.stderr.last.decode(errors="replace")[-_LAST:].strip()
+            raise _failed(name, f"{said} ({finished.how()})".strip())
+
+
+def _filled(word: str, values: Mapping[str, Any]) -> str:
+    def value(match: re.Match[str]) -> str:
+        found = values.get(match[1], match[0])
+        return "" if found is None else found if isinstance(found, str) else json.dumps(found, ensure_ascii=False)
+
+    return _NAME.sub(value, word)
+
+
+def _failed(name: str, why: str) -> TargetError:
+    return TargetError(f"the hook {name} of the workspace failed: {why}", "workspace_error")
+
+
+def _clone(repo: Mapping[str, Any], into: Path) -> None:
+    """Fetch a repository at its commit. Raises TargetError."""
+    try:
+        into.parent.mkdir(parents=True, exist_ok=True)
+        git(into.parent, "clone", "--quiet", "--no-checkout", "--template=", "--", repo["url"], str(into))
+        if repo["sparse"]:
+            git(into, "sparse-checkout", "set", "--", *repo["sparse"])
+        name = repo["commit"] + f"~{repo['ancestor']}" * bool(repo["ancestor"])
+        try:
+            git(into, "checkout", "--quiet", "--detach", name)
+        except InputError:
+            git(into, "checkout", "--quiet", "--detach", f"origin/{name}")
+    except InputError as error:
+        raise TargetError(f"the repository {repo['url']} cannot be had: {error}", "workspace_error") from None
 
 
 def copy_template(template: Path, into: Path) -> Path:

@@ -1,0 +1,175 @@
+"""`workspace` of AgentEvals files: what the folder that a system works in begins with, and the commands around it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from evalwright.errors import InputError, Problem
+from evalwright.files import yaml
+from evalwright.files.boundary import Boundary, OutsideError
+from evalwright.formats.shared.isolation import refusal
+
+__all__ = ["WorkspaceSettings", "merged_workspaces", "read_hooks", "read_workspace"]
+
+WorkspaceSettings = dict[str, Any]
+"""`template`, a folder; `repos`, each with `path`, `url`, `commit`, `ancestor`, `sparse`; `hooks`, lists by name of
+`{command, cwd, seconds}`. Paths are absolute but for those in `repos`."""
+_HOOKS = ("before_all", "before_each", "after_each", "after_all")
+_SECONDS = {"before": 60.0, "after": 30.0}
+_KEYS = ("template", "repos", "hooks", "isolation", "mode")
+_VALUES = {"isolation": ("shared", "per_test"), "mode": ("pooled", "temp")}
+"""How folders are shared and kept, which changes nothing where each attempt has its own."""
+_OF_HOOK = ("command", "script", "timeout_ms", "timeoutMs", "cwd", "reset")
+_RESETS = ("none", "fast", "strict")
+"""A fresh copy needs no reset."""
+_OF_REPO = ("path", "repo", "commit", "base_commit", "ancestor", "sparse", "source", "checkout", "clone")
+_GITHUB = "https://github.com/{}.git"
+
+
+def read_workspace(raw: Any, folder: Path, allowed: tuple[Path, ...] = ()) -> WorkspaceSettings:
+    """What is written under `workspace`, or in the file that it names; paths are seen from where they are written.
+
+    Raises InputError with every mistake, and for all that is not supported.
+    """
+    if isinstance(raw, str):
+        path = folder / raw
+        try:
+            Boundary(folder, allowed).check(path)
+        except OutsideError as error:
+            raise InputError(Problem("", str(error), key="workspace")) from None
+        if not path.is_file():
+            raise InputError(Problem("", f"there is no file {raw!r}", key="workspace"))
+        raw, folder = yaml.load(path, "yaml12").value, path.resolve().parent
+    if not isinstance(raw, dict):
+        kind = type(raw).__name__
+        raise InputError(Problem("", f"workspace: expected a mapping or a file, found {kind}", key="workspace"))
+    problems = [Problem("", message, key=f"workspace.{key}") for key, message in _mistakes(raw)]
+    template = raw.get("template")
+    if problems:
+        raise InputError(problems)
+    found: WorkspaceSettings = {
+        "repos": [_repo(one) for one in raw.get("repos") or ()],
+        "hooks": read_hooks(raw.get("hooks") or {}, folder),
+    }
+    if template is not None:
+        place = folder / template
+        found["template"] = str(place.parent if place.suffix == ".code-workspace" else place)
+    return found
+
+
+def _mistakes(raw: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    for key, value in raw.items():
+        if key not in _KEYS:
+            yield str(key), refusal(key, _KEYS)
+        elif key in _VALUES and value not in _VALUES[key]:
+            wanted = " or ".join(_VALUES[key])
+            yield str(key), f"{key}: {value!r} is not supported, so nothing is run; there are: {wanted}"
+    if raw.get("template") is not None and not isinstance(raw["template"], str):
+        yield "template", f"template: expected a folder, found {raw['template']!r}"
+    repos = raw.get("repos")
+    if repos is not None and not isinstance(repos, list):
+        yield "repos", f"repos: expected a list, found {type(repos).__name__}"
+    for i, repo in enumerate(repos if isinstance(repos, list) else ()):
+        yield from ((f"repos[{i}]{key}", message) for key, message in _of_repo(repo))
+    yield from _of_hooks(raw.get("hooks"))
+
+
+def _of_repo(repo: Any) -> Iterator[tuple[str, str]]:
+    if not isinstance(repo, dict):
+        yield "", f"expected a mapping with path and repo, found {type(repo).__name__}"
+        return
+    for key in repo:
+        if key not in _OF_REPO:
+            yield f".{key}", refusal(key, _OF_REPO)
+    path, url = repo.get("path"), _url(repo)
+    if not isinstance(path, str) or Path(path).is_absolute() or ".." in Path(path).parts:
+        yield ".path", f"path: expected a folder within the workspace, found {path!r}"
+    if not url or url.startswith("-") or "::" in url:
+        yield ".repo", f"repo: expected the address of a repository or owner/name, found {repo.get('repo')!r}"
+    if str(_commit(repo)).startswith("-"):
+        yield ".commit", f"commit: expected a branch, tag or commit, found {_commit(repo)!r}"
+    if type(repo.get("ancestor", 0)) is not int or repo.get("ancestor", 0) < 0:
+        yield ".ancestor", f"ancestor: expected a number that is not negative, found {repo['ancestor']!r}"
+
+
+def _url(repo: Mapping[str, Any]) -> str:
+    source = repo.get("source")
+    named = repo.get("repo") or (source.get("url", source.get("path")) if isinstance(source, dict) else None)
+    if not isinstance(named, str):
+        return ""
+    plain = named.count("/") == 1 and ":" not in named and not named.startswith((".", "/", "~"))
+    return _GITHUB.format(named) if plain else named
+
+
+def _commit(repo: Mapping[str, Any]) -> str:
+    checkout = repo.get("checkout") if isinstance(repo.get("checkout"), dict) else {}
+    found = repo.get("base_commit", repo.get("commit", (checkout or {}).get("ref")))
+    return "HEAD" if found is None else str(found)
+
+
+def _repo(repo: Mapping[str, Any]) -> dict[str, Any]:
+    checkout = repo.get("checkout") if isinstance(repo.get("checkout"), dict) else {}
+    return {
+        "path": repo["path"],
+        "url": _url(repo),
+        "commit": _commit(repo),
+        "ancestor": repo.get("ancestor", (checkout or {}).get("ancestor", 0)),
+        "sparse": [str(path) for path in repo.get("sparse") or ()],
+    }
+
+
+def _of_hooks(hooks: Any) -> Iterator[tuple[str, str]]:
+    if hooks is None:
+        return
+    if not isinstance(hooks, dict):
+        yield "hooks", f"hooks: expected a mapping, found {type(hooks).__name__}"
+        return
+    for name, hook in hooks.items():
+        if name == "enabled" and isinstance(hook, bool):
+            continue
+        if name not in (*_HOOKS, "on_reuse") or not isinstance(hook, dict):
+            yield f"hooks.{name}", refusal(name, _HOOKS)
+            continue
+        for key, value in hook.items():
+            if key not in _OF_HOOK or (key == "reset" and value not in _RESETS):
+                yield f"hooks.{name}.{key}", refusal(key, _OF_HOOK)
+        command = hook.get("command", hook.get("script"))
+        if not _is_command(command) and "reset" not in hook:
+            yield f"hooks.{name}.command", f"command: expected a list of texts, or a text, found {command!r}"
+        limit = hook.get("timeout_ms", hook.get("timeoutMs", 1))
+        if isinstance(limit, bool) or not isinstance(limit, (int, float)) or limit <= 0:
+            yield f"hooks.{name}.timeout_ms", f"timeout_ms: expected a number above 0, found {limit!r}"
+
+
+def _is_command(value: Any) -> bool:
+    if isinstance(value, list):
+        return bool(value) and all(isinstance(word, str) and word for word in value)
+    return isinstance(value, str) and bool(value.strip())
+
+
+def read_hooks(raw: Any, folder: Path) -> dict[str, list[dict[str, Any]]]:
+    """The commands by the name of their hook, run in `folder` unless they say where. Raises InputError."""
+    if mistakes := list(_of_hooks(raw)):
+        raise InputError([Problem("", message, key=key) for key, message in mistakes])
+    if raw.get("enabled") is False:
+        return {}
+    found = {}
+    for name in _HOOKS:
+        hook = raw.get(name, {})
+        command = hook.get("command", hook.get("script"))
+        if command is None:
+            continue
+        limit = hook.get("timeout_ms", hook.get("timeoutMs"))
+        seconds = _SECONDS[name.partition("_")[0]] if limit is None else limit / 1000
+        cwd = str(folder / hook["cwd"]) if hook.get("cwd") else str(folder)
+        found[name] = [{"command": command, "cwd": cwd, "seconds": seconds}]
+    return found
+
+
+def merged_workspaces(shared: WorkspaceSettings, own: WorkspaceSettings) -> WorkspaceSettings:
+    """The workspace of a case: what it says itself is in place of what the file says."""
+    return {**shared, **{key: value for key, value in own.items() if value}, "hooks": {
+        **shared.get("hooks", {}), **own.get("hooks", {}),
+    }}  # fmt: skip
