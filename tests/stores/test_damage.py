@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from pathlib import Path
 
 import msgspec
@@ -10,6 +12,7 @@ import pytest
 from evalwright.errors import InputError
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
+from evalwright.stores.artifacts import read_artifact
 from evalwright.stores.local_files import LocalFiles
 from evalwright.stores.local_files.lines import MIGRATIONS
 from evalwright.stores.local_files.run import LocalReader
@@ -112,9 +115,22 @@ def test_no_line_raises(run: Path, line: bytes) -> None:
 def test_records_of_a_later_major_version_are_refused(run: Path, version: str) -> None:
     with (run / "results.jsonl").open("a") as file:
         file.write(f'{{"schema_version": {version}, "case_id": "x"}}\n')
-    expected = rf"results\.jsonl:4  schema_version  has version {version.strip(chr(34))}"
+    expected = rf"{re.escape(str(run))}/results\.jsonl:4  schema_version  has version {version.strip(chr(34))}"
     with pytest.raises(InputError, match=expected):
         list(reader(run).results(EvaluationResult))
+
+
+def test_a_variant_in_a_plan_and_an_artifact_of_a_later_major_version_are_refused(run: Path) -> None:
+    plan = json.loads((run / "plan.json").read_text())
+    plan["variants"] = [{"name": "v", "adapter": "cli", "schema_version": "2.0"}]
+    (run / "plan.json").write_text(json.dumps(plan))
+    with pytest.raises(InputError, match=r"plan\.json.*variants\[0\]\.schema_version  has version 2\.0"):
+        reader(run)
+    folder = run / "artifacts" / "c" / "v"
+    folder.mkdir(parents=True)
+    (folder / "artifact.json").write_text('{"schema_version": "2.0"}')
+    with pytest.raises(InputError, match=r"c/v/artifact\.json  schema_version  has version 2\.0"):
+        read_artifact(run / "artifacts", "c", "v", 0, 1, 1)
 
 
 @pytest.mark.parametrize(("version", "refused"), [('"2.0"', True), ("2", True), ('"1.99"', False)])

@@ -28,12 +28,24 @@ __all__ = [
     "Trace",
     "TraceError",
     "TraceMessage",
+    "is_newer",
 ]
 
 SCHEMA_VERSION = "1.0"
+_MAJOR = 1
+_DIGITS = 9
 UNDATED = datetime(1970, 1, 1, tzinfo=UTC)
 """Start of a recording that does not say when it was made: replayed, it begins at once. A date of reading would make
 other cases of the same file each time."""
+
+
+def is_newer(version: object) -> bool:
+    """Whether a later major version of evalwright wrote a record, which may mean other things by the same names.
+
+    What does not begin with a short number is read as ours: its fields decide.
+    """
+    head = str(version).partition(".")[0]
+    return head.isascii() and head.isdigit() and len(head) <= _DIGITS and int(head) > _MAJOR
 
 
 class TraceError(msgspec.Struct, frozen=True, gc=False):

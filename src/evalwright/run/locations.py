@@ -22,7 +22,9 @@ from evalwright.files.masker import Masker, expand
 from evalwright.files.paths import numbered, safe_id
 from evalwright.model.plan import Plan, Plugin
 from evalwright.model.protocols import RunReader, Store
+from evalwright.model.trace import is_newer
 from evalwright.registry import load
+from evalwright.stores.documents import newer_version
 from evalwright.stores.local_files import LocalFiles
 from evalwright.stores.postgres import DSN_VARIABLE
 
@@ -191,6 +193,8 @@ def _noted(folder: Path, secrets: Mapping[str, str], named: Plugin | None, trust
     file = folder / NOTE
     try:
         note = msgspec.json.decode(file.read_bytes(), type=_Note)
+        if is_newer(note.schema_version):
+            raise newer_version(str(file), note.schema_version)
     except (OSError, ValueError) as error:
         raise InputError(Problem(str(file), f"is not a note of a run: {error}")) from error
     if safe_id(note.run_id) != note.run_id:  # it becomes the name of a folder

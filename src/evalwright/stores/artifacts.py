@@ -6,12 +6,15 @@ import hashlib
 import re
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 import msgspec
 
 from evalwright.errors import StorageError
 from evalwright.files.durable import PRIVATE, PRIVATE_FOLDER, replace_file, storage_error
 from evalwright.model.artifact import Artifact, FilesystemArtifact
+from evalwright.model.trace import is_newer
+from evalwright.stores.documents import newer_version
 
 __all__ = ["artifact_path", "folder_of", "read_artifact", "safe_name", "write_artifact"]
 
@@ -23,6 +26,10 @@ _SAFE = re.compile(rf"(?!.*-[0-9a-f]{{{_DIGITS}}}$)[a-z0-9_][a-z0-9_.-]{{0,{_LON
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d|trial-\d+)(\..*)?", re.IGNORECASE)
 """Device names of Windows, which cannot be folders there, and our own names of trials."""
+
+
+class _Version(msgspec.Struct):
+    schema_version: Any = None
 
 
 def artifact_path(case_id: str, variant_name: str, trial: int, trials: int) -> str:
@@ -69,6 +76,7 @@ def read_artifact(
 ) -> Artifact | None:
     """The stored artifact of one attempt at a cell; None if there is none that can be read.
 
+    Raises InputError for one that a later major version wrote.
     The original evalh names the folders like the case and the variant, without a hash.
     """
     places = [artifact_path(case_id, variant_name, trial, trials)]
@@ -80,7 +88,10 @@ def read_artifact(
         with suppress(OSError, ValueError, RecursionError):
             if not (folder / _RECORD).resolve().is_relative_to(artifacts.resolve()):
                 continue  # a link that leads out of a run, which may be anyone's
-            record = msgspec.json.decode((folder / _RECORD).read_bytes(), type=FilesystemArtifact)
+            data = (folder / _RECORD).read_bytes()
+            if is_newer(version := msgspec.json.decode(data, type=_Version).schema_version):
+                raise newer_version(str(folder / _RECORD), str(version))
+            record = msgspec.json.decode(data, type=FilesystemArtifact)
             if (record.trial, record.attempt) == (trial, attempt):
                 return Artifact(record, folder)
     return None

@@ -16,6 +16,7 @@ from evalwright.files.durable import create_file
 from evalwright.files.masker import Masker, expand, variables_in
 from evalwright.model.plan import Plan
 from evalwright.model.summary import RunSummary
+from evalwright.model.trace import is_newer
 
 __all__ = [
     "Masked",
@@ -58,15 +59,24 @@ def plan_from_json(place: str, data: bytes, environ: Mapping[str, str]) -> tuple
     try:
         unresolved: dict[str, str] = {}
         plain = expand(msgspec.json.decode(data), environ, unresolved)
-        version = plain.get("schema_version", "1.0") if isinstance(plain, dict) else "1.0"
-        if not str(version).startswith("1."):
-            raise newer_version(place, str(version))
+        _must_be_readable(place, plain)
         plan = msgspec.convert(plain, Plan)
         if plan.seal and plan.seal != _seal_of(msgspec.json.decode(data), create=False):
             plan.seal = ""
         return plan, unresolved
     except (ValueError, RecursionError) as error:
         raise InputError(Problem(place, f"is not a valid plan of a run: {error}")) from error
+
+
+def _must_be_readable(place: str, plain: Any) -> None:
+    """Raise InputError for a plan that a later major version wrote, or that holds a variant of one."""
+    if not isinstance(plain, dict):
+        return
+    variants = plain.get("variants")
+    marked = [("", plain), *((f"variants[{i}].", one) for i, one in enumerate(variants or ()) if isinstance(one, dict))]
+    for key, one in marked:
+        if is_newer(version := one.get("schema_version")):
+            raise newer_version(place, str(version), key=f"{key}schema_version")
 
 
 def _seal_of(plain: Mapping[str, Any], *, create: bool) -> str:
@@ -120,10 +130,10 @@ def summary_from_yaml(data: bytes) -> RunSummary:
     return msgspec.convert(plain, RunSummary, strict=False)
 
 
-def newer_version(file: str, version: str, line: int | None = None) -> InputError:
+def newer_version(file: str, version: str, line: int | None = None, key: str = "schema_version") -> InputError:
     """The error for a file that a later major version of evalwright wrote."""
     message = f"has version {version}, but this evalwright reads versions 1.x; install a newer one"
-    return InputError(Problem(file, message, line, "schema_version"))
+    return InputError(Problem(file, message, line, key))
 
 
 class Masked:

@@ -14,6 +14,8 @@ import msgspec
 
 from evalwright.errors import InputError, Problem
 from evalwright.files.durable import PRIVATE, replace_file, storage_error, sync_folder
+from evalwright.model.trace import is_newer
+from evalwright.stores.documents import newer_version
 from evalwright.stores.local_files.run import ARTIFACTS, CASES, PLAN, RESULTS, TRACES, VERDICTS
 
 __all__ = ["MANIFEST", "SHARD", "FileMark", "Manifest", "check_files", "drop_manifest", "manifest_of", "write_manifest"]
@@ -77,11 +79,14 @@ def manifest_of(folder: Path) -> Manifest | None:
     """The manifest of a run folder, None where it has none. Raises InputError for one that cannot be read."""
     path = folder / MANIFEST
     try:
-        return msgspec.json.decode(path.read_bytes(), type=Manifest)
+        manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as error:
         raise InputError(Problem(str(path), f"is not a manifest: {error}")) from error
+    if is_newer(manifest.schema_version):
+        raise newer_version(str(path), manifest.schema_version)
+    return manifest
 
 
 def check_files(folder: Path, manifest: Manifest) -> list[Problem]:

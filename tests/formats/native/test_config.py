@@ -438,3 +438,12 @@ def test_what_a_suite_names_lies_in_its_folder_unless_the_user_allows_more(
     assert f"--allow-outside {tmp_path / 'out'} allows it" in problem.message
     if path != "metrics":  # an empty table is a mistake by itself
         load_suite(file, options={"allow_outside": [tmp_path / "out"]})
+
+
+@pytest.mark.parametrize("adapter", [{"adapter": "python_function", "target": "agent:answer"}, {"adapter": "replay"}])
+def test_a_system_of_a_newer_version_is_a_mistake(tmp_path: Path, adapter: dict[str, str]) -> None:
+    (tmp_path / "agent.py").write_text("def answer(text):\n    return text\n")
+    system = {"name": "s", **adapter}
+    assert load_suite(write(tmp_path, changed("systems", [{**system, "schema_version": "1.3"}]))).variants
+    newer = write(tmp_path, changed("systems", [{**system, "schema_version": "2.0"}]))
+    assert [problem.key for problem in refusal(lambda: load_suite(newer)).problems] == ["systems[0].schema_version"]

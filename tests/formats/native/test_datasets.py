@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -315,6 +316,14 @@ def test_a_case_of_a_newer_version_is_a_mistake(tmp_path: Path, kind: str) -> No
     (tmp_path / "data").write_text(lines(record) if kind != "yaml" else json.dumps({"cases": [record]}))
     (problem,) = refusal(lambda: list(load("datasets", kind)(tmp_path / "data", "suite", {}))).problems
     assert (problem.key.endswith("schema_version"), "1.x" in problem.message, "2.0" in problem.message) == (True,) * 3
+
+
+@pytest.mark.parametrize("recorded", [{"schema_version": "2.0"}, [{"schema_version": 2}]])
+def test_a_recorded_trace_of_a_newer_version_is_a_mistake(tmp_path: Path, recorded: object) -> None:
+    (tmp_path / "data").write_text(lines({"id": "a", "input": {}, "embedded_trace": recorded}))
+    reading = load("datasets", "jsonl")(tmp_path / "data", "suite", {"embed_full_trace": True})
+    (problem,) = refusal(lambda: list(reading)).problems
+    assert re.fullmatch(r"embedded_trace.*schema_version", problem.key)
 
 
 SUITE = """

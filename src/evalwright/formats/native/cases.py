@@ -15,7 +15,7 @@ from evalwright.errors import Problem, did_you_mean
 from evalwright.files.key_paths import Place, steps_of
 from evalwright.formats.shared.findings import expectation, kind_found, remedy
 from evalwright.model.case import EvalCase, ExpectedBehavior
-from evalwright.model.trace import Trace
+from evalwright.model.trace import Trace, is_newer
 
 __all__ = [
     "FileCase",
@@ -125,8 +125,12 @@ def take_recording(case: FileCase, tell: Tell) -> list[Problem]:
     case.embedded_trace = None
     if given == []:
         return [tell((key,), "expected a trace or a list of traces, found an empty list")]
+    single = not isinstance(given, list)
+    for i, trace in enumerate([given] if single else given):
+        if isinstance(trace, dict) and is_newer(version := trace.get("schema_version")):
+            place = (key, "schema_version") if single else (key, i, "schema_version")
+            return [tell(place, f"must be 1.x: a newer evalwright reads it, found {version!r}")]
     try:
-        single = not isinstance(given, list)
         traces = [msgspec.convert(given, Trace)] if single else msgspec.convert(given, list[Trace])
     except msgspec.ValidationError as error:
         message, _, inside = str(error).partition(" - at `$")

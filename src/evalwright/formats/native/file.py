@@ -114,6 +114,7 @@ class RaySection(_Strict):
 class SystemSection(_Item, _Open):
     section = "systems"
 
+    schema_version: Annotated[StrictStr, AfterValidator(_major_one)] = "1.0"
     name: Text
     adapter: Text
     metadata: dict[StrictStr, Any] = {}

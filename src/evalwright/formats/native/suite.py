@@ -40,7 +40,17 @@ from evalwright.model.suite import Suite
 
 __all__ = ["adopt_run", "lenient_keys", "load"]
 
-_NO_CONFIG = {"name", "adapter", "metadata", "enrich_trace_from", "pool", "isolation", "trials", "ray"}
+_NO_CONFIG = {
+    "schema_version",
+    "name",
+    "adapter",
+    "metadata",
+    "enrich_trace_from",
+    "pool",
+    "isolation",
+    "trials",
+    "ray",
+}
 _OF_FUNCTIONS = ("target", "init_kwargs")
 _OF_EVALH = {"errored_cases": "count", "errored_evaluators": "fail"}
 _LENIENT: dict[str, dict[str, Any]] = {

@@ -35,6 +35,7 @@ from evalwright.model.trace import (
     Trace,
     TraceError,
     TraceMessage,
+    is_newer,
 )
 from evalwright.stores.documents import newer_version
 
@@ -45,7 +46,6 @@ T = TypeVar("T")
 MIGRATIONS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 """From the version of an older record to the function that turns it into the next version."""
 
-_MAJOR = 1
 _MOST_NOTES = 100
 # Our encoder writes the version last, other writers of the same format write it first. Neither can be inside a value:
 # there the quotes would be escaped, and an inner object would end with one more brace.
@@ -137,7 +137,7 @@ def decoded_case(file: str, line: bytes, number: int, environ: Mapping[str, str]
     except (ValueError, RecursionError):
         pass  # the decoder below reports what is wrong with it
     damage: list[str] = []
-    for case in LineDecoder("", damage).records(Case, [line], lambda _: number):
+    for case in LineDecoder("", damage, file).records(Case, [line], lambda _: number):
         return case
     what = damage[0].removeprefix(f":{number}: ") if damage else "a blank line"
     raise InputError(Problem(file, f"cannot be read: {what}", number))
@@ -153,8 +153,9 @@ _version_decoder = msgspec.json.Decoder(_Version)
 class LineDecoder:
     """Decodes the lines of one file; a line that cannot be read is left out and described in `damage`."""
 
-    def __init__(self, file: str, damage: list[str]) -> None:
-        self._file, self._damage = file, damage
+    def __init__(self, file: str, damage: list[str], place: str = "") -> None:
+        """`place` is where the file is, for a record that nothing can be done without."""
+        self._file, self._damage, self._place = file, damage, place or file
 
     def records(self, kind: type[T], lines: Iterable[bytes], number: Callable[[int], int] | None = None) -> Iterator[T]:
         """The records in `lines`; `number(position)` is the line number in messages, by default the position from 1.
@@ -188,7 +189,7 @@ class LineDecoder:
             self._damage.append("further lines that cannot be read are not listed")
 
     def _refusal(self, newer: _NewerVersion, position: int, number: Callable[[int], int] | None) -> InputError:
-        return newer_version(self._file, str(newer), number(position) if number else position + 1)
+        return newer_version(self._place, str(newer), number(position) if number else position + 1)
 
 
 def decoded_line(kind: type[T], decode: Callable[[bytes], T], line: bytes) -> T | None:
@@ -210,7 +211,7 @@ def _of_any_version(kind: type[T], decode: Callable[[bytes], T], line: bytes) ->
     if not line.strip(b" \t\r\n"):  # not the default set: a form feed is damage
         raise _Blank
     version = _version_decoder.decode(line).schema_version
-    if version is not None and _major(version) > _MAJOR:
+    if is_newer(version):
         raise _NewerVersion(str(version))
     if isinstance(version, str) and version in MIGRATIONS:
         return msgspec.convert(_migrated(msgspec.json.decode(line)), kind)
@@ -223,11 +224,6 @@ class _Blank(Exception):
 
 class _NewerVersion(Exception):
     pass
-
-
-def _major(version: object) -> int:
-    head = str(version).partition(".")[0]  # what is not a short number is read as ours: its fields decide
-    return int(head) if head.isascii() and head.isdigit() and len(head) < 10 else _MAJOR
 
 
 def _migrated(record: dict[str, Any]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from evalwright.model.protocols import JudgementWriter, Part
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.summary import RunSummary
-from evalwright.model.trace import Trace
+from evalwright.model.trace import Trace, is_newer
 from evalwright.stores.artifacts import write_artifact
 from evalwright.stores.documents import (
     named_in_plan,
@@ -172,7 +172,7 @@ class LocalReader:
         if file is None:
             return
         with file:
-            decoder = LineDecoder(name, self.damage)
+            decoder = LineDecoder(name, self.damage, str(file.name))
             if part is None:
                 yield from decoder.records(kind, file)
                 return
@@ -202,7 +202,7 @@ class LocalReader:
         except ValueError as error:
             self.damage.append(f"{SUMMARY}: {error}")
             return None
-        if not summary.schema_version.startswith("1."):
+        if is_newer(summary.schema_version):
             raise newer_version(str(self.folder / SUMMARY), summary.schema_version)
         return summary
 

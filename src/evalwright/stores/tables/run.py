@@ -18,7 +18,7 @@ from evalwright.model.protocols import JudgementWriter, Part
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.summary import RunSummary
-from evalwright.model.trace import Trace
+from evalwright.model.trace import Trace, is_newer
 from evalwright.stores.artifacts import artifact_path, folder_of, write_artifact
 from evalwright.stores.documents import named_in_plan, newer_version, plan_from_json, plan_to_json, summary_to_plain
 from evalwright.stores.local_files.lines import LineDecoder, decoded_case, reserved_words
@@ -130,7 +130,7 @@ class TableReader:
 
     def _records(self, table: str, kind: type[T], part: Part | None = None) -> Iterator[T]:
         rows = _Rows(self._tables.lines(table, part))
-        return LineDecoder(table, self.damage).records(kind, rows, lambda _: rows.number)
+        return LineDecoder(table, self.damage, f"{self.location} {table}").records(kind, rows, lambda _: rows.number)
 
     def summary(self) -> RunSummary | None:
         """The stored summary; None if there is none or it cannot be read, as it can be rebuilt."""
@@ -142,7 +142,7 @@ class TableReader:
         except (ValueError, RecursionError) as error:
             self.damage.append(f"summaries: {error}")
             return None
-        if not summary.schema_version.startswith("1."):
+        if is_newer(summary.schema_version):
             raise newer_version(f"{self.location} summaries", summary.schema_version)
         return summary
 
