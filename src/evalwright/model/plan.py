@@ -100,6 +100,7 @@ class Variant(msgspec.Struct, frozen=True):
     come from Python, where there is no file to say so.
     """
     ray: Placement | msgspec.UnsetType = msgspec.UNSET
+    schema_version: str = "1.0"
 
 
 class EvaluatorSpec(msgspec.Struct, frozen=True):

@@ -22,19 +22,25 @@ MODULES = {
     "datasets.loader": "load_dataset load_jsonl load_csv",
     "extractors.registry": "get_extractor extractor_requires_agent_state",
     "graders": "contains exact_match ascii_printable_only ToolGrader",
-    "graders.base": "Grader",
+    "graders.base": "Grader GradeResult Sample",
+    "graders.prompt_utils": "build_judge_prompt",
     "graders.builtin": "regex_match",
     "graders.rubric": "RubricGrader",
     "graders.tool": "ToolGrader",
-    "models": "Sample SimpleGateSpec LogicalGateSpec ToolGraderSpec CostMetrics normalize_weights",
+    "models": "Sample SampleId SimpleGateSpec LogicalGateSpec ToolGraderSpec CostMetrics normalize_weights",
+    "models.specs": "SandboxSpec ModalSandboxSpec",
     "models.results": "SampleResult Usage",
-    "rewards": "RewardContext coerce_reward_output",
+    "rewards": "RewardContext coerce_reward_output load_reward_composer",
+    "runner": "Runner SuiteSpec SampleResult",
     "targets.base": "AbstractAgentTarget",
     "targets.errors": "TargetError",
     "types": "GraderKind MetricOp",
     "utils": "load_object is_per_turn_evaluation build_turn_summary build_turn_symbols calculate_turn_average",
     "visualization.factory": "ProgressStyle create_progress_callback",
+    "visualization": "EvalProgress",
     "visualization.noop_progress": "NoOpProgress",
+    "visualization.rich_progress": "EvalProgress",
+    "visualization.simple_progress": "SimpleProgress",
 }
 SAID = [[{"message_type": "assistant_message", "content": "It is Paris."}]]
 
@@ -94,3 +100,28 @@ def test_what_a_composer_gives_becomes_a_reward(served, given):
     assert rewards.coerce_reward_output(given).score == 0.5
     with pytest.raises(ValueError, match="less than or equal to 1"):
         rewards.coerce_reward_output(2)
+
+
+def test_a_reward_section_becomes_its_composer(served, tmp_path):
+    rewards, models = importlib.import_module("letta_evals.rewards"), importlib.import_module("letta_evals.models")
+    (tmp_path / "mine.py").write_text(
+        "from letta_evals import reward_composer\n\n\n"
+        "@reward_composer\nasync def halved(ctx):\n    return ctx.grades['right'].score / 2\n"
+    )
+    known = dict.fromkeys(("agent_id", "model_handle", "agent_state", "usage", "timing"))
+    grades = {"right": served.GradeResult(score=1.0)}
+    context = rewards.RewardContext(served.Sample(input="?"), grades, {}, [], **known)
+    metric = rewards.load_reward_composer(models.MetricRewardSpec(kind="metric", metric_key="right"), None)
+    custom = models.CustomRewardSpec(kind="custom", function="mine.py:halved")
+    composer = rewards.load_reward_composer(custom, tmp_path)
+    assert [asyncio.run(one(context)).score for one in (metric, composer)] == [1.0, 0.5]
+
+
+def test_a_rubric_is_filled_with_what_the_judge_is_asked_about(served):
+    build = importlib.import_module("letta_evals.graders.prompt_utils").build_judge_prompt
+    sample = served.Sample(input="Q", ground_truth="G", rubric_vars={"tone": "kind"})
+    assert build("{input} {ground_truth} {submission} {tone} {{x}}", sample, "S") == "Q G S kind {x}"
+    with pytest.raises(KeyError, match="mood"):
+        build("{mood}", sample, "S")
+    with pytest.raises(ValueError, match="'input'"):
+        build("", served.Sample(input="Q", rubric_vars={"input": "other"}), "S")

@@ -13,6 +13,9 @@ from evalwright.formats import shims
 from evalwright.formats.pixie import FORMAT
 
 MODULES = {
+    "pixie.eval.agent_evaluator": "create_agent_evaluator",
+    "pixie.evals.test_result": "RunResult load_test_result save_test_result generate_test_id",
+    "pixie.harness.run_result": "DatasetResult EntryResult EvaluationResult RunResult load_test_result",
     "pixie": "ObservationStore StorageHandler WrappedData enable_storage Evaluable MemoryTraceHandler",
     "pixie.dataset.models": "Dataset",
     "pixie.eval.llm_evaluator": "create_llm_evaluator",
@@ -114,3 +117,17 @@ def test_comparing_named_values_with_a_bare_one_is_warned_of():
         warnings.simplefilter("error")
         assert output == [pixie.NamedData(name="output", value="hi")]
         assert output != []
+
+
+def test_results_of_a_run_are_written_and_read_as_records(tmp_path, monkeypatch):
+    shims.serve(FORMAT)
+    results = importlib.import_module("pixie.harness.run_result")
+    monkeypatch.setenv("PIXIE_ROOT", str(tmp_path))
+    made = results.EvaluationResult("ExactMatch", 0.5, "near")
+    entry = results.EntryResult({"q": 1}, "a", None, "first", [made])
+    run = results.RunResult("1", "pixie test", "then", "now", [results.DatasetResult("d", [entry])])
+    path = results.save_test_result(run)
+    assert path == str(tmp_path / "results" / "1" / "result.json")
+    assert results.load_test_result("1") == run
+    (tmp_path / "results" / "1" / "dataset-0.md").write_text("# fine")
+    assert results.load_test_result("1").datasets[0].analysis == "# fine"

@@ -18,7 +18,7 @@ _DECORATORS = {
 _MODELS = {
     name: f"{_SURFACE}models:{name}"
     for name in (
-        "AgentState", "Block", "GradeResult", "LettaMessageUnion", "PerTurnGrade", "RewardOutput", "Sample",
+        "AgentState", "Block", "GradeResult", "LettaMessageUnion", "PerTurnGrade", "RewardOutput", "Sample", "SampleId",
     )
 } | {name: f"{_RUNNER}:{name}" for name in ("RunnerResult", "SuiteSpec")}  # fmt: skip
 
@@ -32,10 +32,11 @@ _MODELS |= references(
     f"{_SURFACE}specs",
     "BaseGraderSpec", "BaseTargetSpec", "CustomRewardSpec", "GateSpec", "GraderSpec", "LettaAgentTargetSpec",
     "LettaCodeTargetSpec", "LettaJudgeGraderSpec", "LogicalGateSpec", "MetricRewardSpec", "ModelJudgeGraderSpec",
-    "RewardSpec", "SimpleCondition", "SimpleGateSpec", "TargetSpec", "ToolGraderSpec", "WeightedAverageGateSpec",
+    "ModalSandboxSpec", "RewardSpec", "SandboxSpec", "SimpleCondition", "SimpleGateSpec", "TargetSpec",
+    "ToolGraderSpec", "WeightedAverageGateSpec",
     "normalize_weights",
 )  # fmt: skip
-_REWARDS = references(f"{_SURFACE}results", "RewardContext", "coerce_reward_output")
+_REWARDS = references(f"{_SURFACE}results", "RewardContext", "coerce_reward_output", "load_reward_composer")
 _WORDS = references(
     f"{_SURFACE}types",
     "Aggregation", "ErrorCategory", "GateKind", "GraderKind", "LLMProvider", "LogicalOp", "MetricOp", "RewardKind",
@@ -44,6 +45,7 @@ _WORDS = references(
 _LOADERS = dict.fromkeys(("load_dataset", "load_jsonl", "load_csv"), _SURFACE + "datasets:load_dataset")
 _CALLBACK = references(f"{_SURFACE}progress", "ProgressCallback")
 _QUIET = references(f"{_SURFACE}progress", "NoOpProgress")
+_DISPLAY = references(f"{_SURFACE}progress", "EvalProgress")
 _STYLE = references(f"{_SURFACE}progress", "ProgressStyle", "create_progress_callback")
 _RUN = {name: f"{_RUNNER}:{name}" for name in ("Runner", "run_suite")}
 _EXTRACTORS = references(
@@ -112,6 +114,7 @@ _SHIMS = {
     "letta_evals.graders.agent_judge": {"AgentJudgeGrader": _GRADERS["AgentJudgeGrader"]},
     "letta_evals.graders.base": {"Grader": _GRADERS["Grader"]},
     "letta_evals.graders.builtin": _FUNCTIONS,
+    "letta_evals.graders.prompt_utils": references(f"{_SURFACE}graders", "build_judge_prompt"),
     "letta_evals.graders.rubric": {"RubricGrader": _GRADERS["RubricGrader"]},
     "letta_evals.graders.tool": {"ToolGrader": _GRADERS["ToolGrader"]},
     **dict.fromkeys(
@@ -127,10 +130,12 @@ _SHIMS = {
     "letta_evals.targets.letta_code_target": {"LettaCodeTarget": _TARGETS["LettaCodeTarget"]},
     "letta_evals.types": _WORDS,
     "letta_evals.utils": {**_TURNS, **references(f"{_SURFACE}graders", "load_object")},
-    "letta_evals.visualization": {**_CALLBACK, **_STYLE},
+    "letta_evals.visualization": {**_CALLBACK, **_DISPLAY, **_STYLE},
     "letta_evals.visualization.base": _CALLBACK,
     "letta_evals.visualization.factory": _STYLE,
     "letta_evals.visualization.noop_progress": _QUIET,
+    "letta_evals.visualization.rich_progress": _DISPLAY,
+    "letta_evals.visualization.simple_progress": {"SimpleProgress": _DISPLAY["EvalProgress"]},
     "letta_client": {**dict.fromkeys(("AsyncLetta", "Letta"), _CLIENT + "AsyncLetta"), **_TYPES},
     "letta_client.client": {"BaseTool": _CLIENT + "BaseTool"},
     "letta_client.types": _TYPES,
@@ -141,6 +146,10 @@ _SHIMS = {
     "letta_client.types.tool": _TOOLS,
     "letta_client.types.tools": _TOOLS,
 }
+
+_EVERYWHERE = {**_MODELS, **_WORDS, **_CALLBACK, **_DECORATORS, "Grader": _GRADERS["Grader"]}
+"""Names that modules of the original import themselves, and that programs therefore import from any of them."""
+_SHIMS |= {name: {**_EVERYWHERE, **_SHIMS[name]} for name in _SHIMS if name.startswith("letta_evals.")}
 
 _IGNORED = "Accepted and ignored: no server is needed."
 

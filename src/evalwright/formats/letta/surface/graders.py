@@ -10,7 +10,7 @@ from typing import Any
 
 from evalwright.errors import EvaluatorError
 from evalwright.evaluators.build import build_evaluator
-from evalwright.evaluators.judges.rubric_template import RubricTemplate
+from evalwright.evaluators.judges.rubric_template import RubricTemplate, filled
 from evalwright.formats.letta.functions import function_at
 from evalwright.formats.letta.graders import TOOL_GRADERS
 from evalwright.formats.letta.surface.decorators import grader
@@ -27,6 +27,7 @@ __all__ = [
     "RubricGrader",
     "ToolGrader",
     "ascii_printable_only",
+    "build_judge_prompt",
     "contains",
     "exact_match",
     "extractor_requires_agent_state",
@@ -151,6 +152,19 @@ def load_object(spec: str, base_dir: Path | None = None, role: str | None = None
     path = (base_dir or Path()) / named
     with as_the_original(path):
         return function_at(f"{path}:{name}", role)
+
+
+def build_judge_prompt(rubric: str, sample: Sample, submission: str) -> str:
+    """The rubric with what a judge is asked about. Raises KeyError for a name without a value, ValueError for a
+    variable that has the name of one of the three."""
+    own = {"input": sample.input, "ground_truth": sample.ground_truth or "", "submission": submission}
+    if taken := sorted(own.keys() & (sample.rubric_vars or {}).keys()):
+        raise ValueError(f"rubric_vars: {taken[0]!r} is the name of what the sample has itself")
+    values = {**own, **(sample.rubric_vars or {})}
+    prompt, names = filled(rubric, values, doubled=True)
+    if missing := sorted(names - values.keys()):
+        raise KeyError(missing[0])
+    return prompt
 
 
 def extractor_requires_agent_state(name: str, base_dir: Path | None = None) -> bool:

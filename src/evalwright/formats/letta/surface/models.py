@@ -18,6 +18,7 @@ __all__ = [
     "PerTurnGrade",
     "RewardOutput",
     "Sample",
+    "SampleId",
     "sample_of",
 ]
 
@@ -38,6 +39,9 @@ class Open(BaseModel):
     """A record that keeps fields which it does not know."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="allow")
+
+
+SampleId = int | str
 
 
 class Sample(Open):

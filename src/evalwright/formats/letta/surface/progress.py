@@ -16,6 +16,7 @@ from evalwright.model.trace import Trace
 
 __all__ = [
     "LISTENER",
+    "EvalProgress",
     "Listener",
     "NoOpProgress",
     "ProgressCallback",
@@ -64,6 +65,12 @@ class NoOpProgress(ProgressCallback):
     async def sample_completed(self, sample_id: int | str, **about: Any) -> None: ...
 
     async def sample_error(self, sample_id: int | str, error: str, **about: Any) -> None: ...
+
+
+class EvalProgress(NoOpProgress):
+    """The original's displays, which are made with a suite and more; the run itself reports its progress."""
+
+    def __init__(self, *_suite: Any, **_about: Any) -> None: ...
 
 
 def create_progress_callback(style: Any = "none", *_suite: Any, **_about: Any) -> ProgressCallback:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from pydantic import Field
 
+from evalwright.formats.letta.surface.graders import load_object
 from evalwright.formats.letta.surface.models import GradeResult, Open, RewardOutput, Sample
+from evalwright.formats.letta.surface.specs import MetricRewardSpec
 from evalwright.formats.letta.surface.types import ErrorCategory
 
 __all__ = [
@@ -32,6 +36,7 @@ __all__ = [
     "TurnTokenData",
     "Usage",
     "coerce_reward_output",
+    "load_reward_composer",
 ]
 
 
@@ -223,3 +228,19 @@ def coerce_reward_output(value: Any) -> RewardOutput:
     if isinstance(value, dict):
         return RewardOutput(**value)
     raise TypeError(f"expected a RewardOutput, a number or a mapping, found {type(value).__name__}")
+
+
+def load_reward_composer(reward: Any, base_dir: Path | None) -> Callable[[RewardContext], Awaitable[RewardOutput]]:
+    """What makes the reward that a suite's section asks for. Raises as `load_object` for a function that is not there.
+
+    Called, it raises KeyError for a metric without a grade.
+    """
+    composer = (
+        None if isinstance(reward, MetricRewardSpec) else load_object(reward.function, base_dir, "reward_composer")
+    )
+
+    async def made(context: RewardContext) -> RewardOutput:
+        found = context.grades[reward.metric_key].score if composer is None else composer(context)
+        return coerce_reward_output(await found if inspect.isawaitable(found) else found)
+
+    return made

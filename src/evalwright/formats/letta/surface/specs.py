@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import Any, Literal
 
 from pydantic import Field, ValidationError
 
@@ -29,8 +30,10 @@ __all__ = [
     "LettaJudgeGraderSpec",
     "LogicalGateSpec",
     "MetricRewardSpec",
+    "ModalSandboxSpec",
     "ModelJudgeGraderSpec",
     "RewardSpec",
+    "SandboxSpec",
     "SimpleCondition",
     "SimpleGateSpec",
     "TargetSpec",
@@ -156,6 +159,22 @@ class MetricRewardSpec(RewardSpec):
 
 class CustomRewardSpec(RewardSpec):
     function: str
+
+
+class ModalSandboxSpec(Open):
+    """Where samples would be run; suites that ask for it are refused here."""
+
+    kind: Literal["modal"] = "modal"
+    image: str | None = None
+    letta_evals_version: str | None = None
+    letta_code_version: str | None = None
+    secrets: list[str] = Field(default_factory=list)
+    forward_env: list[str] = Field(default_factory=list)
+    volumes: dict[str, str] = Field(default_factory=dict)
+    project_root: Path | None = None
+
+
+SandboxSpec = ModalSandboxSpec
 
 
 _KINDS: dict[str, dict[str, type[Open]]] = {
