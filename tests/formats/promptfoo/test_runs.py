@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
 from evalwright.cli import main
 from evalwright.errors import InputError
 from evalwright.formats.loading import format_at, load_suite
-from formats.promptfoo.runs import ECHO, asserted, run, run_at, write
+from evalwright.run.resumption import resume
+from formats.promptfoo.runs import ECHO, Ran, asserted, run, run_at, write
 
 
 def test_every_prompt_is_asked_of_every_provider(tmp_path):
@@ -155,10 +158,23 @@ def test_the_share_that_must_pass_is_a_gate(tmp_path, monkeypatch):
     [
         ("filter_pattern", "^fir", ["a"]),
         ("filter_first_n", 2, ["a", "b"]),
-        ("filter_metadata", "area=x", ["b", "c"]),
+        ("filter_metadata", ["area=x"], ["b", "c"]),
+        ("filter_metadata", ["area=x", "area=y"], ["b"]),
+        ("filter_range", "1:", ["b", "c"]),
+        ("filter_range", ":1", ["a"]),
+        ("filter_failing", True, ["a", "c"]),
+        ("filter_failing_only", True, ["a"]),
+        ("filter_errors_only", True, ["c"]),
     ],
 )
 def test_tests_can_be_chosen(tmp_path, option, value, left):
+    if value is True:
+        value = tmp_path / "before.json"
+        rows = [
+            {"testCase": {"vars": {"q": q}, **more}, "success": q == "b", "failureReason": reason}
+            for q, reason, more in (("a", 1, {"description": "first"}), ("b", 0, {}), ("c", 2, {}))
+        ]
+        value.write_text(json.dumps({"results": {"results": rows}}))
     tests = [
         {"vars": {"q": "a"}, "description": "first"},
         {"vars": {"q": "b"}, "metadata": {"area": ["x", "y"]}},
@@ -166,6 +182,50 @@ def test_tests_can_be_chosen(tmp_path, option, value, left):
     ]
     cases = load_suite(write(tmp_path, {**ECHO, "tests": tests}), options={option: value}).cases
     assert [case.input["q"] for case in cases] == left
+
+
+def test_a_sample_is_the_one_that_promptfoo_takes(tmp_path):
+    """As the original takes with `--filter-sample 4` of ten tests, with two seeds."""
+    config = {**ECHO, "tests": [{"vars": {"q": str(i)}} for i in range(10)]}
+    for seed, taken in ((7, "1278"), (123, "5679")):
+        options = {"filter_sample": 4, "filter_sample_seed": seed}
+        cases = load_suite(write(tmp_path, config), options=options).cases
+        assert "".join(case.input["q"] for case in cases) == taken
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"filter_pattern": "("}, "no regular expression"),
+        ({"filter_providers": "("}, "no regular expression"),
+        ({"filter_prompts": "none"}, "matches 'none'"),
+        ({"filter_metadata": ["x"]}, "expected KEY=VALUE"),
+        ({"filter_range": "3"}, "expected START:END"),
+        ({"filter_range": "3:1"}, "the start is behind the end"),
+        ({"filter_pattern": "zzz"}, "leaves none of 1 test"),
+        ({"filter_failing": Path("gone.json")}, "cannot be read"),
+    ],
+)
+def test_a_filter_that_cannot_be_used_or_leaves_nothing_is_refused(tmp_path, options, said):
+    with pytest.raises(InputError, match=re.escape(said)):
+        load_suite(write(tmp_path, {**ECHO, "tests": [{"vars": {"q": "a"}}]}), options=options)
+
+
+@pytest.mark.parametrize("relies", ["conversation", "stored"])
+def test_a_turn_whose_earlier_ones_are_of_another_session_is_no_guess(tmp_path, relies):
+    config = {"prompts": ["{{q}}"], "providers": ["echo"]}
+    tests = [{"vars": {"q": "a"}, "options": {"storeOutputAs": "first"}}, {"vars": {"q": "{{first}}b"}}]
+    if relies == "conversation":
+        config = {**config, "prompts": ["{% for turn in _conversation %}{{turn.output}}{% endfor %}{{q}}"]}
+        tests = [{"vars": {"q": "a"}}, {"vars": {"q": "b"}}]
+    whole = run(tmp_path, {**config, "tests": tests})
+    assert whole.statuses == ["pass", "pass"]
+    folder = whole.outcome.run_dir
+    for name in ("traces.jsonl", "verdicts.jsonl"):
+        (folder / name).write_text((folder / name).read_text().splitlines(keepends=True)[0])
+    resumed = Ran(resume(folder))
+    assert resumed.statuses == ["pass", "error"]
+    assert "goes on from test-0" in resumed.traces["test-1", "echo", 0].error.message
 
 
 def test_files_are_known_by_name_and_by_content(tmp_path):

@@ -26,7 +26,26 @@ FORMAT = Format(
             metavar="REGEX",
             help="Only providers whose id or label matches.",
         ),
-        Option(("--filter-metadata",), metavar="KEY=VALUE", help="Only tests with this metadata."),
+        Option(("--filter-prompts",), metavar="REGEX", help="Only prompts whose id or label matches."),
+        Option(
+            ("--filter-metadata",),
+            metavar="KEY=VALUE",
+            help="Only tests with this metadata (repeatable).",
+            multiple=True,
+        ),
+        Option(("--filter-range",), metavar="START:END", help="Only these tests, counted from 0, END excluded."),
+        Option(
+            ("--filter-sample",), "int", minimum=1, metavar="N", help="Only N tests, drawn by --filter-sample-seed."
+        ),
+        Option(("--filter-sample-seed",), "int", metavar="N", help="Seed of --filter-sample (default: 0)."),
+        Option(
+            ("--filter-failing",),
+            "path",
+            metavar="FILE",
+            help="Only tests that did not pass in promptfoo's result file.",
+        ),
+        Option(("--filter-failing-only",), "path", metavar="FILE", help="The same without errors."),
+        Option(("--filter-errors-only",), "path", metavar="FILE", help="Only tests with an error in that file."),
         Option(("--cached", "-c"), "path", metavar="FILE", help="Judge what promptfoo recorded in its result file."),
         Option(
             ("--output", "-o"), "path", metavar="FILE", help="Also write promptfoo's result file (JSON).", writes=True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ from evalwright.formats.promptfoo.values import compact_json, recorded
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer
 
-__all__ = ["RecordedResults", "must_be_results", "replayed"]
+__all__ = ["RecordedResults", "must_be_results", "recorded_tests", "replayed", "test_key"]
 
 _PROVIDER_FAILED = 2
 _Row = Mapping[str, Any]
@@ -33,11 +33,11 @@ class RecordedResults:
         for row in sorted(_rows(path), key=lambda one: one.get("testIdx") or 0):
             if row.get("promptIdx", 0) == column:
                 test = row.get("testCase") or {}
-                self._rows[_key(test.get("vars") or {}, test.get("description"))].append(row)
+                self._rows[test_key(test.get("vars") or {}, test.get("description"))].append(row)
 
     def find(self, case: Case, trial: int) -> tuple[ProviderReply, int | None]:
         """The output and the latency in milliseconds of one cell. Raises TargetError."""
-        rows = self._rows.get(_key(case.input, case.description), [])
+        rows = self._rows.get(test_key(case.input, case.description), [])
         if len(rows) > self._trials:
             raise TargetError(f"{self._name} has {len(rows)} results for tests like this one", "not_recorded")
         if trial >= len(rows):
@@ -79,6 +79,14 @@ def _rows(path: Path) -> list[_Row]:
     return rows
 
 
-def _key(variables: Any, description: Any) -> str:
+def recorded_tests(path: Path) -> Iterator[tuple[str, _Row]]:
+    """What each result is of, as `test_key` says it, and the result. Raises InputError."""
+    for row in _rows(path):
+        test = row.get("testCase") or {}
+        yield test_key(test.get("vars") or {}, test.get("description")), row
+
+
+def test_key(variables: Any, description: Any) -> str:
+    """By what a test is known in result files."""
     known = variables if isinstance(variables, dict) else {}
     return compact_json([sorted(recorded(known).items()), str(description or "")])

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,12 +17,14 @@ from evalwright.formats.promptfoo.arithmetic import mistake_in
 from evalwright.formats.promptfoo.assertions import COMPARISONS, Assertions
 from evalwright.formats.promptfoo.cases import Tests
 from evalwright.formats.promptfoo.columns import columns
+from evalwright.formats.promptfoo.dependence import remembers, stored_as, with_dependence
 from evalwright.formats.promptfoo.file import env_names, mapping_of, resolved, with_environment
 from evalwright.formats.promptfoo.node_needs import places_for_node
 from evalwright.formats.promptfoo.origin import Origin
-from evalwright.formats.promptfoo.prompts import AuthoredPrompt, prompts_of
+from evalwright.formats.promptfoo.prompts import prompts_of
 from evalwright.formats.promptfoo.providers import Provider, providers_of
 from evalwright.formats.promptfoo.recorded_results import must_be_results
+from evalwright.formats.promptfoo.selection import chosen_columns, chosen_tests
 from evalwright.formats.promptfoo.sources import Sources
 from evalwright.formats.shared.environment import literal_secrets
 from evalwright.formats.shared.findings import Findings
@@ -85,11 +86,14 @@ class _Reading:
         self._keys()
         learn(self._own)
         prompts = prompts_of(raw.get("prompts"), self._sources, origin.at("prompts"))
+        prompts = chosen_columns(prompts, "--filter-prompts", self._options.get("filter_prompts"))
         providers = self._providers()
         assertions = Assertions(self._sources, raw)
         tests = Tests(raw, self._sources, assertions, origin)
-        cases = self._chosen(tests.cases())
-        settings = self._settings(prompts, cases)
+        cases = chosen_tests(tests.cases(), self._options)
+        in_turn = any(map(remembers, prompts)) or any(map(stored_as, cases))
+        cases = with_dependence(cases, prompts) if in_turn else cases
+        settings = self._settings(in_turn)
         variants = [self._limited(one) for one in columns(prompts, providers, self._shared())]
         self._check_comparisons(cases, variants)
         if unjudged := sum(not case.evaluators for case in cases):
@@ -163,15 +167,7 @@ class _Reading:
                 origin.tell("no providers: expected the key providers (or targets) with what is to be asked")
             return []
         found = providers_of(raw[key], self._sources, origin.at(key))
-        wanted = self._options.get("filter_providers")
-        if wanted is None:
-            return found
-        chosen = [one for one in found if re.search(wanted, one["id"]) or re.search(wanted, one["label"])]
-        if not chosen:
-            raise InputError(
-                f"--filter-providers: none of {', '.join(one['label'] for one in found)} matches {wanted!r}"
-            )
-        return chosen
+        return chosen_columns(found, "--filter-providers", self._options.get("filter_providers"))
 
     def _shared(self) -> dict[str, Any]:
         filters = _mapping(self._raw.get("nunjucksFilters"))
@@ -184,11 +180,11 @@ class _Reading:
             **({"env": self._own} if self._own else {}),
         }
 
-    def _settings(self, prompts: Sequence[AuthoredPrompt], cases: Sequence[Case]) -> RunSettings:
+    def _settings(self, in_turn: bool) -> RunSettings:
         given = {**_mapping(self._raw.get("commandLineOptions")), **_mapping(self._raw.get("evaluateOptions"))}
         most = self._options.get("max_concurrency") or self._count(given, "maxConcurrency", _CONCURRENT)
         trials = self._options.get("repeat") or self._count(given, "repeat", 1)
-        if any(_remembers(prompt) for prompt in prompts) or any(_stores(case) for case in cases):
+        if in_turn:
             most = 1
         return RunSettings(max_concurrency=most, trials=trials, evaluator_timeout_seconds=600.0)
 
@@ -209,17 +205,6 @@ class _Reading:
             self._origin.at("evaluateOptions", key).tell(f"{key}: expected a whole number from 1, found {value!r}")
             return default
         return value
-
-    def _chosen(self, cases: list[Case]) -> list[Case]:
-        options = self._options
-        if (pattern := options.get("filter_pattern")) is not None:
-            cases = [case for case in cases if re.search(pattern, case.description or "")]
-        if (wanted := options.get("filter_metadata")) is not None:
-            key, _, value = wanted.partition("=")
-            cases = [case for case in cases if value in _texts(case.metadata.get(key))]
-        if (first := options.get("filter_first_n")) is not None:
-            cases = cases[:first]
-        return cases
 
     def _gate(self) -> dict[str, Any] | None:
         given = self._known.get(_PASS_RATE)
@@ -273,15 +258,3 @@ def _name(path: Path) -> str:
 
 def _mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
-
-
-def _texts(value: Any) -> list[str]:
-    return [str(one) for one in value] if isinstance(value, list) else [] if value is None else [str(value)]
-
-
-def _remembers(prompt: AuthoredPrompt) -> bool:
-    return "_conversation" in str(prompt.get("raw", ""))
-
-
-def _stores(case: Case) -> bool:
-    return "storeOutputAs" in _mapping(case.extra["promptfoo"].get("options"))

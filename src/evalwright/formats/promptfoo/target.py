@@ -11,6 +11,7 @@ from typing import Any
 
 from evalwright.errors import TargetError
 from evalwright.formats.promptfoo.calls import ProviderCall, ProviderReply, caller_of
+from evalwright.formats.promptfoo.dependence import remembers, talk_of
 from evalwright.formats.promptfoo.faults import ScriptError, TemplateError
 from evalwright.formats.promptfoo.prompts import allows
 from evalwright.formats.promptfoo.recorded_results import RecordedResults, replayed
@@ -49,7 +50,9 @@ class PromptfooTarget:
         self._others: dict[str, Any] = {}
         self._talks: dict[str, list[dict[str, Any]]] = defaultdict(list)
         self._kept: dict[str, Any] = {}
-        self._remembers = "_conversation" in str(variant.config["prompt"].get("raw", ""))
+        self._remembers = remembers(variant.config["prompt"])
+        self._had: set[str] = set()
+        """Cases whose turn has come in this session."""
 
     async def open(self) -> None:
         self._environment = {**environment(), **self._config.get("env", {})}
@@ -62,10 +65,17 @@ class PromptfooTarget:
     @traced
     async def run(self, case: Case, trial: int) -> Answer:
         own = _of_test(case)
+        missing = [id for id in own.get("relies_on", ()) if id not in self._had]
+        self._had.add(case.id)
         if not self._is_for(own):
             return Answer(Output(""), extra={"promptfoo": {"left_out": True, "vars": case.input}})
         options: Mapping[str, Any] = own.get("options", {})
         seen: dict[str, Any] = {"vars": case.input}
+        if missing:
+            raise TargetError(
+                f"it goes on from {missing[0]}, which was not answered in this session: run the whole suite",
+                "earlier_turn_missing",
+            )
         try:
             return await self._answer(case, trial, own, options, seen)
         except (ScriptError, TemplateError) as error:
@@ -118,7 +128,7 @@ class PromptfooTarget:
             given = await transformed_vars(code, given, {"vars": given}, self._folder)
         values = await self._rendering.variables({**self._kept, **given}, self._environment)
         if self._remembers and options.get("disableConversationVar") is not True:
-            values["_conversation"] = self._talks[_talk_of(case)]
+            values["_conversation"] = self._talks[talk_of(case)]
         values["env"] = self._environment
         prompt, config = await self._rendering.prompt(values, options)
         return values, prompt, config
@@ -150,7 +160,7 @@ class PromptfooTarget:
     def _remember(self, case: Case, options: Mapping[str, Any], prompt: str, output: Any) -> None:
         if self._remembers:
             turn = {"prompt": _parsed(prompt), "input": _asked(prompt), "output": output, "metadata": case.metadata}
-            self._talks[_talk_of(case)].append(turn)
+            self._talks[talk_of(case)].append(turn)
         if name := options.get("storeOutputAs"):
             self._kept[str(name)] = output
 
@@ -162,10 +172,6 @@ class PromptfooTarget:
 def _of_test(case: Case) -> dict[str, Any]:
     found: dict[str, Any] = case.extra.get("promptfoo", {})
     return found
-
-
-def _talk_of(case: Case) -> str:
-    return str(case.metadata.get("conversationId", ""))
 
 
 def _described(case: Case, own: Mapping[str, Any]) -> dict[str, Any]:

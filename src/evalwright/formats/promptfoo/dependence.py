@@ -1,0 +1,58 @@
+"""Tests that rely on the answers to earlier ones: turns of a conversation, and outputs that were stored under a name.
+
+A session knows only its own answers. A test whose earlier ones were answered in another session, in another shard, or
+were left out, would be asked something else than what its suite says.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from evalwright.formats.promptfoo.values import compact_json
+from evalwright.model.snapshot import Case
+
+__all__ = ["remembers", "stored_as", "talk_of", "with_dependence"]
+
+
+def remembers(prompt: Mapping[str, Any]) -> bool:
+    """Whether a prompt has the earlier turns of the conversation in it."""
+    return "_conversation" in str(prompt.get("raw", ""))
+
+
+def stored_as(case: Case) -> str | None:
+    """The name under which later tests find the output of this one."""
+    name = _options(case).get("storeOutputAs")
+    return None if name is None else str(name)
+
+
+def talk_of(case: Case) -> str:
+    """The conversation that a test is a turn of."""
+    return str(case.metadata.get("conversationId", ""))
+
+
+def with_dependence(cases: Sequence[Case], prompts: Iterable[Mapping[str, Any]]) -> list[Case]:
+    """The cases, each with the ids of those that it relies on."""
+    prompts = [*prompts]
+    talks, asked = any(map(remembers, prompts)), " ".join(str(prompt.get("raw", "")) for prompt in prompts)
+    last: dict[str, str] = {}
+    storing: dict[str, str] = {}
+    found = []
+    for case in cases:
+        needed = {id for name, id in storing.items() if name in asked or name in compact_json(case.input)}
+        if talks and _options(case).get("disableConversationVar") is not True:
+            needed |= {last[talk_of(case)]} if talk_of(case) in last else set()
+        last[talk_of(case)] = case.id
+        if (name := stored_as(case)) is not None:
+            storing[name] = case.id
+        own = case.extra["promptfoo"]
+        extra = {**case.extra, "promptfoo": {**own, "relies_on": sorted(needed)}} if needed else case.extra
+        found.append(msgspec.structs.replace(case, extra=extra))
+    return found
+
+
+def _options(case: Case) -> Mapping[str, Any]:
+    found: Mapping[str, Any] = case.extra["promptfoo"].get("options") or {}
+    return found

@@ -1,0 +1,138 @@
+"""Which tests and columns are run: promptfoo's `--filter-*` options, in its order."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
+
+from evalwright.errors import InputError, counted
+from evalwright.formats.promptfoo.recorded_results import recorded_tests, test_key
+from evalwright.model.snapshot import Case
+
+__all__ = ["chosen_columns", "chosen_tests"]
+
+_RANGE = re.compile(r"(\d*)\s*:\s*(\d*)")
+_ERROR = 2
+"""`failureReason` of what has no output."""
+_MOST_NAMED = 10
+_One = TypeVar("_One", bound=Mapping[str, Any])
+
+
+def chosen_columns(found: Sequence[_One], flag: str, pattern: str | None) -> list[_One]:
+    """The prompts or providers whose id or label matches. Raises InputError if none does."""
+    if pattern is None:
+        return [*found]
+    fits = _pattern(flag, pattern)
+    chosen = [one for one in found if any(fits(str(one[key])) for key in ("id", "label") if one.get(key))]
+    if not chosen:
+        names = ", ".join(str(one.get("label") or one.get("id"))[:60] for one in found[:_MOST_NAMED])
+        raise InputError(f"{flag}: none of {names} matches {pattern!r}")
+    return chosen
+
+
+def chosen_tests(cases: Sequence[Case], options: Mapping[str, Any]) -> list[Case]:
+    """The tests that all filters leave, in their order. Raises InputError, also where a filter leaves none."""
+    left = [*cases]
+    for flag, narrow in _filters(options):
+        before, left = left, narrow(left)
+        if before and not left:
+            raise InputError(f"{flag}: leaves none of {counted(len(before), 'test')}")
+    return left
+
+
+def _filters(options: Mapping[str, Any]) -> Iterator[tuple[str, Callable[[list[Case]], list[Case]]]]:
+    for text in options.get("filter_metadata") or ():
+        yield f"--filter-metadata {text}", _with_metadata(text)
+    results = [
+        (flag, path, wanted)
+        for flag, wanted in _OUTCOMES.items()
+        if (path := options.get(flag.lstrip("-").replace("-", "_"))) is not None
+    ]
+    if results:
+        yield " ".join(f"{flag} {path}" for flag, path, _ in results), _with_outcome(results)
+    if (pattern := options.get("filter_pattern")) is not None:
+        fits = _pattern("--filter-pattern", pattern)
+        yield f"--filter-pattern {pattern}", lambda cases: [case for case in cases if fits(case.description or "")]
+    if (text := options.get("filter_range")) is not None:
+        part = _range(text)
+        yield f"--filter-range {text}", lambda cases: cases[part]
+    if (first := options.get("filter_first_n")) is not None:
+        yield f"--filter-first-n {first}", lambda cases: cases[:first]
+    if (number := options.get("filter_sample")) is not None:
+        seed = options.get("filter_sample_seed") or 0
+        yield f"--filter-sample {number}", lambda cases: _sampled(cases, number, seed)
+
+
+def _pattern(flag: str, text: str) -> Callable[[str], object]:
+    try:
+        return re.compile(text).search
+    except (re.error, RecursionError) as error:
+        raise InputError(f"{flag}: {text!r} is no regular expression: {error}") from None
+
+
+def _with_metadata(text: str) -> Callable[[list[Case]], list[Case]]:
+    key, found, value = text.partition("=")
+    if not (found and key and value):
+        raise InputError(f"--filter-metadata: expected KEY=VALUE, found {text!r}")
+
+    def fits(case: Case) -> bool:
+        given = case.metadata.get(key)
+        return any(value in str(one) for one in (given if isinstance(given, list) else [given]) if one is not None)
+
+    return lambda cases: list(filter(fits, cases))
+
+
+def _range(text: str) -> slice:
+    found = _RANGE.fullmatch(text.strip())
+    if found is None or not (found[1] or found[2]):
+        raise InputError(f"--filter-range: expected START:END, counted from 0, END excluded, found {text!r}")
+    start, end = int(found[1] or 0), int(found[2]) if found[2] else None
+    if end is not None and start > end:
+        raise InputError(f"--filter-range: the start is behind the end: {text!r}")
+    return slice(start, end)
+
+
+def _failed(row: Mapping[str, Any]) -> bool:
+    return not row.get("success")
+
+
+def _errored(row: Mapping[str, Any]) -> bool:
+    return row.get("failureReason") == _ERROR
+
+
+_OUTCOMES: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
+    "--filter-failing": _failed,
+    "--filter-failing-only": lambda row: _failed(row) and not _errored(row),
+    "--filter-errors-only": _errored,
+}
+
+
+def _with_outcome(
+    results: Iterable[tuple[str, Path, Callable[[Mapping[str, Any]], bool]]],
+) -> Callable[[list[Case]], list[Case]]:
+    """Tests with such an outcome in any column; they are known by their variables and description."""
+    wanted = {key for _, path, fits in results for key, row in recorded_tests(path) if fits(row)}
+    return lambda cases: [case for case in cases if test_key(case.input, case.description) in wanted]
+
+
+def _sampled(cases: list[Case], number: int, seed: int) -> list[Case]:
+    """So many tests, the same as promptfoo takes with this seed, in their order."""
+    random, places = _random(seed), list(range(len(cases)))
+    for i in range(len(places) - 1, 0, -1):
+        j = int(next(random) * (i + 1))
+        places[i], places[j] = places[j], places[i]
+    return [cases[place] for place in sorted(places[:number])]
+
+
+def _random(seed: int) -> Iterator[float]:
+    """Numbers from 0 to 1 as promptfoo makes them: an FNV-1a hash of the seed, then mulberry32."""
+    state, mask = 2166136261, 0xFFFFFFFF
+    for sign in str(seed).encode():
+        state = ((state ^ sign) * 16777619) & mask
+    while True:
+        state = (state + 1831565813) & mask
+        value = ((state ^ state >> 15) * (state | 1)) & mask
+        value ^= (value + (((value ^ value >> 7) * (value | 61)) & mask)) & mask
+        yield (value ^ value >> 14) / 2**32
