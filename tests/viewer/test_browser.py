@@ -6,16 +6,20 @@ import os
 import shutil
 import socket
 import threading
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 import uvicorn
 
 from evalwright.cli.bundling import write_pages
-from evalwright.cli.viewed_runs import runs_at
+from evalwright.cli.report_context import opened_context
+from evalwright.cli.viewed_runs import StoredRun, runs_at
 from evalwright.model.cell import cell_key
+from evalwright.run.stored_run import open_run
 from evalwright.viewer.access import Access
 from evalwright.viewer.app import viewer
+from evalwright.viewer.document import HtmlDocument
 from viewer.runs import ATTACK, made_run
 
 CHROMIUM = os.environ.get("EVALWRIGHT_CHROMIUM") or shutil.which("chromium")
@@ -159,34 +163,51 @@ def test_answers_are_labelled_without_the_mouse(visit, runs):
     assert len((runs[1] / "labels.csv").read_text().splitlines()) == 5
 
 
+@pytest.fixture(scope="module")
+def written(runs, tmp_path_factory):
+    """Pages as files, and the run as one file."""
+    folder = tmp_path_factory.mktemp("written")
+    write_pages([runs[1]], folder / "pages", "all", runs[0], 100)
+    with opened_context(runs[1], runs[0]) as context, closing(open_run(runs[1])[0]) as reader:
+        text = HtmlDocument().render(reader, StoredRun(runs[1]).summary(), context)
+    (folder / "run.html").write_text(text.replace("<details id", "<details open id"))
+    run = folder / "pages" / "runs" / runs[1].name
+    cell = run / "cells" / f"{cell_key('case-3', 'agent', 0)}.html"
+    pages = [folder / "pages" / "index.html", run / "index.html", cell, folder / "pages" / "compare" / "index.html"]
+    return [path.as_uri() for path in [*pages, folder / "run.html"]]
+
+
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_page_is_usable_by_everyone(visit, runs, scheme):
+def test_every_page_is_usable_by_everyone(visit, runs, written, scheme):
     import axe_playwright_python
 
     axe = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
     a, b = (run.name for run in runs)
     cell = cell_key("case-3", "agent", 0)
     paths = ["/", f"/runs/{a}", f"/runs/{a}?group=status", f"/runs/{a}/cells/{cell}", f"/compare?a={a}&b={b}"]
-    paths += [f"/compare/cells/{cell}?a={a}&b={b}", f"/runs/{a}/label", "/runs/nothing"]
+    paths += [f"/compare/cells/{cell}?a={a}&b={b}", f"/compare?b={b}", f"/runs/{a}/label"]
+    paths += [f"/runs/{a}/trials?case=case-2&variant=agent"]
     page = visit("/", color_scheme=scheme)
-    for path in paths:
-        if path != "/runs/nothing":
-            page.goto(page.url.split("/", 3)[0] + "//" + page.url.split("/", 3)[2] + path)
+    start = "/".join(page.url.split("/", 3)[:3])
+    for path in [*(start + path for path in paths), *written]:
+        page.goto(path)
         page.evaluate(axe + ";0")
         rules = TAGS if scheme == "light" else {"type": "rule", "values": ["color-contrast"]}  # what colours change
-        found = page.evaluate("rules => axe.run(document, {runOnly: rules})", rules)["violations"]
+        found = page.evaluate("rules => axe.run(document, {runOnly: rules, preload: false})", rules)["violations"]
         assert [(one["id"], one["nodes"][0]["target"]) for one in found] == [], path
         assert page.get_by_role("heading", level=1).count() == 1
 
 
-def test_a_phone_does_not_scroll_sideways_and_the_theme_stays(visit, runs):
+def test_a_phone_does_not_scroll_sideways_and_the_theme_stays(visit, runs, written):
     a, b = (run.name for run in runs)
     cell = cell_key("case-3", "agent", 0)
     page = visit("/", viewport={"width": 320, "height": 640})
     start = page.url.rstrip("/")
-    for path in ("/", f"/runs/{a}", f"/runs/{a}/cells/{cell}", f"/compare?a={a}&b={b}", f"/runs/{a}/label"):
-        page.goto(start + path)
+    paths = ("/", f"/runs/{a}", f"/runs/{a}/cells/{cell}", f"/compare?a={a}&b={b}", f"/runs/{a}/label")
+    for path in [*(start + path for path in paths), *written]:
+        page.goto(path)
         assert page.evaluate("document.documentElement.scrollWidth") <= 320, path
+    page.goto(start)
     colour = "getComputedStyle(document.body).backgroundColor"
     before = page.evaluate(colour)
     page.get_by_role("button", name="Theme").click()

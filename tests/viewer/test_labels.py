@@ -75,6 +75,22 @@ def test_labels_are_stored_one_by_one_and_calibrate_reads_them(labelled):
     assert (found.labels, found.notes[-1]) == (2, "1 answer labelled unsure, left out")
 
 
+def test_after_ten_labels_the_page_says_how_far_the_evaluator_agrees(tmp_path):
+    run = made_run(tmp_path, trials=2)
+    with site(run.parent, TOKEN, labeller="ann") as client:
+        client.cookies.set("evalwright_7766", TOKEN)
+        text = page(client, f"/runs/{run.name}/label?evaluator=says&order=suite")
+        for verdict in ["pass"] * 9:
+            text = answered(client, run, text, verdict)
+        assert "Agreement so far" not in text
+        text = answered(client, run, text, "pass")
+        told = (
+            "Agreement so far TPR 70.0% [39.7–89.2%]: of 10 answers that you passed TNR –: of 0 answers that you failed"
+        )
+        assert told in seen(text)
+        assert told in seen(answered(client, run, text, "fail"))  # one more would tell what the evaluator said of it
+
+
 def test_a_random_order_is_that_of_its_seed(labelled):
     run, client = labelled
 

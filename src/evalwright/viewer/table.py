@@ -277,6 +277,15 @@ class CellTable:
             yield from rows
             last = rows[-1][1] >> 24
 
+    def outcomes(self, evaluator: str, numbers: Sequence[int]) -> dict[int, str]:
+        """What an evaluator said of these cells."""
+        found: dict[int, str] = {}
+        for start in range(0, len(numbers), 500):
+            some = numbers[start : start + 500]
+            sql = f"SELECT number, outcome FROM outcomes WHERE evaluator = ? AND number IN ({_marks(some)})"
+            found.update(self._all(sql, [evaluator, *some]))
+        return found
+
     def judged_by(self, evaluator: str, order: str, threshold: float) -> list[str]:
         """The keys of cells with a verdict of an evaluator: those that another one judges otherwise first
         (`disagree`), those whose score is nearest to the threshold first (`threshold`), else as in the suite."""

@@ -8,7 +8,9 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from evalwright.errors import counted
 from evalwright.model.trace import Trace
+from evalwright.reports import numbers
 from evalwright.viewer.filters import BadQuery
 from evalwright.viewer.labels import ORDERS, LabelFile, LabelOrder, StoredLabel, now
 from evalwright.viewer.links import ServerLinks
@@ -23,6 +25,8 @@ __all__ = ["Labelling", "label_page", "store_label"]
 _KEYS = ("evaluator", "order", "seed", "sample", "from", "key", "show")
 _MOST = 10_000
 _LONGEST_NOTE = 10_000
+_ENOUGH = 10
+"""Labels from which on the agreement so far is shown, after each tenth."""
 VERDICTS = ("pass", "fail", "unsure", "skip", "undo", "score")
 
 
@@ -125,11 +129,42 @@ def label_page(run: OpenRun, given: Mapping[str, str], labelling: Labelling, lin
         "show": given.get("show") == "1",
         "guidelines": {} if spec is None else spec.config,
         "has_score": spec is not None and bool({"rubric", "scale"} & spec.config.keys()),
+        "agreement": _agreement(run, state),
         "last": next(reversed(state.labels.values()), None),
     }
     if place is not None:
         context |= _answer(run, state.rows[place], asked.evaluator, links)
     return Page("label.html", f"Label answers · {run.plan.name} · evalwright", context)
+
+
+def _agreement(run: OpenRun, state: _State) -> list[str]:
+    """How often the evaluator said what the labels of this sample say, after each tenth of them; else nothing.
+
+    Not after each one: a change would tell what the evaluator said of the answer before.
+    """
+    table, evaluator = run.table, state.asked.evaluator
+    labelled = [(row, state.labels[_id(row)].verdict) for row in state.rows if _id(row) in state.labels]
+    if table is None or len(labelled) < _ENOUGH:
+        return []
+    from evalwright.decisions.judge_bias import wilson_share  # not before there is something to count: it takes long
+
+    first = {row.number: verdict for row, verdict in _oldest(labelled, state)}
+    said = table.outcomes(evaluator, list(first))
+    found = []
+    for verdict, word in (("pass", "passed"), ("fail", "failed")):
+        mine = [number for number, one in first.items() if one == verdict and said.get(number) in ("pass", "fail")]
+        share = wilson_share(sum(said[number] == verdict for number in mine), len(mine))
+        name = {"pass": "TPR", "fail": "TNR"}[verdict]
+        ends = f" [{numbers.interval(share.ci95)}]" if share.ci95 else ""
+        found.append(f"{name} {numbers.share(share)}{ends}: of {counted(share.n, 'answer')} that you {word}")
+    return found
+
+
+def _oldest(labelled: list[tuple[CellRow, str]], state: _State) -> list[tuple[CellRow, str]]:
+    """As many tens as there are, in the order in which they were labelled."""
+    places = {key: place for place, key in enumerate(state.labels)}
+    ordered = sorted(labelled, key=lambda one: places[_id(one[0])])
+    return ordered[: len(ordered) // _ENOUGH * _ENOUGH]
 
 
 def _answer(run: OpenRun, row: CellRow, evaluator: str, links: ServerLinks) -> dict[str, Any]:
