@@ -12,6 +12,8 @@ from evalwright.model.plan import EvaluatorSpec, Variant
 from evalwright.model.snapshot import Case, case_digest, evaluator_digests
 from evalwright.model.summary import ComparisonReport
 from evalwright.model.trace import Metrics, Trace, TraceError
+from evalwright.reports.markdown import Markdown
+from evalwright.run.decided import add_tradeoffs
 from evalwright.scoring.fold import fold
 from evalwright.statistics.proportions import wilson
 from evalwright.testing import a_trace
@@ -230,6 +232,18 @@ def test_a_suite_that_is_the_population_needs_trials() -> None:
     assert (beside.n, beside.difference, beside.ci, beside.p) == (2, 0.25, found.ci, found.p_better)
     metric = two_runs(before, PLAN, after, PLAN, Terms(population="suite", metric="e0")).decision("v0", "v0")
     assert (metric.method, metric.ci) == ("satterthwaite", found.ci)
+
+
+def test_reports_mark_the_variants_that_another_one_makes_superfluous() -> None:
+    variants = [Variant(name, "replay") for name in ("v0", "v1")]
+    of = plan(variants=variants, evaluators=[EvaluatorSpec("e0", "contains_text")])
+    records = run(*[(f"c{n}", n < 20) for n in range(60)], cost=0.02)
+    records += run(*[(f"c{n}", n < 40) for n in range(60)], variant="v1", cost=0.01)
+    reader = stored(records, of)
+    summary = fold(reader, of).summary(of, MOMENT)
+    add_tradeoffs(summary, reader, of)
+    assert [variant.dominated_by for variant in summary.variants] == [["v1"], []]
+    assert "dominated by" in Markdown().render(reader, summary)
 
 
 def test_single_trials_that_changed_are_evidence_together() -> None:

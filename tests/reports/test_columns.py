@@ -70,6 +70,7 @@ FULL = summary(
                 avg_tokens_output=50.0,
                 tokens_output_n=45,
                 judge_cost_usd=1.25,
+                dominated_by=["cheaper"],
                 trials=TrialStatistics(
                     2,
                     24,

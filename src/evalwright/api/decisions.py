@@ -86,6 +86,9 @@ class Decision:
     """How p-values of several variants are adjusted."""
     variants: Sequence[VariantDecision]
     """One for each variant."""
+    dominated: Mapping[str, Sequence[str]]
+    """Of several variants those that others make superfluous, each with these: they are shown to be not worse in pass
+    rate (or the metric), cost and latency, and better in one of them."""
     _records: Sequence[Record] = ()
 
     def svg(self) -> str:
@@ -187,10 +190,15 @@ def decide(
     terms = _terms(metric, loss, alpha, better, slices, errors, population, group)
     one, other = run_of(before), run_of(after)
     found = _found(one, other, terms, guards or {}, variant, None if labels is None else Path(labels), allow_changed)
-    return _decision(found, terms, correction)
+    return _decision(*found, terms, correction)
 
 
-def _decision(found: Sequence[tuple[tuple[str, str], Record]], terms: Terms, correction: str) -> Decision:
+def _decision(
+    found: Sequence[tuple[tuple[str, str], Record]],
+    dominated: Mapping[str, Sequence[str]],
+    terms: Terms,
+    correction: str,
+) -> Decision:
     """The variants together: accepted if all are, rejected if one is."""
     ps = _adjusted([part.p_margin for _, part in found], correction)
     variants = [_variant(pair, part, p, terms.alpha) for (pair, part), p in zip(found, ps, strict=True)]
@@ -201,9 +209,8 @@ def _decision(found: Sequence[tuple[tuple[str, str], Record]], terms: Terms, cor
     elif verdicts == {"accepted"}:
         verdict = "accepted"
     records, margin = tuple(part for _, part in found), terms.margin or 0.0
-    return Decision(
-        verdict == "accepted", verdict, terms.metric, margin, terms.alpha, correction, tuple(variants), records
-    )
+    accepted, terms_of = verdict == "accepted", (terms.metric, margin, terms.alpha, correction)
+    return Decision(accepted, verdict, *terms_of, tuple(variants), dominated, records)
 
 
 def _terms(
@@ -239,8 +246,8 @@ def _found(
     variant: str | Mapping[str, str] | None,
     labels: Path | None,
     allow_changed: bool,
-) -> list[tuple[tuple[str, str], Record]]:
-    """The decision about each pair of variants, with their names."""
+) -> tuple[list[tuple[tuple[str, str], Record]], dict[str, list[str]]]:
+    """The decision about each pair of variants, with their names; and which of them others dominate."""
     from msgspec.structs import replace
 
     from evalwright.decisions.runs import two_runs
@@ -255,7 +262,7 @@ def _found(
             _must_be_alike(runs, terms.metric)
         runs.terms = replace(terms, guards=_guards(guards, runs))
         pairs = paired_variants(one.variants, other.variants, variant)
-        return [(pair, runs.decision(*pair)) for pair in pairs]
+        return [(pair, runs.decision(*pair)) for pair in pairs], runs.dominated(pairs)
 
 
 def _guards(guards: Mapping[str, str], runs: TwoRuns) -> tuple[Guard, ...]:

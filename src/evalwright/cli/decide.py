@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -114,7 +114,8 @@ def command(
         for (before, after), decision in zip(pairs, found, strict=True):
             changed = decision.identity.cases_changed
             decision.clusters = clusters_of(opened.before, opened.after, before, after, frozenset(changed))
-    _tell(found, as_json)
+        superfluous = opened.runs.dominated(pairs)
+    _tell(found, superfluous, as_json)
     if plot is not None:
         from evalwright.cli.screen import write_plot
         from evalwright.reports.pictures.decision import decision_svg
@@ -137,18 +138,20 @@ def _decided(runs: TwoRuns, pairs: Sequence[tuple[str, str]], guard: str | None)
     return [runs.decision(before, after) for before, after in pairs]
 
 
-def _tell(found: Sequence[Decision], as_json: bool) -> None:
+def _tell(found: Sequence[Decision], superfluous: Mapping[str, Sequence[str]], as_json: bool) -> None:
     import msgspec
 
     from evalwright.cli.screen import say, screen_paint
     from evalwright.reports.decision import decision_lines
+    from evalwright.reports.tradeoffs import dominated_lines
 
     if as_json:
-        several = {"schema_version": "1.0", "decisions": found, "exit_code": _code(found)}
+        several = {"schema_version": "1.0", "decisions": found, "exit_code": _code(found), "dominated": superfluous}
         say([msgspec.json.encode(found[0] if len(found) == 1 else several).decode()])
         return
     paint = screen_paint()
-    say([line for one in found for line in ["", *decision_lines(one, paint, titled=len(found) > 1)]][1:])
+    lines = [line for one in found for line in ["", *decision_lines(one, paint, titled=len(found) > 1)]][1:]
+    say([*lines, *dominated_lines(superfluous)])
 
 
 def _code(found: Sequence[Decision]) -> int:

@@ -65,6 +65,7 @@ def command(
 
     from evalwright.cli.locate import folded_summary
     from evalwright.cli.screen import say
+    from evalwright.run.decided import add_tradeoffs
     from evalwright.run.stored_run import open_run
 
     if github:
@@ -81,6 +82,7 @@ def command(
     reader, plan = open_run(run)
     with closing(reader):
         summary = folded_summary(reader, plan)
+        add_tradeoffs(summary, reader, plan)
         # A folder that evalh wrote has none of its own, and reports ask the reader.
         reader.plan = plan
         if hasattr(report, "check"):

@@ -74,6 +74,13 @@ class TwoRuns(msgspec.Struct):
             lines.append(f"judge {judge.evaluator}: the corrected difference {judge.note}")
         return lines
 
+    def dominated(self, pairs: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
+        """The variants of B, of those decided together, that others make superfluous."""
+        from evalwright.decisions.tradeoffs import dominated
+
+        sides = {after: self.b[after] for _, after in pairs}
+        return dominated(sides, self.terms, self.known) if len(sides) > 1 else {}
+
     def latency_change(self, before: str, after: str) -> float | None:
         """The difference of the mean latencies of all judged trials, in milliseconds."""
         one, other = self.a[before].mean("latency")[0], self.b[after].mean("latency")[0]

@@ -89,6 +89,9 @@ class VariantSummary(msgspec.Struct):
     detectable: float | None = None
     """The smallest difference of pass rates to another run of the same cases and trials that would be shown with 80 %
     power at alpha 0.05, if their expected results differ by the same; None where the run says nothing of that."""
+    dominated_by: list[str] = []
+    """Variants shown to be not worse in pass rate, cost and latency, and better in one (Pareto).
+    Only reports, and runs with a baseline variant, look for them."""
 
 
 class EvaluatorRate(msgspec.Struct):

@@ -147,6 +147,10 @@ def _of_trials(value: Callable[[TrialStatistics], Any]) -> Callable[[VariantSumm
     return lambda row: None if row.trials is None else value(row.trials)
 
 
+def _dominated(row: VariantSummary) -> str:
+    return ", ".join(row.dominated_by)
+
+
 def _mixed(row: VariantSummary) -> str:
     return "" if row.trials is None else f"{row.trials.mixed_cases:,}"
 
@@ -199,6 +203,7 @@ VARIANT_COLUMNS: tuple[Column[VariantSummary], ...] = (
         "trials.flake_rate_ci95", "95% interval", Unit.INTERVAL, _of_trials(lambda t: t.flake_rate_ci95), shown="wide"
     ),
     Column("trials.mixed", "mixed cases", Unit.CASES, _of_trials(lambda t: t.mixed), shown="wide", text=_mixed),
+    Column("dominated_by", "dominated by", Unit.NAME, lambda v: v.dominated_by, shown="wide", text=_dominated),
 )
 
 

@@ -12,7 +12,16 @@ from evalwright.reports import numbers
 from evalwright.reports.intervals import ForestRow, interval_line
 from evalwright.reports.text import Paint, one_line
 
-__all__ = ["WORDS", "amount", "change_of", "claim", "decision_lines", "forest_of", "units_line", "with_ends"]
+__all__ = [
+    "WORDS",
+    "amount",
+    "change_of",
+    "claim",
+    "decision_lines",
+    "forest_of",
+    "units_line",
+    "with_ends",
+]
 
 WORDS = {"ship": "SHIP", "dont": "DON'T", "undecided": "UNDECIDED"}
 

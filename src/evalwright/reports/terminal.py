@@ -99,7 +99,7 @@ def table_lines(columns: Sequence[Column[Row]], rows: Sequence[Row], paint: Pain
     shown = [
         column
         for i, column in enumerate(used(columns, rows))
-        if not i or column.unit is not Unit.NAME or len({column.value(row) for row in rows}) > 1
+        if i != 1 or column.unit is not Unit.NAME or len({column.value(row) for row in rows}) > 1
     ]
     names = next(i for i, column in enumerate(shown) if column.unit not in _LEFT)
     wide = [i for i, column in enumerate(shown) if column.shown == "wide"]

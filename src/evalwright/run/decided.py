@@ -10,8 +10,9 @@ from typing import Any
 from evalwright.decisions.claims import all_of, decided_against, decided_rates, terms_of, without_baseline
 from evalwright.decisions.comparison import against_baseline
 from evalwright.decisions.identity import some_names
-from evalwright.decisions.runs import one_run, pairs_of, two_runs
+from evalwright.decisions.runs import TwoRuns, one_run, pairs_of, two_runs
 from evalwright.decisions.terms import Terms
+from evalwright.decisions.tradeoffs import dominated
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
@@ -23,7 +24,7 @@ from evalwright.run.locations import Place, find_run
 from evalwright.run.sequence import outcome_of
 from evalwright.run.stored_run import plan_of_run
 
-__all__ = ["add_decisions", "with_baselines", "with_slices"]
+__all__ = ["add_decisions", "add_tradeoffs", "with_baselines", "with_slices"]
 
 _PROMOTED = "baseline"
 
@@ -33,12 +34,26 @@ def add_decisions(summary: RunSummary, reader: RunReader, plan: Plan) -> None:
     if plan.run.baseline_variant is not None:
         # where rates count errors as failed, as in evalh, so does what is compared
         terms = Terms(errors="fail" if plan.pass_criteria.errored_cases == "count" else "exclude")
-        summary.comparison = against_baseline(one_run(reader, plan, terms), plan.run.baseline_variant)
+        runs = one_run(reader, plan, terms)
+        summary.comparison = against_baseline(runs, plan.run.baseline_variant)
+        _mark_dominated(summary, runs)
     found = [_decided(claim, reader, plan) for claim in _claims(plan)]
     if plan.until_decided is not None:
         found.append(outcome_of(reader, plan)[1])
     if found:
         summary.gate = all_of([*([summary.gate] if summary.gate is not None else []), *found])
+
+
+def add_tradeoffs(summary: RunSummary, reader: RunReader, plan: Plan) -> None:
+    """Mark the variants that another one makes superfluous. Reads the records of a run of several variants again."""
+    if len(summary.variants) > 1 and summary.scored is not True:
+        _mark_dominated(summary, one_run(reader, plan, Terms()))
+
+
+def _mark_dominated(summary: RunSummary, runs: TwoRuns) -> None:
+    found = dominated(runs.b, runs.terms, runs.known)
+    for variant in summary.variants:
+        variant.dominated_by = found.get(variant.name, [])
 
 
 def _claims(plan: Plan) -> list[dict[str, Any]]:

@@ -1,0 +1,74 @@
+"""Quality against cost and latency: which variants of a run another one makes superfluous."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import log
+from typing import NamedTuple
+
+from evalwright.decisions.pairing import Ground, Labelled, scale_of
+from evalwright.decisions.sides import SideCounts
+from evalwright.decisions.terms import DEFAULT_MARGIN, Terms
+from evalwright.statistics.corrections import adjust_p_values
+from evalwright.statistics.distributions import t_two_sided
+from evalwright.statistics.ratios import ratio_of_means
+
+__all__ = ["dominated"]
+
+_MEASURES = ("cost", "latency")
+
+
+class _Shown(NamedTuple):
+    """What is shown of one dimension of a rival."""
+
+    not_worse: bool
+    p_better: float
+    """1 where it is not the better one."""
+
+
+def dominated(sides: Mapping[str, SideCounts], terms: Terms, known: Labelled) -> dict[str, list[str]]:
+    """The variants that others dominate, each with those that do (Pareto).
+
+    A rival dominates that is shown to be not worse in pass rate, mean cost and mean latency, as far as these are
+    measured, and better in one of them (Holm 1979 over the three). Margins are those of `terms`: the loss of the
+    metric, the limits of guards on cost and latency, else two percent.
+    """
+    found = {
+        name: [other for other, rival in sides.items() if other != name and _dominates(rival, side, terms, known)]
+        for name, side in sides.items()
+    }
+    return {name: rivals for name, rivals in found.items() if rivals}
+
+
+def _dominates(rival: SideCounts, side: SideCounts, terms: Terms, known: Labelled) -> bool:
+    scale = scale_of(side, rival, terms.metric)
+    margin = DEFAULT_MARGIN * scale.width if terms.margin is None else terms.margin
+    groups = known.groups if terms.group is not None else {**side.groups, **rival.groups}
+    ground = Ground(side, rival, terms, scale, margin, terms.alpha, groups, ())
+    quality = ground.pairs().difference(terms.alpha)
+    if quality.ci is None or quality.difference is None or quality.p_value is None:
+        return False
+    shown = [_Shown(quality.ci[0] > -margin, quality.p_value if quality.difference > 0 else 1.0)]
+    shown += [one for measure in _MEASURES if (one := _measured(ground, measure)) is not None]
+    if not all(one.not_worse for one in shown):
+        return False
+    adjusted = adjust_p_values([one.p_better for one in shown])["holm_adjusted"]
+    return any(float(p) <= terms.alpha for p in adjusted)
+
+
+def _measured(ground: Ground, measure: str) -> _Shown | None:
+    """Of a cost or a latency; None where neither side has it, or both have none but zeros."""
+    before, after = ground.a.mean_of(measure), ground.b.mean_of(measure)
+    if not any(before.values()) and not any(after.values()):
+        return None
+    cases = [case for case in before if case in after]
+    found = ratio_of_means([before[c] for c in cases], [after[c] for c in cases], ground.units(cases), 1 - ground.alpha)
+    if found.ratio is None or found.ci is None or found.se_log is None or found.df is None:
+        return _Shown(False, 1.0)
+    limits = [guard.limit for guard in ground.terms.guards if guard.name == measure]
+    change = log(found.ratio)
+    if not found.se_log:
+        p = float(change == 0)
+    else:
+        p = t_two_sided(change / found.se_log, found.df)
+    return _Shown(found.ci[1] <= (limits[0] if limits else 1 + DEFAULT_MARGIN), p if change < 0 else 1.0)
