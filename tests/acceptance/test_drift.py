@@ -30,6 +30,8 @@ def test_without_a_baseline_drift_says_so(drifted):
     made, _, after = drifted
     ended = made.evalwright("drift", after, "--exit-nonzero-on-regression")
     assert (ended.code, "no baseline" in ended.out) == (0, True)
+    # a gate that is held against nothing has not passed
+    assert made.evalwright("drift", after, "--fail-on-regression").code == 3
 
 
 def test_a_promoted_run_is_what_later_ones_are_held_against(drifted):

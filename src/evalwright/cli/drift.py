@@ -30,7 +30,7 @@ __all__ = ["command"]
 @click.option(
     "--fail-on-regression",
     is_flag=True,
-    help="Exit with 1 if RUN is worse beyond noise, with 3 if errors leave that open.",
+    help="Exit with 1 if RUN is worse beyond noise, with 3 if errors or a missing baseline leave that open.",
 )
 @click.option("--margin", metavar="M", help="With --fail-on-regression: the loss that would not matter, 2pp or 0.02.")
 @click.option("--allow-changed", is_flag=True, help="Compare cases and evaluators that changed, too.")
@@ -67,7 +67,7 @@ def command(
         against = baseline or baseline_of(folder, plan.name, runs_root)
     if against is None:
         say([f"no baseline for {plan.name!r}: promote a run first, or pass --baseline RUN"])
-        return 0
+        return 3 if fail_on_regression else 0
     with opened_pair(against, run, Terms(margin=loss, keep_changed=allow_changed)) as opened:
         if not allow_changed:
             opened.runs.refuse_changed()

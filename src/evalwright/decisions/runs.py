@@ -166,7 +166,7 @@ def _check_population(terms: Terms, a: Mapping[str, SideCounts], b: Mapping[str,
     ]
     if min(trials) < 2:
         one = " and ".join(name for name, most in zip("AB", trials, strict=True) if most < 2)
-        raise InputError(f"population suite needs at least 2 trials of a case on both sides: {one} has 1")
+        raise InputError(f"population suite needs at least 2 trials of a case on both sides: 1 in {one}")
 
 
 def _check_metric(metric: str, a: Mapping[str, SideCounts], b: Mapping[str, SideCounts]) -> None:
