@@ -20,17 +20,17 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "re-evaluate": ("evalwright.cli.re_evaluate:command", "Re-evaluate stored traces; the system is not called."),
     "compare": ("evalwright.cli.compare:command", "Compare two runs case by case, with confidence intervals."),
     "decide": ("evalwright.cli.decide:command", "Decide whether run B may replace run A: ship, don't, or undecided."),
-    "plan": ("evalwright.cli.plan:command", "Say how many cases and trials a difference needs; run nothing."),
+    "plan": ("evalwright.cli.plan:command", "Print how many cases and trials a difference takes; run nothing."),
     "promote": ("evalwright.cli.promote:command", "Make a run the baseline for later comparisons."),
     "drift": ("evalwright.cli.drift:command", "Compare a run with the promoted baseline of its suite."),
     "calibrate": ("evalwright.cli.calibrate:command", "Measure how well a run's judges agree with human labels."),
     "cache": ("evalwright.cli.cache:command", "Show or clear cached judge replies."),
     "inspect": ("evalwright.cli.inspect:command", "Show traces and evaluator results of a run."),
-    "index": ("evalwright.cli.index:command", "Make the index by which commands find the cells of a long run."),
+    "index": ("evalwright.cli.index:command", "Build the index that commands use to find cells in a long run."),
     "report": ("evalwright.cli.report:command", "Write a report of a run (Markdown, HTML, JSON, JUnit, …)."),
     "view": ("evalwright.cli.view:command", "Look at runs in a browser."),
     "validate": ("evalwright.cli.validate:command", "Check suites and their datasets; run nothing."),
-    "dataset": ("evalwright.cli.dataset:command", "Look at the cases of suites as data: what is doubtful about them."),
+    "dataset": ("evalwright.cli.dataset:command", "Check the cases of suites as data: duplicates, leaks, balance."),
     "list": ("evalwright.cli.list:command", "List registered evaluators, targets, formats, …, or stored runs."),
     "schema": ("evalwright.cli.schema:command", "Print the JSON Schema of a file, for editors."),
     "completion": ("evalwright.cli.completion:command", "Print the completion script of a shell."),
@@ -40,7 +40,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("evalwright.cli.init:command", "Create a small suite to start from."),
     "install-commands": (
         "evalwright.cli.install_commands:command",
-        "Install commands of originals (pixie, letta-evals) that start ours.",
+        "Install the originals' command names (pixie, letta-evals) for ours.",
     ),
 }
 
@@ -52,7 +52,7 @@ def commands() -> dict[str, str]:
     """
     from evalwright import registry
 
-    of_formats = {name: f"The command line of {name}." for name in registry.WITH_COMMAND}
+    of_formats = {name: f"The commands of the original {name}." for name in registry.WITH_COMMAND}
     return {**{name: line for name, (_, line) in COMMANDS.items()}, **of_formats}
 
 

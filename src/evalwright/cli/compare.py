@@ -32,7 +32,7 @@ _Scores = tuple[dict[str, float], int]
 @click.option(
     "--margin",
     metavar="M",
-    help="The loss that would not matter: 2pp or 0.02 (default: 2pp for the verdict, 0 for --fail-on-regression).",
+    help="The largest loss that does not matter: 2pp, 0.02 (default: 2pp for the verdict, 0 for --fail-on-regression).",
 )
 @click.option("--alpha", type=click.FloatRange(0, 1, True, True), default=0.05, show_default=True, metavar="A")
 @pair_options

@@ -30,7 +30,7 @@ def command() -> None:
 @dialect
 @as_json
 def lint(paths: tuple[Path, ...], dialect: str | None, as_json: bool, **options: Any) -> int:
-    """List what is doubtful about the cases at PATH.
+    """List what looks wrong with the cases at PATH.
 
     Duplicates and near duplicates, expected answers that stand in the input, cases that expect nothing, and one answer
     that is expected nearly always. No system is called and no code of a suite executed.

@@ -25,7 +25,9 @@ __all__ = ["command"]
 @as_json
 @color
 @click.option(
-    "--margin", metavar="M", help="The loss that would not matter: 2pp or 0.02 (default: 2pp, 2 % of a score's range)."
+    "--margin",
+    metavar="M",
+    help="The largest loss that does not matter: 2pp or 0.02 (default: 2pp, 2 % of a score's range).",
 )
 @click.option(
     "--alpha",
@@ -33,31 +35,37 @@ __all__ = ["command"]
     default=0.05,
     show_default=True,
     metavar="A",
-    help="Error rate of the two-sided test; that of a false SHIP is at most half of it.",
+    help="Error rate of the two-sided test; a false SHIP is at most half as likely.",
 )
-@click.option("--metric", default="pass_rate", show_default=True, metavar="NAME", help="Or an evaluator: its score.")
-@click.option("--variant", metavar="V", help="The variant to decide (default: the one that both runs have).")
-@click.option("--variants", metavar="A:B,…", help="Several, by their names in A and in B; decided together.")
-@click.option("--better", is_flag=True, help="SHIP only where B is better, not where it is merely not worse.")
+@click.option(
+    "--metric",
+    default="pass_rate",
+    show_default=True,
+    metavar="NAME",
+    help="pass_rate, or an evaluator: its score.",
+)
+@click.option("--variant", metavar="V", help="The variant to decide on (default: the one that both runs have).")
+@click.option("--variants", metavar="A:B,…", help="Several variants, by their names in A and in B; decided together.")
+@click.option("--better", is_flag=True, help="SHIP only if B is better; not worse is not enough.")
 @click.option("--slices", metavar="KEYS", help="Show slices by these keys: tag,metadata.lang")
 @click.option(
     "--guard",
     metavar="K=LIMIT,…",
-    help="What must hold, too: cost=+10%,latency=+20%,latency_p95=+30%,tokens=+10%,evaluator:NAME=-1pp",
+    help="What must also hold: cost=+10%,latency=+20%,latency_p95=+30%,tokens=+10%,evaluator:NAME=-1pp",
 )
 @click.option(
     "--errors",
     type=click.Choice(["exclude", "fail", "strict"]),
     default="exclude",
     show_default=True,
-    help="fail: errors of the system are its failures. strict: the verdict must hold whatever they would have been.",
+    help="fail: errors of the system count as failures. strict: the decision must hold whatever they would have been.",
 )
 @click.option(
     "--population",
     type=click.Choice(["cases", "suite"]),
     default="cases",
     show_default=True,
-    help="suite: its cases are all there are, and only their trials are a sample (2 a side).",
+    help="suite: its cases are all that matter; only their trials are a sample (at least 2 per run).",
 )
 @pair_options
 @click.option(
@@ -86,10 +94,10 @@ def command(
     plot: Path | None,
     allow_changed: bool,
 ) -> int:
-    """May run B replace run A? SHIP (exit 0), DON'T (1) or UNDECIDED (3), with what it would take.
+    """May run B replace run A? SHIP (exit 0), DON'T (1) or UNDECIDED (3), and what it would take to decide.
 
-    SHIP: B is shown to be not worse than by the margin, and every guard holds. DON'T: it is shown to be worse than
-    that, or a guard is broken. Errors are in no rate; where they could turn the verdict, there is none.
+    SHIP: B is shown to be worse by no more than the margin, and every guard holds. DON'T: B is shown to be worse by
+    more, or a guard is broken. Errors are in no rate; if they could change the decision, it is UNDECIDED.
     """
     from evalwright.cli.pairs import opened_pair
     from evalwright.decisions.clusters import clusters_of

@@ -32,7 +32,11 @@ __all__ = ["command"]
     is_flag=True,
     help="Exit with 1 if RUN is worse beyond noise, with 3 if errors or a missing baseline leave that open.",
 )
-@click.option("--margin", metavar="M", help="With --fail-on-regression: the loss that would not matter, 2pp or 0.02.")
+@click.option(
+    "--margin",
+    metavar="M",
+    help="With --fail-on-regression: the largest loss that does not matter, 2pp or 0.02.",
+)
 @click.option("--allow-changed", is_flag=True, help="Compare cases and evaluators that changed, too.")
 def command(
     run: Path,

@@ -20,11 +20,22 @@ __all__ = ["command"]
 
 @click.command("import")
 @click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
-@click.option("--format", "format_", metavar="NAME", help="Input format of the files (default: by what is in them).")
+@click.option(
+    "--format",
+    "format_",
+    metavar="NAME",
+    help="Input format of the files (default: detected from their content).",
+)
 @click.option(
     "--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder for the suite (default: FILE-suite)."
 )
-@click.option("--map", "pairs", multiple=True, metavar="NAME=PATH", help="Path of a part in each record (repeatable).")
+@click.option(
+    "--map",
+    "pairs",
+    multiple=True,
+    metavar="NAME=PATH",
+    help="Where a part stands in each record (repeatable).",
+)
 @click.option("--mapping", type=click.Path(path_type=Path), metavar="FILE", help="The same mapping as a YAML file.")
 @click.option("--price", is_flag=True, help="Work out costs that were not recorded, of tokens and list prices.")
 def command(
@@ -37,7 +48,7 @@ def command(
 ) -> int:
     """Write a suite that replays and judges recorded conversations, exported spans or results of other tools.
 
-    FILEs are transcripts of agents, logs and results, or folders of them, all of one format, which is found out from
+    FILEs are transcripts of agents, logs and results, or folders of them, all of one format, which is detected from
     their content; `evalwright list importers` names the formats. Parts of records that can be mapped: id, trial,
     messages, actions, reward, started_at, finished_at, records, metadata.NAME and extra.NAME.
     """

@@ -15,7 +15,7 @@ __all__ = ["command"]
 @run_argument()
 @store_options
 def command(run: Path) -> int:
-    """Make the index of RUN, or bring it up to date, and say how large it is.
+    """Build or update the index of RUN and print its size.
 
     Commands that read a run of 20,000 cells and more do so by themselves. An index is derived from the records:
     deleting `index.sqlite` is safe at any time.

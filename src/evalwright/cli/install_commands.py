@@ -24,9 +24,9 @@ main()
 @click.command("install-commands")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
 @click.option("--into", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="Where to put them.")
-@click.option("--remove", is_flag=True, help="Remove those that this command made.")
+@click.option("--remove", is_flag=True, help="Remove the scripts that this command made.")
 def command(names: tuple[str, ...], into: Path | None, remove: bool) -> int:
-    """Install the originals' commands NAME (default: all) as scripts that start ours; none is overwritten.
+    """Install the original commands NAME (default: all) as scripts that start ours; no file is overwritten.
 
     They go beside the command evalwright, or into DIR. Without this, evalwright installs no command but its own.
     """

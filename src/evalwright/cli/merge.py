@@ -21,7 +21,7 @@ __all__ = ["command"]
 @as_json
 @quiet
 def command(runs: tuple[str, ...], out: Path | None, partial: bool, as_json: bool, quiet: bool) -> int:
-    """Merge the shards RUN of `evalwright run --shard` into one run; its gate is decided then.
+    """Merge the shards RUN of `evalwright run --shard` into one run and decide its gate.
 
     A RUN is a run folder, a glob of them ('out/*'), a run in SQLite or PostgreSQL. The last line of the output is the
     merged run's folder, and the exit code is that of its gate, as of a run on one machine.

@@ -72,7 +72,7 @@ dialect: Callable[[F], F] = click.option(
 )
 
 keep_going: Callable[[F], F] = click.option(
-    "--keep-going", is_flag=True, help="Call on systems that give nothing but the same error."
+    "--keep-going", is_flag=True, help="Keep calling systems that only give the same error."
 )
 
 
@@ -150,9 +150,9 @@ def trust_option(help: str) -> Callable[[F], F]:
     return click.option("--trust-run", is_flag=True, is_eager=True, callback=_note_trust, expose_value=False, help=help)
 
 
-trust_run: Callable[[F], F] = trust_option("Use the store's address that the run folder notes.")
+trust_run: Callable[[F], F] = trust_option("Use the store's address that the run folder gives.")
 trust_all: Callable[[F], F] = trust_option(
-    "Go on with what the run says, though you did not make it: code, addresses, variables."
+    "Use what the run says (code, addresses, variables) although you did not make it."
 )
 _GOING_ON_OPTIONS = (suite_option(help="Your suite, with which RUN was made: its systems are called."), trust_all)
 _STORE_OPTIONS = (suite_option(), trust_run)

@@ -22,7 +22,7 @@ __all__ = ["command"]
 @click.command("plan")
 @suite_argument()
 @dialect
-@click.option("--detect", metavar="D", help="The difference of pass rates to see: 3pp or 0.03.")
+@click.option("--detect", metavar="D", help="The difference in pass rates to show: 3pp or 0.03.")
 @click.option("--margin", metavar="M", help="To show that B is not worse than by M, if it is better by D.")
 @click.option(
     "--at-least", metavar="RATE", help="What a gate `at_least: RATE` would do to systems of known rates: 0.8 or 80%."
@@ -33,7 +33,7 @@ __all__ = ["command"]
     default=0.8,
     show_default=True,
     metavar="P",
-    help="The chance to see it.",
+    help="The chance of showing it.",
 )
 @click.option("--alpha", type=click.FloatRange(0, 1, True, True), default=0.05, show_default=True, metavar="A")
 @click.option(
@@ -42,7 +42,7 @@ __all__ = ["command"]
     type=RunPath(),
     multiple=True,
     metavar="RUN",
-    help="A run of the suite, or twice for two: how much cases vary, and what a cell costs.",
+    help="A run of the suite (twice: two runs) that tells how much cases vary and what a cell costs.",
 )
 @click.option("--trials", default="1,3,5", show_default=True, metavar="K,…", help="Numbers of trials to compare.")
 @click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Power curves as SVG.")
@@ -60,7 +60,7 @@ def command(
     plot: Path | None,
     as_json: bool,
 ) -> int:
-    """How many cases and trials of SUITE does it take to see a difference? Nothing is run.
+    """How many cases and trials of SUITE does it take to show a difference? Nothing is run.
 
     Exit code 1: the suite as it is does not reach the power. Costs and minutes are those of one run.
     """

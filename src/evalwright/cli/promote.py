@@ -15,7 +15,7 @@ __all__ = ["command"]
 @click.command("promote")
 @run_argument()
 @store_options
-@click.option("--as-baseline", is_flag=True, expose_value=False, help="What promote does anyway, as in evalh.")
+@click.option("--as-baseline", is_flag=True, expose_value=False, help="Accepted for evalh: promote always does this.")
 @click.option("--eval-name", metavar="NAME", help="Name of the suite (default: the one in RUN).")
 @click.option("--runs-root", type=click.Path(path_type=Path), metavar="DIR", help="Folder that contains `baselines`.")
 def command(run: Path, eval_name: str | None, runs_root: Path | None) -> int:

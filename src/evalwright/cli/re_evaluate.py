@@ -21,9 +21,9 @@ __all__ = ["command"]
 @suite_option(expose=True, help="Use the evaluators of FILE, and its store.")
 @trust_all
 @click.option(
-    "--concurrency", type=click.IntRange(min=1), metavar="N", help="Evaluate at most N cells at once with models."
+    "--concurrency", type=click.IntRange(min=1), metavar="N", help="At most N cells wait for models at the same time."
 )
-@click.option("--batch", is_flag=True, help="Ask judges in batches: within a day, for half the money.")
+@click.option("--batch", is_flag=True, help="Call judges in batches: takes up to a day, at half the price.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if cells failed or errored.")
 @model_options
 @as_json

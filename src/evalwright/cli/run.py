@@ -75,7 +75,7 @@ def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> Sha
     "--shard",
     metavar="K/N",
     callback=_shard,
-    help="Only shard K of N, to be merged with the others; auto or auto/N under a scheduler.",
+    help="Run only shard K of N (join them with `merge`); auto or auto/N under a scheduler.",
 )
 @click.option("--trials", "--num-runs", "trials", type=_COUNT, metavar="N", help="Run each case N times.")
 @click.option(
@@ -89,7 +89,7 @@ def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> Sha
 @click.option(
     "--executor",
     type=click.Choice(["local", "ray"]),
-    help="Call the systems here, or by workers of a Ray cluster (RAY_ADDRESS).",
+    help="Call the systems in this process, or on a Ray cluster (RAY_ADDRESS).",
 )
 @click.option("--var", "variables", multiple=True, metavar="K=V", help="A value for ${K} in the suite (repeatable).")
 @click.option(
@@ -100,17 +100,26 @@ def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> Sha
     help="Run again the errored cells of RUN, like `retry`.",
 )
 @click.option("--include-evaluator-failures", is_flag=True, help="With --retry-only-failed: also cells that failed.")
-@click.option("--until-decided", is_flag=True, help="Stop as soon as it is decided; valid however often one looks.")
-@click.option("--against", metavar="RUN|VARIANT", help="With --until-decided: what the system is compared with.")
-@click.option("--margin", metavar="M", help="With --until-decided: the loss that would not matter, 2pp or 0.02.")
-@click.option("--max-cases", type=_COUNT, metavar="N", help="With --until-decided: look at no more than N cases.")
+@click.option(
+    "--until-decided",
+    is_flag=True,
+    help="Stop as soon as the comparison is decided; valid at any number of looks.",
+)
+@click.option("--against", metavar="RUN|VARIANT", help="With --until-decided: the run or variant to compare with.")
+@click.option("--margin", metavar="M", help="With --until-decided: the largest loss that does not matter, 2pp or 0.02.")
+@click.option("--max-cases", type=_COUNT, metavar="N", help="With --until-decided: stop after N cases.")
 @click.option(
     "--max-cost",
     type=click.FloatRange(min=0, min_open=True),
     metavar="USD",
-    help="With --until-decided: begin nothing more once the systems' calls cost so much.",
+    help="With --until-decided: start nothing new once system calls have cost this much.",
 )
-@click.option("--seed", type=int, metavar="N", help="With --until-decided: another order, and a capital of its own.")
+@click.option(
+    "--seed",
+    type=int,
+    metavar="N",
+    help="With --until-decided: take the cases in another order, as a test of its own.",
+)
 @keep_going
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if cells failed or errored.")
 @allow_empty

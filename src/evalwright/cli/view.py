@@ -16,9 +16,9 @@ __all__ = ["command"]
 )
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="H", help="Address to listen on.")
 @click.option("--no-open", is_flag=True, help="Do not open a browser.")
-@click.option("--read-only", is_flag=True, help="Offer no labelling.")
+@click.option("--read-only", is_flag=True, help="Do not offer labelling.")
 @click.option("--token", metavar="T", help="The token of the address, instead of a new one.")
-@click.option("--no-token", is_flag=True, help="Let every program of this machine read; no labelling.")
+@click.option("--no-token", is_flag=True, help="Let every program on this machine read; no labelling.")
 @click.option(
     "--bundle",
     type=click.Path(path_type=Path),
@@ -39,7 +39,7 @@ __all__ = ["command"]
     default=20_000,
     show_default=True,
     metavar="N",
-    help="With --bundle: refuse more cells.",
+    help="With --bundle: reject runs with more cells.",
 )
 @click.option("--labeller", metavar="NAME", help="The name in labels (default: the user's on this system).")
 @click.option("--cell", metavar="CASE", help="Open the page of this case.")

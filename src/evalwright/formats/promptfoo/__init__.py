@@ -46,7 +46,7 @@ FORMAT = Format(
         ),
         Option(("--filter-failing-only",), "path", metavar="FILE", help="The same without errors."),
         Option(("--filter-errors-only",), "path", metavar="FILE", help="Only tests with an error in that file."),
-        Option(("--cached", "-c"), "path", metavar="FILE", help="Judge what promptfoo recorded in its result file."),
+        Option(("--cached", "-c"), "path", metavar="FILE", help="Evaluate the outputs in a result file of promptfoo."),
         Option(
             ("--output", "-o"), "path", metavar="FILE", help="Also write promptfoo's result file (JSON).", writes=True
         ),

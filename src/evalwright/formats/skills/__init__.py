@@ -38,7 +38,7 @@ FORMAT = Format(
         Option(("--image",), metavar="IMAGE", help="With --sandbox: an image that has the agent."),
         Option(("--judge-model",), metavar="MODEL", help="Default model for judges."),
         Option(
-            ("--criteria",), "choice", choices=("own", "all"), help="all: expected_output is a criterion of its own."
+            ("--criteria",), "choice", choices=("own", "all"), help="all: expected_output counts as a criterion, too."
         ),
         Option(
             ("--benchmark",), "path", metavar="DIR", help="Folder for grading.json and benchmark.json.", writes=True
