@@ -54,6 +54,7 @@ def test_a_case_may_say_in_any_way_what_is_good(folder: Path, case: dict[str, An
 
 
 def test_a_case_that_says_nothing_of_it_is_an_error(folder: Path) -> None:
+    assert "turns" in problems(load(folder, tests=[one(criteria="x", turns=[{"input": "more"}])]))[0]
     assert "expected_outcome" in problems(load(folder, tests=[one()]))[0]
     assert "expected_outcome" in problems(load(folder, evalcases=[one(expected_output="hi")]))[0]
     assert problems(load(folder, tests=[one()], assertions=[HI])) == [""]
@@ -98,6 +99,20 @@ def test_a_skill_is_seen_by_the_calls_that_load_it(folder: Path, call: dict[str,
     cases = [one(id=str(check["should_trigger"]), assertions=[check]) for check in checks]
     expected = {"True": "pass" if loaded else "fail", "False": "fail" if loaded else "pass"}
     assert statuses(folder, tests=cases) == expected
+
+
+def test_variables_of_the_environment_stand_in_newer_cases(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GREETING", "hi there")
+    monkeypatch.setenv("LEAST", "0.5")
+    asked = {"input": "say ${{ GREETING }}${{ NOT_SET_HERE }}"}
+    check = {**HI, "required": True, "min_score": "${{ LEAST }}"}
+    suite = load(folder, tests=[one(**asked, assertions=[check])])
+    case = next(iter(suite.cases))
+    assert (case.extra["prompt"], case.evaluators[0]["required"]) == ("say hi there", 0.5)
+    assert [problem.message for problem in suite.warnings if "NOT_SET_HERE" in problem.message]
+    older = load(folder, evalcases=[one(**asked, expected_outcome="x")])
+    assert "${{ GREETING }}" in next(iter(older.cases)).extra["prompt"]
+    assert any("stays as it is" in problem.message for problem in older.warnings)
 
 
 def test_texts_among_assertions_count_like_other_assertions(folder: Path) -> None:
@@ -273,7 +288,7 @@ def test_calls_that_cannot_be_read_are_refused(folder: Path, calls: Any) -> None
         ),
         ({"input": [{"role": "user", "content": [{"type": "json", "value": "{}"}]}]}, "input[0].content[0].value"),
         ({"input_messages": [{"role": "user", "content": "hi"}]}, "input"),
-        ({"input": "hi ${{ NAME }}"}, "input"),
+        ({"assertions": [{"type": "code-grader", "command": ["true"], "target": True}]}, "assertions[0].target"),
         ({"assertions": [{"type": "llm-grader", "prompt": "{{ answer }} {{ anser }}"}]}, "assertions[0].prompt"),
     ],
 )

@@ -173,6 +173,8 @@ class Evaluators:
             self.variables |= {name: known[name] for name in named if known.get(name)}
             if unset := [name for name in named if name not in known]:
                 tell.warn(f"{place}.env", f"variables that are not set here: {', '.join(unset)}")
+        if raw.get("target") not in (None, False):
+            tell.warn(f"{place}.target", "target: programs that judge get no way to models here")
         stray = {k: v for k, v in raw.items() if k not in own}
         if script is None or script == [] or (isinstance(script, str) and not script.strip()):
             tell(f"{place}.script", "script: expected a list of texts with at least one, or a text")

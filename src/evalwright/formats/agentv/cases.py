@@ -34,7 +34,7 @@ __all__ = ["Cases", "Defaults"]
 _KEYS = {
     "id", "expected_outcome", "criteria", "outcome", "input", "input_messages", "expected_output", "expected_messages",
     "rubrics", "execution", "evaluators", "conversation_id", "description", "note", "metadata", "assert", "assertions",
-    "tags", "input_files", "vars", "workspace",
+    "tags", "input_files", "vars", "workspace", "turns",
 }  # fmt: skip
 _TEXT = (str, "a text")
 _PLAIN: dict[str, tuple[type, str]] = {
@@ -111,10 +111,12 @@ class Cases:
             return ForeignCase(id=case_id, input="")
         if not isinstance(raw.get("id"), str) or not raw["id"].strip():
             tell("id", f"id: expected text that is not empty, found {raw.get('id')!r}")
-        for key in [key for key, value in raw.items() if "${{" in str(value)]:
+        for key in [key for key, value in raw.items() if self._file.key != "tests" and "${{" in str(value)]:
             tell.warn(
                 str(key), f"{key}: '${{{{ NAME }}}}' stays as it is here, variables are read in targets.yaml only"
             )
+        if raw.get("turns") not in (None, []):
+            tell("turns", "turns: conversations that go on with what was answered are not supported yet")
         raw = with_variables(raw)
         outcome = next((raw[key] for key in OUTCOMES if key in raw), None)
         if outcome is None and self._says_enough(raw):

@@ -4,14 +4,55 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from evalwright.formats.agentv.notes import Notes
 
-__all__ = ["with_files", "with_variables"]
+__all__ = ["Environment", "with_files", "with_variables"]
 
 _FILLED = ("criteria", "expected_outcome", "input", "input_files", "expected_output")
+_VARIABLE = re.compile(r"\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
+_NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
+_PLAIN: Mapping[str, Any] = {"true": True, "false": False}
 _NAME = re.compile(r"\{\{\s*(?:vars\.)?([A-Za-z_][A-Za-z0-9_.-]*)\s*\}\}")
+
+
+class Environment:
+    """Puts variables of the environment in place of `${{ NAME }}`; those that are not set become empty.
+
+    A whole value may become a number or a truth value, as in AgentV 4.
+    """
+
+    def __init__(self, known: Mapping[str, str]) -> None:
+        self._known = known
+        self.taken: dict[str, str] = {}
+        """What was put into texts, by name."""
+        self.missing: set[str] = set()
+
+    def put_into(self, value: Any) -> Any:
+        if isinstance(value, list):
+            return [self.put_into(item) for item in value]
+        if isinstance(value, dict):
+            return {key: self.put_into(item) for key, item in value.items()}
+        if not isinstance(value, str) or "${{" not in value:
+            return value
+        if whole := _VARIABLE.fullmatch(value):
+            text = self._value(whole)
+            return _PLAIN.get(text, _number(text) if _NUMBER.fullmatch(text) else text)
+        return _VARIABLE.sub(self._value, value)
+
+    def _value(self, match: re.Match[str]) -> str:
+        found = self._known.get(match[1])
+        if found is None:
+            self.missing.add(match[1])
+            return ""
+        self.taken[match[1]] = found
+        return found
+
+
+def _number(text: str) -> float:
+    return float(text) if "." in text else int(text)
 
 
 def with_variables(case: dict[str, Any]) -> dict[str, Any]:

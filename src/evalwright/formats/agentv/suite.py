@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from evalwright.errors import InputError, Problem
 from evalwright.files.boundary import Boundary, OutsideError
 from evalwright.files.dotenv import read_dotenv
-from evalwright.files.masker import secrets_in
+from evalwright.files.masker import may_be_secret, secrets_in
 from evalwright.files.paths import import_folders
 from evalwright.formats.agentv import FORMAT
 from evalwright.formats.agentv.assertions import Evaluators
@@ -19,13 +19,14 @@ from evalwright.formats.agentv.cases import Cases, Defaults
 from evalwright.formats.agentv.config import read_project_config
 from evalwright.formats.agentv.file import EvalFile, read_file
 from evalwright.formats.agentv.messages import Files
+from evalwright.formats.agentv.shorthands import Environment
 from evalwright.formats.agentv.target import files_of
 from evalwright.formats.agentv.targets_file import Targets, targets_file
 from evalwright.formats.agentv.workspace_settings import WorkspaceSettings, read_hooks, read_workspace
 from evalwright.formats.agentv.workspaces import links_in
 from evalwright.model.plan import PassCriteria, Plugin, RunSettings, Variant
 from evalwright.model.suite import Suite
-from evalwright.session import environment, learn, process_environment
+from evalwright.session import environment, hide, learn, process_environment
 
 __all__ = ["TIMEOUT", "load"]
 
@@ -67,6 +68,7 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
     if place in ("targets", "config"):
         return _beside(path, place, resolving)
     file = read_file(path, given.allow_outside)
+    put, unset = _with_environment(file, resolving)
     folder = str(path.resolve().parent)
     known, missing = _targets(given.targets, files, resolving, suggested)
     if known is not None:
@@ -109,9 +111,9 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
         target_chosen=True,
         metadata=file.metadata,
         environment=values,
-        secrets={**secrets, **evaluators.variables, **({} if known is None else known.secrets)},
+        secrets={**secrets, **put, **evaluators.variables, **({} if known is None else known.secrets)},
         files=[] if known is None else [known.path],
-        warnings=[*files.config.warnings, *_warnings(known, path, missing), *file.warnings(), *cases.warnings],
+        warnings=[*files.config.warnings, *_warnings(known, path, missing), *file.warnings(), *unset, *cases.warnings],
     )
 
 
@@ -156,6 +158,24 @@ def _targets(
     if path is None:
         return None, f"there is no targets.yaml beside {files.roots[0]} or above it, which says what is to be evaluated"
     return Targets(path, environment, suggested), ""
+
+
+def _with_environment(file: EvalFile, known: Mapping[str, str]) -> tuple[dict[str, str], list[Problem]]:
+    """Put variables into the cases of a newer file.
+
+    Gives those whose values may be secret, and a warning of those that are not set.
+    """
+    if file.key != "tests":
+        return {}, []
+    variables = Environment(known)
+    file.cases = variables.put_into(file.cases)
+    if "input" in file.head:
+        file.head["input"] = variables.put_into(file.head["input"])
+    put = {name: value for name, value in variables.taken.items() if may_be_secret(value)}
+    hide(put)
+    unset = ", ".join(sorted(variables.missing))
+    message = f"variables that are not set are empty in the cases: {unset}"
+    return put, [Problem(str(file.path), message, key="tests")] if unset else []
 
 
 def _workspace(file: EvalFile, allowed: tuple[Path, ...]) -> WorkspaceSettings:
