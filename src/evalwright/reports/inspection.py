@@ -36,6 +36,8 @@ def cell_lines(
     details of results.
     """
     lines = [_headline(trace, status, paint)]
+    lines += _field("about", _text(trace.extra.get("description")), paint, limit)
+    lines += _field("group", trace.group or None, paint, limit)
     lines += _field("input", _text(trace.input), paint, limit)
     if limit is None:
         lines += _labelled("messages", [_message(message) for message in trace.messages], paint)

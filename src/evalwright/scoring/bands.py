@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.result import CaseVerdict, EvaluationResult, Status, band
@@ -29,9 +29,10 @@ def banded_verdict(
     total = sum(weights)
     mean = sum(score * weight for score, weight in zip(scores, weights, strict=True)) / total if total else 0.0
     short = [row for row, score in zip(results, scores, strict=True) if _is_short(named.get(row.evaluator), score)]
+    gates = {row.evaluator: named[row.evaluator].required or 0.0 for row in short}
     status = _status(trace, results, mean, short, threshold)
     score = 0.0 if short or trace.error is not None else mean
-    return verdict_on(trace, status, score, [] if status == "pass" else _reasons(trace, results))
+    return verdict_on(trace, status, score, [] if status == "pass" else _reasons(trace, results, gates))
 
 
 def _is_short(spec: EvaluatorSpec | None, score: float) -> bool:
@@ -54,14 +55,18 @@ def _status(
     return "pass" if round(mean, 9) >= threshold else "fail"  # so that 0.1 + 0.2 reaches 0.3
 
 
-def _reasons(trace: Trace, results: Sequence[EvaluationResult]) -> list[str]:
+def _reasons(trace: Trace, results: Sequence[EvaluationResult], gates: Mapping[str, float]) -> list[str]:
+    """Why it did not pass. What fell short of a score that is required decided, and is named first."""
     if trace.error is not None:
         return [f"{trace.error.type}: {trace.error.message}"]
     lines = []
-    for row in results:
+    for row in sorted(results, key=lambda row: row.evaluator not in gates):
+        gate = gates.get(row.evaluator)
         if row.error is not None:
             lines.append(f"{row.evaluator}: {row.error.type}: {row.error.message}")
-        elif not row.passed:
-            said = "; ".join(filter(None, [row.reason, *(miss for miss in row.misses if miss not in row.reason)]))
+        elif not row.passed or gate is not None:
+            missed = (miss for miss in row.misses if miss not in row.reason)
+            needed = "" if gate is None else f"required, at least {gate:g}"
+            said = "; ".join(filter(None, [needed, row.reason, *missed]))
             lines.append(f"{row.evaluator}: {said}" if said else row.evaluator)
     return lines

@@ -364,3 +364,24 @@ def test_a_prompt_without_names_is_the_criterion_of_its_judge(folder: Path) -> N
     assert statuses(folder, tests=[one(input="hello there", criteria="greets", assertions=[check])]) == {"a": "pass"}
     asked = (folder / "asked.txt").read_text()
     assert ["Is the tone kind?" in asked, "hello there" in asked, "greets" in asked] == [True, True, False]
+
+
+def test_cases_are_chosen_by_what_they_say_of_themselves(folder: Path) -> None:
+    described = {"description": "greets people", "conversation_id": "c1"}
+    tests = [one(assertions=[HI]), one(id="b", assertions=[{"type": "strange"}], **described), one(id="c")]
+    load(folder, tests=tests, assertions=[HI])
+    for options in ({"description": "greets*"}, {"conversation": "c?"}):
+        suite = load_suite(folder / "suite.eval.yaml", "agentv", options=options)
+        assert [case.id for case in suite.cases] == ["b"]
+        problem = suite.cases.problems[0]  # type: ignore[attr-defined]
+        assert (problem.line, "b" in problem.message) == (1, True)
+    with pytest.raises(InputError, match=r"there are: c1"):
+        load_suite(folder / "suite.eval.yaml", "agentv", options={"conversation": "x"})
+
+
+def test_the_evaluator_that_is_required_is_named_where_it_decides(folder: Path) -> None:
+    judge = {"type": "code-grader", "command": [sys.executable, "-c", "print('{\"score\": 0.85}')"], "name": "strict"}
+    suite = load(folder, tests=[one(assertions=[HI, {**judge, "required": True, "min_score": 0.9}])])
+    reader, _ = open_run(run_suite(suite, RunOptions(out=folder / "runs")).run_dir)
+    verdict = next(iter(reader.verdicts(CaseVerdict)))
+    assert (verdict.status, verdict.reasons[0].startswith("strict: required, at least 0.9")) == ("fail", True)

@@ -23,6 +23,8 @@ FORMAT = Format(
         Option(("--target",), metavar="NAME", help="Evaluate this target of the targets file."),
         Option(("--targets",), "path", metavar="FILE", help="File that defines the targets."),
         Option(("--allow-tools",), "flag", help="Let coding agents do anything with your rights."),
+        Option(("--conversation",), metavar="GLOB", help="Only cases whose conversation_id matches."),
+        Option(("--description",), metavar="GLOB", help="Only cases whose description matches."),
         Option(("--agent-timeout",), "float", minimum=0.001, metavar="S", help="Seconds per attempt."),
         Option(("--max-retries",), "int", minimum=0, metavar="N", help="Attempts after a timeout."),
         Option(("--workers",), "int", minimum=1, maximum=50, metavar="N", help="Cases at the same time."),

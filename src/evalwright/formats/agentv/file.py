@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,7 @@ _OF_NEXT = ("prompts", "providers", "default_test", "defaultTest", "scenarios")
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,62}[a-z0-9]")
 _LONGEST = 2048
 _MOST_WORKERS = 50
+_OPTIONS = {"conversation_id": "conversation", "description": "description"}
 _CASES = ("evalcases", "eval_cases", "cases", "tests")
 
 
@@ -102,6 +104,18 @@ class EvalFile:
     @property
     def tags(self) -> list[str]:
         return texts_in(self.metadata.get("tags", self.head.get("tags")))
+
+    def keep(self, key: str, glob: str) -> None:
+        """Leave out the cases whose text under a key does not match. Raises InputError where that are all."""
+        fits = [isinstance(case, dict) and fnmatchcase(str(case.get(key) or ""), glob) for case in self.cases]
+        if not any(fits):
+            known = dict.fromkeys(str(case[key]) for case in self.cases if isinstance(case, dict) and case.get(key))
+            found = f" (there are: {', '.join([*known][:10])})" if known else f" (no case has a {key})"
+            raise InputError(Problem(str(self.path), f"no case matches --{_OPTIONS[key]} {glob}{found}"))
+        kept = [index for index, fit in enumerate(fits) if fit]
+        self.cases, places, line_of = [self.cases[index] for index in kept], self.places, self.line_of
+        self.places = None if places is None else [places[index] for index in kept]
+        self.line_of = lambda index, inside: line_of(kept[index], inside)
 
     def refusals(self) -> list[Problem]:
         """Keys of the top level that isolate or limit, and are not supported; and those of AgentV 5."""

@@ -45,6 +45,8 @@ class _Options(NamedTuple):
 
     target: str | None = None
     targets: Path | None = None
+    conversation: str | None = None
+    description: str | None = None
     agent_timeout: float | None = None
     max_retries: int | None = None
     workers: int | None = None
@@ -67,7 +69,7 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
     place = _schema(path) or _place(path)
     if place in ("targets", "config"):
         return _beside(path, place, resolving)
-    file = read_file(path, given.allow_outside)
+    file = _file(path, given)
     put, unset = _with_environment(file, resolving)
     folder = str(path.resolve().parent)
     known, missing = _targets(given.targets, files, resolving, suggested)
@@ -158,6 +160,15 @@ def _targets(
     if path is None:
         return None, f"there is no targets.yaml beside {files.roots[0]} or above it, which says what is to be evaluated"
     return Targets(path, environment, suggested), ""
+
+
+def _file(path: Path, given: _Options) -> EvalFile:
+    """The file with the cases that the command line wants. Raises InputError."""
+    file = read_file(path, given.allow_outside)
+    for key, glob in (("conversation_id", given.conversation), ("description", given.description)):
+        if glob is not None:
+            file.keep(key, glob)
+    return file
 
 
 def _with_environment(file: EvalFile, known: Mapping[str, str]) -> tuple[dict[str, str], list[Problem]]:

@@ -103,6 +103,8 @@ class AgentvTarget:
         if batch is not None and (said := await batch.said(case.id, trial)) is not None:
             return _answer(said)
         answer = await self._asked_alone(name, case)
+        if case.description:
+            answer.extra["description"] = case.description
         if batch is not None:
             answer.extra["batch_error"] = batch.why[trial]
         return answer
