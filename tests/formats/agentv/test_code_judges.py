@@ -64,6 +64,18 @@ def test_the_names_of_all_releases_are_there() -> None:
     assert given["start_time"] == given["trace_summary"]["start_time"]
 
 
+def test_the_trace_has_counts_messages_and_events() -> None:
+    trace = payload()["trace"]
+    assert (trace["event_count"], trace["tool_calls"], trace["error_count"]) == (2, {"find": 1, "read": 1}, 0)
+    assert [message["role"] for message in trace["messages"]] == ["assistant", "assistant"]
+    assert trace["events"][0] == {
+        "event_id": "call-0",
+        "ordinal": 0,
+        "type": "tool_call",
+        "tool": {"name": "find", "call_id": "1", "input": {}},
+    }
+
+
 def test_output_is_the_text_where_a_newer_program_reads_it() -> None:
     assert payload(newer=True)["output"] == "hello"
     assert "output" not in payload()

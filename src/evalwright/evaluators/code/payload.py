@@ -26,6 +26,7 @@ def judge_payload(case: Case, trace: Trace, config: Mapping[str, Any] | None, *,
     asked = [_with_named_calls(message) for message in extra.get("input_messages", [])]
     expected = [_with_named_calls(message) for message in extra.get("expected_messages", [])]
     summary = trace_summary(trace)
+    counts = (summary or {}).get("tool_calls_by_name")
     document = {
         "question": extra.get("question", case.input if isinstance(case.input, str) else ""),
         "expected_outcome": extra.get("expected_outcome") or "",
@@ -42,7 +43,8 @@ def judge_payload(case: Case, trace: Trace, config: Mapping[str, Any] | None, *,
         "input_files": extra.get("input_files", []),
         "input_messages": asked,
         "input": asked,
-        "trace_summary": summary and {**summary, "tool_calls": summary["tool_calls_by_name"]},
+        "trace": summary and {**summary, "tool_calls": counts, "messages": said, "events": _events(trace)},
+        "trace_summary": summary and {**summary, "tool_calls": counts},
         **{key: (summary or {}).get(key) for key in _MEASURED},
         "file_changes": trace.extra.get("file_changes"),
         "workspace_path": workspace_of(trace),
@@ -53,6 +55,16 @@ def judge_payload(case: Case, trace: Trace, config: Mapping[str, Any] | None, *,
     }
     # Programs look `config` up whether there is one or not.
     return _both_spellings({**_known(document), "config": dict(config) if config else None})
+
+
+def _events(trace: Trace) -> list[dict[str, Any]]:
+    """The calls of tools in their order, as the trace of AgentV 4 has them among its events."""
+    found = []
+    for number, call in enumerate(calls_of(trace)):
+        tool = _known({"name": call.name, "call_id": call.id, "input": call.args, "output": call.output})
+        event = {"event_id": f"call-{number}", "ordinal": number, "type": "tool_call", "duration_ms": call.duration_ms}
+        found.append({**_known(event), "tool": tool})
+    return found
 
 
 _MEASURED = ("token_usage", "cost_usd", "duration_ms", "start_time", "end_time")
