@@ -122,6 +122,7 @@ def test_a_broken_guard_forbids_what_the_rate_allows(made: Project) -> None:
     a, b = ran(made, "1x20 0x30"), ran(made, "1x50")
     code, found = decided(made, a, b, "--guard", "evaluator:polite=+90pp")
     assert (code, found["guards"][0]["state"]) == (1, "broken")  # type: ignore[index]
+    assert "DON'T (guard evaluator:polite)" in made.evalwright("decide", a, b, "--guard", "evaluator:polite=+90pp").out
     code, found = decided(made, a, b, "--guard", "cost=+10%")
     assert (code, found["reasons"], found["guards"][0]["state"]) == (3, ["guard"], "undecided")  # type: ignore[index]
 

@@ -126,14 +126,22 @@ def _head(decision: Decision, paint: Paint, columns: int) -> list[str]:
         words += (
             ", better" if decision.ci[0] > 0 else ", but worse, by less than the margin" if decision.ci[1] < 0 else ""
         )
-    if decision.verdict == "undecided" and decision.reasons != ["data"]:
-        words += f" ({', '.join(decision.reasons)})"
+    if because := _because(decision):
+        words += f" ({', '.join(because)})"
     change = f"B − A = {with_ends(decision.difference, decision.ci, decision.metric)}"
     units = units_line(decision)
     left = f"{words}  {change}"
     gap = columns - len(left) - len(units)
     coloured = left.replace(words, paint(words, _STYLES[decision.verdict]), 1)
     return [coloured + " " * gap + units] if gap > 1 else [coloured, f"  {units}"]
+
+
+def _because(decision: Decision) -> list[str]:
+    """What the interval does not say of the verdict."""
+    if decision.verdict == "dont":
+        broken = [f"guard {one_line(one.name, 24)}" for one in decision.guards if one.state == "broken"]
+        return [*broken, *(one_line(reason, 40) for reason in decision.reasons)]
+    return [] if decision.reasons == ["data"] else decision.reasons
 
 
 def _claims(decision: Decision) -> list[str]:
