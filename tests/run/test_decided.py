@@ -21,6 +21,7 @@ from evalwright.model.plan import PassCriteria, Variant
 from evalwright.model.summary import GateOutcome
 from evalwright.registry import load
 from evalwright.reports.decision import decision_lines
+from evalwright.reports.pictures.decision import decision_image
 from evalwright.reports.terminal import run_lines
 from evalwright.reports.text import Paint
 from evalwright.run.baselines import promote
@@ -202,8 +203,9 @@ def test_reports_say_what_a_gate_was_decided_by(tmp_path: Path) -> None:
     reader, plan = open_run(outcome.run_dir)
     with closing(reader):
         reader.plan = plan
-        for name in ("markdown", "html"):
-            assert headline in load("reports", name)().render(reader, outcome.summary)
+        pages = [load("reports", name)().render(reader, outcome.summary) for name in ("markdown", "html")]
+        assert all(headline in page for page in pages)
+        assert decision_image([decision]) in pages[1]
         junit = ElementTree.fromstring(load("reports", "junit")().render(reader, outcome.summary))
         stored = reader.summary()
     gate = next(case for case in junit.iter("testcase") if case.get("name") == "gate")

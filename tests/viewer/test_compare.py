@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from base64 import b64decode
 from html import unescape
 
 import pytest
@@ -33,6 +34,9 @@ def test_changed_cases_come_worst_first_and_errors_are_neither(pair):
     summary = seen(text[text.index('id="summary"') : text.index('id="changed"')])
     for part in ("1 worse", "1 better", "4 unchanged", "1 not comparable"):
         assert part in summary
+    picture = b64decode(re.search(r'class="plot" src="data:image/svg[^,]*,([^"]*)" alt="[^"]*0.0 pp', text)[1]).decode()
+    assert "pass rate" in picture  # and each slice by a tag below it
+    assert "tag=other" in picture
     assert cases(page(client, f"/compare?a={a}&b={b}&change=better")) == ["case-2"]
     assert len(cases(page(client, f"/compare?a={a}&b={b}&unchanged=1"))) == 7
     assert cases(page(client, f"/compare?a={b}&b={a}"))[0] == "case-2"

@@ -14,6 +14,7 @@ from msgspec import convert
 
 from evalwright.errors import InputError, counted
 from evalwright.model.cell import OfCase, cell_key
+from evalwright.model.decision import Decision
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import Status
@@ -173,6 +174,7 @@ def _numbers(summary: RunSummary, table: CellTable) -> dict[str, Any]:
         else [(numbers.outcome(one), one.reason, _conditions(one)) for one in gate.runs],
         "gate_spreads": [] if gate is None else list(numbers.over_runs(gate.runs)),
         "gate_decided": "" if gate is None else "\n".join(gate_decisions(gate, Paint())),
+        "gate_picture": "" if gate is None else _decided([gate.decision] if gate.decision else gate.decisions),
         "could_show": numbers.could_show(summary),
         "against": None if summary.comparison is None else _against(summary.comparison, table),
         "baseline": "" if summary.comparison is None else summary.comparison.baseline,
@@ -200,22 +202,32 @@ def _picture(comparison: ComparisonReport) -> str:
     rows = forest_of_deltas(comparison.deltas)
     if not rows:
         return ""
+    from evalwright.reports.pictures.decision import image_of
     from evalwright.reports.pictures.plots import forest_svg
 
-    svg = forest_svg(f"Change of the pass rate against {comparison.baseline}", rows)
-    return f"data:image/svg+xml;base64,{b64encode(svg.encode('utf-8', 'replace')).decode()}"
+    return image_of(forest_svg(f"Change of the pass rate against {comparison.baseline}", rows))
+
+
+def _decided(decisions: Sequence[Decision]) -> str:
+    """The intervals of decisions, of their evaluators and slices, as the address of an image."""
+    if not decisions:
+        return ""
+    from evalwright.reports.pictures.decision import decision_image
+
+    return decision_image(decisions)
 
 
 def _compared(reader: RunReader, summary: RunSummary, context: ReportContext) -> dict[str, Any]:
     """The changed cells of a comparison with an earlier run, those that got worse first."""
     if context.before is None:
-        return {"compared": None, "changed": []}
+        return {"compared": None, "compared_picture": "", "changed": []}
     comparison = context.before.comparison
     cells, _ = changed_cells(reader, context.before, summary.cells_total)
     changed = [(cell_key(cell.case_key, cell.variant, 0), cell) for cell in cells]
     return {
         "compared": table_of(RUN_COMPARISON_COLUMNS, list(comparison.variants)),
         "compared_with": comparison.a,
+        "compared_picture": _decided([one.decision for one in comparison.variants]),
         "changed": changed,
     }
 

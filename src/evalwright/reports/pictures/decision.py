@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Sequence
 
 from evalwright.decisions.sides import PASS_RATE
@@ -10,7 +11,7 @@ from evalwright.reports.decision import WORDS, forest_of
 from evalwright.reports.pictures.elements import Html
 from evalwright.reports.pictures.plots import forest_svg
 
-__all__ = ["decision_svg"]
+__all__ = ["decision_image", "decision_svg", "image_of"]
 
 
 def decision_svg(decisions: Sequence[Decision]) -> Html:
@@ -24,3 +25,13 @@ def decision_svg(decisions: Sequence[Decision]) -> Html:
     said = ", ".join((f"{one.variant_b}: " if several else "") + WORDS[one.verdict] for one in decisions)
     first = decisions[0]
     return forest_svg(f"{said}: B − A", rows, margin=first.margin, points=first.metric == PASS_RATE)
+
+
+def decision_image(decisions: Sequence[Decision]) -> str:
+    """The picture as an address of an image; empty where nothing was measured."""
+    return image_of(decision_svg(decisions)) if any(forest_of(one) for one in decisions) else ""
+
+
+def image_of(svg: Html) -> str:
+    """A picture as an address that holds it whole: pages show it without a request, and nothing in it can run."""
+    return f"data:image/svg+xml;base64,{b64encode(svg.encode('utf-8', 'replace')).decode()}"

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 from evalwright.model.trace import Trace
 from evalwright.reports import numbers
 from evalwright.reports.decision import change_of, claim
+from evalwright.reports.pictures.decision import decision_image
 from evalwright.viewer.filters import BadQuery, Filter
 from evalwright.viewer.links import Links
 from evalwright.viewer.pages import NotThere, Page
@@ -116,6 +117,7 @@ def compare_context(
         "counts": [(name, counts.get(name, 0)) for name in CHANGES],
         "decision": decision,
         "claim": "" if decision is None else claim(decision),
+        "picture": "" if decision is None else decision_image([decision]),
         "change_text": "" if decision is None or not decision.n else change_of(decision),
         "problem": paired.problem,
         "warnings": paired.warnings,
