@@ -107,7 +107,8 @@ def _store_option(outcome: Outcome) -> str:
 
 def _next(outcome: Outcome, run: str) -> str:
     """The command that most likely comes next."""
-    if outcome.unreadable:  # to resume would call the system again for these
+    # To resume would call the system again for unreadable traces; runs of other programs cannot be resumed.
+    if outcome.unreadable or outcome.of_original:
         return f"evalwright inspect {run}"
     if outcome.plan.shard is not None and not outcome.summary.cells_missing:
         return f"evalwright merge RUN...  with all {outcome.plan.shard.of} shards"
