@@ -11,6 +11,11 @@ __all__ = ["SCHEMAS", "command", "text_of"]
 SCHEMAS = {
     "eval": ("evalwright.formats.native.schema:eval_schema", "eval.yaml, the suite"),
     "cases": ("evalwright.formats.native.schema:cases_schema", "cases.yaml, a dataset of type yaml"),
+    "label": (
+        "evalwright.importers.label_schema:label_schema",
+        "a label of a person, one line of a file in JSON Lines",
+    ),
+    "prices": ("evalwright.formats.native.schema:prices_schema", "a price table, of metrics.price_table_path"),
     "case": ("evalwright.formats.native.schema:case_schema", "a case, one line of a dataset of type jsonl"),
 }
 """By name, what makes the schema and what it is of."""

@@ -22,9 +22,9 @@ import msgspec
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.jsonl import lines_of
 
-__all__ = ["LabelRow", "read_labels"]
+__all__ = ["NAMES_OF_COLUMNS", "WORDS_OF_VERDICTS", "LabelRow", "read_labels"]
 
-_NAMES = {
+NAMES_OF_COLUMNS = {
     "case_id": ("case_id", "case", "id"),
     "evaluator": ("evaluator",),
     "verdict": ("verdict", "human_verdict", "passed"),
@@ -35,8 +35,8 @@ _NAMES = {
     "labeller": ("labeller",),
     "labelled_at": ("labelled_at",),
 }
-_ALIASES = {alias: name for name, aliases in _NAMES.items() for alias in aliases}
-_WORDS = {
+_ALIASES = {alias: name for name, aliases in NAMES_OF_COLUMNS.items() for alias in aliases}
+WORDS_OF_VERDICTS = {
     **dict.fromkeys(("pass", "passed", "yes", "true", "1"), True),
     **dict.fromkeys(("fail", "failed", "no", "false", "0"), False),
 }
@@ -178,7 +178,9 @@ def _misspelt(fields: Mapping[str, Any], reported: set[str]) -> Iterator[tuple[s
     for name in fields:
         if name in reported or _canonical(name) is not None:
             continue
-        if near := did_you_mean(name.lower(), [known for known in _NAMES if known not in map(_canonical, fields)]):
+        if near := did_you_mean(
+            name.lower(), [known for known in NAMES_OF_COLUMNS if known not in map(_canonical, fields)]
+        ):
             reported.add(name)
             yield name, f"nothing reads {name!r}{near}"
 
@@ -231,7 +233,7 @@ def _is_unsure(fields: Mapping[str, Any]) -> bool:
 def _verdict(value: Any) -> bool | None:
     if isinstance(value, bool):
         return value
-    return _WORDS.get(str(value).lower()) if isinstance(value, str | int) else None
+    return WORDS_OF_VERDICTS.get(str(value).lower()) if isinstance(value, str | int) else None
 
 
 def _number(value: Any) -> float | None:

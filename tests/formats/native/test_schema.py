@@ -18,6 +18,8 @@ from evalwright.cli.schema import SCHEMAS, text_of
 from evalwright.errors import InputError
 from evalwright.files import yaml
 from evalwright.formats.loading import load_suite
+from evalwright.formats.native.prices import read_prices
+from evalwright.importers.labels import read_labels
 
 ROOT = Path(__file__).parents[3]
 FENCE = re.compile(r"^```(\w*)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -203,6 +205,45 @@ def test_what_is_wrong_by_keys_or_types_is_refused_and_nothing_else(
 )
 def test_keys_and_types(suite_schema: jsonschema.Draft7Validator, change: dict[str, Any], refused: bool) -> None:
     assert suite_schema.is_valid({**safe_load(FULL), **change}) is not refused
+
+
+def test_a_schema_of_labels_accepts_what_their_reader_does(tmp_path: Path) -> None:
+    label, path = checker("label"), tmp_path / "labels.jsonl"
+    right = {"case_id": "a", "evaluator": "says", "verdict": "pass"}
+    rows: list[dict[str, Any]] = [
+        right, {**right, "verdict": "NO"}, {**right, "verdict": True}, {**right, "verdict": 0}, {**right, "trial": "2"},
+        {"Case Id": "a", "evaluator": "says", "human score": 0.5}, {"id": "a", "evaluator": "says", "score": "1e-1"},
+        {**right, "verdict": "unsure", "labelled_at": "x"}, {"case": "a", "evaluator": "b", "labelled_at": "x"},
+        {**right, "verdict": "", "labelled_at": "x"}, {**right, "note": "mine"}, {**right, "score": None},
+    ]  # fmt: skip
+    wrong: list[dict[str, Any]] = [
+        {**right, "verdict": "maybe"}, {**right, "verdict": 2}, {**right, "case_id": 3}, {**right, "score": "high"},
+        {**right, "trial": -1}, {"case_id": "a", "verdict": "pass"}, {"case_id": "a", "evaluator": "says"},
+    ]  # fmt: skip
+    for row in [*rows, *wrong]:
+        path.write_text(json.dumps(row) + "\n")
+        assert bool(read_labels(path)[1]) is (row in wrong), row
+        assert label.is_valid(row) is (row in rows), row
+
+
+def test_a_schema_of_prices_accepts_what_their_reader_does(tmp_path: Path) -> None:
+    prices, path = checker("prices"), tmp_path / "prices.yaml"
+    model = {"input_per_million_tokens": 1.5, "output_per_million_tokens": "2"}
+    table: dict[str, Any] = {"table_version": "1", "freshness_date": "2026-11-22", "models": {"m": model}}
+    right = [table, {**table, "models": {}}, {**table, "models": {"m": {**model, "thinking_per_million_tokens": 3}}}]
+    wrong = [
+        {**table, "table_version": 1}, {**table, "mine": 1}, {"models": {}}, {**table, "models": {"m": {}}},
+        {**table, "models": {"m": {**model, "input_per_million_tokens": -1}}},
+        {**table, "models": {"m": {**model, "x": 1}}},
+    ]  # fmt: skip
+    for value in [*right, *wrong]:
+        path.write_text(json.dumps(value))
+        try:
+            read_prices(path)
+            read = True
+        except InputError:
+            read = False
+        assert (read, prices.is_valid(value)) == (value in right, value in right), value
 
 
 def test_cases_are_checked_too() -> None:

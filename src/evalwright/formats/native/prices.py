@@ -15,7 +15,7 @@ from evalwright.files.key_paths import bracketed
 from evalwright.formats.shared.findings import expectation
 from evalwright.model.plan import Price
 
-__all__ = ["built_in_prices", "read_prices"]
+__all__ = ["PriceTable", "built_in_prices", "read_prices"]
 
 _Dollars = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
@@ -30,7 +30,9 @@ class _ModelPrice(BaseModel):
     cache_write_per_million_tokens: _Dollars | None = None
 
 
-class _PriceTable(BaseModel):
+class PriceTable(BaseModel):
+    """A price table as a file has it."""
+
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
     table_version: StrictStr
@@ -48,7 +50,7 @@ def built_in_prices(models: Iterable[str], *, original: bool) -> tuple[dict[str,
         from evalwright.llm.prices import built_in_price, day_of_prices
 
         return {model: price for model in models if (price := built_in_price(model)) is not None}, day_of_prices()
-    table = _PriceTable.model_validate(yaml.load(_ORIGINAL).value)
+    table = PriceTable.model_validate(yaml.load(_ORIGINAL).value)
     return {model: Price(**table.models[model].model_dump()) for model in models if model in table.models}, (
         table.freshness_date
     )
@@ -58,7 +60,7 @@ def read_prices(path: Path) -> dict[str, Price]:
     """Prices by model, US dollars per million tokens. Raises InputError with every mistake of the table."""
     document = yaml.load(path)
     try:
-        table = _PriceTable.model_validate(document.value)
+        table = PriceTable.model_validate(document.value)
     except ValidationError as error:
         raise InputError(
             [

@@ -16,9 +16,10 @@ from evalwright.evaluators.build import fields_by_key
 from evalwright.evaluators.catalogue import catalogue
 from evalwright.formats.native.cases import FileCase
 from evalwright.formats.native.file import EvalFile
+from evalwright.formats.native.prices import PriceTable
 from evalwright.formats.shared.json_schema import DRAFT, REFERENCES, lenient
 
-__all__ = ["case_schema", "cases_schema", "eval_schema"]
+__all__ = ["case_schema", "cases_schema", "eval_schema", "prices_schema"]
 
 _Schema = dict[str, Any]
 
@@ -127,6 +128,11 @@ def cases_schema() -> _Schema:
         "required": ["cases"],
         "definitions": definitions,
     }
+
+
+def prices_schema() -> _Schema:
+    """Of a price table."""
+    return {"$schema": DRAFT, **_strict(PriceTable.model_json_schema()), "title": "evalwright: prices of models"}
 
 
 def _case() -> _Schema:
