@@ -69,6 +69,8 @@ class Bench:
 
     def __init__(self, folder: Path, repeats: int, large: bool) -> None:
         self.folder, self.repeats, self.large = folder, repeats, large
+        # Suites of several works share the data, and may name files in their repository only: this folder is one.
+        (folder / ".git").mkdir(parents=True, exist_ok=True)
         self.missed = 0
 
     def say(self, line: Line) -> None:
