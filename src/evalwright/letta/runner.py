@@ -25,7 +25,7 @@ from evalwright.run.start import run_suite as run
 from evalwright.run.stored_run import open_run
 from evalwright.stores.ordered import OrderedCells
 
-__all__ = ["Runner", "RunnerResult", "SuiteSpec", "run_suite"]
+__all__ = ["Runner", "RunnerResult", "SuiteSpec", "as_fields", "run_suite"]
 
 
 @dataclass
@@ -175,10 +175,11 @@ class _Fields(dict[str, Any]):
             raise AttributeError(f"there is no {name!r} (there are: {', '.join(self)})") from None
 
 
-def _fields(value: Any) -> Any:
+def as_fields(value: Any) -> Any:
+    """Plain data whose mappings have their keys as attributes."""
     if isinstance(value, dict):
-        return _Fields((key, _fields(item)) for key, item in value.items())
-    return [_fields(item) for item in value] if isinstance(value, list) else value
+        return _Fields((key, as_fields(item)) for key, item in value.items())
+    return [as_fields(item) for item in value] if isinstance(value, list) else value
 
 
 def _result(name: str, config: dict[str, Any], outcome: Outcome) -> RunnerResult:
@@ -188,7 +189,7 @@ def _result(name: str, config: dict[str, Any], outcome: Outcome) -> RunnerResult
     metrics = native.get(f"run_{statistics['num_runs']}", native) if statistics else native
     passed = gate.passed if gate is not None else True
     return RunnerResult(
-        name, config, list(_rows(outcome)), _fields(metrics), passed, _fields(statistics), outcome.run_dir
+        name, config, list(_rows(outcome)), as_fields(metrics), passed, as_fields(statistics), outcome.run_dir
     )
 
 
@@ -201,4 +202,4 @@ def _rows(outcome: Outcome) -> Iterator[dict[str, Any]]:
             for variant in variants:
                 for trace, results in cells.of(variant.name, trial):
                     row = row_of(plan, variant, reader.case(trace.case_index or 0), trace, results)
-                    yield _fields({**row.older(str)["result"], "run": trial + 1})
+                    yield as_fields({**row.older(str)["result"], "run": trial + 1})

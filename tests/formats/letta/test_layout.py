@@ -1,11 +1,13 @@
 """Results as letta-evals writes them: what is in the files, and that they are as good as the run they came from."""
 
+import asyncio
 import json
 
 import pytest
 
 from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
+from evalwright.letta.streaming import StreamingReader
 from evalwright.run.resumption import retry
 from evalwright.run.start import run_suite
 
@@ -203,6 +205,19 @@ def test_suites_with_a_reward_have_the_newer_files(project):
     rewards = [row["reward"]["score"] if "reward" in row else None for row in rows]
     assert [row["sample_id"] for row in rows] == ["fr", 7, 2, 3]
     assert rewards == [0.5, None, 0.0, 0.25]
+
+
+def test_a_folder_is_read_back_as_the_original_reads_it(project):
+    run(project, output="older")
+    run(project, REWARDED + "num_runs: 2\n", output="newer")
+    older, newer = (asyncio.run(StreamingReader.to_runner_result(project / name)) for name in ("older", "newer"))
+    assert (older.suite, older.gates_passed, older.metrics.total) == ("support", True, 4)
+    assert [row.grade.score for row in older.results] == [1.0, 0.0, 0.0, 0.5]
+    assert [(row.sample.input, row.reward and row.reward.score) for row in newer.results[4:6]] == [
+        ("capital of France?", 0.5), ("crash", None),
+    ]  # fmt: skip
+    with pytest.raises(FileNotFoundError):
+        asyncio.run(StreamingReader.to_runner_result(project / "nowhere"))
 
 
 def test_a_reward_is_made_of_the_grades_of_the_graders_only(project):

@@ -32,6 +32,7 @@ MODULES = {
     "models.results": "SampleResult Usage",
     "rewards": "RewardContext coerce_reward_output load_reward_composer",
     "runner": "Runner SuiteSpec SampleResult",
+    "streaming": "StreamingReader",
     "targets.base": "AbstractAgentTarget",
     "targets.errors": "TargetError",
     "types": "GraderKind MetricOp",

@@ -123,6 +123,7 @@ _SHIMS = {
     ),
     "letta_evals.rewards": {**_REWARDS, "RewardOutput": _MODELS["RewardOutput"]},
     "letta_evals.runner": _RUN,
+    "letta_evals.streaming": {"StreamingReader": "evalwright.letta.streaming:StreamingReader"},
     "letta_evals.targets": _TARGETS,
     "letta_evals.targets.base": {"AbstractAgentTarget": _TARGETS["AbstractAgentTarget"]},
     "letta_evals.targets.errors": {"TargetError": _TARGETS["TargetError"]},
