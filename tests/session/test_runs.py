@@ -83,6 +83,19 @@ def at_once(*calls):
     return [found[n] for n in range(len(calls))]
 
 
+@pytest.fixture(autouse=True, scope="module")
+def loaded(tmp_path_factory):
+    """Everything that runs import is: pytest parses modules that it sees for the first time, and Python 3.11 cannot
+    parse in several threads at once."""
+    folder = tmp_path_factory.mktemp("first")
+    with pytest.MonkeyPatch.context() as changed:
+        changed.setenv("XDG_CACHE_HOME", str(folder))
+        for budget in (1.0, None):
+            options = RunOptions(models=ModelChoices(budget_usd=budget, no_cache=True))
+            [first] = at_once(lambda options=options: run_suite(suite(folder, ["first", "exit"]), options))
+        re_evaluate(first.run_dir)
+
+
 def test_four_runs_at_once_keep_their_budgets_prints_and_exits_apart(tmp_path, monkeypatch, capsys):
     monkeypatch.setattr(shop, "together", threading.Barrier(4))
     # without the cache, in which one run would find a reply to the same question of another
