@@ -130,6 +130,7 @@ def test_the_page_needs_nothing_from_elsewhere() -> None:
     assert f"default-src 'none'; style-src 'sha256-{digest}';" in page
 
 
+@pytest.mark.slow("a real browser")
 @pytest.mark.skipif(shutil.which("chromium") is None, reason="no Chromium")
 def test_a_browser_runs_nothing_of_the_data(tmp_path: Path) -> None:
     page = tmp_path / "page.html"
@@ -185,6 +186,7 @@ def exit_of(*words: str) -> int:
     return int(ended.value.code or 0)
 
 
+@pytest.mark.slow("two runs, and what changed between them")
 def test_changed_cells_come_first_and_each_leads_to_its_place(tmp_path: Path) -> None:
     before = made_run(tmp_path, trials=1)
     after = made_run(tmp_path, trials=1, lost=1)
