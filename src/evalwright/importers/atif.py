@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from evalwright.importers.blocks import dictionaries, texts_of
 from evalwright.importers.recordings import described, moment
-from evalwright.importers.sources import ImportNotes, Mistakes, parsed, stem
+from evalwright.importers.sources import ImportNotes, Mistakes, parsed, record_key, stem
 from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
 from evalwright.importers.transcript import Tokens, Transcript, arguments_of
 from evalwright.model.trace import TraceError
@@ -77,7 +77,7 @@ class _Trajectory:
         agents: set[Any] = set()
         for number, other in enumerate(dictionaries(document.get("subagent_trajectories"))):
             key = f"subagent_trajectories[{number}]"
-            id = other.get("trajectory_id")
+            id = record_key(other.get("trajectory_id"))
             if id in agents:
                 self._mistakes.add(self._at, f"another subagent has the id {id!r}", key=f"{key}.trajectory_id")
             agents.add(id)

@@ -16,7 +16,7 @@ import msgspec
 
 from evalwright.importers.blocks import assistant_blocks, dictionaries, texts_of, tokens_of, user_blocks
 from evalwright.importers.recordings import moment
-from evalwright.importers.sources import ImportNotes, Mistakes, records, stem
+from evalwright.importers.sources import ImportNotes, Mistakes, record_key, records, stem
 from evalwright.importers.spool import RecordSpool
 from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
 from evalwright.importers.transcript import AgentTurn, Tokens, Transcript
@@ -137,7 +137,7 @@ class _Session:
             for name in ("model", "cwd", "tools"):
                 if name in value:
                     self._extra[name] = value[name]
-        elif kind not in _LEFT_OUT:
+        elif str(kind) not in _LEFT_OUT:
             self._notes.lose(f"lines of type {kind!r}")
             self._at.append(moment(value.get("timestamp")))  # something happened then, whatever it was
 
@@ -153,7 +153,7 @@ class _Session:
         outcome: dict[str, Any] | None = None
         for line in self._lines:
             value = line.value or {}
-            if value.get("uuid") in abandoned:
+            if record_key(value.get("uuid")) in abandoned:
                 continue
             if value["type"] == _RESULT:
                 outcome = value
@@ -236,7 +236,7 @@ class _Session:
             value = line.value or {}
             if _agent_of(line) is not None:
                 continue
-            uuid, parent = value.get("uuid"), value.get("parentUuid")
+            uuid, parent = record_key(value.get("uuid")), record_key(value.get("parentUuid"))
             parents[uuid] = parent
             if value["type"] == "user" and isinstance(parent, str) and _has_text(_message(value).get("content")):
                 if parent in asked:

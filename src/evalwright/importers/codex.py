@@ -171,7 +171,7 @@ class _Session:
                 self._end = None
             case "agent_reasoning":
                 self._repeated.append(("thinking", str(event.get("text", "")), at))
-            case _ if kind not in _KNOWN_EVENTS:
+            case _ if str(kind) not in _KNOWN_EVENTS:
                 self._notes.lose(f"events of type {kind!r}")
 
     def _exec(self, kind: str, value: dict[str, Any]) -> None:

@@ -11,11 +11,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from evalwright.errors import InputError, Problem
 from evalwright.importers.blocks import dictionaries
-from evalwright.importers.sources import document, lines
+from evalwright.importers.sources import document, json_value, lines
 
 __all__ = ["Head", "check", "detected", "head_of"]
 
@@ -69,7 +67,7 @@ def head_of(file: Path) -> Head:
 
 def _decoded(text: bytes) -> Any:
     try:
-        value = msgspec.json.decode(text)
+        value = json_value(text)
     except (ValueError, RecursionError):
         return None
     return value if isinstance(value, dict | list) else None

@@ -86,7 +86,7 @@ class _Session:
             self._talk.extra.setdefault("warnings", []).append(str(value.get("message")))
         elif kind == "result":
             self._result(value)
-        elif kind not in _TYPES:
+        elif str(kind) not in _TYPES:
             self._notes.lose(f"lines of type {kind!r}")
 
     def _message(self, value: dict[str, Any], at: Any) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from evalwright.importers.blocks import dictionaries
-from evalwright.importers.sources import ImportNotes, records, stem
+from evalwright.importers.sources import ImportNotes, record_key, records, stem
 from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
 from evalwright.importers.transcript import Transcript
 
@@ -49,7 +49,7 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
 
 
 def _filters(file: Path, reading: ImportFindings) -> set[Any]:
-    return {sample.get("filter") for _, sample in records(file, reading.mistakes) if sample is not None}
+    return {record_key(sample.get("filter")) for _, sample in records(file, reading.mistakes) if sample is not None}
 
 
 def _model(file: Path) -> str:
@@ -70,7 +70,7 @@ def _transcript(sample: dict[str, Any], notes: ImportNotes) -> Transcript:
     if answer is not None:
         talk.turn().texts.append(answer)
     names = sample.get("metrics")
-    for name in names if isinstance(names, list) else []:
+    for name in map(str, names) if isinstance(names, list) else ():
         value = sample.get(name)
         if isinstance(value, int | float):
             talk.custom[name] = value

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from evalwright.importers.sources import Mistakes, lines, parsed
+from evalwright.importers.sources import Mistakes, json_value, lines, parsed
 
 __all__ = ["ImportRecord", "placed_records"]
 
@@ -37,7 +37,7 @@ def placed_records(
     if _has_lines(file):
         yield from _of_lines(file, mistakes)
         return
-    whole = parsed(file)
+    whole = parsed(file, mistakes)
     if isinstance(whole, list) and whole and not items_are_one(whole[0]):
         for number, value in enumerate(whole):
             yield ImportRecord(value, None, f"[{number}]")
@@ -50,17 +50,16 @@ def _has_lines(file: Path) -> bool:
     if first is None:
         return False
     try:
-        msgspec.json.decode(first[1])
+        json_value(first[1])
     except (ValueError, RecursionError):
         return file.name.endswith((".jsonl", ".ndjson"))
     return any(True for number, _ in lines(file) if number > first[0]) or file.suffix in (".jsonl", ".ndjson")
 
 
 def _of_lines(file: Path, mistakes: Mistakes) -> Iterator[ImportRecord]:
-    decode = msgspec.json.Decoder().decode
     for number, text in lines(file):
         try:
-            yield ImportRecord(decode(text), number)
+            yield ImportRecord(json_value(text, mistakes), number)
         except RecursionError:
             mistakes.add(file, "is nested too deeply", number)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -14,7 +14,7 @@ import msgspec
 
 from evalwright.importers.blocks import dictionaries, texts_of
 from evalwright.importers.recordings import described
-from evalwright.importers.sources import parsed
+from evalwright.importers.sources import parsed, record_key
 from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
 from evalwright.importers.transcript import Tokens, Transcript
 from evalwright.model.trace import TraceError
@@ -75,7 +75,7 @@ class _Rows:
         columns: dict[tuple[str, str, Any], set[Any]] = {}
         for row in self._rows:
             at = (_variant(row), _label_of(row), _test_index(row))
-            columns.setdefault(at, set()).add(row.get("promptIdx"))
+            columns.setdefault(at, set()).add(record_key(row.get("promptIdx")))
         several = sorted({name for (name, _, _), found in columns.items() if len(found) > 1})
         for name in several:
             self._reading.mistakes.add(self._file, f"two providers are called {name!r}: give each a label of its own")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -11,8 +13,9 @@ import msgspec
 
 from evalwright.errors import InputError, Problem, counted
 from evalwright.files.packed import opened, unpacked_name
+from evalwright.importers.recordings import RECORDING_DEPTH, too_deep
 
-__all__ = ["ImportNotes", "Mistakes", "document", "expanded", "lines", "records", "stem"]
+__all__ = ["ImportNotes", "Mistakes", "document", "expanded", "json_value", "lines", "record_key", "records", "stem"]
 
 SEARCHED = (".jsonl", ".ndjson", ".json", ".eval")
 """Files that are looked for in a folder."""
@@ -27,6 +30,8 @@ class Mistakes:
     def __init__(self) -> None:
         self._found: list[Problem] = []
         self._more = 0
+        self.mended: int = 0
+        """Records with halves of characters, which programs leave that cut texts by UTF-16 units; replaced."""
 
     def add(self, file: Path, message: str, line: int | None = None, key: str = "") -> None:
         if len(self._found) < _MOST:
@@ -123,10 +128,9 @@ def records(file: Path, mistakes: Mistakes, *, may_be_cut: bool = False) -> Iter
     Lines that are none are mistakes. With `may_be_cut`, a last line that breaks off, because what wrote it was killed,
     comes as None.
     """
-    decode = msgspec.json.Decoder().decode
     for number, text in lines(file):
         try:
-            value = decode(text)
+            value = json_value(text, mistakes)
         except RecursionError:
             mistakes.add(file, "is nested too deeply", number)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
@@ -139,6 +143,42 @@ def records(file: Path, mistakes: Mistakes, *, may_be_cut: bool = False) -> Iter
                 yield number, value
             else:
                 mistakes.add(file, "expected a JSON object", number)
+
+
+_decode = msgspec.json.Decoder().decode
+_HALF = re.compile(rb"\\u[dD][89a-fA-F]")
+
+
+def json_value(text: bytes, mistakes: Mistakes | None = None) -> Any:
+    """The value of a JSON text. Raises msgspec.DecodeError, UnicodeDecodeError and RecursionError, the last also for
+    what could be read, but not written again."""
+    try:
+        value = _decode(text)
+    except msgspec.DecodeError as error:
+        if not _HALF.search(text):
+            raise
+        value = _mended(text, error)
+        if mistakes is not None:
+            mistakes.mended += 1
+    # A text with fewer brackets cannot be deep; looking at every value would take longer than reading it.
+    if text.count(b"{") + text.count(b"[") > RECORDING_DEPTH and too_deep(value):
+        raise RecursionError
+    return value
+
+
+def _mended(text: bytes, error: msgspec.DecodeError) -> Any:
+    """The value of a text in which halves of characters are escaped. Raises the error for one that has another flaw."""
+    try:
+        plain = json.dumps(json.loads(text), ensure_ascii=False, allow_nan=False)
+    except ValueError:
+        raise error from None
+    units = plain.encode("utf-16-le", "surrogatepass")
+    return _decode(units.decode("utf-16-le", "replace").encode())
+
+
+def record_key(value: Any) -> str | None:
+    """An id as a key, whatever a record has in its place."""
+    return value if value is None or isinstance(value, str) else str(value)
 
 
 def _told(error: Exception, text: bytes) -> str:
@@ -154,11 +194,11 @@ def _is_text(text: bytes) -> bool:
     return True
 
 
-def parsed(file: Path) -> Any:
+def parsed(file: Path, mistakes: Mistakes | None = None) -> Any:
     """The JSON document in a file. Raises InputError if it is none."""
     data = document(file)
     try:
-        return msgspec.json.decode(data)
+        return json_value(data, mistakes)
     except RecursionError:
         raise InputError(Problem(str(file), "is nested too deeply")) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:

@@ -133,6 +133,8 @@ def import_traces(
         gathered.trials,
         gathered.systems(),
     )
+    if mended := reading.mistakes.mended:
+        reading.notes.say(f"{mended} records have halves of characters (unpaired surrogates), which were replaced")
     notes = [*gathered.notes(), *reading.notes.lines(), *(pricing.notes() if pricing else ())]
     return ImportResult(spool.keys, gathered.trials, gathered.traces, written, notes)
 

@@ -18,7 +18,7 @@ import msgspec
 
 from evalwright.importers.recording import UNKNOWN_TIME
 from evalwright.importers.recordings import too_deep
-from evalwright.importers.sources import ImportNotes
+from evalwright.importers.sources import ImportNotes, record_key
 from evalwright.model.trace import Metrics, Output, Span, ToolCall, ToolResult, Trace, TraceError, TraceMessage
 
 __all__ = ["AgentTurn", "Tokens", "Transcript", "arguments_of", "object_or_text"]
@@ -171,6 +171,7 @@ class Transcript:
     def calls_in(
         self, turn: AgentTurn, name: str, id: str | None, arguments: dict[str, Any], at: datetime | None = None
     ) -> None:
+        id = record_key(id)
         if id is not None:
             self._names[id] = name
         turn.calls.append(ToolCall(name, id, arguments, at))
@@ -180,13 +181,14 @@ class Transcript:
         return taken
 
     def knows(self, call_id: str | None) -> bool:
-        return call_id in self._names
+        return record_key(call_id) in self._names
 
     def result(
         self, call_id: str | None, content: Any, *, name: str | None = None, at: datetime | None = None,
         failed: bool = False,
     ) -> None:  # fmt: skip
         """What a tool gave back; its name is that of its call where none is given."""
+        call_id = record_key(call_id)
         named = name or self._names.get(call_id or "", "tool")
         read = object_or_text(content) if isinstance(content, str) else content
         self.results.append(ToolResult(named, read, call_id))

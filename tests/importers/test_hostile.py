@@ -1,0 +1,134 @@
+"""Transcripts from anywhere: whatever stands in a record, it is imported or refused, and never ends the command."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from evalwright.errors import InputError
+from evalwright.formats.loading import load_suite
+from evalwright.importers.traces import ImportFindings
+from evalwright.registry import load
+from importers.transcripts import AT, imported, rollout_line, said, session_line, used, written
+
+USE = {"type": "tool_use", "id": "t1", "name": "Read", "input": {"path": "a"}}
+BACK = {"type": "tool_result", "tool_use_id": "t1", "content": [{"type": "text", "text": "A"}], "is_error": False}
+RECORDS: dict[str, Any] = {
+    "claude-code": [
+        session_line(0, "user", "why?"),
+        session_line(1, "assistant", [{"type": "text", "text": "I look."}, USE], "m1", message=used(10, 5)),
+        session_line(2, "user", [BACK], isSidechain=True, agentId="a"),
+        {"type": "result", "subtype": "success", "sessionId": "s", "result": "So.", "usage": {"input_tokens": 1}},
+    ],
+    "codex": [
+        rollout_line(0, "session_meta", {"id": "r1"}),
+        rollout_line(1, "response_item", said("user", "fix")),
+        rollout_line(2, "response_item", {"type": "function_call", "name": "sh", "arguments": "{}", "call_id": "c"}),
+        rollout_line(3, "response_item", {"type": "function_call_output", "call_id": "c", "output": "ok"}),
+        rollout_line(4, "event_msg", {"type": "token_count", "info": {"total_token_usage": {"input_tokens": 1}}}),
+    ],
+    "gemini": [
+        {"type": "init", "session_id": "g", "model": "x"},
+        {"type": "tool_use", "tool_name": "ls", "tool_id": "t", "parameters": {}},
+        {"type": "tool_result", "tool_id": "t", "status": "success", "output": "a"},
+        {"type": "message", "role": "assistant", "content": "Done", "delta": True},
+        {"type": "result", "status": "success", "stats": {"input_tokens": 1}},
+    ],
+    "anthropic-messages": [
+        {"id": "x", "messages": [{"role": "assistant", "content": [USE]}, {"role": "user", "content": [BACK]}]}
+    ],
+    "openai-responses": [
+        {"object": "response", "id": "r", "output": [{"type": "function_call", "call_id": "c", "name": "n",
+         "arguments": "{}"}, {"type": "function_call_output", "call_id": "c", "output": "o"}], "usage": {}}
+    ],
+    "lm-eval": [{"doc_id": 1, "target": "t", "arguments": {"gen_args_0": {"arg_0": "q"}}, "resps": [["a"]],
+                 "filtered_resps": ["a"], "filter": "none", "metrics": ["acc"], "acc": 1.0}],
+    "langfuse": [{"id": "o", "traceId": "t", "type": "GENERATION", "startTime": AT.format(0), "endTime": AT.format(1),
+                  "input": [{"role": "user", "content": "q"}], "usageDetails": {"input": 1}, "level": "ERROR"}],
+    "langsmith": [{"id": "o", "trace_id": "t", "run_type": "llm", "start_time": AT.format(0), "error": None,
+                   "inputs": {"messages": [[{"id": ["x"], "kwargs": {"content": "q"}}]]},
+                   "outputs": {"generations": [[{"text": "a"}]]}}],
+}  # fmt: skip
+ODD = (None, 7, [], {}, [None], {"a": [1]})
+
+
+def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+    if at:
+        yield at
+    for key in value if isinstance(value, dict) else range(len(value)) if isinstance(value, list) else ():
+        yield from places(value[key], (*at, key))
+
+
+def replaced(value: Any, at: tuple[Any, ...], by: Any) -> Any:
+    if not at:
+        return by
+    value = copy.copy(value)
+    value[at[0]] = replaced(value[at[0]], at[1:], by)
+    return value
+
+
+@pytest.mark.parametrize("format", RECORDS)
+def test_whatever_stands_in_a_record_it_is_read_or_refused(tmp_path, format):
+    importer = load("importers", format)
+    path = tmp_path / "x.jsonl"
+    for at in places(RECORDS[format]):
+        for odd in ODD:
+            written(path, replaced(RECORDS[format], at, odd))
+            try:
+                if hasattr(importer, "read"):
+                    list(importer.read([path], ImportFindings()))
+                else:
+                    importer.import_files([path], tmp_path / f"{len(list(tmp_path.iterdir()))}", None)
+            except InputError:
+                pass
+
+
+def test_halves_of_characters_are_replaced_and_told(tmp_path):
+    """Programs in JavaScript cut texts between the two halves of a character, and write them so."""
+    path = tmp_path / "cut.jsonl"
+    lines = [
+        session_line(0, "user", "q"),
+        session_line(1, "assistant", "cut \ud83d", "m"),
+        session_line(2, "user", "😀"),
+    ]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    done, [case] = imported(tmp_path, "claude-code", path)
+    trace = case["embedded_trace"]
+    assert trace["output"]["final_answer"] == "cut \ufffd"
+    assert trace["messages"][2]["content"] == "😀"
+    assert "1 records have halves of characters" in str(done.notes)
+    path.write_text(path.read_text() + '{"sessionId": "\\ud83d", NaN}\n')
+    with pytest.raises(InputError, match="not valid JSON"):
+        imported(tmp_path / "other", "claude-code", path)
+
+
+@pytest.mark.parametrize("depth", [90, 150, 50_000])
+def test_what_is_imported_can_be_run_and_what_is_too_deep_names_its_line(tmp_path, depth):
+    deep = '{"a":' * depth + "1" + "}" * depth
+    line = json.dumps(session_line(1, "assistant", [{**USE, "input": "DEEP"}], "m")).replace('"DEEP"', deep)
+    path = tmp_path / "deep.jsonl"
+    path.write_text(json.dumps(session_line(0, "user", "q")) + "\n" + line + "\n")
+    if depth > 100:
+        with pytest.raises(InputError, match="2  is nested too deeply"):
+            imported(tmp_path, "claude-code", path)
+        return
+    imported(tmp_path, "claude-code", path)
+    assert len(list(load_suite(tmp_path / "out" / "eval.yaml").cases)) == 1
+
+
+def test_paths_and_control_characters_in_a_session_stay_text(tmp_path):
+    """The id of a session names no file, and nothing of it reaches the terminal as it is."""
+    id = "/etc/\x1b[2Jpass\nwd/../.."
+    lines = [{**session_line(0, "user", "q\x00\u202e"), "sessionId": id}]
+    lines += [{**session_line(1, "assistant", [{**USE, "name": "\x1b]0;evil\x07"}], "m"), "sessionId": id}]
+    _, [case] = imported(tmp_path, "claude-code", written(tmp_path / "x.jsonl", lines))
+    assert (case["id"], case["input"]["user_message"]) == (id, "q\x00\u202e")
+    assert sorted(path.name for path in tmp_path.rglob("*") if path.is_file()) == [
+        "cases.jsonl",
+        "eval.yaml",
+        "x.jsonl",
+    ]
