@@ -79,6 +79,41 @@ def test_commands_work_in_the_suites_folder_and_tell_of_files_that_both_have(sho
     assert {result.reason for result in reader.results(EvaluationResult)} == {"shop"}
 
 
+TWICE = '"id": "a", "input": "x", "input": "y"'
+NORTHSTAR = f'{{{TWICE}, "messages": [{{"role": "assistant", "content": "x"}}], "expected": {{"contains": "x"}}}}'
+LETTA = """
+name: l
+dataset: rows.jsonl
+target: {kind: python, callable: "agent_of_two_folders.py:answer"}
+graders: {g: {kind: tool, function: contains}}
+gate: {kind: simple, metric_key: g, aggregation: avg_score, op: gte, value: 0.5}
+"""
+PROMPTFOO = "prompts: [hi]\nproviders: [echo]\ntests: file://rows.jsonl\n"
+
+
+@pytest.mark.parametrize(
+    ("format_", "name", "text", "rows"),
+    [
+        ("native", "eval.yaml", SUITE.replace("yaml, path: cases.yaml", "jsonl, path: rows.jsonl"), TWICE),
+        ("letta", "suite.yaml", LETTA, f'{TWICE}, "ground_truth": "z"'),
+        ("agentv", "EVAL.yaml", "name: nn\ntests: rows.jsonl\n", f'{TWICE}, "criteria": "z"'),
+        ("agentv", "rows.jsonl", "", f'{TWICE}, "criteria": "z"'),
+        ("promptfoo", "promptfooconfig.yaml", PROMPTFOO, '"vars": {"input": 1, "input": 2}'),
+        ("northstar", "rows.jsonl", "", NORTHSTAR[1:-1]),
+        ("northstar", "rows.json", f"[{NORTHSTAR}]", ""),
+    ],
+)
+def test_a_key_that_comes_twice_in_a_file_of_json_is_told(
+    shop: Path, format_: str, name: str, text: str, rows: str
+) -> None:
+    if rows:
+        (shop / "rows.jsonl").write_text(f"{{{rows}}}\n")
+    if text:
+        (shop / name).write_text(text)
+    told = [str(warning) for warning in all_warnings(load_suite(shop / name, format_, to_run=False))]
+    assert len([line for line in told if "rows.json" in line and "the key 'input' comes more than once" in line]) == 1
+
+
 def test_files_of_the_working_directory_are_used_where_the_suite_has_none(shop: Path) -> None:
     for name in ("cases.yaml", "prices.yaml", CODE):
         (shop / name).unlink()

@@ -62,8 +62,23 @@ def decoded(text: str | bytes) -> Any:
         raise ValueError("it is nested too deeply") from None
 
 
+def _may_repeat(line: bytes) -> bool:
+    """Whether a key may occur twice: then the line has a colon more than what it is read as. A tenth of the time."""
+    if b"\\u003" in line:  # a colon can be written as its number
+        return True
+    try:
+        return line.count(b":") != msgspec.json.encode(msgspec.json.decode(line)).count(b":")
+    except (ValueError, TypeError, RecursionError):
+        return True
+
+
 def repeated_keys(line: bytes) -> list[str]:
-    """Keys that occur twice in one object of a line of JSON; readers see only the last value of each."""
+    """Keys that occur twice in one object of a line of JSON; readers see only the last value of each.
+
+    Raises ValueError, RecursionError.
+    """
+    if not _may_repeat(line):
+        return []
     found: dict[str, None] = {}
 
     def look(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

@@ -144,10 +144,18 @@ def suite_beside(path: Path) -> Path | None:
 def _must_be_json(path: Path) -> None:
     import json
 
+    from evalwright.files.jsonl import repeated_keys
+
     try:
-        json.loads(path.read_bytes())
+        data = path.read_bytes()
+        json.loads(data)
+        repeated = repeated_keys(data)
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(Problem(str(path), f"broken JSON: {error}", getattr(error, "lineno", None))) from error
+    if repeated:  # read as YAML, whose rules are stricter, it has no keys at all
+        raise InputError(
+            [Problem(str(path), f"the key {key!r} comes more than once in one object") for key in repeated]
+        )
 
 
 def _head(path: Path) -> Mapping[str, Any]:

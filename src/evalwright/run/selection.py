@@ -12,7 +12,7 @@ from evalwright.model.plan import Plan
 from evalwright.model.snapshot import Case, snapshot
 from evalwright.model.suite import Suite
 from evalwright.run.options import RunOptions
-from evalwright.run.used_files import beyond_reach, doubled_files, doubled_modules, hashed
+from evalwright.run.used_files import beyond_reach, doubled_files, doubled_keys, doubled_modules, hashed
 
 __all__ = ["all_warnings", "any_chosen", "chosen_cases", "lines_of_warnings", "must_not_be_empty", "with_warnings"]
 
@@ -103,6 +103,7 @@ def all_warnings(suite: Suite) -> Iterator[Problem]:
     yield from suite.warnings
     yield from doubled_modules(suite)
     yield from doubled_files(suite)
+    yield from doubled_keys(suite)
     yield from beyond_reach(suite)
     yield from getattr(suite.cases, "unknown_keys", tuple)()
 

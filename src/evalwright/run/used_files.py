@@ -9,13 +9,23 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from evalwright.errors import Problem
+from evalwright.errors import InputError, Problem
+from evalwright.files.jsonl import lines_of, repeated_keys
 from evalwright.files.paths import import_folders, seen_from_here
 from evalwright.model.suite import Suite
 from evalwright.registry import knows, load
 from evalwright.session import is_offline
 
-__all__ = ["announced_by", "beyond_reach", "doubled_files", "doubled_modules", "executed", "file_digest_of", "hashed"]
+__all__ = [
+    "announced_by",
+    "beyond_reach",
+    "doubled_files",
+    "doubled_keys",
+    "doubled_modules",
+    "executed",
+    "file_digest_of",
+    "hashed",
+]
 
 _CODE = re.compile(r"([A-Za-z_]\w*)[\w.]*:[A-Za-z_][\w.]*")
 """`module.path:name`; a module is looked for by the first part of its path."""
@@ -62,6 +72,21 @@ def doubled_modules(suite: Suite) -> Iterator[Problem]:
         if len(homes) > 1:
             message = f"{text!r} is {homes[0]}; another module of that name is not used: {homes[1]}"
             yield Problem(str(suite.source), message, key=name)
+
+
+def doubled_keys(suite: Suite) -> Iterator[Problem]:
+    """Keys that come twice in an object of a file of JSON: all programs read the last one only."""
+    for path in dict.fromkeys((suite.source, *suite.files)):
+        if path.suffix not in (".json", ".jsonl", ".ndjson"):
+            continue
+        try:
+            whole = [(None, path.read_bytes())] if path.suffix == ".json" else lines_of(path)
+            for number, text in whole:
+                for key in repeated_keys(text):
+                    message = f"the key {key!r} comes more than once: the last one counts"
+                    yield Problem(str(path), message, number, key)
+        except (OSError, ValueError, RecursionError, InputError):
+            continue  # whoever reads it says what is wrong with it
 
 
 def doubled_files(suite: Suite) -> Iterator[Problem]:

@@ -114,7 +114,7 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
         metadata=file.metadata,
         environment=values,
         secrets={**secrets, **put, **evaluators.variables, **({} if known is None else known.secrets)},
-        files=[] if known is None else [known.path],
+        files=[*dict.fromkeys(place.path for place in file.places or ()), *([] if known is None else [known.path])],
         warnings=[*files.config.warnings, *_warnings(known, path, missing), *file.warnings(), *unset, *cases.warnings],
     )
 

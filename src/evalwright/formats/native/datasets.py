@@ -21,7 +21,7 @@ from evalwright import registry
 from evalwright.errors import InputError, Problem, counted
 from evalwright.files import yaml as yaml_files
 from evalwright.files.bulk import Repeats
-from evalwright.files.jsonl import advice_on, lines_of, repeated_keys
+from evalwright.files.jsonl import advice_on, lines_of
 from evalwright.files.key_paths import Place, bracketed
 from evalwright.formats.native.cases import (
     FileCase,
@@ -239,12 +239,6 @@ class Jsonl(Dataset):
     def records(self) -> Iterator[tuple[Any, Tell]]:
         for number, line in lines_of(self._path):
             yield from_json(line), partial(self._problem, number)
-
-    def unknown_keys(self) -> Iterator[Problem]:
-        yield from super().unknown_keys()
-        for number, line in lines_of(self._path):
-            for key in repeated_keys(line):
-                yield self._problem(number, (key,), f"the key {key!r} comes more than once: the last one counts")
 
     def _problem(self, number: int, steps: Place, message: str) -> Problem:
         return Problem(str(self._path), message, number, bracketed(steps))
