@@ -57,6 +57,8 @@ def test_what_a_function_may_return(returned, expected):
         ({}, "found keys none"),
         ({"pased": True}, "found keys 'pased'"),
         ({"passed": 0.7}, "expected a bool at 'passed'"),
+        ({"score": True}, "a bool belongs at 'passed'"),
+        ({"passed": True, "score": False}, "a bool belongs at 'passed'"),
         ((True, 1), "found tuple"),
     ],
 )

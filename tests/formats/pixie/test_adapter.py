@@ -5,6 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from evalwright import pixie
 from evalwright.errors import EvaluatorError
 from evalwright.pixie import AutoevalsAdapter, Evaluable, JSONDiff, ListContains
 
@@ -89,6 +90,12 @@ def test_what_could_not_score_is_an_error(scorer):
     with pytest.raises(EvaluatorError) as raised:
         said(AutoevalsAdapter(scorer))
     assert {"error", "traceback"} <= raised.value.detail.keys()
+
+
+@pytest.mark.parametrize("score", [float("nan"), float("inf"), True, "0.9", None])
+def test_an_evaluator_whose_score_is_no_finite_number_could_not_score(score):
+    with pytest.raises(TypeError, match="expected a number from 0 to 1"):
+        asyncio.run(pixie.evaluate(lambda evaluable: {"score": score}, ITEM))
 
 
 def test_such_scorers_compare_texts_and_items():

@@ -117,6 +117,8 @@ class FunctionEvaluator(msgspec.Struct, frozen=True, dict=True):
         verdicts = [self._verdict(value) for value in (said, score) if value is not None]
         if not verdicts or (said is not None and not isinstance(_scalar(said), bool)):
             raise EvaluatorError(f"expected a bool at 'passed', found {shown(said)}")
+        if isinstance(_scalar(score), bool):
+            raise EvaluatorError(f"expected a number from 0 to 1 at 'score', found {score}: a bool belongs at 'passed'")
         return Evaluation(verdicts[0][0], verdicts[-1][1], str(given.get("reason") or ""))
 
     def _verdict(self, value: Any) -> tuple[bool, float]:

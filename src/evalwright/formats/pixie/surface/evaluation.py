@@ -103,7 +103,7 @@ def _evaluation(given: Any) -> Evaluation:
 
 
 def _is_number(score: Any) -> bool:
-    return isinstance(score, (int, float)) and not isinstance(score, bool) and not math.isnan(score)
+    return isinstance(score, (int, float)) and not isinstance(score, bool) and math.isfinite(score)
 
 
 def _bounded(evaluation: Evaluation) -> Evaluation:
