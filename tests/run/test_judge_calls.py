@@ -78,7 +78,7 @@ def test_calls_are_kept_in_full_masked_and_with_their_errors(native):
     [call] = held.detail["judge_calls"]
     assert [message["role"] for message in call["messages"]] == ["system", "user"]
     assert "hello" in call["messages"][1]["content"]
-    assert "is polite" in call["messages"][1]["content"]
+    assert "is polite" in call["messages"][0]["content"]
     assert '"passed": true' in call["reply"]
     assert call["usage"] == {"token_input": 10, "token_output": 2}
     assert (call["error"], call["cached"], call["model"]) == (None, False, "python:judges_here:holds")

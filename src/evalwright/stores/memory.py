@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice, pairwise
@@ -180,12 +181,12 @@ class MemoryStore:
 
     def create(self, plan: Plan, cases: Iterable[Case], documents: Mapping[str, bytes]) -> MemoryRun:
         encoder = LineEncoder(None)
-        lines = [encoder.line(case) for case in cases]
+        lines = [encoder.case(case) for case in cases]
         run_id, number = plan.run_id, 1
         while plan.run_id in self._runs:
             number += 1
             plan.run_id = f"{run_id}-{number}"
-        plan.cases_total = len(lines)
+        plan.cases_total, plan.cases_sha256 = len(lines), hashlib.sha256(b"".join(lines)).hexdigest()
         run = MemoryRun(plan.run_id, msgspec.structs.replace(plan), lines, documents)
         run.writing = True
         self._runs[plan.run_id] = run
