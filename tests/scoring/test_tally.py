@@ -206,13 +206,13 @@ def test_rollups_are_sorted_and_leave_out_what_was_skipped() -> None:
     tally = Tally.of(of)
     rows = [a_result(evaluator="z", passed=True, score=1.0), a_result(evaluator="b", passed=True, skipped=True)]
     tally.add(a_trace(variant_name="v0"), rows, a_verdict())
-    tally.add(a_trace(variant_name="v0", case_id="c2"), [a_result(evaluator="z", passed=False)], a_verdict())
+    tally.add(a_trace(variant_name="v0", case_id="c2"), [a_result(evaluator="z", passed=False, score=0.5)], a_verdict())
     rollups = tally.summary(of, MOMENT).by_evaluator
     assert [rollup.evaluator for rollup in rollups] == ["b", *EVALUATORS, "z"]
     skipped, unused, *_, judged = (rollup.by_variant["v0"] for rollup in rollups)
     assert (skipped.n, skipped.skipped, skipped.pass_rate, skipped.pass_rate_ci95) == (0, 1, None, None)
     assert (unused.n, unused.pass_rate, unused.scored) == (0, None, 0)
-    assert (judged.n, judged.pass_rate, judged.avg_score, judged.scored) == (2, 0.5, 1.0, 1)
+    assert (judged.n, judged.pass_rate, judged.avg_score, judged.scored) == (2, 0.5, 0.75, 2)
 
 
 def test_an_evaluator_that_the_plan_does_not_have_is_told_only_of_variants_with_results_of_it() -> None:
@@ -293,3 +293,10 @@ def test_a_limit_of_costs_that_nothing_reports_is_told(status: Status, cost: flo
     of = plan(variants=[Variant("v0", "replay")], cases_total=1, run=RunSettings(cost_limit_usd=1))
     found = counted([("c0", "v0", status)], of, metrics=Metrics(cost_usd=cost)).summary(of, MOMENT).warnings
     assert ["cost_limit_usd" in line for line in found] == [True] * told
+
+
+def test_a_limit_of_costs_limits_something_where_one_system_reports_them() -> None:
+    of = plan(cases_total=1, run=RunSettings(cost_limit_usd=1))
+    tally = counted([("c0", "v0", "pass")], of, metrics=Metrics(cost_usd=0.1))
+    tally.merge(counted([("c0", "v1", "pass")], of))
+    assert tally.summary(of, MOMENT).warnings == []
