@@ -137,6 +137,13 @@ def test_a_folder_with_a_shard_of_another_run_is_refused(tmp_path, change, said)
         shard(tmp_path, 1, 4)
 
 
+def test_whole_runs_may_lie_beside_a_shard(tmp_path):
+    whole = run_suite(suite(tmp_path, TEXTS), RunOptions(out=tmp_path / "out")).run_dir
+    folder = shard(tmp_path, 1, 2).run_dir
+    assert folder.parent == whole.parent
+    assert shard(tmp_path, 1, 2).run_dir == folder
+
+
 def test_cases_that_were_changed_are_not_gone_on_with(tmp_path):
     folder = shard(tmp_path, 1, 2).run_dir
     (folder / "manifest.json").unlink()
