@@ -20,6 +20,7 @@ from evalwright.run.options import RunOptions
 from evalwright.run.outcomes import Outcome
 from evalwright.run.resumption import resume, retry
 from evalwright.run.start import run_suite
+from evalwright.run.stored_run import open_run
 from evalwright.statistics.sequences import betting_sequence
 from run.suites import SAYS_DONE, suite
 
@@ -82,6 +83,9 @@ def test_the_end_of_the_suite_leaves_it_open(tmp_path: Path, before: Path) -> No
     assert (outcome.exit_code, len(kept(outcome)["bets"])) == (3, 120)
     assert outcome.summary.gate is not None
     assert outcome.summary.gate.reason == "every unit was looked at"
+    rule = open_run(outcome.run_dir)[1].until_decided
+    assert rule is not None
+    assert (rule.alpha, rule.seed) == (0.05, 3)
 
 
 def test_an_interrupted_sequence_goes_on_where_it_stopped(tmp_path: Path, before: Path, agents: ModuleType) -> None:
