@@ -152,3 +152,22 @@ def test_the_output_file_of_a_command_is_kept_on_request(tmp_path: Path) -> None
     kept = Path(next(iter(reader.traces(Trace))).extra["output_file"])
     assert kept.read_text() == "kept\n"
     kept.unlink()
+
+
+def test_recordings_answer_in_place_of_a_target(tmp_path: Path) -> None:
+    called = {"role": "assistant", "content": "done", "tool_calls": [{"tool": "Read", "input": {"path": "x"}}]}
+    recorded = {"test_id": "a", "source_target": "live", "suite": "shop", "output": [called], "duration_ms": 5}
+    others = [{**recorded, "source_target": "old", "output": []}, {**recorded, "test_id": "b"}]
+    (tmp_path / "said.jsonl").write_text("\n".join(map(json.dumps, [*others, recorded])))
+    replay = {"name": "default", "provider": "replay", "fixtures": "said.jsonl", "source_target": "live"}
+    read = {"name": "read", "type": "tool_trajectory", "mode": "exact", "expected": [{"tool": "Read"}]}
+    suite = loaded(tmp_path, replay, evaluators=[LATENCY, read])
+    reader, _ = open_run(run_suite(suite, RunOptions(out=tmp_path / "runs")).run_dir)
+    assert next(iter(reader.verdicts(CaseVerdict))).status == "pass"
+    assert next(iter(reader.traces(Trace))).output.final_answer == "done"
+    suite = loaded(tmp_path, {**replay, "suite": "other"})
+    reader, _ = open_run(run_suite(suite, RunOptions(out=tmp_path / "runs")).run_dir)
+    error = next(iter(reader.traces(Trace))).error
+    assert "has no answer of source_target 'live', suite 'other', test_id 'a'" in str(error)
+    with pytest.raises(InputError, match="source_target"):
+        loaded(tmp_path, {key: value for key, value in replay.items() if key != "source_target"})

@@ -23,7 +23,7 @@ __all__ = ["MODELS", "Model", "Provider", "model_of", "provider_of"]
 MODELS = {
     "openai": "openai", "anthropic": "anthropic", "azure": "azure", "gemini": "google", "openrouter": "openrouter",
 }  # fmt: skip
-KINDS = ("cli", "mock", "python", *MODELS, *AGENTS)
+KINDS = ("cli", "mock", "python", "replay", *MODELS, *AGENTS)
 _MOCKED = '{"text": "mock response"}'
 
 
@@ -44,6 +44,10 @@ def provider_of(target: Mapping[str, Any], folder: str, *, allow_tools: bool = F
         return Command(target, folder)
     if kind == "python":
         return _Python(target)
+    if kind == "replay":
+        from evalwright.formats.agentv.replay import Replay
+
+        return Replay(target, folder)
     if kind in AGENTS:
         from evalwright.formats.agentv.agents import AgentProvider
 

@@ -78,6 +78,11 @@ class _Settings(BaseModel):
     version: str | None = None
     api_version: str | None = None
     callable: str | None = None
+    fixtures: str | None = None
+    source_target: str | None = None
+    suite: str | None = None
+    eval_path: str | None = None
+    variant: str | None = None
 
 
 KEYS = frozenset(_Settings.model_fields) - {"api_key_env"}

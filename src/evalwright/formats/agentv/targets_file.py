@@ -23,11 +23,11 @@ from evalwright.session import hide
 __all__ = ["Targets", "targets_file"]
 
 _NAMES = ("targets.yaml", "targets.yml", ".agentv/targets.yaml", ".agentv/targets.yml")
-_PROVIDERS = ("cli", "mock", "python", "openai", "anthropic", "azure", "gemini", "openrouter", *AGENTS)
+_PROVIDERS = ("cli", "mock", "python", "replay", "openai", "anthropic", "azure", "gemini", "openrouter", *AGENTS)
 _SPELLINGS = {"azure-openai": "azure", "google": "gemini", "google-gemini": "gemini"}
 _OTHERS = (
     "agentv", "bedrock", "cc-mirror", "claude-sdk", "copilot-log", "copilot-sdk", "copilot_sdk", "pi-agent-sdk",
-    "replay", "transcript", "vertex", "vscode", "vscode-insiders",
+    "transcript", "vertex", "vscode", "vscode-insiders",
 )  # fmt: skip
 """What AgentV has up to 4.42 and we do not."""
 _JUDGES = "judge_target"
