@@ -157,6 +157,8 @@ def test_variables_of_a_case_stand_in_its_texts(folder: Path) -> None:
     case = one(vars=variables, assertions=[HI], **texts)
     read = next(iter(load(folder, tests=[case]).cases))
     assert (read.extra["prompt"], read.extra["expected_outcome"]) == ("Hi Ann, [1] {{ unknown }}", "Ann")
+    shared = load(folder, input=[{"role": "system", "content": "for {{ name }}"}], tests=[case])
+    assert "for Ann" in next(iter(shared.cases)).extra["prompt"]
 
 
 @pytest.mark.parametrize(

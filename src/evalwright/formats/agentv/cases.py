@@ -24,7 +24,7 @@ from evalwright.formats.agentv.messages import (
     reference_of,
 )
 from evalwright.formats.agentv.notes import Notes
-from evalwright.formats.agentv.shorthands import with_files, with_variables
+from evalwright.formats.agentv.shorthands import shared_input, with_files, with_variables
 from evalwright.formats.agentv.targets_file import Targets
 from evalwright.formats.agentv.workspace_settings import read_workspace
 from evalwright.model.case import ForeignCase
@@ -172,6 +172,7 @@ class Cases:
         own = with_files(raw[given[0]], None if alone else head.get("input_files"), raw.get("input_files"), tell)
         found = checked_messages(own, given[0], files, tell)
         shared = None if alone or self._file.path.suffix == ".jsonl" else head.get("input")
+        shared = shared_input(shared, raw)
         return found if shared is None else [*checked_messages(shared, "input (of the file)", files, tell), *found]
 
     def _expected(self, raw: dict[str, Any], tell: Notes) -> list[dict[str, Any]]:

@@ -45,9 +45,9 @@ def provider_of(target: Mapping[str, Any], folder: str, *, allow_tools: bool = F
     if kind == "python":
         return _Python(target)
     if kind == "replay":
-        from evalwright.formats.agentv.replay import Replay
+        from evalwright.formats.agentv.replay import RecordedAnswers
 
-        return Replay(target, folder)
+        return RecordedAnswers(target, folder)
     if kind in AGENTS:
         from evalwright.formats.agentv.agents import AgentProvider
 

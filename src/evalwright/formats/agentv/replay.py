@@ -13,12 +13,12 @@ from evalwright.files.boundary import Boundary, OutsideError
 from evalwright.formats.agentv.exchange import Asked, Said, said_of
 from evalwright.formats.agentv.health import refused
 
-__all__ = ["Replay"]
+__all__ = ["RecordedAnswers"]
 
 _NARROWING = ("suite", "eval_path", "variant")
 
 
-class Replay:
+class RecordedAnswers:
     """The answers of `source_target` in the JSON Lines of `fixtures`, by case, and by `suite` and the like if given."""
 
     def __init__(self, target: Mapping[str, Any], folder: str) -> None:

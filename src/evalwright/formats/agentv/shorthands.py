@@ -9,7 +9,7 @@ from typing import Any
 
 from evalwright.formats.agentv.notes import Notes
 
-__all__ = ["Environment", "with_files", "with_variables"]
+__all__ = ["Environment", "shared_input", "with_files", "with_variables"]
 
 _FILLED = ("criteria", "expected_outcome", "input", "input_files", "expected_output")
 _VARIABLE = re.compile(r"\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
@@ -61,6 +61,12 @@ def with_variables(case: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(variables, dict):
         return case
     return {**case, **{key: _filled(case[key], variables) for key in _FILLED if key in case}}
+
+
+def shared_input(written: Any, case: dict[str, Any]) -> Any:
+    """The input of the file with the `vars` of a case in its texts."""
+    variables = case.get("vars")
+    return _filled(written, variables) if isinstance(variables, dict) else written
 
 
 def _filled(value: Any, variables: dict[str, Any]) -> Any:
