@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from acceptance.projects import project
 from evalwright.decisions.sides import sides_of
-from evalwright.errors import InputError
+from evalwright.errors import InputError, StorageError
 from evalwright.model.cell_index import CellSelection, index_of
 from evalwright.model.plan import EvaluatorSpec, Plan, Variant
 from evalwright.model.trace import Metrics, TraceError
@@ -33,6 +33,7 @@ from evalwright.stores.index import INDEX, IndexKeeper, opened_index
 from evalwright.stores.local_files import LocalFiles
 from evalwright.testing import a_case, a_plan, a_result, a_trace, a_verdict
 from evalwright.viewer.document import HtmlDocument
+from stores.stores import Kept
 
 CASES = ("a", "b", "b", "c#2", "d")
 """The third is `b#2`, and the fourth only looks as if it were one of two."""
@@ -64,15 +65,21 @@ class History:
         )
         plan.run = msgspec.structs.replace(plan.run, trials=1 + seed // 2 % 2)
         cases = [a_case(id=name, **({"occurrence": 2} if i == 2 else {})) for i, name in enumerate(CASES)]
-        self.writer = LocalFiles(folder).create(plan, cases, {})
-        self.folder = self.writer.folder
+        self.store = self.made(folder)
+        self.writer = self.store.create(plan, cases, {})
+        self.folder = Path(self.writer.location)
         self.attempts: dict[tuple[int, str, int], int] = {}
+
+    def made(self, folder: Path):
+        return LocalFiles(folder)
 
     def cell(self) -> None:
         """A cell is run, or run again, and the process may die anywhere in it."""
+        pick, plan = self.random, self.writer.plan
+        self.cell_of(pick.randrange(5), pick.choice(plan.variants).name, pick.randrange(plan.run.trials))
+
+    def cell_of(self, index: int, variant: str, trial: int) -> None:
         pick = self.random
-        plan = self.writer.plan
-        index, variant, trial = pick.randrange(5), pick.choice(plan.variants).name, pick.randrange(plan.run.trials)
         attempt = self.attempts.get((index, variant, trial), 0) + 1
         self.attempts[index, variant, trial] = attempt
         of = {"case_id": CASES[index], "variant_name": variant, "trial": trial, "attempt": attempt}
@@ -106,6 +113,12 @@ class History:
     def reopened(self) -> None:
         self.writer.close()
         self.writer = LocalFiles.at(self.folder)[0].open(self.folder.name)
+
+    def close(self) -> None:
+        self.writer.close()
+
+    def reader(self):
+        return LocalFiles.at(self.folder)[0].read(self.folder.name)
 
     def judged_again(self) -> None:
         judgements = self.writer.rewrite_judgements()
@@ -142,9 +155,9 @@ class History:
             file.write(b'{"case_id": "a", "var')
 
     def indexed(self) -> None:
-        reader = LocalFiles.at(self.folder)[0].read(self.folder.name)
-        if (index := opened_index(self.folder, reader.plan)) is not None:
-            index.close()
+        with closing(self.reader()) as reader:
+            if (index := reader.index(keep=True)) is not None:
+                index.close()
 
     def meddled(self) -> None:
         """The index is another one, half of one, or none."""
@@ -173,6 +186,61 @@ class History:
                     )
 
 
+class TableHistory(History):
+    """The same in a database, where other runs are written, too."""
+
+    def __init__(self, kept: Kept, seed: int) -> None:
+        self.kept = kept
+        super().__init__(kept.folder, seed)
+        self.other = self.store.create(a_plan(), [a_case()], {})
+
+    def made(self, folder: Path):
+        return self.kept.store()
+
+    def cell(self) -> None:
+        super().cell()
+        self.other.append_trace(a_trace(attempt=sum(self.attempts.values())))
+        self.other.sync()
+
+    def close(self) -> None:
+        super().close()
+        self.other.close()
+
+    def reader(self):
+        with suppress(StorageError):  # it has gone
+            self.writer.sync()
+        return self.store.read(self.writer.plan.run_id)
+
+    def reopened(self) -> None:
+        self.writer.close()
+        self.writer = self.store.open(self.writer.plan.run_id)
+
+    def judged_again(self) -> None:
+        if self.attempts:
+            super().judged_again()
+
+    def repeated(self) -> None:
+        """A record replaces another one of the same attempt."""
+        if self.attempts:
+            (index, variant, trial), attempt = self.random.choice(list(self.attempts.items()))
+            self.attempts[index, variant, trial] = attempt - 1
+            self.cell_of(index, variant, trial)
+
+    def damaged(self) -> None:
+        """A new row cannot be read."""
+        self.cell()
+        self.writer.sync()
+        table = self.random.choice(["traces", "results", "verdicts"])
+        run = self.writer.plan.run_id
+        column = "payload" if self.kept.kind == "sqlite" else "line"
+        last = f"(SELECT max(seq) FROM {table} WHERE run_id = ?)"
+        self.kept.query(f"UPDATE {table} SET {column} = '{{' WHERE run_id = ? AND seq = {last}", run, run)
+
+    def meddled(self) -> None:
+        self.folder = self.writer._tables.index_place()
+        super().meddled()
+
+
 STEPS = (*["cell"] * 12, *["indexed"] * 3, "reopened", "judged_again", "meddled")
 HARM = ("damaged", "torn")
 
@@ -196,9 +264,9 @@ def answers(reader, plan: Plan) -> list[object]:
     return [found, history.spent_usd, left, done, by_case, by_cell, sides, reports]
 
 
-def said(folder: Path, *, scanned: bool) -> object:
-    reader, plan = open_run(folder)
-    with closing(reader):
+def said(history: History, *, scanned: bool) -> object:
+    with closing(history.reader()) as reader:
+        plan = reader.plan
         try:
             found: object = answers(Scanned(reader) if scanned else reader, plan)
         except InputError as error:
@@ -214,23 +282,57 @@ def test_an_index_says_what_a_scan_says(tmp_path_factory, seed, steps, harm):
     for place, what in enumerate(harm):
         steps.insert(seed % (len(steps) + 1) - place, what)
     folder = tmp_path_factory.mktemp("run")
-    must_agree(folder, seed, steps)
+    must_agree(History(folder, seed), steps)
     shutil.rmtree(folder)
 
 
 def test_an_index_says_what_a_scan_says_of_a_run_that_has_seen_it_all(tmp_path):
     steps = ["cell"] * 9 + ["indexed", "reopened", "cell", "meddled", "cell", "indexed", "judged_again", "cell", "cell"]
-    must_agree(tmp_path, 3, steps)
+    must_agree(History(tmp_path, 3), steps)
 
 
-def must_agree(folder: Path, seed: int, steps: list[str]) -> None:
-    history = History(folder, seed)
+@pytest.mark.slow("renders three reports of many histories, twice each")
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+@given(st.integers(0, 2**32), st.lists(st.sampled_from((*STEPS, "repeated")), max_size=40), st.booleans())
+def test_an_index_of_a_database_says_what_a_scan_says(kind, tmp_path_factory, seed, steps, harm):
+    folder = tmp_path_factory.mktemp("run")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        must_agree(TableHistory(Kept(kind, folder), seed), [*steps, "damaged"] if harm else steps)
+    shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_an_index_of_a_database_says_what_a_scan_says_of_a_run_that_has_seen_it_all(kind, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    steps = ["cell"] * 9 + ["indexed", "reopened", "cell", "meddled", "cell", "indexed", "judged_again", "indexed"]
+    history = TableHistory(Kept(kind, tmp_path), 3)
+    must_agree(history, [*steps, "repeated", "cell"])
+    assert list(tmp_path.rglob(INDEX))
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_results_that_were_judged_anew_have_numbers_that_no_row_had_before(kind, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    history = TableHistory(Kept(kind, tmp_path), 3)
+    for _ in range(9):
+        history.cell()
+    history.indexed()
+    before = history.kept.query("SELECT seq, case_id FROM results WHERE run_id = ?", history.writer.plan.run_id)
+    history.judged_again()
+    after = history.kept.query("SELECT seq, case_id FROM results WHERE run_id = ?", history.writer.plan.run_id)
+    assert min(after)[0] > max(before)[0]
+    assert said(history, scanned=False) == said(history, scanned=True)
+    history.close()
+
+
+def must_agree(history: History, steps: list[str]) -> None:
     for step in [*steps, "indexed"]:
         getattr(history, step)()
     # While the writer is there, then when it has gone and all of it was read once.
     for _ in range(2):
-        assert said(history.folder, scanned=False) == said(history.folder, scanned=True)
-        history.writer.close()
+        assert said(history, scanned=False) == said(history, scanned=True)
+        history.close()
 
 
 def a_run(folder: Path, cells: int = 40) -> History:
@@ -328,7 +430,7 @@ def test_an_index_that_was_kept_while_a_run_was_written_is_used_as_it_is(tmp_pat
     with closing(opened_index(history.folder, history.writer.plan)) as index:
         assert len(index) == len(history.attempts)
     assert (history.folder / INDEX).read_bytes() == kept
-    assert said(history.folder, scanned=False) == said(history.folder, scanned=True)
+    assert said(history, scanned=False) == said(history, scanned=True)
 
 
 def test_a_folder_that_cannot_be_written_has_its_index_in_the_cache_of_the_user(tmp_path, monkeypatch):

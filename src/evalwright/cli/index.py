@@ -18,7 +18,7 @@ def command(run: Path) -> int:
     """Build or update the index of RUN and print its size.
 
     Commands that read a run of 20,000 cells and more do so by themselves. An index is derived from the records:
-    deleting `index.sqlite` is safe at any time.
+    deleting `index.sqlite` is safe at any time. It is in the run folder, beside a SQLite file, or in the user's cache.
     """
     import time
     from contextlib import closing
@@ -26,13 +26,13 @@ def command(run: Path) -> int:
     from evalwright.cli.screen import say
     from evalwright.errors import InputError, counted
     from evalwright.run.stored_run import open_run
-    from evalwright.stores.index import INDEX
     from evalwright.stores.local_files.run import LocalReader
+    from evalwright.stores.tables.run import TableReader
 
     reader, _ = open_run(run)
     with closing(reader):
-        if not isinstance(reader, LocalReader):
-            raise InputError(f"{reader.location}: only runs in folders have an index")
+        if not isinstance(reader, (LocalReader, TableReader)):
+            raise InputError(f"{reader.location}: a store of another package, whose runs have no index")
         started = time.monotonic()
         index = reader.index(keep=True)
         if index is None:
@@ -41,9 +41,8 @@ def command(run: Path) -> int:
                 "contradict each other; `evalwright inspect` reads the records, and lists lines that it cannot read"
             )
         with closing(index):
-            cells = len(index)
+            cells, path = len(index), index.path
         took = time.monotonic() - started
-        path = reader.folder / INDEX
-        where = f"{path}, {path.stat().st_size / 1e6:,.1f} MB" if path.exists() else "not in the run folder"
+        where = "nowhere that can be written" if path is None else f"{path}, {path.stat().st_size / 1e6:,.1f} MB"
         say([f"{counted(cells, 'cell')} in {took:.1f} s: {where}"])
     return 0

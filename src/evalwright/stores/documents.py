@@ -19,7 +19,9 @@ from evalwright.model.summary import RunSummary
 from evalwright.model.trace import is_newer
 
 __all__ = [
+    "INDEXED_FROM",
     "Masked",
+    "cells_of",
     "named_in_plan",
     "newer_version",
     "plan_from_json",
@@ -30,12 +32,19 @@ __all__ = [
 ]
 
 
+INDEXED_FROM = 20_000
+"""Cells of a run from which an index of it is worth keeping: below, a scan takes no longer than a moment."""
 _KEY_BYTES = 32
 _SEALED = (
     "dialect", "config_path", "config_hash", "variants", "evaluators", "evaluators_by_case", "import_paths", "mirrors",
     "exports", "workspace", "cases_sha256",
 )  # fmt: skip
 """What says which code a run executes, which addresses it calls, with what, and which files it writes."""
+
+
+def cells_of(plan: Plan) -> int:
+    """The cells of the whole run, of which a shard has some."""
+    return plan.cases_total * sum(variant.trials or plan.run.trials for variant in plan.variants)
 
 
 def plan_to_json(plan: Plan, masker: Masker, unresolved: Mapping[str, str] = {}) -> bytes:

@@ -1,15 +1,16 @@
-"""The run index of a run folder: a table of its cells in `index.sqlite`, derived from the records.
+"""The index of a run: a table of its cells in `index.sqlite`, derived from the records.
 
 Promise. What is answered from an index is what a scan of the records would have said. Deleting the file, at any time,
 changes no answer. A crash, a torn tail, records that an older program appended, a copied folder, a file that is damaged
 or of another version: found when the index is opened, which is then brought up to date or made anew.
 
 Steps. The index notes of each file of records how far it was read, its last bytes there and when it was changed. A
-shorter file, other bytes, or another time at the same length: made anew. A longer one: the rest is read.
+shorter file, other bytes, or another time at the same length: made anew. A longer one: the rest is read. Rows of a
+database are never numbered as others were before, so there the last row and the number of rows say the same.
 
 Limits. A run with lines that cannot be read, and one whose records contradict each other (two verdicts on one attempt,
-results without their trace), has no index, and is scanned. A change in the middle of a file that is longer afterwards
-is not found until a record is read that is not the one that was noted.
+results without their trace), has no index, and is scanned. A change in the middle of a file that is longer afterwards,
+or of a row, is not found until a record is read that is not the one that was noted.
 """
 
 from __future__ import annotations
@@ -20,19 +21,22 @@ import os
 import sqlite3
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 
-from evalwright.files.durable import PRIVATE, PRIVATE_FOLDER
+from evalwright.files.durable import PRIVATE
 from evalwright.model.plan import Plan
 from evalwright.stores.index.cells import Odd
-from evalwright.stores.index.follow import FILES, Covered, Follower, records_file, tail_of
-from evalwright.stores.index.reading import FolderIndex
+from evalwright.stores.index.follow import Follower
+from evalwright.stores.index.reading import RunIndex
 from evalwright.stores.index.schema import VERSION, connected, created, is_ours
+from evalwright.stores.index.sources import Covered, FolderSource, Replaced, Source
 from evalwright.stores.local_files.judgements import COMMITTED
+from evalwright.stores.places import cache_for
 
-__all__ = ["INDEX", "IndexKeeper", "opened_index"]
+__all__ = ["INDEX", "IndexKeeper", "index_at", "opened_index"]
 
 _log = logging.getLogger(__name__)
 
@@ -41,8 +45,6 @@ _LOCK = "index.lock"
 _PATIENCE = 5.0
 """Seconds for which a reader waits for another process that makes the index, before it scans."""
 _LOOK = 0.05
-_BEHIND = 64 << 20
-"""Bytes by which the index of a run that is being written may be behind: more than a run writes between two syncs."""
 _WORTH_SAYING = 2.0
 """Seconds of work after which a person is shown what they wait for."""
 
@@ -67,14 +69,14 @@ class _Grid:
 
 
 def _signature(plan: Plan | None) -> str:
-    """What an index depends on beside the records: the numbering of the cells."""
+    """What an index depends on beside the records: the run, and the numbering of the cells."""
     if plan is None:
         return "-"
     grid = _Grid(plan)
-    return repr((plan.cases_total, grid.names, grid.trials))
+    return repr((plan.started_at.isoformat(), plan.cases_total, grid.names, grid.trials))
 
 
-def opened_index(folder: Path, plan: Plan | None, *, keep: bool = True) -> FolderIndex | None:
+def opened_index(folder: Path, plan: Plan | None, *, keep: bool = True) -> RunIndex | None:
     """The index of a run folder, brought up to date or made; None if there can be none, or others are busy with it.
 
     It is kept in the folder; in the user's cache where that cannot be written, else in memory. Without `keep` one that
@@ -82,23 +84,30 @@ def opened_index(folder: Path, plan: Plan | None, *, keep: bool = True) -> Folde
     """
     if (folder / COMMITTED).is_dir():
         return None  # a crash between two renames: the records are in two places
-    places: list[Callable[[], FolderIndex | None]] = [lambda: _in_memory(folder, plan)]
-    if keep or (folder / INDEX).exists():
-        places = [lambda: _kept(folder, folder, plan), lambda: _kept(_cache_of(folder), folder, plan), *places]
-    for attempt in places:
+    kept = keep or (folder / INDEX).exists()
+    return index_at([lambda: folder, lambda: _cache_of(folder)] if kept else [], FolderSource(folder), plan)
+
+
+def index_at(places: Sequence[Callable[[], Path]], source: Source, plan: Plan | None) -> RunIndex | None:
+    """The index of these records in the first folder that can be written, in memory if none can; closes the source."""
+    attempts = [partial(_kept, place, source, plan) for place in places]
+    for attempt in (*attempts, partial(_in_memory, source, plan)):
         try:
-            return attempt()
-        except _Busy:
-            return None
+            if (index := attempt()) is not None:
+                return index
+            break
+        except (_Busy, Replaced):
+            break
         except (OSError, sqlite3.Error):
             continue
+    source.close()
     return None
 
 
-def _in_memory(folder: Path, plan: Plan | None) -> FolderIndex | None:
+def _in_memory(source: Source, plan: Plan | None) -> RunIndex | None:
     connection = connected(":memory:")
     created(connection)
-    return _fresh(connection, folder, plan)
+    return _fresh(connection, source, plan)
 
 
 class _Busy(Exception):
@@ -107,37 +116,34 @@ class _Busy(Exception):
 
 def _cache_of(folder: Path) -> Path:
     """Where the index of a folder is that cannot be written."""
-    from platformdirs import user_cache_path
-
     found = folder.stat()
-    place = user_cache_path("evalwright") / "indexes" / f"{found.st_dev}-{found.st_ino}"
-    place.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
-    return place
+    return cache_for(f"{found.st_dev}-{found.st_ino}")
 
 
-def _kept(place: Path, folder: Path, plan: Plan | None) -> FolderIndex | None:
-    """The index in a folder `place`. Raises OSError and sqlite3.Error where it cannot be there."""
+def _kept(find: Callable[[], Path], source: Source, plan: Plan | None) -> RunIndex | None:
+    """The index in a folder. Raises OSError and sqlite3.Error where it cannot be there."""
+    place = find()
     with _lock(place, _PATIENCE) as alone:
         if not alone:
-            return _of_a_live_run(place, folder, plan)
-        connection = _usable(place, folder, plan) or _made(place, plan)
-        return _fresh(connection, folder, plan)
+            return _of_a_live_run(place, source, plan)
+        connection = _usable(place, source, plan) or _made(place, plan)
+        return _fresh(connection, source, plan)
 
 
-def _fresh(connection: sqlite3.Connection, folder: Path, plan: Plan | None) -> FolderIndex | None:
-    """The index of a connection, with everything that is in the files now."""
+def _fresh(connection: sqlite3.Connection, source: Source, plan: Plan | None) -> RunIndex | None:
+    """The index of a connection, with everything that is there now."""
     try:
         if _meta(connection, "odd"):
             connection.close()
             return None
-        follower = Follower(connection, folder, None if plan is None else _Grid(plan))
-        with _said_if_long(folder):
+        follower = Follower(connection, source, None if plan is None else _Grid(plan))
+        with _said_if_long(source.location):
             _followed(connection, follower)
-        if _meta(connection, "odd") or not _whole(folder, follower.covered):
+        if _meta(connection, "odd") or not source.whole(follower.covered):
             connection.close()
             return None
         connection.execute("BEGIN")
-        return FolderIndex(connection, folder)
+        return RunIndex(connection, source)
     except BaseException:
         connection.close()
         raise
@@ -151,36 +157,19 @@ def _followed(connection: sqlite3.Connection, follower: Follower, *, trusted: bo
         connection.execute("INSERT OR REPLACE INTO meta VALUES ('odd', ?)", (str(odd) or "odd",))
 
 
-def _whole(folder: Path, covered: dict[str, Covered]) -> bool:
-    """Whether nothing is left behind what was read, such as a torn line, of which a scan would speak."""
-    for name in FILES:
-        with records_file(folder, name) as file:
-            size = os.fstat(file.fileno()).st_size
-            if size > covered[name].length and not _read_line(file, covered[name].length).endswith(b"\n"):
-                return False
-    return True
-
-
-def _read_line(file: object, at: int) -> bytes:
-    file.seek(at)  # type: ignore[attr-defined]
-    return file.readline()  # type: ignore[attr-defined,no-any-return]
-
-
-def _of_a_live_run(place: Path, folder: Path, plan: Plan | None) -> FolderIndex | None:
+def _of_a_live_run(place: Path, source: Source, plan: Plan | None) -> RunIndex | None:
     """The index that another process keeps up to date: as far as it is, if that is close."""
-    connection = _usable(place, folder, plan)
+    connection = _usable(place, source, plan)
     if connection is None:
         raise _Busy
     connection.execute("BEGIN")
-    covered = _covered(connection)
-    behind = sum(_size(folder / name) - covered.get(name, Covered()).length for name in FILES)
-    if behind > _BEHIND or _meta(connection, "odd"):
+    if _meta(connection, "odd") or not source.near(_covered(connection)):
         connection.close()
         raise _Busy
-    return FolderIndex(connection, folder)
+    return RunIndex(connection, source)
 
 
-def _usable(place: Path, folder: Path, plan: Plan | None) -> sqlite3.Connection | None:
+def _usable(place: Path, source: Source, plan: Plan | None) -> sqlite3.Connection | None:
     """The index that is there, if it is one of these records; it may end before they do."""
     path = place / INDEX
     if not path.is_file():
@@ -190,26 +179,13 @@ def _usable(place: Path, folder: Path, plan: Plan | None) -> sqlite3.Connection 
         connection = connected(path.as_uri())
         connection.execute("PRAGMA synchronous = NORMAL")
         known = is_ours(connection) and _meta(connection, "version") == VERSION
-        if known and _meta(connection, "grid") == _signature(plan) and _matches(folder, _covered(connection)):
+        if known and _meta(connection, "grid") == _signature(plan) and source.matches(_covered(connection)):
             return connection
     except sqlite3.Error:
         pass
     if connection is not None:
         connection.close()
     return None
-
-
-def _matches(folder: Path, covered: dict[str, Covered]) -> bool:
-    """Whether the files begin as they did when they were read."""
-    for name, noted in covered.items():
-        with records_file(folder, name) as file:
-            found = os.fstat(file.fileno())
-            size = found.st_size
-            if size < noted.length or tail_of(file, noted.length) != noted.tail:
-                return False
-            if size == noted.length and size and found.st_mtime_ns != noted.changed:
-                return False
-    return True
 
 
 def _made(place: Path, plan: Plan | None) -> sqlite3.Connection:
@@ -242,13 +218,6 @@ def _meta(connection: sqlite3.Connection, name: str) -> str | None:
     return None if row is None else str(row[0])
 
 
-def _size(path: Path) -> int:
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0
-
-
 @contextmanager
 def _lock(place: Path, patience: float) -> Iterator[bool]:
     """The right to write the index of a folder; yields False if another process keeps it. Raises OSError."""
@@ -271,12 +240,12 @@ def _locked(descriptor: int, deadline: float) -> bool:
 
 
 @contextmanager
-def _said_if_long(folder: Path) -> Iterator[None]:
+def _said_if_long(location: str) -> Iterator[None]:
     start = time.monotonic()
     yield
     seconds = time.monotonic() - start
     if seconds > _WORTH_SAYING:
-        print(f"made the index of {folder} in {seconds:.1f} s", file=sys.stderr)
+        print(f"made the index of {location} in {seconds:.1f} s", file=sys.stderr)
 
 
 class IndexKeeper:
@@ -298,8 +267,9 @@ class IndexKeeper:
             os.close(descriptor)
             return
         self._descriptor = descriptor
-        self._connection = _usable(self._folder, self._folder, plan) or _made(self._folder, plan)
-        self._follower = Follower(self._connection, self._folder, None if plan is None else _Grid(plan))
+        source = FolderSource(self._folder)
+        self._connection = _usable(self._folder, source, plan) or _made(self._folder, plan)
+        self._follower = Follower(self._connection, source, None if plan is None else _Grid(plan))
 
     def follow(self) -> None:
         """Read what was appended since the last time."""

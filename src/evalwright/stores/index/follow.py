@@ -1,20 +1,16 @@
-"""Bring an index up to the end of the records of a run folder, from wherever it is: from the start, that makes one.
+"""Bring an index up to the end of the records of a run, from wherever it is: from the start, that makes one.
 
-Traces, results and verdicts are read side by side, by shares of their bytes, so that the records of a cell meet in
+Traces, results and verdicts are read side by side, by shares of their length, so that the records of a cell meet in
 memory. A cell is written when its verdict has been read, or at the end. What was read and what was written become
-durable in one transaction with how far each file has been read: a crash leaves the one before.
+durable in one transaction with how far the records have been read: a crash leaves the one before.
 """
 
 from __future__ import annotations
 
 import json
-import os
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack
-from io import BytesIO
-from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, Protocol
 
 import msgspec
 from msgspec import UNSET
@@ -26,15 +22,11 @@ from evalwright.model.result import CaseVerdict, EvaluationResult, Status
 from evalwright.model.trace import Trace
 from evalwright.stores.index.cells import CellState, Odd, Profile, clean_profile
 from evalwright.stores.index.schema import INSERT, REPLACE, case_hash
+from evalwright.stores.index.sources import RECORDS, Covered, Line, Moment, Source
 from evalwright.stores.local_files.lines import CURRENT, decoded_line
 
-__all__ = ["FILES", "TAIL", "Covered", "Follower", "Numbering", "loaded_profiles", "records_file", "tail_of"]
+__all__ = ["Follower", "Numbering", "loaded_profiles"]
 
-FILES = ("traces.jsonl", "results.jsonl", "verdicts.jsonl")
-TAIL = 64
-"""Bytes before the end of what is covered that are compared when an index is opened."""
-_SHARE = 4 << 20
-"""Bytes of all files that are read at a time."""
 _WAITING = 20_000
 """Unfinished cells that wait in memory for their verdicts. More means that there are none, as in foreign folders."""
 _SEEN = 1 << 24
@@ -46,15 +38,6 @@ class Numbering(Protocol):
 
     def place(self, case_index: int | None, variant: str, trial: int) -> tuple[int, int] | None:
         """Number of the cell in the run, and place within its case; None for a cell that the plan does not have."""
-
-
-class Covered(msgspec.Struct):
-    """How far one file has been read."""
-
-    length: int = 0
-    tail: bytes = b""
-    changed: int = 0
-    """When the file was changed last, in nanoseconds, as its system says: of one that did not grow since."""
 
 
 class _Verdict(OfCase, gc=False):
@@ -84,8 +67,8 @@ def loaded_profiles(connection: sqlite3.Connection) -> dict[int, Profile]:
 class Follower:
     """Reads what was appended to the records into an index. Used by one thread at a time."""
 
-    def __init__(self, connection: sqlite3.Connection, folder: Path, numbering: Numbering | None) -> None:
-        self._connection, self._folder, self._numbering = connection, folder, numbering
+    def __init__(self, connection: sqlite3.Connection, source: Source, numbering: Numbering | None) -> None:
+        self._connection, self._source, self._numbering = connection, source, numbering
         self.covered: dict[str, Covered] = {
             name: Covered(*rest) for name, *rest in connection.execute("SELECT file, bytes, tail, changed FROM covered")
         }
@@ -100,21 +83,18 @@ class Follower:
     def follow(self, *, trusted: bool = False) -> None:
         """Read what is new, in one transaction. `trusted` records were written by this program just now.
 
-        Raises Odd for records of which an index would say something else than a scan, OSError and sqlite3.Error.
+        Raises Odd for records of which an index would say something else than a scan, Replaced, sqlite3.Error, and
+        what the source raises.
         """
-        with ExitStack() as stack:
-            files = {name: stack.enter_context(records_file(self._folder, name)) for name in FILES}
-            # In this order: of every verdict and result that is seen, the trace was written before.
-            ends = {name: _size(files[name]) for name in reversed(FILES)}
-            starts = {name: self.covered.get(name, Covered()).length for name in FILES}
-            new = sum(ends[name] - starts[name] for name in FILES)
-            if not new and len(self.covered) == len(FILES):
+        with self._source.moment() as moment:
+            starts = {name: self.covered.get(name, Covered()).length for name in RECORDS}
+            if moment.ends == starts and len(self.covered) == len(RECORDS):
                 return
             self._connection.execute("BEGIN IMMEDIATE")
             try:
-                at = self._read(files, starts, ends, -(-new // _SHARE), _PARTS if trusted else _WHOLE)
+                at = self._read(moment, starts, _PARTS if trusted else _WHOLE)
                 self._write(list(self._cells.values()))
-                self._note(files, at)
+                self._note({name: moment.covered(name, at[name]) for name in RECORDS})
                 self._connection.execute("COMMIT")
             except (ValueError, TypeError, RecursionError, InputError, OverflowError) as error:
                 raise Odd(str(error)) from error
@@ -125,24 +105,17 @@ class Follower:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
 
-    def _read(
-        self,
-        files: Mapping[str, BinaryIO],
-        starts: Mapping[str, int],
-        ends: Mapping[str, int],
-        shares: int,
-        kinds: tuple[type[Any], ...],
-    ) -> dict[str, int]:
-        """Read share by share; returns how far each file was read: to the end of its last whole line."""
+    def _read(self, moment: Moment, starts: Mapping[str, int], kinds: tuple[type[Any], ...]) -> dict[str, int]:
+        """Read share by share; returns how far the records were read: to the end of the last whole line."""
         at = dict(starts)
         takes = (self._take_traces, self._take_results, self._take_verdicts)
         decoders = [(kind, msgspec.json.Decoder(kind).decode) for kind in kinds]
+        shares = moment.shares(starts)
         for share in range(1, shares + 1):
-            for name, decoder, take in zip(FILES, decoders, takes, strict=True):
-                until = starts[name] + (ends[name] - starts[name]) * share // shares
-                block = _block(files[name], at[name], until, ends[name])
-                take(_records(block, at[name], *decoder))
-                at[name] += len(block)
+            for name, decoder, take in zip(RECORDS, decoders, takes, strict=True):
+                until = starts[name] + (moment.ends[name] - starts[name]) * share // shares
+                lines, at[name] = moment.read(name, at[name], until)
+                take(_records(lines, *decoder))
             if share < shares:
                 self._write_finished()
         return at
@@ -257,49 +230,17 @@ class Follower:
         self._profiles[number] = profile
         return number, clean
 
-    def _note(self, files: Mapping[str, BinaryIO], at: Mapping[str, int]) -> None:
-        for name in FILES:
-            changed = os.fstat(files[name].fileno()).st_mtime_ns
-            self.covered[name] = Covered(at[name], tail_of(files[name], at[name]), changed)
-            covered = msgspec.structs.astuple(self.covered[name])
-            self._connection.execute("INSERT OR REPLACE INTO covered VALUES (?, ?, ?, ?)", (name, *covered))
+    def _note(self, covered: dict[str, Covered]) -> None:
+        self.covered = covered
+        rows = [(name, *msgspec.structs.astuple(one)) for name, one in covered.items()]
+        self._connection.executemany("INSERT OR REPLACE INTO covered VALUES (?, ?, ?, ?)", rows)
         self._connection.executemany("INSERT INTO replaced VALUES (?)", [(cost,) for cost in self._replaced])
         self._replaced.clear()
 
 
-def records_file(folder: Path, name: str) -> BinaryIO:
-    """A file of records; an empty one where there is none, as folders of other programs have no verdicts."""
-    try:
-        return (folder / name).open("rb", buffering=1 << 20)
-    except FileNotFoundError:
-        return Path(os.devnull).open("rb")
-
-
-def tail_of(file: BinaryIO, end: int) -> bytes:
-    """The last bytes before a position."""
-    return os.pread(file.fileno(), min(TAIL, end), max(0, end - TAIL))
-
-
-def _size(file: BinaryIO) -> int:
-    return os.fstat(file.fileno()).st_size
-
-
-def _block(file: BinaryIO, start: int, until: int, end: int) -> bytes:
-    """The whole lines that start before `until` and end before `end`."""
-    file.seek(start)
-    block = file.read(max(0, until - start))
-    if block and not block.endswith(b"\n"):
-        block += file.readline()
-    if start + len(block) > end or not block.endswith(b"\n"):
-        return block[: block.rfind(b"\n", 0, end - start) + 1]
-    return block
-
-
-def _records(block: bytes, at: int, kind: type[Any], decode: Callable[[bytes], Any]) -> Iterator[tuple[Any, int, int]]:
+def _records(lines: Iterator[Line], kind: type[Any], decode: Callable[[bytes], Any]) -> Iterator[tuple[Any, int, int]]:
     """The record in each line, where it starts, and how long it is."""
-    for line in BytesIO(block):
-        length = len(line)
+    for line, at, length in lines:
         record = decode(line) if line.endswith(CURRENT) else decoded_line(kind, decode, line)
         if record is not None:
             yield record, at, length
-        at += length

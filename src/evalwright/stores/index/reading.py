@@ -1,12 +1,10 @@
-"""Reading a run index: counts, cells by what is asked of them, and their records by `pread`."""
+"""Reading a run index: counts, cells by what is asked of them, and their records at the places that it has noted."""
 
 from __future__ import annotations
 
-import os
 import sqlite3
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from math import fsum
@@ -40,11 +38,12 @@ from evalwright.stores.index.cells import (
     shared_outcomes,
     status_of_code,
 )
-from evalwright.stores.index.follow import FILES, loaded_profiles
+from evalwright.stores.index.follow import loaded_profiles
 from evalwright.stores.index.schema import case_hash
+from evalwright.stores.index.sources import RECORDS, Source
 from evalwright.stores.local_files.lines import decoded_line
 
-__all__ = ["FolderIndex"]
+__all__ = ["RunIndex"]
 
 R = TypeVar("R", Trace, EvaluationResult, CaseVerdict)
 
@@ -57,16 +56,21 @@ _decode_result = msgspec.json.Decoder(EvaluationResult).decode
 _decode_verdict = msgspec.json.Decoder(CaseVerdict).decode
 
 
-class FolderIndex:
-    """The `CellIndex` of a run folder, over one state of its tables: what is written later is not seen."""
+class RunIndex:
+    """The `CellIndex` of a run, over one state of its tables: what is written later is not seen."""
 
-    def __init__(self, connection: sqlite3.Connection, folder: Path) -> None:
-        """The connection has a transaction open, and is closed with this."""
-        self._connection, self._folder = connection, folder
+    def __init__(self, connection: sqlite3.Connection, source: Source) -> None:
+        """The connection has a transaction open, and is closed with this, as is the source."""
+        self._connection, self._source = connection, source
         self._profiles = loaded_profiles(connection)
         self._numbers = dict(connection.execute("SELECT id, n FROM profiles"))
         self._outcomes: dict[int, Sequence[CellOutcome]] = {}
-        self._files: dict[str, int] = {}
+
+    @property
+    def path(self) -> Path | None:
+        """The file in which it is kept; None for one in memory."""
+        file = self._connection.execute("SELECT file FROM pragma_database_list WHERE name = 'main'").fetchone()[0]
+        return Path(file) if file else None
 
     def __len__(self) -> int:
         return sum(self._numbers.values())
@@ -151,10 +155,8 @@ class FolderIndex:
 
     def records(self, entry: CellEntry) -> CellRecords:
         row = self._connection.execute("SELECT * FROM cells WHERE number = ?", (entry.number,)).fetchone()
-        trace = self._record(FILES[0], Trace, _decode_trace, row[11], row[12], entry)
-        results = [
-            self._record(FILES[1], EvaluationResult, _decode_result, at, length, entry) for at, length in places_of(row)
-        ]
+        [trace] = self._records(RECORDS[0], Trace, _decode_trace, [(row[11], row[12])], entry)
+        results = self._records(RECORDS[1], EvaluationResult, _decode_result, places_of(row), entry)
         return CellRecords(trace, results, self._verdict_at(row[16], row[17], entry))
 
     def verdict(self, entry: CellEntry) -> CaseVerdict | None:
@@ -165,13 +167,11 @@ class FolderIndex:
     def _verdict_at(self, at: int, length: int, entry: CellEntry) -> CaseVerdict | None:
         if entry.status is None:
             return None
-        return self._record(FILES[2], CaseVerdict, _decode_verdict, at, length, entry)
+        [verdict] = self._records(RECORDS[2], CaseVerdict, _decode_verdict, [(at, length)], entry)
+        return verdict
 
     def close(self) -> None:
-        for descriptor in self._files.values():
-            with suppress(OSError):
-                os.close(descriptor)
-        self._files.clear()
+        self._source.close()
         self._connection.close()
 
     def _entry(self, row: Sequence[Any]) -> CellEntry:
@@ -211,20 +211,31 @@ class FolderIndex:
     def _profiles_of(self, chosen: CellSelection) -> list[int]:
         return [number for number, profile in self._profiles.items() if _fits(profile, chosen)]
 
-    def _record(
-        self, name: str, kind: type[R], decode: Callable[[bytes], R], at: int, length: int, entry: CellEntry
-    ) -> R:
-        """The record at a place, if it is one of that cell. Raises StaleIndex."""
+    def _records(
+        self,
+        name: str,
+        kind: type[R],
+        decode: Callable[[bytes], R],
+        places: Sequence[tuple[int, int]],
+        entry: CellEntry,
+    ) -> list[R]:
+        """The records at these places, if they are those of that cell. Raises StaleIndex."""
+        if not places:
+            return []
+        where = f"{self._source.location}: {name} at {places[0][0]:,}"
         try:
-            if name not in self._files:
-                self._files[name] = os.open(self._folder / name, os.O_RDONLY | os.O_CLOEXEC)
-            found = decoded_line(kind, decode, os.pread(self._files[name], length, at))
+            found = [decoded_line(kind, decode, line) for line in self._source.lines(name, places)]
         except (OSError, ValueError, RecursionError, InputError) as error:
-            raise StaleIndex(f"{name} at byte {at:,}: {error}") from error
-        of = None if found is None else (found.case_key, found.variant_name, found.trial, found.attempt)
-        if found is None or of != (entry.case_key, entry.variant, entry.trial, entry.attempt):
-            raise StaleIndex(f"{name} at byte {at:,}: another record")
-        return found
+            raise StaleIndex(f"{where}: {error}") from error
+        wanted = (entry.case_key, entry.variant, entry.trial, entry.attempt)
+        records = [
+            one
+            for one in found
+            if one is not None and (one.case_key, one.variant_name, one.trial, one.attempt) == wanted
+        ]
+        if len(records) < len(places):
+            raise StaleIndex(f"{where}: another record")
+        return records
 
 
 def _fits(profile: Profile, chosen: CellSelection) -> bool:

@@ -24,6 +24,8 @@ from evalwright.model.summary import RunSummary
 from evalwright.model.trace import Trace, is_newer
 from evalwright.stores.artifacts import write_artifact
 from evalwright.stores.documents import (
+    INDEXED_FROM,
+    cells_of,
     named_in_plan,
     newer_version,
     plan_from_json,
@@ -42,8 +44,8 @@ from evalwright.stores.local_files.lines import LineDecoder, LineEncoder, decode
 from evalwright.stores.lock import RunLock
 
 if TYPE_CHECKING:
-    from evalwright.model.cell_index import CellIndex
     from evalwright.stores.index import IndexKeeper
+    from evalwright.stores.index.reading import RunIndex
 
 __all__ = ["CASES", "PLAN", "RESULTS", "TRACES", "VERDICTS", "LocalReader", "LocalWriter"]
 
@@ -59,8 +61,6 @@ ARTIFACTS = "artifacts"
 
 _BUFFER = 1 << 20
 _INDEX = "index.sqlite"
-_INDEXED_FROM = 20_000
-"""Cells of a run from which an index of it is worth keeping: below, a scan takes no longer than a moment."""
 _BYTES_OF_CELL = 500
 """Of the trace of a cell, at least: for folders without a plan, which do not say how many cells there are."""
 
@@ -206,7 +206,7 @@ class LocalReader:
             raise newer_version(str(self.folder / SUMMARY), summary.schema_version)
         return summary
 
-    def index(self, *, small: bool = False, keep: bool = False) -> CellIndex | None:
+    def index(self, *, small: bool = False, keep: bool = False) -> RunIndex | None:
         """See `evalwright.model.cell_index.index_of`. An index that is in the folder is used whatever the size.
 
         With `keep` there is one in the folder afterwards, also of a small run.
@@ -221,17 +221,13 @@ class LocalReader:
     def _is_large(self) -> bool:
         if self._numbering is None:
             traces = self.folder / TRACES
-            return traces.exists() and traces.stat().st_size >= _INDEXED_FROM * _BYTES_OF_CELL
-        return _cells_of(self._numbering) >= _INDEXED_FROM
+            return traces.exists() and traces.stat().st_size >= INDEXED_FROM * _BYTES_OF_CELL
+        return cells_of(self._numbering) >= INDEXED_FROM
 
     def close(self) -> None:
         if self._cases is not None:
             self._cases.close()
         self._cases = None
-
-
-def _cells_of(plan: Plan) -> int:
-    return plan.cases_total * sum(variant.trials or plan.run.trials for variant in plan.variants)
 
 
 class _CaseIndex:

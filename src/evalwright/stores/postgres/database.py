@@ -75,10 +75,13 @@ class Database:
 
     def __init__(self, dsn: str, schema: str, pool_size: int) -> None:
         try:
-            self._password = str(conninfo_to_dict(dsn).get("password") or "")
+            given = conninfo_to_dict(dsn)
         except psycopg.ProgrammingError:  # its message quotes the connection string
             expected = "expected a connection string such as postgresql://user@host/database"
             raise InputError(Problem("", expected, None, "dsn")) from None
+        self._password = str(given.get("password") or "")
+        self.name: str = " ".join(str(given.get(key)) for key in ("hostaddr", "host", "port", "dbname", "service"))
+        """What tells it from other databases, without the password."""
         self._dsn, self.schema, self.pool_size = dsn, schema, pool_size
 
     def connect(self) -> Connection:

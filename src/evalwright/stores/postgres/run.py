@@ -8,7 +8,7 @@ import math
 import os
 import re
 import weakref
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
@@ -20,6 +20,7 @@ from psycopg import sql
 from evalwright.errors import RunLockedError, StorageError
 from evalwright.model.protocols import Part
 from evalwright.model.summary import RunSummary
+from evalwright.stores.places import cache_for
 from evalwright.stores.postgres.database import Connection, Database, is_lost, persist
 from evalwright.stores.postgres.lock import lock_run
 from evalwright.stores.tables.rows import Batch, Row, batched
@@ -152,6 +153,19 @@ class PostgresRun:
                 cursor.execute(query, (self._run_id, start, end), binary=True)
                 for number, line in cursor:
                     yield number, line + b"\n"
+
+    def span(self, table: str, until: int | None = None) -> tuple[int, int]:
+        query = f"SELECT coalesce(max(seq), 0), count(*) FROM {table} WHERE run_id = %s AND seq <= %s"
+        [(greatest, count)] = self._fetched(query, _LAST if until is None else until)
+        return greatest, count
+
+    def rows(self, table: str, numbers: Sequence[int]) -> list[bytes]:
+        query = f"SELECT line FROM {table} WHERE run_id = %s AND seq = ANY(%s) ORDER BY seq"
+        return [line.encode() + b"\n" for (line,) in self._fetched(query, list(numbers))]
+
+    def index_place(self) -> Path:
+        """In the user's cache: the server's disk is not ours."""
+        return cache_for(hashlib.blake2b(f"{self._database.name}/{self.location}".encode()).hexdigest()[:32])
 
     def _fetched(self, query: str, *values: object) -> list[tuple[Any, ...]]:
         def fetch() -> list[tuple[Any, ...]]:

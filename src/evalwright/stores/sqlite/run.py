@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 from evalwright.errors import InputError, Problem, StorageError
-from evalwright.files.durable import storage_error
+from evalwright.files.durable import PRIVATE_FOLDER, storage_error
+from evalwright.files.paths import safe_id
 from evalwright.model.protocols import Part
 from evalwright.model.summary import RunSummary
 from evalwright.stores.lock import RunLock
@@ -142,6 +143,23 @@ class SqliteRun:
             finally:
                 cursor.close()
 
+    def span(self, table: str, until: int | None = None) -> tuple[int, int]:
+        last = (1 << 63) - 1 if until is None else until
+        columns = f"SELECT coalesce(max(seq), 0), count(*) FROM {table} INDEXED BY {table}_of_run"
+        [(greatest, count)] = self._fetched(f"{columns} WHERE run_id = ? AND seq <= ?", last)
+        return greatest, count
+
+    def rows(self, table: str, numbers: Sequence[int]) -> list[bytes]:
+        query = (
+            f"SELECT payload FROM {table} WHERE run_id = ? AND seq IN ({', '.join('?' * len(numbers))}) ORDER BY seq"
+        )
+        return [_line(payload) for (payload,) in self._fetched(query, *numbers)]
+
+    def index_place(self) -> Path:
+        place = self._path.with_name(f"{self._path.name}.indexes") / safe_id(self._run_id)
+        place.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
+        return place
+
     def _value(self, query: str, *values: object) -> bytes | None:
         rows = self._fetched(query, *values)
         value: bytes | None = rows[0][0] if rows else None
@@ -216,9 +234,12 @@ class SqliteRun:
     def replace_judgements(self, results: Rows, verdicts: Rows) -> None:
         with self._transaction() as connection:
             for table, rows in (("results", results), ("verdicts", verdicts)):
-                connection.execute(f"DELETE FROM {table} WHERE run_id = ?", (self._run_id,))
+                # The old rows go last: while they are there, SQLite numbers the new ones higher.
+                query = f"SELECT max(seq) FROM {table}"
+                [(last,)] = connection.execute(query).fetchall()
                 for batch in batched(rows(), _BATCH):
                     self._insert(connection, table, batch)
+                connection.execute(f"DELETE FROM {table} WHERE run_id = ? AND seq <= ?", (self._run_id, last))
 
     @contextmanager
     def _transaction(self) -> Iterator[sqlite3.Connection]:

@@ -6,7 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 import msgspec
 
@@ -20,10 +20,21 @@ from evalwright.model.snapshot import Case
 from evalwright.model.summary import RunSummary
 from evalwright.model.trace import Trace, is_newer
 from evalwright.stores.artifacts import artifact_path, folder_of, write_artifact
-from evalwright.stores.documents import named_in_plan, newer_version, plan_from_json, plan_to_json, summary_to_plain
+from evalwright.stores.documents import (
+    INDEXED_FROM,
+    cells_of,
+    named_in_plan,
+    newer_version,
+    plan_from_json,
+    plan_to_json,
+    summary_to_plain,
+)
 from evalwright.stores.local_files.lines import LineDecoder, decoded_case, reserved_words
 from evalwright.stores.tables.judgements import TableJudgements
 from evalwright.stores.tables.rows import Batch, Row, RowEncoder
+
+if TYPE_CHECKING:
+    from evalwright.stores.index.reading import RunIndex
 
 __all__ = ["Rows", "RunTables", "TableReader", "TableWriter"]
 
@@ -57,6 +68,15 @@ class RunTables(Protocol):
     def lines(self, table: str, part: Part | None) -> Iterator[tuple[int, bytes]]:
         """Row numbers and records of a table in the order of writing, as of the first one that is read."""
 
+    def span(self, table: str, until: int | None = None) -> tuple[int, int]:
+        """The greatest number of a row of a table, and how many rows there are, both up to a number."""
+
+    def rows(self, table: str, numbers: Sequence[int]) -> list[bytes]:
+        """The records with these numbers, in their order; fewer where there are none any more."""
+
+    def index_place(self) -> Path:
+        """The folder in which the index of the run is kept, made if it is missing. Raises OSError."""
+
     def summary(self) -> bytes | None: ...
 
     def artifact_lines(self) -> Iterable[bytes]:
@@ -74,7 +94,7 @@ class RunTables(Protocol):
     def put_artifact(self, row: Row) -> None: ...
 
     def replace_judgements(self, results: Rows, verdicts: Rows) -> None:
-        """Replace all old rows by these. Each function is called once for each attempt to write."""
+        """Replace all old rows by these, with greater numbers. Each function is called once for each try to write."""
 
     def prepare_to_fork(self) -> None:
         """Close what another process must not inherit."""
@@ -96,6 +116,8 @@ class TableReader:
         if (stored := tables.plan()) is not None:
             self.plan, self._placeholders = plan_from_json(self.location, stored, variables)
         self.unresolved: list[str] = sorted(self._placeholders)
+        self._numbering = self.plan
+        """What numbers the cells of an index: commands give a run of another program a plan of their own."""
 
     def cases(self, start: int = 0) -> Iterator[Case]:
         """The cases as run, from position `start`. Raises InputError at a damaged one."""
@@ -145,6 +167,19 @@ class TableReader:
         if is_newer(summary.schema_version):
             raise newer_version(f"{self.location} summaries", summary.schema_version)
         return summary
+
+    def index(self, *, small: bool = False, keep: bool = False) -> RunIndex | None:
+        """See `evalwright.model.cell_index.index_of`. With `keep` there is one afterwards, also of a small run."""
+        if not (keep or small or self._is_large()):
+            return None
+        from evalwright.stores.tables.index import index_of_tables
+
+        return index_of_tables(self._tables, self._numbering, keep=keep or self._is_large())
+
+    def _is_large(self) -> bool:
+        if self._numbering is None:
+            return self._tables.span("traces")[1] >= INDEXED_FROM
+        return cells_of(self._numbering) >= INDEXED_FROM
 
     def close(self) -> None:
         self._tables.close()
@@ -258,6 +293,10 @@ class TableWriter(TableReader):
         except StorageError as error:
             self._failure = error
             raise
+
+    def index(self, *, small: bool = False, keep: bool = False) -> RunIndex | None:
+        self._settle()
+        return super().index(small=small, keep=keep)
 
     def _records(self, table: str, kind: type[T], part: Part | None = None) -> Iterator[T]:
         self._settle()

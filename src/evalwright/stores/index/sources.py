@@ -1,0 +1,184 @@
+"""Where the index of a run reads: the records of a run as numbered lines, and how far they have been read."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from io import BytesIO
+from pathlib import Path
+from typing import BinaryIO, Protocol
+
+import msgspec
+
+__all__ = ["RECORDS", "Covered", "FolderSource", "Line", "Moment", "Replaced", "Source"]
+
+RECORDS = ("traces.jsonl", "results.jsonl", "verdicts.jsonl")
+_TAIL = 64
+"""Bytes before the end of what is covered that are compared when an index is opened."""
+_SHARE = 4 << 20
+"""Bytes of all files that are read at a time."""
+_BEHIND = 64 << 20
+"""Bytes by which the index of a run that is being written may be behind: more than a run writes between two syncs."""
+
+Line = tuple[bytes, int, int]
+"""A line with its end, where it starts, and how long it is; in tables the number of its row, and 1."""
+
+
+class Covered(msgspec.Struct):
+    """How far the records of one kind have been read."""
+
+    length: int = 0
+    tail: bytes = b""
+    changed: int = 0
+    """What tells of changes before the end: of a file that did not grow since, when it was changed last, in
+    nanoseconds, as its system says; of a table, the number of rows."""
+
+
+class Replaced(Exception):
+    """Records that were there are there no more: what was read of them belongs to no moment."""
+
+
+class Moment(Protocol):
+    """The records of a run up to where they end when it is asked for. Kinds are named by `RECORDS`.
+
+    Of every verdict and result before its end, the trace is, too.
+    """
+
+    ends: Mapping[str, int]
+
+    def shares(self, starts: Mapping[str, int]) -> int:
+        """In how many parts to read what is new, so that no part takes much memory."""
+
+    def read(self, name: str, start: int, until: int) -> tuple[Iterator[Line], int]:
+        """The whole lines that start from one position to before another, and where the next one starts."""
+
+    def covered(self, name: str, at: int) -> Covered:
+        """What is noted of records that were read up to a position. Raises Replaced."""
+
+
+class Source(Protocol):
+    """The records of one run. Reading raises OSError, InputError, and Replaced."""
+
+    location: str
+
+    def moment(self) -> AbstractContextManager[Moment]: ...
+
+    def matches(self, covered: Mapping[str, Covered]) -> bool:
+        """Whether the records begin as they did when they were read."""
+
+    def whole(self, covered: Mapping[str, Covered]) -> bool:
+        """Whether nothing is left behind what was read, such as a torn line, of which a scan would speak."""
+
+    def near(self, covered: Mapping[str, Covered]) -> bool:
+        """Whether an index that another process keeps up to date is close enough to the end."""
+
+    def lines(self, name: str, places: Sequence[tuple[int, int]]) -> list[bytes]:
+        """The lines at these places; fewer where there are none any more."""
+
+    def close(self) -> None: ...
+
+
+class FolderSource:
+    """The files of records in a run folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.location: str = str(folder)
+        self._folder = folder
+        self._descriptors: dict[str, int] = {}
+
+    @contextmanager
+    def moment(self) -> Iterator[_Files]:
+        with ExitStack() as stack:
+            yield _Files({name: stack.enter_context(_records_file(self._folder, name)) for name in RECORDS})
+
+    def matches(self, covered: Mapping[str, Covered]) -> bool:
+        for name, noted in covered.items():
+            with _records_file(self._folder, name) as file:
+                found = os.fstat(file.fileno())
+                size = found.st_size
+                if size < noted.length or _tail_of(file, noted.length) != noted.tail:
+                    return False
+                if size == noted.length and size and found.st_mtime_ns != noted.changed:
+                    return False
+        return True
+
+    def whole(self, covered: Mapping[str, Covered]) -> bool:
+        for name in RECORDS:
+            with _records_file(self._folder, name) as file:
+                if _size(file) > covered[name].length:
+                    file.seek(covered[name].length)
+                    if not file.readline().endswith(b"\n"):
+                        return False
+        return True
+
+    def near(self, covered: Mapping[str, Covered]) -> bool:
+        with self.moment() as moment:
+            behind = sum(size - covered.get(name, Covered()).length for name, size in moment.ends.items())
+        return behind <= _BEHIND
+
+    def lines(self, name: str, places: Sequence[tuple[int, int]]) -> list[bytes]:
+        if name not in self._descriptors:
+            self._descriptors[name] = os.open(self._folder / name, os.O_RDONLY | os.O_CLOEXEC)
+        return [os.pread(self._descriptors[name], length, at) for at, length in places]
+
+    def close(self) -> None:
+        for descriptor in self._descriptors.values():
+            with suppress(OSError):
+                os.close(descriptor)
+        self._descriptors.clear()
+
+
+class _Files:
+    """The open files of a folder: others may be put in their places meanwhile."""
+
+    def __init__(self, files: Mapping[str, BinaryIO]) -> None:
+        self._files = files
+        # In this order: of every verdict and result that is seen, the trace was written before.
+        self.ends: Mapping[str, int] = {name: _size(files[name]) for name in reversed(RECORDS)}
+
+    def shares(self, starts: Mapping[str, int]) -> int:
+        return -(-sum(self.ends[name] - starts[name] for name in RECORDS) // _SHARE)
+
+    def read(self, name: str, start: int, until: int) -> tuple[Iterator[Line], int]:
+        block = _block(self._files[name], start, until, self.ends[name])
+        return _lines(block, start), start + len(block)
+
+    def covered(self, name: str, at: int) -> Covered:
+        file = self._files[name]
+        return Covered(at, _tail_of(file, at), os.fstat(file.fileno()).st_mtime_ns)
+
+
+def _records_file(folder: Path, name: str) -> BinaryIO:
+    """A file of records; an empty one where there is none, as folders of other programs have no verdicts."""
+    try:
+        return (folder / name).open("rb", buffering=1 << 20)
+    except FileNotFoundError:
+        return Path(os.devnull).open("rb")
+
+
+def _size(file: BinaryIO) -> int:
+    return os.fstat(file.fileno()).st_size
+
+
+def _tail_of(file: BinaryIO, end: int) -> bytes:
+    """The last bytes before a position."""
+    return os.pread(file.fileno(), min(_TAIL, end), max(0, end - _TAIL))
+
+
+def _block(file: BinaryIO, start: int, until: int, end: int) -> bytes:
+    """The whole lines that start before `until` and end before `end`."""
+    file.seek(start)
+    block = file.read(max(0, until - start))
+    if block and not block.endswith(b"\n"):
+        block += file.readline()
+    if start + len(block) > end or not block.endswith(b"\n"):
+        return block[: block.rfind(b"\n", 0, end - start) + 1]
+    return block
+
+
+def _lines(block: bytes, at: int) -> Iterator[Line]:
+    for line in BytesIO(block):
+        length = len(line)
+        yield line, at, length
+        at += length

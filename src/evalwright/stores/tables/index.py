@@ -1,0 +1,98 @@
+"""The index of a run in a database: made when a command first asks for it, beside the database and not in it.
+
+The numbers of rows only grow, and a record that replaces another gets a new one. So the rows up to a number are the
+same ones as long as there are as many of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+
+from evalwright.errors import InputError
+from evalwright.model.plan import Plan
+from evalwright.model.protocols import Part
+from evalwright.stores.index import index_at
+from evalwright.stores.index.reading import RunIndex
+from evalwright.stores.index.sources import RECORDS, Covered, Line, Replaced
+from evalwright.stores.tables.run import RunTables
+
+__all__ = ["index_of_tables"]
+
+_TABLES = dict(zip(RECORDS, ("traces", "results", "verdicts"), strict=True))
+_SHARE = 5000
+"""Rows of all tables that are read at a time."""
+_TAIL = 64
+
+
+def index_of_tables(tables: RunTables, plan: Plan | None, *, keep: bool) -> RunIndex | None:
+    """The index of a run in a database; see `evalwright.stores.index.opened_index`."""
+    return index_at([tables.index_place] if keep else [], _TableSource(tables), plan)
+
+
+class _TableSource:
+    def __init__(self, tables: RunTables) -> None:
+        self._tables = tables
+        self.location: str = tables.location
+
+    @contextmanager
+    def moment(self) -> Iterator[_Rows]:
+        yield _Rows(self._tables)
+
+    def matches(self, covered: Mapping[str, Covered]) -> bool:
+        return all(_covered(self._tables, name, noted.length) == noted for name, noted in covered.items())
+
+    def whole(self, covered: Mapping[str, Covered]) -> bool:
+        return True  # a row is there as a whole or not at all
+
+    def near(self, covered: Mapping[str, Covered]) -> bool:
+        return len(covered) == len(RECORDS)  # what others make is there at once, in one transaction
+
+    def lines(self, name: str, places: Sequence[tuple[int, int]]) -> list[bytes]:
+        return self._tables.rows(_TABLES[name], [number for number, _ in places])
+
+    def close(self) -> None:
+        """The tables are closed by the reader to whom they belong."""
+
+
+class _Rows:
+    """The rows that are there when it is made. They are read one after another, and so looked at again at the end."""
+
+    def __init__(self, tables: RunTables) -> None:
+        self._tables = tables
+        # In this order: of every verdict and result that is seen, the trace was written before.
+        self._noted = {name: _covered(tables, name) for name in reversed(RECORDS)}
+        self.ends: Mapping[str, int] = {name: one.length for name, one in self._noted.items()}
+
+    def shares(self, starts: Mapping[str, int]) -> int:
+        return -(-sum(self.ends[name] - starts[name] for name in RECORDS) // _SHARE)
+
+    def read(self, name: str, start: int, until: int) -> tuple[Iterator[Line], int]:
+        return self._lines(name, (start + 1, until + 1)), until
+
+    def _lines(self, name: str, part: Part) -> Iterator[Line]:
+        with _reading():
+            for number, line in self._tables.lines(_TABLES[name], part):
+                yield line, number, 1
+
+    def covered(self, name: str, at: int) -> Covered:
+        if _covered(self._tables, name, at) != self._noted[name]:
+            raise Replaced
+        return self._noted[name]
+
+
+def _covered(tables: RunTables, name: str, until: int | None = None) -> Covered:
+    table = _TABLES[name]
+    with _reading():
+        last, count = tables.span(table, until)
+        tail = b"".join(tables.rows(table, [last]))[-_TAIL:] if count else b""
+    return Covered(last, tail, count)
+
+
+@contextmanager
+def _reading() -> Iterator[None]:
+    """A database that cannot be read is no fault of its records: it is not noted, and those who scan will say it."""
+    try:
+        yield
+    except InputError as error:
+        raise OSError(str(error)) from error
