@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,7 +65,7 @@ def command(
     from contextlib import closing
 
     from evalwright.cli.locate import folded_summary
-    from evalwright.cli.screen import say
+    from evalwright.cli.screen import say_text
     from evalwright.run.decided import add_tradeoffs
     from evalwright.run.stored_run import open_run
 
@@ -87,15 +88,16 @@ def command(
         reader.plan = plan
         if hasattr(report, "check"):
             report.check(summary, str(run))
-        if not reads:
-            text = report.render(reader, summary)
+        if hasattr(report, "pieces"):
+            pieces = report.pieces(reader, summary)
+        elif not reads:
+            pieces = [report.render(reader, summary)]
         else:
-            text = _with_context(report, reader, summary, run, compare=compare, link=link or "", limit=limit_chars)
-    if out is None:
-        say([text.rstrip("\n")])
-    else:
-        _write(Path(out), text, append)
-        say([str(Path(out))])
+            pieces = [_with_context(report, reader, summary, run, compare=compare, link=link or "", limit=limit_chars)]
+        if out is not None:
+            _write(Path(out), pieces, append)
+            pieces = [str(Path(out))]
+        say_text(pieces)
     return 0
 
 
@@ -130,14 +132,14 @@ def _on_github(run: Path, compare: Path | None, link: str, *, format_given: bool
     return 0
 
 
-def _write(out: Path, text: str, append: bool) -> None:
+def _write(out: Path, pieces: Iterable[str], append: bool) -> None:
     # Records may hold half of a surrogate pair, for which UTF-8 has no bytes.
-    data = text.encode("utf-8", "backslashreplace")
+    data = (piece.encode("utf-8", "backslashreplace") for piece in pieces)
     if append:
         from evalwright.cli.github import append_data
 
-        append_data(out, data)
+        append_data(out, b"".join(data))
     else:
-        from evalwright.files.durable import replace_file
+        from evalwright.files.durable import replace_lines
 
-        replace_file(out, data)
+        replace_lines(out, data)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from evalwright.files.masker import Masker
 
-__all__ = ["say", "screen_masker", "screen_paint", "tell", "warn", "write_plot"]
+__all__ = ["say", "say_text", "screen_masker", "screen_paint", "tell", "warn", "write_plot"]
 
 _MOST_WARNINGS = 50
 
@@ -51,9 +51,28 @@ def screen_masker() -> Masker:
 
 def say(lines: Iterable[str]) -> None:
     """Lines to stdout. If the reader (`| head`) or the terminal has gone, the rest is dropped."""
+    _say(f"{line}\n" for line in lines)
+
+
+def say_text(pieces: Iterable[str]) -> None:
+    """A text to stdout, as it comes, and with one line end. As `say`."""
+    _say(_with_end(pieces))
+
+
+def _with_end(pieces: Iterable[str]) -> Iterator[str]:
+    held = ""  # the line ends of each piece, until more text follows
+    for piece in pieces:
+        text = piece.rstrip("\n")
+        if text:
+            yield held + text
+            held = ""
+        held += piece[len(text) :]
+    yield "\n"
+
+
+def _say(pieces: Iterable[str]) -> None:
     try:
-        for line in lines:
-            sys.stdout.write(line + "\n")
+        sys.stdout.writelines(pieces)
         sys.stdout.flush()
     except OSError:
         # Else Python would try to write the rest at its exit, fail again, and end with 120.

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing, suppress
+from itertools import islice
 
 import msgspec
 
+from evalwright.model.cell_index import CellIndex, StaleIndex
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.summary import RunSummary
 from evalwright.model.trace import Trace
-from evalwright.reports.failures import newest_verdicts
+from evalwright.reports.failures import finished_index, newest_verdicts
 from evalwright.reports.order import order_of
 
 __all__ = ["JsonReport"]
@@ -25,13 +28,41 @@ class JsonReport:
     """
 
     def render(self, reader: RunReader, summary: RunSummary) -> str:
-        place = order_of(variant.name for variant in summary.variants)
-        verdicts = sorted(newest_verdicts(reader), key=place)
-        document = {"summary": summary, "cells": list(_cells(reader, verdicts))}
-        return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
+        return "".join(self.pieces(reader, summary))
+
+    def pieces(self, reader: RunReader, summary: RunSummary) -> Iterator[str]:
+        """The same text in pieces, one a cell: of an indexed run no more than that is held."""
+        whole = msgspec.json.format(msgspec.json.encode({"summary": summary, "cells": []}), indent=2).decode()
+        yield whole.removesuffix("]\n}")
+        between = "\n"
+        for cell in _cells(reader, summary):
+            text = msgspec.json.format(msgspec.json.encode(cell), indent=2).decode()
+            # No text of JSON holds a line end, so each one is of the layout.
+            yield between + "    " + text.replace("\n", "\n    ")
+            between = ",\n"
+        yield "]\n}\n" if between == "\n" else "\n  ]\n}\n"
 
 
-def _cells(reader: RunReader, verdicts: list[CaseVerdict]) -> Iterator[dict[str, object]]:
+def _cells(reader: RunReader, summary: RunSummary) -> Iterator[dict[str, object]]:
+    given = 0
+    if (index := finished_index(reader)) is not None:
+        with closing(index), suppress(StaleIndex):  # then the scan, which gives the same cells, goes on behind them
+            for cell in _looked_up(index):
+                yield cell
+                given += 1
+            return
+    place = order_of(variant.name for variant in summary.variants)
+    yield from islice(_scanned(reader, sorted(newest_verdicts(reader), key=place)), given, None)
+
+
+def _looked_up(index: CellIndex) -> Iterator[dict[str, object]]:
+    for entry in index.cells():
+        trace, results, verdict = index.records(entry)
+        if verdict is not None:
+            yield {**msgspec.to_builtins(verdict), "trace": trace, "results": results}
+
+
+def _scanned(reader: RunReader, verdicts: list[CaseVerdict]) -> Iterator[dict[str, object]]:
     wanted = {_key(verdict) for verdict in verdicts}
     # encoded at once: structs of a large run take several times the memory
     traces = {key: _raw(trace) for trace in reader.traces(Trace) if (key := _key(trace)) in wanted}
