@@ -43,7 +43,7 @@ def command(
     from evalwright.reports.cells import Choice, chosen_cells
     from evalwright.reports.inspection import cell_lines, file_lines
     from evalwright.reports.text import harmless
-    from evalwright.run.steps.workspace import StoredArtifacts
+    from evalwright.run.stored_artifacts import StoredArtifacts
     from evalwright.run.stored_run import open_run
     from evalwright.scoring.verdict import names_needed
 

@@ -28,6 +28,7 @@ __all__ = [
     "calls_models",
     "declared",
     "fields_by_key",
+    "is_judge",
     "undeclared_keys",
 ]
 
@@ -56,6 +57,14 @@ def calls_models(type_name: str, config: Mapping[str, Any]) -> bool:
     """Whether this evaluator waits for models. Raises InputError for an unknown type."""
     says = declared("evaluators", type_name).calls_models
     return bool(says(config) if callable(says) else says)
+
+
+def is_judge(spec: EvaluatorSpec) -> bool:
+    """Whether an evaluator calls models; False for one of a plug-in that is not installed here."""
+    try:
+        return calls_models(spec.type, spec.config)
+    except InputError:
+        return False
 
 
 def build_evaluator(type_name: str, config: Mapping[str, Any]) -> Built:

@@ -267,3 +267,8 @@ class Plan(msgspec.Struct):
     """Stored: a hash of what the run executes, made with a key that only the user's account has. Read: empty for a run
     that somebody else made, or whose plan somebody changed."""
     schema_version: str = "1.0"
+
+    @property
+    def has_list_prices(self) -> bool:
+        """Whether models that are not in the price table cost what providers list: not so in evalh's own suites."""
+        return not any(variant.evalh_rules for variant in self.variants)

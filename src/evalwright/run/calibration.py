@@ -15,6 +15,7 @@ import msgspec
 
 from evalwright.decisions.calibration import Makers, calibrate
 from evalwright.errors import InputError, Problem, counted
+from evalwright.evaluators.build import is_judge
 from evalwright.files.durable import PRIVATE, replace_file
 from evalwright.files.jsonl import lines_of
 from evalwright.importers.labels import read_labels
@@ -23,7 +24,6 @@ from evalwright.model.makers import maker_of
 from evalwright.model.plan import EvaluatorSpec, Plan, Variant
 from evalwright.model.protocols import RunReader, RunWriter
 from evalwright.model.summary import RunSummary
-from evalwright.run.judge import is_judge
 from evalwright.run.label_sheet import labels_of
 from evalwright.run.locations import Place, find_run, folder_beside, labels_file
 from evalwright.run.stored_run import plan_of_run

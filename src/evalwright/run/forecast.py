@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -12,12 +12,14 @@ from evalwright.evaluators.build import calls_models
 from evalwright.llm.prices import built_in_price, dollars, price_in
 from evalwright.model.plan import EvaluatorSpec, Plan, Variant
 from evalwright.model.snapshot import Case
-from evalwright.model.suite import Suite
 from evalwright.registry import load
 from evalwright.run.options import RunOptions
-from evalwright.run.plan import has_list_prices, plan_of
+from evalwright.run.plan import plan_of
 from evalwright.run.selection import chosen_cases
 from evalwright.targets.build import target_traits
+
+if TYPE_CHECKING:
+    from evalwright.model.suite import Suite
 
 __all__ = ["Forecast", "forecast"]
 
@@ -70,7 +72,7 @@ class _Sum:
     """The cost of calls, None as soon as one has no price."""
 
     def __init__(self, plan: Plan) -> None:
-        self._plan, self._list_prices = plan, has_list_prices(plan)
+        self._plan, self._list_prices = plan, plan.has_list_prices
         self.dollars: float | None = 0.0
         self.calls = 0
         self.unpriced: dict[str, None] = {}

@@ -13,7 +13,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalwright.errors import InputError, Interrupted
-from evalwright.evaluators.build import build, calls_models, declared
+from evalwright.evaluators.build import build, declared, is_judge
 from evalwright.model.artifact import Artifact
 from evalwright.model.plan import EvaluatorSpec, Plan
 from evalwright.model.result import CaseVerdict, Evaluation, EvaluationResult
@@ -28,7 +28,7 @@ from evalwright.scoring.verdict import cell_verdict, passes_over_errored
 if TYPE_CHECKING:
     from evalwright.run.judge_thread import JudgeThread
 
-__all__ = ["Judge", "ask_models", "compares", "is_judge"]
+__all__ = ["Judge", "ask_models", "compares"]
 
 _GRACE = 10.0
 """Seconds beyond a time limit of its own that an evaluator has to say that it was reached."""
@@ -208,11 +208,3 @@ def compares(type_name: str) -> bool:
 def ask_models(plan: Plan) -> bool:
     """Whether an evaluator of the plan calls models, so that judging waits more than it computes."""
     return any(map(is_judge, plan.evaluators))
-
-
-def is_judge(spec: EvaluatorSpec) -> bool:
-    """Whether an evaluator calls models; False for one of a plug-in that is not installed here."""
-    try:
-        return calls_models(spec.type, spec.config)
-    except InputError:
-        return False

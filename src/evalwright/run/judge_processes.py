@@ -44,7 +44,7 @@ from evalwright.stores.manifest import drop_manifest
 
 if TYPE_CHECKING:
     from evalwright.run.steps.compare import Comparing
-    from evalwright.run.steps.workspace import StoredArtifacts
+    from evalwright.run.stored_artifacts import StoredArtifacts
 
 __all__ = ["Judged", "judge_again", "next_message", "processors"]
 
@@ -308,7 +308,7 @@ class _Again:
 
 
 def _artifacts(job: _Job) -> StoredArtifacts:
-    from evalwright.run.steps.workspace import StoredArtifacts
+    from evalwright.run.stored_artifacts import StoredArtifacts
 
     return StoredArtifacts(job.plan, job.writer)
 

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from evalwright.decisions.runs import JudgedRuns
 from evalwright.errors import InputError, Problem
+from evalwright.evaluators.build import is_judge
 from evalwright.importers.labels import LabelRow
 from evalwright.model.calibration import Label
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
-from evalwright.run.judge import is_judge
 from evalwright.run.locations import labels_file
 from evalwright.scoring.re_judged import JudgedAnswers
 

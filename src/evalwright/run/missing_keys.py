@@ -20,7 +20,6 @@ from evalwright.model.plan import EvaluatorSpec, Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.snapshot import Case
 from evalwright.registry import load
-from evalwright.run.plan import has_list_prices
 from evalwright.session import environment
 from evalwright.targets.build import build_target, target_traits
 
@@ -113,7 +112,7 @@ class _Unpriced:
     """The models of which no price is known: a limit of money would not hold for them."""
 
     def __init__(self, plan: Plan, models: ModelChoices) -> None:
-        self._plan, self._models, self._list_prices = plan, models, has_list_prices(plan)
+        self._plan, self._models, self._list_prices = plan, models, plan.has_list_prices
         self._refused: dict[tuple[str, str, str], None] = {}
         self._told: dict[str, None] = {}
         self._priced: set[str] = set()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from importlib.util import find_spec
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -14,10 +15,12 @@ from evalwright.llm.routes import route_of
 from evalwright.model.chat import ChatRequest
 from evalwright.model.plan import EvaluatorSpec, Variant
 from evalwright.model.snapshot import Case
-from evalwright.model.suite import Suite
 from evalwright.registry import load
 from evalwright.session import environment
 from evalwright.targets.build import build_target, target_traits
+
+if TYPE_CHECKING:
+    from evalwright.model.suite import Suite
 
 __all__ = ["missing_packages"]
 

@@ -8,7 +8,6 @@ from evalwright.files.masker import Masker
 from evalwright.llm.choices import ModelChoices
 from evalwright.model.chat import Models
 from evalwright.model.plan import Plan
-from evalwright.run.plan import has_list_prices
 from evalwright.session import environment
 
 __all__ = ["live_models"]
@@ -24,4 +23,4 @@ def live_models(plan: Plan, choices: ModelChoices | None, masker: Masker) -> Mod
 
         given = limits_of(plan, given)
     given = replace(given, mask=masker.mask_text)
-    return LiveModels(plan.prices, given, environment(), built_in_prices=has_list_prices(plan))
+    return LiveModels(plan.prices, given, environment(), built_in_prices=plan.has_list_prices)

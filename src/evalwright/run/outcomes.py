@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from evalwright.evaluators.build import is_judge
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader, RunWriter
 from evalwright.model.summary import RunSummary
 from evalwright.registry import load
 from evalwright.run.cells import RunState
-from evalwright.run.judge import is_judge
 from evalwright.run.locations import Place, labels_file
 from evalwright.scoring.tally import Tally
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from datetime import UTC, datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -14,13 +14,15 @@ from evalwright.files.masker import Masker
 from evalwright.files.paths import import_folders
 from evalwright.model.plan import Executor, Plan, Variant
 from evalwright.model.snapshot import evaluator_digests
-from evalwright.model.suite import Suite
 from evalwright.registry import load
 from evalwright.run.options import RunOptions
 from evalwright.run.selection import lines_of_warnings
 from evalwright.run.used_files import file_digest_of
 
-__all__ = ["config_hash", "documents", "has_list_prices", "may_call_models", "plan_of"]
+if TYPE_CHECKING:
+    from evalwright.model.suite import Suite
+
+__all__ = ["config_hash", "documents", "may_call_models", "plan_of"]
 
 
 MOST_TRIALS = 10_000
@@ -103,11 +105,6 @@ def _variants(suite: Suite, target: str | None) -> list[Variant]:
             f"no target {target!r}{did_you_mean(target, known)}: expected module:callable or one of {', '.join(known)}"
         )
     return named
-
-
-def has_list_prices(plan: Plan) -> bool:
-    """Whether models that are not in the suite's price table cost what providers list: not so in evalh's own suites."""
-    return not any(variant.evalh_rules for variant in plan.variants)
 
 
 def may_call_models(plan: Plan) -> bool:

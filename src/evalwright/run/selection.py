@@ -5,14 +5,17 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice
+from typing import TYPE_CHECKING
 
 from evalwright.errors import InputError, Problem, did_you_mean
-from evalwright.model.case import EvalCase
 from evalwright.model.plan import Plan
 from evalwright.model.snapshot import Case, snapshot
-from evalwright.model.suite import Suite
 from evalwright.run.options import RunOptions
 from evalwright.run.used_files import beyond_reach, doubled_files, doubled_keys, doubled_modules, hashed
+
+if TYPE_CHECKING:
+    from evalwright.model.case import EvalCase
+    from evalwright.model.suite import Suite
 
 __all__ = ["all_warnings", "any_chosen", "chosen_cases", "lines_of_warnings", "must_not_be_empty", "with_warnings"]
 

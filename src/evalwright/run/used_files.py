@@ -7,14 +7,16 @@ import os
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalwright.errors import InputError, Problem
 from evalwright.files.jsonl import lines_of, repeated_keys
 from evalwright.files.paths import import_folders, seen_from_here
-from evalwright.model.suite import Suite
 from evalwright.registry import knows, load
 from evalwright.session import is_offline
+
+if TYPE_CHECKING:
+    from evalwright.model.suite import Suite
 
 __all__ = [
     "announced_by",

@@ -32,7 +32,8 @@ from evalwright.run.executors.cluster import RayCluster, secret_variables
 from evalwright.run.executors.crew import Crew
 from evalwright.run.executors.frames import HERE, Collected, Hello, encode, installed_version
 from evalwright.run.executors.member import Errand
-from evalwright.run.steps.workspace import StoredArtifacts, artifact_of
+from evalwright.run.steps.workspace import artifact_of
+from evalwright.run.stored_artifacts import StoredArtifacts
 from evalwright.session import environment, hidden, is_offline, process_environment
 from evalwright.stores.artifacts import folder_of
 from evalwright.targets.failures import target_failure

@@ -11,36 +11,18 @@ from evalwright.files.durable import PRIVATE_FOLDER, storage_error
 from evalwright.files.temporary import remove_tree
 from evalwright.model.artifact import Artifact, Changes, FilesystemArtifact
 from evalwright.model.plan import Plan, Plugin
-from evalwright.model.protocols import Prepared, RunReader, RunWriter, Target, Workspace
+from evalwright.model.protocols import Prepared, RunWriter, Target, Workspace
 from evalwright.model.trace import Answer, Trace, TraceError
 from evalwright.registry import load
 from evalwright.run.call import Call, out_of_files
 from evalwright.run.cells import Cell
+from evalwright.run.stored_artifacts import StoredArtifacts
 from evalwright.session.workspace import beside_workspace, working_in
-from evalwright.stores.artifacts import artifact_path, folder_of, read_artifact
+from evalwright.stores.artifacts import folder_of
 from evalwright.targets.threads import Threads
 from evalwright.workspaces.trees import copy_tree
 
-__all__ = ["StoredArtifacts", "Workspaces", "artifact_of"]
-
-
-class StoredArtifacts:
-    """The artifacts of a run as they are stored."""
-
-    def __init__(self, plan: Plan, reader: RunReader) -> None:
-        self._reader = reader
-        self._trials = {variant.name: variant.trials or plan.run.trials for variant in plan.variants}
-
-    def of(self, trace: Trace) -> Artifact | None:
-        """What a cell did to its files; None when that is not known."""
-        trials = self._trials.get(trace.variant_name, 1)
-        return read_artifact(
-            self._reader.artifacts, trace.case_key, trace.variant_name, trace.trial, trace.attempt, trials
-        )
-
-    def path(self, cell: Cell, case_key: str) -> str:
-        name = cell.variant.name
-        return artifact_path(case_key, name, cell.trial, self._trials[name])
+__all__ = ["Workspaces", "artifact_of"]
 
 
 def artifact_of(cell: Cell, kind: str, changes: Changes, path: str) -> FilesystemArtifact:

@@ -1,0 +1,35 @@
+"""The artifacts of a run as they are stored: what cells did to their files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from evalwright.model.artifact import Artifact
+from evalwright.model.plan import Plan
+from evalwright.model.protocols import RunReader
+from evalwright.model.trace import Trace
+from evalwright.stores.artifacts import artifact_path, read_artifact
+
+if TYPE_CHECKING:
+    from evalwright.run.cells import Cell
+
+__all__ = ["StoredArtifacts"]
+
+
+class StoredArtifacts:
+    """The artifacts of a run as they are stored."""
+
+    def __init__(self, plan: Plan, reader: RunReader) -> None:
+        self._reader = reader
+        self._trials = {variant.name: variant.trials or plan.run.trials for variant in plan.variants}
+
+    def of(self, trace: Trace) -> Artifact | None:
+        """What a cell did to its files; None when that is not known."""
+        trials = self._trials.get(trace.variant_name, 1)
+        return read_artifact(
+            self._reader.artifacts, trace.case_key, trace.variant_name, trace.trial, trace.attempt, trials
+        )
+
+    def path(self, cell: Cell, case_key: str) -> str:
+        name = cell.variant.name
+        return artifact_path(case_key, name, cell.trial, self._trials[name])
