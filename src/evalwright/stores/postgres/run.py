@@ -24,7 +24,7 @@ from evalwright.stores.places import cache_for
 from evalwright.stores.postgres.database import Connection, Database, is_lost, persist
 from evalwright.stores.postgres.lock import lock_run
 from evalwright.stores.tables.rows import Batch, Row, batched
-from evalwright.stores.tables.run import Rows
+from evalwright.stores.tables.statements import Rows
 
 __all__ = ["PostgresRun"]
 

@@ -17,7 +17,7 @@ from evalwright.model.summary import RunSummary
 from evalwright.stores.lock import RunLock
 from evalwright.stores.sqlite.schema import prepare
 from evalwright.stores.tables.rows import Batch, Row, batched
-from evalwright.stores.tables.run import Rows
+from evalwright.stores.tables.statements import Rows
 
 __all__ = ["SqliteRun", "connect", "reading", "writing"]
 

@@ -15,7 +15,7 @@ from evalwright.model.protocols import Part
 from evalwright.stores.index import index_at
 from evalwright.stores.index.reading import RunIndex
 from evalwright.stores.index.sources import RECORDS, Covered, Line, Replaced
-from evalwright.stores.tables.run import RunTables
+from evalwright.stores.tables.statements import RunTables
 
 __all__ = ["index_of_tables"]
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 
@@ -11,10 +11,9 @@ from evalwright.files.masker import Masker
 from evalwright.files.temporary import TemporaryFolder
 from evalwright.stores.local_files.judgements import LocalShare
 from evalwright.stores.tables.rows import Row, row_of_line
+from evalwright.stores.tables.statements import Rows
 
 __all__ = ["TableJudgements"]
-
-Rows = Callable[[], Iterable[Row]]
 
 
 class TableJudgements:

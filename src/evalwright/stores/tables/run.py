@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
@@ -32,74 +32,18 @@ from evalwright.stores.documents import (
 from evalwright.stores.local_files.lines import LineDecoder, decoded_case, reserved_words
 from evalwright.stores.tables.judgements import TableJudgements
 from evalwright.stores.tables.rows import Batch, Row, RowEncoder
+from evalwright.stores.tables.statements import RunTables
 
 if TYPE_CHECKING:
     from evalwright.stores.index.reading import RunIndex
 
-__all__ = ["Rows", "RunTables", "TableReader", "TableWriter"]
+__all__ = ["TableReader", "TableWriter"]
 
 T = TypeVar("T")
-Rows = Callable[[], Iterable[Row]]
 
 _MOST_BYTES = 8 << 20
 _MOST_ROWS = 5000
 """Bounds of what waits in memory; normally `sync`, every quarter of a second, writes it long before."""
-
-
-class RunTables(Protocol):
-    """The rows of one run in one kind of database. Lines are bytes and end with LF.
-
-    Reading raises InputError, writing StorageError; each method that writes is one transaction.
-    """
-
-    location: str
-    artifacts: Path
-    pace: float
-    """Least seconds between two writes while cells finish; what is not written by then, `sync` writes."""
-
-    def plan(self) -> bytes | None: ...
-
-    def cases(self, start: int) -> Iterator[bytes]: ...
-
-    def case(self, index: int) -> bytes | None: ...
-
-    def parts(self, count: int) -> list[Part]: ...
-
-    def lines(self, table: str, part: Part | None) -> Iterator[tuple[int, bytes]]:
-        """Row numbers and records of a table in the order of writing, as of the first one that is read."""
-
-    def span(self, table: str, until: int | None = None) -> tuple[int, int]:
-        """The greatest number of a row of a table, and how many rows there are, both up to a number."""
-
-    def rows(self, table: str, numbers: Sequence[int]) -> list[bytes]:
-        """The records with these numbers, in their order; fewer where there are none any more."""
-
-    def index_place(self) -> Path:
-        """The folder in which the index of the run is kept, made if it is missing. Raises OSError."""
-
-    def summary(self) -> bytes | None: ...
-
-    def artifact_lines(self) -> Iterable[bytes]:
-        """The records of artifacts, which ours have in folders, too."""
-
-    def write(self, batch: Batch) -> None:
-        """Write rows; they replace rows with the same key."""
-
-    def make_durable(self) -> None: ...
-
-    def put_plan(self, line: bytes) -> None: ...
-
-    def put_summary(self, summary: RunSummary, line: bytes) -> None: ...
-
-    def put_artifact(self, row: Row) -> None: ...
-
-    def replace_judgements(self, results: Rows, verdicts: Rows) -> None:
-        """Replace all old rows by these, with greater numbers. Each function is called once for each try to write."""
-
-    def prepare_to_fork(self) -> None:
-        """Close what another process must not inherit."""
-
-    def close(self) -> None: ...
 
 
 class TableReader:

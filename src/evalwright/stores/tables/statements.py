@@ -1,0 +1,71 @@
+"""What the readers and writers of runs ask of one kind of database."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Protocol
+
+from evalwright.model.protocols import Part
+from evalwright.model.summary import RunSummary
+from evalwright.stores.tables.rows import Batch, Row
+
+__all__ = ["Rows", "RunTables"]
+
+Rows = Callable[[], Iterable[Row]]
+
+
+class RunTables(Protocol):
+    """The rows of one run in one kind of database. Lines are bytes and end with LF.
+
+    Reading raises InputError, writing StorageError; each method that writes is one transaction.
+    """
+
+    location: str
+    artifacts: Path
+    pace: float
+    """Least seconds between two writes while cells finish; what is not written by then, `sync` writes."""
+
+    def plan(self) -> bytes | None: ...
+
+    def cases(self, start: int) -> Iterator[bytes]: ...
+
+    def case(self, index: int) -> bytes | None: ...
+
+    def parts(self, count: int) -> list[Part]: ...
+
+    def lines(self, table: str, part: Part | None) -> Iterator[tuple[int, bytes]]:
+        """Row numbers and records of a table in the order of writing, as of the first one that is read."""
+
+    def span(self, table: str, until: int | None = None) -> tuple[int, int]:
+        """The greatest number of a row of a table, and how many rows there are, both up to a number."""
+
+    def rows(self, table: str, numbers: Sequence[int]) -> list[bytes]:
+        """The records with these numbers, in their order; fewer where there are none any more."""
+
+    def index_place(self) -> Path:
+        """The folder in which the index of the run is kept, made if it is missing. Raises OSError."""
+
+    def summary(self) -> bytes | None: ...
+
+    def artifact_lines(self) -> Iterable[bytes]:
+        """The records of artifacts, which ours have in folders, too."""
+
+    def write(self, batch: Batch) -> None:
+        """Write rows; they replace rows with the same key."""
+
+    def make_durable(self) -> None: ...
+
+    def put_plan(self, line: bytes) -> None: ...
+
+    def put_summary(self, summary: RunSummary, line: bytes) -> None: ...
+
+    def put_artifact(self, row: Row) -> None: ...
+
+    def replace_judgements(self, results: Rows, verdicts: Rows) -> None:
+        """Replace all old rows by these, with greater numbers. Each function is called once for each try to write."""
+
+    def prepare_to_fork(self) -> None:
+        """Close what another process must not inherit."""
+
+    def close(self) -> None: ...
