@@ -12,8 +12,10 @@ from typing import Any
 
 __all__ = [
     "Clock",
+    "bare_run",
     "compare_runs",
     "decode_only",
+    "installed",
     "load_cases",
     "passes",
     "re_evaluate",
@@ -84,12 +86,17 @@ def write_suite(
     return suite
 
 
+def _data_of(suite: Path) -> Path:
+    """The folder of the suite's dataset: a suite reads nothing outside of its own folder unless that is allowed."""
+    return Path(json.loads(suite.read_text())["dataset"]["path"]).resolve().parent
+
+
 def load_cases(suite: Path) -> tuple[int, Clock]:
     """Load a suite and check every case of it."""
     from evalwright.formats.loading import load_suite
 
     with Clock() as clock:
-        count = sum(1 for _ in load_suite(suite, "evalh").cases)
+        count = sum(1 for _ in load_suite(suite, "evalh", options={"allow_outside": [_data_of(suite)]}).cases)
     return count, clock
 
 
@@ -100,7 +107,7 @@ def run_cases(suite: Path) -> tuple[Path, Clock]:
     from evalwright.run.start import run_suite
     from evalwright.session import Session
 
-    loaded = load_suite(suite, "evalh")
+    loaded = load_suite(suite, "evalh", options={"allow_outside": [_data_of(suite)]})
     for kind, names in (
         ("evaluators", [spec.type for spec in loaded.evaluators]),
         ("targets", [variant.adapter for variant in loaded.variants]),
@@ -177,6 +184,65 @@ def decode_only(path: Path, kind: str) -> Clock:
         for line in file:
             decode(line)
     return clock
+
+
+def bare_run(cases: Path) -> Clock:
+    """The least that an honest run does: decode each case, call an echo, check three things, write a line for each.
+
+    Nothing is masked, limited, counted or kept in order, and no failure is caught.
+    """
+    import asyncio
+    import os
+
+    import msgspec
+
+    from evalwright.model.snapshot import Case
+
+    decode, encode = msgspec.json.Decoder(Case).decode, msgspec.json.Encoder().encode
+
+    async def echo(case: Case) -> str:
+        return str(case.input["prompt"])
+
+    async def one(case: Case, turn: asyncio.Semaphore, traces: Any, results: Any) -> None:
+        async with turn:
+            started = time.time()
+            answer = await echo(case)
+            expected = case.expected
+            facts = expected.facts if expected is not None else {}
+            words = expected.answer_should_include if expected is not None else []
+            passed = (answer == facts.get("answer"), all(word in answer for word in words), "order-" in answer)
+            traces.write(
+                encode({"case_id": case.id, "input": case.input, "output": answer, "started": started}) + b"\n"
+            )
+            for number, ok in enumerate(passed):
+                results.write(encode({"case_id": case.id, "evaluator": number, "passed": ok, "at": started}) + b"\n")
+
+    async def everything() -> None:
+        turn = asyncio.Semaphore(32)
+        with cases.open("rb") as file:
+            found = [decode(line) for line in file]
+        folder = cases.with_suffix(".bare")
+        folder.mkdir(exist_ok=True)
+        with (folder / "traces").open("wb") as traces, (folder / "results").open("wb") as results:
+            await asyncio.gather(*(one(case, turn, traces, results) for case in found))
+            for file in (traces, results):
+                file.flush()
+                os.fsync(file.fileno())
+
+    with Clock() as clock:
+        asyncio.run(everything())
+    return clock
+
+
+def installed() -> str:
+    """Where evalwright is imported from, and whether that has byte code."""
+    import importlib.util
+
+    import evalwright
+
+    place = Path(evalwright.__file__)
+    has_code = Path(importlib.util.cache_from_source(str(place))).exists()
+    return f"in {place.parent}, {'with' if has_code else 'WITHOUT'} byte code"
 
 
 def sleep_only(suite: Path) -> Clock:
