@@ -34,8 +34,8 @@ MAY_LOAD = {
     "compare RUN RUN": READING,
     "report RUN": READING | {"yaml"},
     "list runs runs": READING | {"yaml"},
-    "resume RUN": JUDGING,
-    "re-evaluate RUN": JUDGING | {"multiprocessing"},
+    "resume RUN": AUTHORED,
+    "re-evaluate RUN": AUTHORED | {"multiprocessing"},
     "validate eval.yaml": AUTHORED,
     "run eval.yaml": AUTHORED | {"wrapt"},
 }
