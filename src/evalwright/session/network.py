@@ -54,6 +54,6 @@ def listen(refuses: Callable[[], bool]) -> None:
         if isinstance(host, bytes):
             host = host.decode("ascii", "replace")
         if isinstance(host, str) and not is_here(host) and refuses():
-            raise NetworkRefused(f"--no-network refuses a connection to {host}")
+            raise NetworkRefused(f"--no-network rejects a connection to {host}")
 
     sys.addaudithook(hear)
