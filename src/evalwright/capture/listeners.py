@@ -86,9 +86,9 @@ class _Process:
     """
 
     def __init__(self) -> None:
-        self.begun = False
+        self.begun: bool = False
         self.handlers: list[Any] = []
-        self.telemetry = Telemetry(distribute, LISTENERS.get)
+        self.telemetry: Telemetry = Telemetry(distribute, LISTENERS.get)
         self._waiting: queue.Queue[tuple[Any, Any]] = queue.Queue()
         self._delivering = False
 

@@ -61,7 +61,8 @@ class ModelsOfRun:
 class Prints:
     """A `sys.stdout` whose lines go to the run."""
 
-    encoding, errors = "utf-8", "backslashreplace"
+    encoding: str = "utf-8"
+    errors: str = "backslashreplace"
 
     def __init__(self, show: Callable[[str], None]) -> None:
         self._show, self._lock = show, threading.Lock()
