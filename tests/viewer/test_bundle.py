@@ -29,7 +29,8 @@ def pair(tmp_path_factory):
 def links_of(path: Path) -> set[Path]:
     text = re.sub(r"<template.*?</template>", "", path.read_text(), flags=re.DOTALL)
     named = [unescape(link).partition("#")[0] for link in re.findall(r'(?:href|src)="([^"]*)"', text)]
-    return {Path(posixpath.normpath(path.parent / unquote(link))) for link in named if link}
+    files = [link for link in named if link and not link.startswith("data:image/")]
+    return {Path(posixpath.normpath(path.parent / unquote(link))) for link in files}
 
 
 def test_every_cell_is_reached_by_links_and_every_link_leads_to_a_file(tmp_path, pair):
