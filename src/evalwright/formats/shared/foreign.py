@@ -15,6 +15,23 @@ _OPENAI_EVAL = re.compile(
     r"^[\w.-]+:\s*(?:#.*)?\n(?:[ \t]+\w+:.*\n)*?[ \t]+(?:class:[ \t]*[\"']?evals\.|metrics:[ \t]*\[)", re.M
 )
 """An entry of the registry of OpenAI Evals: a class of `evals`, or an eval with its metrics."""
+_AGENTV_FORM = frozenset({"prompts", "providers"})
+"""Of AgentV 5, which has them from promptfoo: its other keys tell the two apart."""
+_AGENTV_KEYS = (
+    "default_test", "evaluate_options", "execution", "workspace", "governance", "assert", "assertions", "input_files",
+)  # fmt: skip
+_PROMPTFOO_STEM = "promptfooconfig"
+_PROMPTFOO_KEYS = frozenset({
+    "commandLineOptions", "defaultTest", "derivedMetrics", "evaluateOptions", "nunjucksFilters", "outputPath",
+    "redteam",
+})  # fmt: skip
+_AGENTV_TEST = re.compile(
+    r"^([ ]*)- id:.*\n(?:\1 .*\n|\n)*?\1  "
+    r"(?:(criteria|expected_output|conversation_id|assertions|input_files|rubrics):"
+    r"|(assert):[ ]*\n[ ]*- (?:[|>]|[\"'].*[\"'][ ]*$|(?![{&*\"'])(?!\S+:(?:[ ]|$)).))",
+    re.M,
+)
+"""A test with an id, which promptfoo has not, and with a key of AgentV or a plain sentence as what to assert."""
 
 
 def foreign_format(path: Path, head: Mapping[str, Any]) -> str:
@@ -23,7 +40,22 @@ def foreign_format(path: Path, head: Mapping[str, Any]) -> str:
         return ""
     if head.keys().isdisjoint({"eval", "tests", "evalcases", "graders"}) and _OPENAI_EVAL.search(_text(path)):
         return "OpenAI Evals"
-    return ""
+    keys = _keys_of_agentv_5(path, head)
+    return f"AgentV 5 ({', '.join(keys)})" if keys else ""
+
+
+def _keys_of_agentv_5(path: Path, head: Mapping[str, Any]) -> list[str]:
+    """The keys that show a file in the form of AgentV 5, its own ones first; none for one of promptfoo."""
+    shared = [key for key in head if key in _AGENTV_FORM]
+    schema = str(head.get("$schema", ""))
+    if not shared or "eval" in head or path.stem == _PROMPTFOO_STEM or "promptfoo.dev" in schema:
+        return []
+    if not _PROMPTFOO_KEYS.isdisjoint(head):
+        return []
+    own = [key for key in _AGENTV_KEYS if key in head] + ["$schema"] * schema.startswith("agentv-")
+    if not own and "tests" in head and (found := _AGENTV_TEST.search(_text(path))):
+        own = ["tests[].id", f"tests[].{found[2] or found[3]}"]
+    return [*own, *shared] if own else []
 
 
 def _text(path: Path) -> str:
