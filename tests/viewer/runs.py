@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from evalwright.run.options import RunOptions
 from evalwright.run.start import run_suite
 from evalwright.viewer.access import Access
 from evalwright.viewer.app import viewer
+from evalwright.viewer.shelf import RunSource
 
 AGENT = """
 import json
@@ -96,5 +97,13 @@ def made_run(folder: Path, name: str = "shop", trials: int = 2, lost: int = 2) -
 
 @contextmanager
 def site(runs: Path, token: str | None = None, **options: Any) -> Iterator[TestClient]:
-    app = viewer(lambda: runs_at([runs]), Access(token, ("127.0.0.1:7766",), 7766), **options)
+    with site_of(lambda: runs_at([runs]), token, **options) as client:
+        yield client
+
+
+@contextmanager
+def site_of(
+    sources: Callable[[], Iterable[RunSource]], token: str | None = None, **options: Any
+) -> Iterator[TestClient]:
+    app = viewer(sources, Access(token, ("127.0.0.1:7766",), 7766), **options)
     yield TestClient(app, base_url="http://127.0.0.1:7766", follow_redirects=False)

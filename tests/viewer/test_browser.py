@@ -70,6 +70,8 @@ def browser(origin):
 @pytest.fixture
 def visit(browser, origin):
     """Opens pages; afterwards no error may be in the console, and no other host may have been asked."""
+    from playwright.sync_api import expect
+
     asked: list[str] = []
     said: list[str] = []
     contexts = []
@@ -84,6 +86,7 @@ def visit(browser, origin):
         page.on("pageerror", lambda error: said.append(str(error)))
         page.on("dialog", lambda dialog: (said.append("dialog"), dialog.dismiss()))
         page.goto(f"{origin}{path}{'&' if '?' in path else '?'}token={TOKEN}")
+        expect(page.locator("[data-refresh]")).to_have_count(0, timeout=60_000)  # what is still being read
         page.wait_for_load_state("load")
         return page
 

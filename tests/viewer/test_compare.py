@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import re
+import threading
 from base64 import b64decode
 from html import unescape
 
 import pytest
 
+from evalwright.cli.viewed_runs import runs_at
 from evalwright.model.cell import cell_key
 from evalwright.viewer.worddiff import changes
-from viewer.runs import made_run, site
+from viewer.runs import made_run, site, site_of
 from viewer.test_pages import cases, found, page, seen
 
 
@@ -21,11 +23,11 @@ def pair(tmp_path_factory):
     before = made_run(folder, trials=1)
     after = made_run(folder, trials=1, lost=1)
     with site(before.parent) as client:
-        yield before.name, after.name, client
+        yield before.parent, before.name, after.name, client
 
 
 def test_changed_cases_come_worst_first_and_errors_are_neither(pair):
-    a, b, client = pair
+    _, a, b, client = pair
     answer = client.get(f"/compare?run={b}&run={a}")
     assert (answer.status_code, answer.headers["location"]) == (303, f"/compare?a={a}&b={b}")
     text = page(client, f"/compare?a={a}&b={b}")
@@ -59,8 +61,43 @@ def test_changed_cases_come_worst_first_and_errors_are_neither(pair):
     assert "<h1>Compare</h1>" in page(client, f"/compare?b={b}")
 
 
+class _Held:
+    """A run of which only the plan is known until it is let go."""
+
+    def __init__(self, source, let_go):
+        self._source, self._let_go, self._opened = source, let_go, 0
+
+    def __getattr__(self, name):
+        return getattr(self._source, name)
+
+    def open(self):
+        self._opened += 1
+        if self._opened > 1:
+            self._let_go.wait(60)
+        return self._source.open()
+
+
+def test_a_comparison_that_is_being_made_says_so_and_goes_on_by_itself(pair):
+    folder, a, b, _ = pair
+    key = cell_key("case-1", "agent", 0)
+    paths = f"/compare?a={a}&b={b}&change=worse", f"/compare/cells/{key}?a={a}&b={b}"
+    let_go = threading.Event()
+    found = [_Held(source, let_go) for source in runs_at([folder])]
+    with site_of(lambda: found) as held:
+        try:
+            for path in paths:
+                text = held.get(path).text
+                assert "comparing …" in seen(text)
+                assert "data-refresh" in text
+                assert '<noscript><meta http-equiv="refresh" content="1"></noscript>' in text
+        finally:
+            let_go.set()
+        assert cases(page(held, paths[0])) == ["case-1"]
+        assert "<del>ready</del><ins>lost</ins>" in page(held, paths[1])
+
+
 def test_a_changed_case_shows_which_words_changed(pair):
-    a, b, client = pair
+    _, a, b, client = pair
     key = cell_key("case-1", "agent", 0)
     text = page(client, f"/compare/cells/{key}?a={a}&b={b}")
     assert "<del>ready</del><ins>lost</ins>" in text

@@ -13,8 +13,12 @@ from viewer.runs import ATTACK
 
 
 def page(client, path: str, status: int = 200) -> str:
-    answer = client.get(path)
-    assert answer.status_code == status, answer.text[:500]
+    """The page that is there when what it is made of was read."""
+    for _ in range(300):
+        answer = client.get(path)
+        assert answer.status_code == status, answer.text[:500]
+        if "data-refresh" not in answer.text:
+            break
     return answer.text
 
 

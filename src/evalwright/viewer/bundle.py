@@ -21,7 +21,7 @@ from evalwright.viewer.pages.runs import run_row
 from evalwright.viewer.pairing import CHANGES, PairedRuns
 from evalwright.viewer.rendering import assets, page_text
 from evalwright.viewer.shelf import OpenRun
-from evalwright.viewer.table import CellRow, CellTable
+from evalwright.viewer.table import CellRow
 
 __all__ = ["MARKER", "Bundle", "write_bundle"]
 
@@ -52,8 +52,7 @@ class Bundle:
     def check(self, limit: int) -> None:
         """Raises InputError for more cells than `limit`, and for runs that cannot be shown."""
         for run in self._runs:
-            if run.table is None:
-                raise InputError(f"{run.path}: {run.problem or 'the cells cannot be read'}")
+            run.whole_table()
         number = sum(len(self._keys(run)) for run in self._runs)
         if number > limit:
             size = number * _BYTES_OF_A_CELL / 1e6
@@ -85,7 +84,7 @@ class Bundle:
     def _left_out(self) -> str:
         if self._only == "all":
             return ""
-        left = sum(_table(run).total - len(self._keys(run)) for run in self._runs)
+        left = sum(run.whole_table().total - len(self._keys(run)) for run in self._runs)
         which = "passed cells are" if self._only == "not-passed" else "cells that did not change are"
         return f"{which} left out: {left:,}"
 
@@ -107,7 +106,7 @@ class Bundle:
         return list(self._rows(run))
 
     def _rows(self, run: OpenRun) -> list[CellRow]:
-        rows = list(_table(run).every(self._links.base))
+        rows = list(run.whole_table().every(self._links.base))
         if self._only != "changed" or self._compared is None:
             return rows
         _, paired = self._compared
@@ -132,7 +131,11 @@ class Bundle:
         for run in self._runs:
             self._links.run(run.id)
             for status in ("fail", "error", "borderline", "skip", "pass"):
-                if self._only != "changed" and _table(run).count(Filter(status=(status,))) and self._shown(status):
+                if (
+                    self._only != "changed"
+                    and run.whole_table().count(Filter(status=(status,)))
+                    and self._shown(status)
+                ):
                     self._links.run(run.id, None, status=(status,))
         while waiting := self._links.lists.keys() - written:
             for path in sorted(waiting):
@@ -177,13 +180,6 @@ class Bundle:
         return whole_text(run, key, part).encode("utf-8", "replace")
 
 
-def _table(run: OpenRun) -> CellTable:
-    table = run.table
-    if table is None:
-        raise InputError(f"{run.path}: {run.problem or 'the cells cannot be read'}")
-    return table
-
-
 def _only_these(context: dict[str, Any], rows: list[CellRow], chosen: Filter) -> dict[str, Any]:
     """A page of cells for a bundle that has some alone."""
     following = Filter(after=chosen.after + PAGE) if chosen.after + PAGE < len(rows) else None
@@ -208,7 +204,7 @@ def _outside_of_texts(page: str) -> Iterator[str]:
 
 def _cells_script(run: OpenRun, rows: list[CellRow]) -> bytes:
     """The cells as the filter of the browser reads them: a call with data, nothing else."""
-    table = _table(run)
+    table = run.whole_table()
     texts = table.texts([row.number for row in rows])
     lines = []
     for row in rows:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, wait
 from contextlib import closing
 from dataclasses import replace
 from typing import Any, NamedTuple
 
 from evalwright.decisions.runs import TwoRuns, one_run, two_runs
 from evalwright.decisions.terms import Terms
-from evalwright.errors import EvalwrightError
+from evalwright.errors import EvalwrightError, InputError
 from evalwright.model.decision import Decision
 from evalwright.viewer.filters import Filter
 from evalwright.viewer.shelf import OpenRun
@@ -23,6 +24,8 @@ CHANGES = ("worse", "better", "not comparable", "only in A", "only in B", "uncha
 """In the order of the page."""
 _MOST = 4
 """Comparisons that are kept, and filters of one."""
+_PATIENCE = 0.4
+"""Seconds for which a page waits for a comparison that is being made."""
 _ALL = Filter()
 _SIDE = """
 CREATE TABLE {0} (case_key TEXT PRIMARY KEY, number INTEGER, key TEXT, status TEXT, passed INTEGER, judged INTEGER,
@@ -131,11 +134,11 @@ class PairedRuns:
     def _fill(self) -> None:
         for name, run, variant in (("a", self.a, self.variant_a), ("b", self.b, self.variant_b)):
             self._file.executescript(_SIDE.format(name))
-            table = run.table
-            if table is None:
-                self.problem = run.problem or "the cells are still being read: reload the page soon"
+            try:
+                rows = _side_rows(run.whole_table(), variant)
+            except InputError as error:
+                self.problem = str(error)
                 continue
-            rows = _side_rows(table, variant)
             self._file.executemany(f"INSERT OR IGNORE INTO {name} VALUES (?,?,?,?,?,?,?,?,?,?,?)", rows)
         self._file.executescript(_PAIRS)
 
@@ -239,18 +242,35 @@ def _warnings(runs: TwoRuns, decision: Decision) -> list[str]:
 
 
 class Pairings:
-    """Comparisons that were made lately, as folding two runs takes time."""
+    """Comparisons that were made lately, as folding two runs takes time; made in threads, one by one."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._known: dict[tuple[str, ...], PairedRuns] = {}
+        self._lock, self._making = threading.Lock(), threading.Lock()
+        self._known: dict[tuple[str, ...], Future[PairedRuns]] = {}
 
-    def of(self, a: OpenRun, b: OpenRun, variant_a: str, variant_b: str) -> PairedRuns:
+    def of(self, a: OpenRun, b: OpenRun, variant_a: str, variant_b: str) -> PairedRuns | None:
+        """None while it is being made: whoever asks again later gets it."""
         key = (a.id, a.stamp, b.id, b.stamp, variant_a, variant_b)
         with self._lock:
             found = self._known.get(key)
-            if found is None or found.problem:
-                while len(self._known) >= _MOST:
-                    del self._known[next(iter(self._known))]
-                found = self._known[key] = PairedRuns(a, b, variant_a, variant_b)
-            return found
+            if found is None:
+                done = [one for one, future in self._known.items() if future.done()]
+                for one in done[: max(0, len(done) + 1 - _MOST)]:
+                    del self._known[one]
+                found = self._known[key] = Future()
+                job = (found, a, b, variant_a, variant_b)
+                threading.Thread(target=self._make, args=job, daemon=True, name=f"comparison of {a.id}").start()
+        wait([found], _PATIENCE)
+        if not found.done():
+            return None
+        if found.exception() is not None or found.result().problem:
+            with self._lock:
+                self._known.pop(key, None)  # told once, and tried anew when it is asked for again
+        return found.result()
+
+    def _make(self, found: Future[PairedRuns], *sides: Any) -> None:
+        try:
+            with self._making:
+                found.set_result(PairedRuns(*sides))
+        except Exception as error:
+            found.set_exception(error)

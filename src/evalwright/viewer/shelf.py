@@ -14,7 +14,7 @@ from typing import Protocol
 import msgspec
 from platformdirs import user_cache_path
 
-from evalwright.errors import EvalwrightError
+from evalwright.errors import EvalwrightError, InputError
 from evalwright.model.cell_index import CellIndex, StaleIndex, index_of
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
@@ -112,6 +112,13 @@ class OpenRun:
     def table(self) -> CellTable | None:
         """None while it is being made."""
         self._ready.wait(_PATIENCE if self.source.size() > _IN_MEMORY else None)
+        return self._table
+
+    def whole_table(self) -> CellTable:
+        """Waits until it is made. Raises InputError where it cannot be."""
+        self._ready.wait()
+        if self._table is None:
+            raise InputError(f"{self.path}: {self.problem or 'the cells cannot be read'}")
         return self._table
 
     @property

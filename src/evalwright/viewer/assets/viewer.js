@@ -48,7 +48,8 @@
     if (!answer.ok) { location.assign(address); return; }
     const page = new DOMParser().parseFromString(await answer.text(), "text/html");
     const fresh = one("#results", page), old = one("#results");
-    if (mine !== asked || !fresh || !old) return;
+    if (mine !== asked) return;
+    if (!fresh || !old) { location.assign(address); return; } // it is being read anew
     old.replaceWith(document.adoptNode(fresh));
     if (push) history.replaceState(null, "", address);
     times(one("#results"));

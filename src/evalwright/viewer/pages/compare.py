@@ -93,11 +93,18 @@ def compare_page(shelf: Shelf, pairings: Pairings, pairs: Iterable[tuple[str, st
     after = given.get("after") or "0"
     if not (after.isascii() and after.isdigit() and len(after) < 10):
         raise BadQuery(f"'after' is {after[:100]!r}, expected a whole number from 0")
-    paired = pairings.of(*found)
-    title = f"Compare · {found.a.id} · {found.b.id} · evalwright"
     chosen = Filter.of(narrowing)
+    paired = pairings.of(*found)
+    if paired is None:
+        return _comparing(found)
+    title = f"Compare · {found.a.id} · {found.b.id} · evalwright"
     context = compare_context(found, paired, change, bool(given.get("unchanged")), chosen, int(after))
     return Page("compare.html", title, context)
+
+
+def _comparing(found: Sides) -> Page:
+    """Said at once, as two large runs take seconds; it goes on by itself."""
+    return Page("comparing.html", "Comparing … · evalwright", {"sides": found})
 
 
 def compare_context(
@@ -161,6 +168,8 @@ def compared_cell_page(shelf: Shelf, pairings: Pairings, key: str, given: dict[s
     if found is None:
         raise BadQuery("a comparison needs two runs: a=RUN&b=RUN")
     paired = pairings.of(*found)
+    if paired is None:
+        return _comparing(found)
     pair = paired.of_key(key)
     if pair is None:
         raise NotThere(f"Neither run has a cell {key[:40]!r}.", "/")
