@@ -70,8 +70,6 @@ def browser(origin):
 @pytest.fixture
 def visit(browser, origin):
     """Opens pages; afterwards no error may be in the console, and no other host may have been asked."""
-    from playwright.sync_api import expect
-
     asked: list[str] = []
     said: list[str] = []
     contexts = []
@@ -86,8 +84,7 @@ def visit(browser, origin):
         page.on("pageerror", lambda error: said.append(str(error)))
         page.on("dialog", lambda dialog: (said.append("dialog"), dialog.dismiss()))
         page.goto(f"{origin}{path}{'&' if '?' in path else '?'}token={TOKEN}")
-        expect(page.locator("[data-refresh]")).to_have_count(0, timeout=60_000)  # what is still being read
-        page.wait_for_load_state("load")
+        when_read(page)
         return page
 
     yield opened
@@ -95,6 +92,14 @@ def visit(browser, origin):
         context.close()
     assert said == []
     assert [url for url in asked if not url.startswith((origin, "data:", "file:"))] == []
+
+
+def when_read(page) -> None:
+    """Pages of what is still being read or compared load themselves again."""
+    from playwright.sync_api import expect
+
+    expect(page.locator("[data-refresh]")).to_have_count(0, timeout=60_000)
+    page.wait_for_load_state("load")
 
 
 def press(page, *keys: str) -> None:
@@ -194,6 +199,7 @@ def test_every_page_is_usable_by_everyone(visit, runs, written, scheme):
     start = "/".join(page.url.split("/", 3)[:3])
     for path in [*(start + path for path in paths), *written]:
         page.goto(path)
+        when_read(page)
         page.evaluate(axe + ";0")
         rules = TAGS if scheme == "light" else {"type": "rule", "values": ["color-contrast"]}  # what colours change
         found = page.evaluate("rules => axe.run(document, {runOnly: rules, preload: false})", rules)["violations"]
@@ -209,6 +215,7 @@ def test_a_phone_does_not_scroll_sideways_and_the_theme_stays(visit, runs, writt
     paths = ("/", f"/runs/{a}", f"/runs/{a}/cells/{cell}", f"/compare?a={a}&b={b}", f"/runs/{a}/label")
     for path in [*(start + path for path in paths), *written]:
         page.goto(path)
+        when_read(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= 320, path
     page.goto(start)
     colour = "getComputedStyle(document.body).backgroundColor"
