@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from base64 import b64decode
+from itertools import pairwise
 from xml.etree import ElementTree
 
 from evalwright.model.summary import ComparisonReport, VariantDelta
@@ -38,6 +39,26 @@ def test_intervals_stand_where_their_numbers_are() -> None:
     zero = next(float(line.get("x1", 0)) for line in lines if line.get("class") == "zero")
     low, high = ([float(line.get(end, 0)) for line in lines if line.get("class") == "fail"] for end in ("x1", "x2"))
     assert low[0] < high[0] < zero
+
+
+def test_no_text_of_a_forest_lies_on_another_or_on_an_interval() -> None:
+    letter = 8.0  # at most, in the fonts that systems use at this size
+    for rows in ([ForestRow("a", 0.3, 0.01, 0.6)], [*ROWS[:2], ForestRow("w" * 60, -0.4, -0.9, 0.001)]):
+        root = ElementTree.fromstring(forest_svg("", rows))
+        width = float(root.get("width", 0))
+        texts = [(float(one.get("x", 0)), one.get("text-anchor"), one.text or "") for one in root.findall(f"{SVG}text")]
+        starts = [float(line.get("x1", 0)) for line in root.findall(f"{SVG}line") if line.get("stroke-width")]
+        ends = [float(line.get("x2", 0)) for line in root.findall(f"{SVG}line") if line.get("stroke-width")]
+        assert max(letter * len(text) for _, anchor, text in texts if anchor is None) < min(starts)
+        assert max(ends) < width - max(letter * len(text) for x, anchor, text in texts if x == width)
+        below = [
+            (x, {"start": 0, "middle": 0.5, "end": 1}[anchor], letter * len(text))
+            for x, anchor, text in texts
+            if anchor and x < width
+        ]
+        spans = sorted((x - share * long, x - share * long + long) for x, share, long in below)
+        assert all(before[1] < after[0] for before, after in pairwise(spans))
+        assert any(text == "0.0 pp" for _, _, text in texts)
 
 
 def test_power_curves_have_names_and_numbers_for_all_readers() -> None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from evalwright.reports.intervals import ForestRow, Ruler, numbers_of, range_of, shown
 from evalwright.reports.pictures.elements import Child, Html, element
-from evalwright.reports.text import one_line
+from evalwright.reports.text import one_line, width
 
 __all__ = ["forest_svg", "power_svg"]
 
@@ -22,7 +22,11 @@ _STYLE = Html(
     ".plot .pass{stroke:var(--pass);fill:var(--pass)}.plot .fail{stroke:var(--fail);fill:var(--fail)}"
     ".plot .open{stroke:var(--open);fill:var(--open)}.plot .curve{fill:none;stroke:var(--open);stroke-width:2}"
 )
-_WIDTH, _LABELS, _NUMBERS, _ROW = 720, 220, 170, 24
+_WIDTH, _ROW = 720, 24
+_LETTER = 8
+"""Width of a letter: a little more than that of the widest usual font."""
+_INTERVALS, _GAP, _TICK = 260, 14, 76
+"""Width of the intervals, of what is beside them, and of a number below them."""
 
 
 def forest_svg(title: str, rows: Sequence[ForestRow], *, margin: float = 0.0, points: bool = True) -> Html:
@@ -31,39 +35,37 @@ def forest_svg(title: str, rows: Sequence[ForestRow], *, margin: float = 0.0, po
     With `points` the values are shares and shown in percentage points.
     """
     factor, unit = (100, "pp") if points else (1, "")
-    scale = Ruler(*range_of(rows, margin), _LABELS, _WIDTH - _LABELS - _NUMBERS - 16)
+    names, numbers = [one_line(row.label, 32) for row in rows], [numbers_of(row, factor) for row in rows]
+    start = _LETTER * max(map(width, names)) + _GAP
+    across = start + _INTERVALS + _GAP + _LETTER * max(map(len, numbers))
+    scale = Ruler(*range_of(rows, margin), start, _INTERVALS)
     bottom = _ROW * (len(rows) + 1) + 6
-    said = "; ".join(f"{row.label}: {numbers_of(row, factor)}" for row in rows)
+    said = "; ".join(f"{row.label}: {number}" for row, number in zip(rows, numbers, strict=True))
     parts: list[Child] = [_vertical(scale.at(0), bottom, "zero")]
     if margin:
         parts.append(_vertical(scale.at(-margin), bottom, "margin"))
-    for place, row in enumerate(rows, 1):
-        parts += _forest_row(row, scale, place * _ROW, factor)
+    for place, (row, name, number) in enumerate(zip(rows, names, numbers, strict=True), 1):
+        parts += _forest_row(row, scale, place * _ROW, (name, number, across))
     ends = [(scale.low, "start"), (0.0, "middle"), (scale.high, "end")]
     parts += [
-        element(
-            "text",
-            f"{shown(value, factor)} {unit}".strip(),
-            x=f"{scale.at(value):.1f}",
-            y=f"{bottom + 18}",
-            text_anchor=anchor,
-            class_="soft",
-        )
+        _tick(f"{shown(value, factor)} {unit}".strip(), scale.at(value), bottom + 18, anchor)
         for value, anchor in ends
+        if not value or abs(scale.at(value) - scale.at(0)) > 1.5 * _TICK  # 0 stays where two have no room
     ]
-    return _svg(title, f"{title} {said}", bottom + 26, parts)
+    return _svg(title, f"{title} {said}", across, bottom + 26, parts)
 
 
-def _forest_row(row: ForestRow, scale: Ruler, y: int, factor: float) -> list[Html]:
+def _forest_row(row: ForestRow, scale: Ruler, y: int, texts: tuple[str, str, int]) -> list[Html]:
+    name, number, across = texts
     low, value, high = (f"{scale.at(x):.1f}" for x in (row.low, row.value, row.high))
     weight = {"font_weight": "600"} if row.strong else {}
     return [
-        element("text", one_line(row.label, 32), x="0", y=f"{y + 4}", **weight),
+        element("text", name, x="0", y=f"{y + 4}", **weight),
         element(
             "line", x1=low, x2=high, y1=f"{y}", y2=f"{y}", class_=row.side, stroke_width="3" if row.strong else "2"
         ),
         element("circle", cx=value, cy=f"{y}", r="5" if row.strong else "4", class_=row.side),
-        element("text", numbers_of(row, factor), x=f"{_WIDTH}", y=f"{y + 4}", text_anchor="end", **weight),
+        element("text", number, x=f"{across}", y=f"{y + 4}", text_anchor="end", **weight),
     ]
 
 
@@ -75,7 +77,7 @@ def _horizontal(start: str, end: str, y: float, name: str, **attributes: str) ->
     return element("line", x1=start, x2=end, y1=f"{y:.1f}", y2=f"{y:.1f}", class_=name, **attributes)
 
 
-def _svg(title: str, description: str, height: float, parts: Sequence[Child]) -> Html:
+def _svg(title: str, description: str, across: float, height: float, parts: Sequence[Child]) -> Html:
     return element(
         "svg",
         element("title", title),
@@ -83,8 +85,8 @@ def _svg(title: str, description: str, height: float, parts: Sequence[Child]) ->
         element("style", _STYLE),
         *parts,
         xmlns="http://www.w3.org/2000/svg",
-        viewBox=f"0 0 {_WIDTH} {height:.0f}",
-        width=f"{_WIDTH}",
+        viewBox=f"0 0 {across:.0f} {height:.0f}",
+        width=f"{across:.0f}",
         height=f"{height:.0f}",
         role="img",
         class_="plot",
@@ -114,7 +116,7 @@ def power_svg(title: str, curves: Sequence[tuple[str, Sequence[tuple[int, float]
         heights.append(y)
         parts.append(_tick(one_line(label, 26), x + 8, y + 4, "start"))
     said = "; ".join(f"{label}: " + ", ".join(f"{n:,} cases {p:.0%}" for n, p in points) for label, points in curves)
-    return _svg(title, f"{title} {said}", bottom + 30, parts)
+    return _svg(title, f"{title} {said}", _WIDTH, bottom + 30, parts)
 
 
 def _tick(text: str, x: float, y: float, anchor: str) -> Html:
