@@ -121,6 +121,11 @@ class EvaluatorSpec(msgspec.Struct, frozen=True):
     called: str | msgspec.UnsetType = msgspec.UNSET
     """The type's name in results, where the format has a word of its own for it."""
 
+    def gate_missed(self, score: float | None) -> str:
+        """What is said of a score below the one that is required; "" for one that reaches it."""
+        missed = self.required is not None and (score or 0.0) < self.required
+        return f"required, at least {self.required:g}" if missed else ""
+
 
 class PassCriteria(msgspec.Struct, frozen=True):
     """When a cell passes; without criteria, when every evaluator passed without error.

@@ -143,7 +143,9 @@ class Judge:
             error = failed = None
             if uses_results:
                 # Called when all others are there; its row keeps its place among theirs.
-                pending.append(Pending(len(results), partial(evaluate, case, trace), self._patience_of_last, scores))
+                pending.append(
+                    Pending(len(results), partial(evaluate, case, trace), self._patience_of_last, scores, spec)
+                )
                 results.append(result_of(spec, trace, None, None, date, date))
                 continue
             try:
@@ -159,7 +161,7 @@ class Judge:
                 error, failed = evaluator_failure(raised, limit), raised
             if outcome is not None and not isinstance(outcome, Evaluation):
                 if isinstance(outcome, Awaitable):
-                    pending.append(Pending(len(results), outcome, patience, scores))
+                    pending.append(Pending(len(results), outcome, patience, scores, spec))
                     outcome = None
                 else:
                     error, outcome = no_evaluation(outcome), None

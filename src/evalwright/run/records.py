@@ -140,7 +140,7 @@ def result_of(
         finished,
         trace.run_id,
         said.score,
-        said.reason or _outright(said, error),
+        _reason(said, error, None if outcome is None else spec),
         said.detail,
         latency_ms,
         error,
@@ -154,6 +154,13 @@ def result_of(
     )
 
 
+def _reason(said: Evaluation, error: TraceError | None, spec: EvaluatorSpec | None) -> str:
+    """What an evaluator said, after the score that it was to reach and did not: that decides the cell."""
+    reason = said.reason or _outright(said, error)
+    gate = "" if spec is None or error is not None else spec.gate_missed(said.score)
+    return f"{gate}; {reason}" if gate else reason
+
+
 def _outright(said: Evaluation, error: TraceError | None) -> str:
     """The reason of a result whose evaluator gives none."""
     if error is not None:
@@ -163,7 +170,9 @@ def _outright(said: Evaluation, error: TraceError | None) -> str:
     return ("passed" if said.passed else "failed") if said.score is None else f"score {said.score:g}"
 
 
-def fill(row: EvaluationResult, outcome: object, scores: tuple[float, float] = (0.0, 1.0)) -> None:
+def fill(
+    row: EvaluationResult, outcome: object, scores: tuple[float, float] = (0.0, 1.0), spec: EvaluatorSpec | None = None
+) -> None:
     """Put into a row what an evaluator that was awaited gave, as in `result_of`."""
     if not isinstance(outcome, Evaluation):
         row.error = no_evaluation(outcome)
@@ -171,7 +180,7 @@ def fill(row: EvaluationResult, outcome: object, scores: tuple[float, float] = (
     if (wrong := _wrong(outcome, scores)) is not None:
         row.error, outcome = wrong, _without_verdict(outcome)
     row.passed, row.score = outcome.passed, outcome.score
-    row.reason = outcome.reason or _outright(outcome, row.error)
+    row.reason = _reason(outcome, row.error, spec)
     row.detail, row.skipped = outcome.detail, outcome.skipped
     row.cost_usd, row.hits, row.misses = outcome.cost_usd, outcome.hits, outcome.misses
 

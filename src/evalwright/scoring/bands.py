@@ -28,45 +28,45 @@ def banded_verdict(
     scores = [0.0 if row.error is not None else row.score or 0.0 for row in results]
     total = sum(weights)
     mean = sum(score * weight for score, weight in zip(scores, weights, strict=True)) / total if total else 0.0
-    short = [row for row, score in zip(results, scores, strict=True) if _is_short(named.get(row.evaluator), score)]
-    gates = {row.evaluator: named[row.evaluator].required or 0.0 for row in short}
-    status = _status(trace, results, mean, short, threshold)
-    score = 0.0 if short or trace.error is not None else mean
+    missed = {
+        row.evaluator: named[row.evaluator].gate_missed(score)
+        for row, score in zip(results, scores, strict=True)
+        if row.evaluator in named
+    }
+    gates = {name: gate for name, gate in missed.items() if gate}
+    status = _status(trace, results, mean, gates, threshold)
+    score = 0.0 if gates or trace.error is not None else mean
     return verdict_on(trace, status, score, [] if status == "pass" else _reasons(trace, results, gates))
-
-
-def _is_short(spec: EvaluatorSpec | None, score: float) -> bool:
-    return spec is not None and spec.required is not None and score < spec.required
 
 
 def _status(
     trace: Trace,
     results: Sequence[EvaluationResult],
     mean: float,
-    short: Sequence[EvaluationResult],
+    gates: Mapping[str, str],
     threshold: float | None,
 ) -> Status:
     if trace.error is not None or any(row.error is not None for row in results):
         return "error"
-    if short or any(row.detail.get("gated") for row in results):
+    if gates or any(row.detail.get("gated") for row in results):
         return "fail"
     if threshold is None:
         return band(mean)
     return "pass" if round(mean, 9) >= threshold else "fail"  # so that 0.1 + 0.2 reaches 0.3
 
 
-def _reasons(trace: Trace, results: Sequence[EvaluationResult], gates: Mapping[str, float]) -> list[str]:
+def _reasons(trace: Trace, results: Sequence[EvaluationResult], gates: Mapping[str, str]) -> list[str]:
     """Why it did not pass. What fell short of a score that is required decided, and is named first."""
     if trace.error is not None:
         return [f"{trace.error.type}: {trace.error.message}"]
     lines = []
     for row in sorted(results, key=lambda row: row.evaluator not in gates):
-        gate = gates.get(row.evaluator)
+        gate = gates.get(row.evaluator, "")
         if row.error is not None:
             lines.append(f"{row.evaluator}: {row.error.type}: {row.error.message}")
-        elif not row.passed or gate is not None:
+        elif not row.passed or gate:
             missed = (miss for miss in row.misses if miss not in row.reason)
-            needed = "" if gate is None else f"required, at least {gate:g}"
+            needed = "" if gate in row.reason else gate  # results of before do not name it themselves
             said = "; ".join(filter(None, [needed, row.reason, *missed]))
             lines.append(f"{row.evaluator}: {said}" if said else row.evaluator)
     return lines

@@ -10,9 +10,13 @@ from typing import Any
 import pytest
 
 from evalwright.errors import InputError
+from evalwright.formats.agentv.report import AgentvResults
 from evalwright.formats.loading import load_suite
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.suite import Suite
+from evalwright.model.trace import Trace
+from evalwright.reports.inspection import cell_lines
+from evalwright.reports.text import Paint
 from evalwright.run.options import RunOptions
 from evalwright.run.start import run_suite
 from evalwright.run.stored_run import open_run
@@ -384,6 +388,16 @@ def test_cases_are_chosen_by_what_they_say_of_themselves(folder: Path) -> None:
 def test_the_evaluator_that_is_required_is_named_where_it_decides(folder: Path) -> None:
     judge = {"type": "code-grader", "command": [sys.executable, "-c", "print('{\"score\": 0.85}')"], "name": "strict"}
     suite = load(folder, tests=[one(assertions=[HI, {**judge, "required": True, "min_score": 0.9}])])
-    reader, _ = open_run(run_suite(suite, RunOptions(out=folder / "runs")).run_dir)
+    outcome = run_suite(suite, RunOptions(out=folder / "runs"))
+    reader, _ = open_run(outcome.run_dir)
     verdict = next(iter(reader.verdicts(CaseVerdict)))
     assert (verdict.status, verdict.reasons[0].startswith("strict: required, at least 0.9")) == ("fail", True)
+    assert verdict.reasons[0].count("required") == 1
+    trace, rows = next(iter(reader.traces(Trace))), list(reader.results(EvaluationResult))
+    shown = "\n".join(cell_lines(trace, rows, verdict.status, Paint(), 200))
+    assert "strict 0.85  required, at least 0.9; " in shown
+    assert shown.count("required") == 1, "what reached its score, or needs none, says nothing of it"
+    line = json.loads(AgentvResults().render(reader, outcome.summary))
+    strict = next(row for row in line["evaluator_results"] if row["name"] == "strict")
+    assert strict["reasoning"].startswith("required, at least 0.9; ")
+    assert "strict: required, at least 0.9; " in line["reasoning"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from evalwright.model.plan import Plan
+from evalwright.model.plan import EvaluatorSpec, Plan
 from evalwright.model.protocols import RunWriter
 from evalwright.model.result import Evaluation
 
@@ -32,6 +32,8 @@ class Pending(NamedTuple):
     """The seconds it has."""
     scores: tuple[float, float] = (0.0, 1.0)
     """The lowest and the highest score of the evaluator."""
+    spec: EvaluatorSpec | None = None
+    """Of the evaluator, whose required score is named where it is not reached."""
 
 
 def workspaces_of(plan: Plan, writer: RunWriter, threads: Threads) -> Workspaces | None:

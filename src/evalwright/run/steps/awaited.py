@@ -53,7 +53,7 @@ async def _fill(results: list[EvaluationResult], clock: Clock, pending: Pending)
     try:
         async with asyncio.timeout(limit):
             given = awaited if isinstance(awaited, Awaitable) else awaited([r for r in results if r is not row])
-            fill(row, await given if isinstance(given, Awaitable) else given, pending.scores)
+            fill(row, await given if isinstance(given, Awaitable) else given, pending.scores, pending.spec)
     except TimeoutError:
         row.error = timed_out(limit)
     except (asyncio.CancelledError, LimitExceeded, Interrupted):

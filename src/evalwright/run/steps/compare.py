@@ -93,7 +93,7 @@ class Comparing:
                 async with asyncio.timeout(limit):
                     given = await asked.compare(cells[0].case, seen)
             for row, one in zip(rows, given, strict=True):
-                fill(row, one, traits.scores)
+                fill(row, one, traits.scores, spec)
         except (asyncio.CancelledError, LimitExceeded, Interrupted):
             raise
         except TimeoutError:
