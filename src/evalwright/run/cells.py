@@ -123,6 +123,8 @@ class RunState:
     """Called with the records of each cell that this session has finished, in the event loop of the run."""
     stuck: dict[str, str] = field(default_factory=dict[str, str])
     """Why a system is called no more before its last cell, by the name of its variant."""
+    unclosed: list[str] = field(default_factory=list[str])
+    """What went wrong when systems were closed, after their last cell: commands of the user, too."""
     stop_now: Callable[[], None] | None = None
     """Cancels the cells in flight, from any thread; None while no cell can be. A later session runs them again."""
     already_done: int = 0

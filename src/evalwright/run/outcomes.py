@@ -101,8 +101,8 @@ def conclude(
 ) -> Outcome:
     """Store the summary, tell the mirrors, and say what came of the session."""
     summary = summed_up(tally, writer, plan, datetime.now(UTC))
-    stopped = [*dict.fromkeys(state.stuck.values())] if state is not None and summary.cells_missing else []
-    summary.warnings = [*summary.warnings, *stopped]
+    ended = _ended(state, summary) if state is not None else []
+    summary.warnings = [*summary.warnings, *ended]
     if any(map(is_judge, plan.evaluators)) or labels_file(writer).is_file():
         from evalwright.run.calibration import keep_calibration
 
@@ -120,4 +120,10 @@ def conclude(
         notes = (*notes, *closed(writer, plan, summary))
     for export in plan.exports if plan.shard is None else ():
         load("exports", export.type)(export.config).write(writer, plan, summary)
-    return Outcome(place.address, plan, summary, interrupted, [*notes, *stopped, *writer.damage], place)
+    return Outcome(place.address, plan, summary, interrupted, [*notes, *ended, *writer.damage], place)
+
+
+def _ended(state: RunState, summary: RunSummary) -> list[str]:
+    """Why systems were called no more, and what went wrong when they were closed."""
+    stopped = dict.fromkeys(state.stuck.values()) if summary.cells_missing else ()
+    return [*stopped, *dict.fromkeys(state.unclosed)]

@@ -11,7 +11,6 @@ records is what a resumed run relies on: a cell with a verdict is finished, one 
 from __future__ import annotations
 
 import asyncio
-import logging
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
@@ -49,8 +48,6 @@ if TYPE_CHECKING:
     from evalwright.run.steps.mirror import Mirroring
 
 __all__ = ["Pipeline"]
-
-_log = logging.getLogger(__name__)
 
 _LONGEST_CALL = 600.0
 """Seconds after which a cell is not called again, however often its service asks for time."""
@@ -107,9 +104,9 @@ class Pipeline:
                 try:
                     await asyncio.wait_for(closing(), GRACE)
                 except TimeoutError:
-                    _log.warning("%r was not closed within %g seconds", name, GRACE)
+                    self._state.unclosed.append(f"{name!r} was not closed within {GRACE:g} seconds")
                 except Exception as error:
-                    _log.warning("closing %r raised %s: %s", name, type(error).__name__, error)
+                    self._state.unclosed.append(f"closing {name!r} raised {type(error).__name__}: {error}")
         if self._sites is not None:
             await self._sites.close()
 

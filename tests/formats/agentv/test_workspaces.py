@@ -150,6 +150,15 @@ SEES_NEW = [
 ]
 
 
+def test_a_command_that_fails_after_all_is_a_warning_of_the_run(folder: Path) -> None:
+    hooks = {"after_all": {"command": "echo still mounted >&2; exit 3"}}
+    suite = load_suite(written(folder, {"workspace": {"hooks": hooks}}, {"command_template": "true"}))
+    outcome = run_suite(suite, RunOptions(out=folder / "runs"))
+    (said,) = outcome.summary.warnings
+    assert "the hook after_all of the workspace failed: still mounted" in said
+    assert said in outcome.notes
+
+
 @pytest.mark.parametrize("when", ["before_all", "before_each"])
 def test_a_command_that_fails_before_is_the_error_of_the_case(folder: Path, when: str) -> None:
     hooks = {when: {"command": "echo no disk >&2; exit 3"}}

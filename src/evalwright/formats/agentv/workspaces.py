@@ -96,8 +96,14 @@ class Workplaces:
     async def close(self) -> None:
         """Run the last commands and remove everything. Raises TargetError for a command that failed."""
         try:
+            wrong: list[TargetError] = []
             for settings, path in self._made:
-                await _run_hooks(settings, "after_all", path, None)
+                try:
+                    await _run_hooks(settings, "after_all", path, None)
+                except TargetError as error:  # those of the other workspaces run all the same
+                    wrong.append(error)
+            if wrong:
+                raise TargetError("; ".join(dict.fromkeys(map(str, wrong))), "workspace_error")
         finally:
             if self._root is not None:
                 await asyncio.to_thread(self._root.close)
