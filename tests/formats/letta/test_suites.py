@@ -127,6 +127,11 @@ def praises(ctx):
     return {"x": 1}
 
 
+@reward_composer
+def halved(ctx):
+    return 0.5 + ctx.grades["right"].score / 2
+
+
 @suite_setup
 def broken():
     raise ValueError("disk full")
@@ -373,6 +378,28 @@ REWARDED = SUITE.partition("gate:")[0] + "reward: {kind: custom, function: agent
 def test_what_is_no_reward_is_an_error(project, composer, told):
     error = rows(run(project, REWARDED.replace("NAME", composer)))["0", "reward composer"].error
     assert (error.type, error.message) == ("grader_error", f"the reward composer returned no reward: {told}")
+
+
+@pytest.mark.parametrize("grader", ["kind: tool, function: 'agent.py:explodes'", "kind: model_judge, prompt: '?'"])
+@pytest.mark.parametrize("reward", ["kind: custom, function: 'agent.py:halved'", "kind: metric, metric_key: right"])
+def test_a_grade_that_was_not_measured_enters_no_reward(project, monkeypatch, grader, reward):
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    suite = SUITE.replace(
+        "kind: tool, function: contains", f"{grader}, max_retries: 0" if "judge" in grader else grader
+    )
+    outcome = run(project, suite.partition("gate:")[0] + f"reward: {{{reward}}}\n")
+    assert (outcome.exit_code, outcome.summary.gate.undecided, outcome.summary.gate.parts[0].n) == (3, True, 0)
+    assert set(outcome.summary.native["reward_per_case"].values()) == {None}
+    composed = rows(outcome).get(("0", "reward composer"))
+    if "custom" in reward:
+        assert (composed.error.type, composed.score) == ("not_measured", None)
+        assert composed.error.message == "no reward without the grades that are missing: 'right'"
+
+
+def test_an_empty_submission_is_a_grade_of_0_in_a_reward(project):
+    part = run(project, REWARDED.replace("NAME", "halved"), target="agent.py:silent").summary.gate.parts[0]
+    assert (part.value, part.n) == (0.5, 2)
 
 
 def test_the_mean_reward_stands_where_a_gate_would(project):

@@ -17,6 +17,7 @@ from evalwright.formats.letta import FORMAT
 from evalwright.formats.letta.surface.decorators import role_of
 from evalwright.formats.letta.surface.messages import trajectory_of
 from evalwright.formats.letta.surface.models import AgentState, Block, GradeResult, RewardOutput, sample_of
+from evalwright.formats.letta.totals import grades_of
 from evalwright.formats.shared.findings import expectation
 from evalwright.model.result import Evaluation, EvaluationResult
 from evalwright.model.snapshot import Case
@@ -112,7 +113,10 @@ def _first(error: ValidationError) -> str:
 
 
 class PythonReward:
-    """A `@reward_composer` function: one score of a sample made of all its grades. `function` is `path.py:name`."""
+    """A `@reward_composer` function: one score of a sample made of all its grades. `function` is `path.py:name`.
+
+    It is not called for a sample of which a grade is missing: a grader that failed has measured nothing, not 0.
+    """
 
     uses_results = True
 
@@ -122,7 +126,11 @@ class PythonReward:
         self._function = function_at(function, "reward_composer", "reward")
 
     async def evaluate(self, case: Case, trace: Trace, results: Sequence[EvaluationResult]) -> Evaluation:
-        grades = {row.evaluator: GradeResult(row.score or 0.0, row.reason, metadata=row.detail) for row in results}
+        counted = grades_of(results, ())
+        if counted is None:
+            failed = ", ".join(repr(row.evaluator) for row in results if row.error is not None)
+            raise EvaluatorError(f"no reward without the grades that are missing: {failed}", "not_measured")
+        grades = {r.evaluator: GradeResult(counted[r.evaluator], r.reason, metadata=r.detail) for r in results}
         context = SimpleNamespace(
             sample=sample_of(case),
             grades=grades,

@@ -1,7 +1,8 @@
 """The numbers and the gate of a Letta suite.
 
 A row is one sample with one model in one run. Rows whose target, extractor or grader failed have no grades;
-empty submissions and failures of judges are graded 0. Sums go over rows ordered by model and sample.
+empty submissions are graded 0, and in suites with a gate so are failures of judges. Sums go over rows ordered by
+model and sample.
 """
 
 from __future__ import annotations
@@ -188,7 +189,9 @@ class LettaTotals:
 
 
 def judges_of(plan: Plan) -> set[str]:
-    """The graders whose failure is a grade of 0."""
+    """The graders whose failure is a grade of 0: judges, but in a suite with a reward none, as nothing was measured."""
+    if plan.gate is not None and plan.gate["kind"] == "reward":
+        return set()
     return {spec.name for spec in plan.evaluators if spec.type in _JUDGES}
 
 
@@ -197,7 +200,7 @@ def grades_of(results: Collection[ResultLike], judges: Collection[str]) -> dict[
     grades = {}
     for row in results:
         if row.error is None:
-            grades[row.evaluator] = row.score or 0.0
+            grades[row.evaluator] = float(row.passed) if row.score is None else row.score
         else:
             kind = getattr(row.error, "type", "")
             if kind not in _EMPTY and (row.evaluator not in judges or kind in _OURS):
