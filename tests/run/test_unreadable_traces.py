@@ -83,3 +83,24 @@ def test_results_of_traces_that_are_gone_are_kept(tmp_path):
     with pytest.raises(InputError, match="there are none"):
         re_evaluate(outcome.run_dir)
     assert len((outcome.run_dir / "results.jsonl").read_bytes().splitlines()) == 2
+
+
+@pytest.mark.parametrize("kind", ["results", "verdicts"])
+def test_judgements_of_a_later_version_are_not_replaced(kept, run, kind):
+    record = {"results": EvaluationResult, "verdicts": CaseVerdict}[kind]
+    newer = {**records(run, record)[1], "schema_version": "2.0"}
+    kept.replace(run.run_id, kind, 1, msgspec.json.encode(newer).decode())
+    for given in ({}, {"add": "says_done"}):
+        with pytest.raises(InputError, match=rf"{kind}.*:2  schema_version  has version 2\.0"):
+            re_evaluate(run, **given)
+    with pytest.raises(InputError, match=r"has version 2\.0"):
+        records(run, record)
+
+
+@pytest.mark.parametrize("kind", ["results", "verdicts"])
+def test_a_damaged_judgement_is_named_and_made_anew(kept, run, kind):
+    kept.replace(run.run_id, kind, 1, "garbage")
+    outcome = re_evaluate(run)
+    assert outcome.unreadable == 0
+    assert any(note.startswith(f"{kind}") and ":2: " in note for note in outcome.notes)
+    assert (len(records(run, EvaluationResult)), len(records(run, CaseVerdict))) == (8, 4)

@@ -35,7 +35,7 @@ from evalwright.run.newest import Newest, newest_of
 from evalwright.run.records import Clock
 from evalwright.run.steps import Pending
 from evalwright.run.stored_run import CaseOf
-from evalwright.run.unreadable import keep_judgements, lost_traces
+from evalwright.run.unreadable import judged_before, keep_judgements, lost_traces
 from evalwright.run.worker import end_with_parent
 from evalwright.scoring.tally import Tally
 from evalwright.session import Session, session
@@ -96,12 +96,13 @@ def judge_again(
     """Replace all judgements of a run by new ones; with `only`, those of one evaluator, keeping the others.
 
     Evaluators that ask models are judged here, as many cells at once as `concurrency` (by default the run's).
-    The old set stays until the new one is complete. Raises InputError for a trace whose case is gone and where no
-    trace can be read, and KeyboardInterrupt for Ctrl-C, SIGTERM or SIGHUP.
+    The old set stays until the new one is complete. Raises InputError for a trace whose case is gone, where no trace
+    can be read and where a judgement is of a later major version, and KeyboardInterrupt for Ctrl-C, SIGTERM or SIGHUP.
     """
     signals = signals or Signals(owns_process=False)
     with signals.raising(KeyboardInterrupt):
         newest = newest_of(writer)
+        before = judged_before(writer)
     state.total = newest.count
     together = bool(only) or ask_models(plan) or compares_cells(plan, writer)
     parts = writer.parts(1 if together else processes)
@@ -111,7 +112,7 @@ def judge_again(
         with signals.raising():
             shares = [judgements.share(i) for i in range(len(parts))]
             tally = _in_processes(job, parts, shares, state, signals)
-            kept = _kept(job, state.done, judgements.share(len(parts)))
+            kept = _kept(job, before, state.done, judgements.share(len(parts)))
         drop_manifest(Path(writer.location))
         judgements.commit()
     except Interrupted:
@@ -123,10 +124,10 @@ def judge_again(
     return Judged(tally, kept)
 
 
-def _kept(job: _Job, judged: int, share: JudgementShare) -> int:
+def _kept(job: _Job, before: int, judged: int, share: JudgementShare) -> int:
     """The cells that keep their old judgements. Raises InputError if there are no others."""
     with closing(share):
-        if not lost_traces(job.writer, judged):
+        if not lost_traces(job.writer, before, judged):
             return 0
         kept = keep_judgements(job.writer, job.newest, share)
     if not judged:

@@ -12,16 +12,28 @@ from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
 from evalwright.run.newest import Newest
 
-__all__ = ["keep_judgements", "lost_traces"]
+__all__ = ["judged_before", "keep_judgements", "lost_traces"]
 
 
 class _Row(msgspec.Struct, gc=False):
     pass
 
 
-def lost_traces(writer: RunWriter, judged: int) -> bool:
+def judged_before(writer: RunWriter) -> int:
+    """The number of stored verdicts.
+
+    Raises InputError for a result, a verdict or a summary of a later major version: what cannot be read must not be
+    replaced.
+    """
+    writer.summary()
+    for _ in writer.results(_Row):
+        pass
+    return sum(1 for _ in writer.verdicts(_Row))
+
+
+def lost_traces(writer: RunWriter, before: int, judged: int) -> bool:
     """Whether there may be judgements of cells beside those that were judged."""
-    return any(note.startswith("traces") for note in writer.damage) or sum(1 for _ in writer.verdicts(_Row)) > judged
+    return before > judged or any(note.startswith("traces") for note in writer.damage)
 
 
 def keep_judgements(writer: RunWriter, newest: Newest, share: JudgementShare) -> int:

@@ -141,7 +141,8 @@ class SqliteRun:
                 for number, payload in cursor:
                     yield number, _line(payload)
             finally:
-                cursor.close()
+                with suppress(sqlite3.ProgrammingError):  # an error may keep this waiting until the file is closed
+                    cursor.close()
 
     def span(self, table: str, until: int | None = None) -> tuple[int, int]:
         last = (1 << 63) - 1 if until is None else until
