@@ -71,6 +71,14 @@ def suite_at(folder: Path, kind: str, outside: str) -> Path:
             ),
             "letta-grader": lambda: letta["graders"]["g"].update(function=f"{outside}/code.py:grade"),
             "letta-extractor": lambda: letta["graders"]["g"].update(extractor=f"{outside}/code.py:pick"),
+            "letta-target": lambda: letta["target"].update(callable=f"{outside}/code.py:answer"),
+            "letta-backend": lambda: letta.update(target={"kind": "agent", "backend": f"{outside}/code.py:answer"}),
+            "letta-replay": lambda: letta.update(target={"kind": "replay", "path": outside}),
+            "letta-working-dir": lambda: letta["target"].update(kind="letta_code", working_dir=outside),
+            "letta-reward": lambda: (
+                letta.pop("gate"),
+                letta.update(reward={"kind": "custom", "function": f"{outside}/code.py:reward"}),
+            ),
             "letta-setup": lambda: letta.update(setup_script=f"{outside}/code.py:prepare"),
         }
         changes[kind]()
@@ -89,6 +97,9 @@ def suite_at(folder: Path, kind: str, outside: str) -> Path:
         "agentv-input": {"input": [{"role": "user", "content": [file]}]},
         "agentv-expected": {"expected_output": [{"role": "assistant", "content": [file]}]},
         "agentv-prompt": {"execution": {"evaluators": [prompt]}},
+        "agentv-cwd": {
+            "execution": {"evaluators": [{"name": "j", "type": "code_judge", "script": "x", "cwd": outside}]}
+        },
     }
     case |= of_case.get(kind, {})
     (folder / "EVAL.yaml").write_text(json.dumps({**AGENTV, "evalcases": [case]}))
@@ -98,7 +109,8 @@ def suite_at(folder: Path, kind: str, outside: str) -> Path:
 KINDS = (
     "agentv-input", "agentv-expected", "agentv-prompt", "agentv-template", "agentv-link-in-template", "letta-dataset",
     "letta-prompt", "letta-rubric", "letta-grader", "letta-extractor", "letta-setup", "pixie-evaluator",
-    "native-dataset",
+    "native-dataset", "letta-target", "letta-backend", "letta-replay", "letta-working-dir", "letta-reward",
+    "agentv-cwd",
 )  # fmt: skip
 
 
@@ -114,7 +126,7 @@ def test_a_reference_that_leads_outside_is_refused(folder: Path, kind: str, way:
     except InputError as error:
         said = [str(error)]
     assert "outside of the suite's folder" in str(said)
-    assert "heron" not in str(said)
+    assert not any(word in str(said) for word in ("heron", "executed"))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evalwright.errors import InputError, did_you_mean
+from evalwright.files.boundary import OutsideError
 from evalwright.formats.agentv.custom_types import custom_command
 from evalwright.formats.agentv.messages import Files
 from evalwright.formats.agentv.notes import Notes
@@ -153,14 +154,21 @@ class Evaluators:
             tell.warn(f"{place}.aggregation", f"{said} (there are: {', '.join(_AGGREGATIONS)})")
         return {"name": name, "type": kind, "config": {key: value for key, value in config.items() if key in known}}
 
+    def _work_folder(self, named: str, place: str, tell: Notes) -> str | None:
+        try:
+            found = self._files.folder(named)
+        except OutsideError as error:
+            tell(place, f"cwd: {error}")
+            return None
+        if found is None:
+            tell(place, f"there is no folder {named!r}")
+        return None if found is None else str(found)
+
     def _code(self, raw: dict[str, Any], place: str, tell: Notes) -> dict[str, Any]:
         script = raw.get("script", raw.get("command"))
         cwd = self._folder
         if isinstance(raw.get("cwd"), str):
-            found = self._files.folder(raw["cwd"])
-            if found is None:
-                tell(f"{place}.cwd", f"there is no folder {raw['cwd']!r}")
-            cwd = str(found or cwd)
+            cwd = self._work_folder(raw["cwd"], f"{place}.cwd", tell) or cwd
         config: dict[str, Any] = {"script": script, "cwd": cwd, "lenient": True}
         if str(raw.get("type")).replace("-", "_") in NEWER_CODE:
             config["newer"] = True

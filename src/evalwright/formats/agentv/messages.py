@@ -107,7 +107,10 @@ class Files:
         return self.find(_value(block)) if block.get("type") == "file" else None
 
     def folder(self, name: str) -> Path | None:
-        return next((path for path in [Path(name), *self.tried(name)] if path.is_absolute() and path.is_dir()), None)
+        """The first folder of that name. Raises OutsideError for one outside of the boundary."""
+        tried = [Path(name), *self.tried(name)]
+        found = next((path for path in tried if path.is_absolute() and path.is_dir()), None)
+        return None if found is None else self._boundary.check(found)
 
     def tried(self, name: str) -> list[Path]:
         return [root / name.lstrip("/") for root in self.roots]

@@ -96,7 +96,7 @@ class _Reading:
             self.tell(("num_runs",), "num_runs: recorded results can be replayed once only, expected 1")
         self._look(gate)
         cases = self._cases(evaluators, limit, target)
-        if to_run:
+        if to_run and not self._files.refused:
             for spec in evaluators:
                 self._built(spec)
         document = {key: value for key, value in raw.items() if key != "target"} | {"target": target.document()}

@@ -71,7 +71,8 @@ class TargetSection:
         for i, model in enumerate(self._models()):
             variant = self._variant(model, i)
             found.append(variant)
-            take((), partial(_built, variant, import_folders(self._folder / "suite.yaml")))
+            if not self._files.refused:
+                take((), partial(_built, variant, import_folders(self._folder / "suite.yaml")))
         return found
 
     def recorded_inputs(self, sample_id: str) -> list[Any]:
@@ -98,14 +99,27 @@ class TargetSection:
 
     def _answering(self, options: Mapping[str, Any], environment: Mapping[str, str]) -> tuple[str | None, str | None]:
         """What answers, and the folder of recordings: the command line, then the suite, then the environment."""
-        spec = (
-            options.get("target") or self._raw.get("backend") or self._of_kind() or environment.get("EVALWRIGHT_TARGET")
-        )
+        spec = options.get("target") or self._own() or environment.get("EVALWRIGHT_TARGET")
         cached = options.get("cached")
         if spec is not None and spec.startswith("replay:"):
             cached = spec.removeprefix("replay:")
             spec = None
         return spec, None if cached is None else os.path.abspath(str(cached))  # noqa: PTH100 - keeps links as given
+
+    def _own(self) -> str | None:
+        """What the suite itself says, with its files within the boundary; functions' files in the folder, if there."""
+        spec, kind = self._raw.get("backend"), self._raw.get("kind")
+        key = "backend" if spec else next((key for key in _NAMED_BY.get(str(kind), ()) if self._raw.get(key)), "kind")
+        spec = spec or self._of_kind()
+        if not isinstance(spec, str):
+            return spec
+        file, _, name = spec.rpartition(":")
+        if file.endswith(".py"):
+            here = (self._folder / file).is_file() or not Path(file).is_file()
+            return self._files.function(spec if here else f"{Path(file).absolute()}:{name}", ("target", key))
+        if spec.startswith("replay:"):
+            self._files.path(str(Path(spec.removeprefix("replay:")).absolute()), ("target", key))
+        return spec
 
     def _of_kind(self) -> str | None:
         """`kind: python|http|openai|replay`, a backend named without its prefix."""
@@ -126,6 +140,8 @@ class TargetSection:
         keys = _NAMED_BY.get(str(self._raw.get("kind")), ())
         if keys and not any(isinstance(self._raw.get(key), str) and self._raw[key] for key in keys):
             self._tell(("target",), f"target: a target of this kind needs {' or '.join(map(repr, keys))}, a text")
+        if isinstance(work := self._raw.get("working_dir"), str):
+            self._files.path(work, ("target", "working_dir"))
         named = self._raw.get("agent_file")
         if named is not None and not str(named).endswith(".af"):
             self._tell(("target", "agent_file"), f"agent_file: expected a file that ends in .af, found {named!r}")

@@ -17,6 +17,8 @@ class NamedFiles:
     def __init__(self, folder: Path, allowed: Iterable[Path], tell: Callable[[Place, str], None]) -> None:
         self.folder: Path = folder
         self.boundary: Boundary = Boundary(folder, allowed)
+        self.refused: bool = False
+        """Whether a file lies outside: then no code that the suite names may be imported."""
         self._tell = tell
 
     def path(self, named: str, place: Place) -> Path:
@@ -25,6 +27,7 @@ class NamedFiles:
         try:
             return self.boundary.check(path)
         except OutsideError as error:
+            self.refused = True
             self._tell(place, f"{place[-1]}: {error}")
             return path
 
