@@ -108,12 +108,22 @@ def test_a_weighted_average_needs_scores_of_each_evaluator():
         ("gte", 0.7, 1, False, False),
         ("lte", 0.6, 1, True, True),
         ("gte", 0.5, 0, True, False),
+        ("eq", 0.5, 1, False, True),  # neither with 0 nor with 1, but with a score between them
+        ("eq", 0.7, 1, False, False),
     ],
 )
 def test_errors_are_in_no_value_and_leave_open_what_they_could_turn(op, value, unknown, passed, undecided):
     found = decided(simple(op=op, value=value), SCORES, {"a": unknown})
     assert (found.passed, found.undecided, found.parts[0].n) == (passed, undecided, 5)
     assert found.parts[0].value == pytest.approx(0.55)
+
+
+def test_a_gate_is_undecided_where_unknown_scores_of_several_evaluators_could_turn_it():
+    low = {**simple(op="lt", value=0.5), "metric_key": "b"}
+    either = {"kind": "logical", "operator": "or", "conditions": [simple(op="gte", value=0.5), low]}
+    scores = {"a": [0.8], "b": [0.2]}
+    assert decided(either, scores, {"a": 1, "b": 3}).undecided  # all 0 and all 1 pass, but not 0 of a with 1 of b
+    assert not decided(either, scores, {"b": 3}).undecided
 
 
 BROKEN = TraceError("timeout", "no reply")

@@ -109,7 +109,8 @@ def decided(
 
     A condition on an evaluator without scores is not measured, or its value is 0 with `empty_is_zero`. `unknown`
     scores, of results with an error, take part in no value. The gate is undecided if it is not measured, or if the
-    outcome would be another were they all 0 or all 1. Where the scores are `owned`, values have an interval.
+    outcome could be another with scores from 0 to 1 in their place. Where the scores are `owned`, values have an
+    interval.
     """
     parts: list[GatePart] = []
     outcome = _holds(rule, scores, parts, empty_is_zero)
@@ -119,12 +120,31 @@ def decided(
     gate = GateOutcome(outcome is True, parts)
     if outcome is None:
         gate.undecided, gate.reason = True, "nothing was measured"
-    elif any(unknown.values()):
-        could_be = {_holds(rule, _with(scores, unknown, score), [], empty_is_zero) for score in (0.0, 1.0)}
-        if could_be != {outcome}:
-            gate.undecided = True
-            gate.reason = f"it depends on {counted(sum(unknown.values()), 'result')} with an error"
+    elif any(unknown.values()) and _settled(rule, scores, unknown, empty_is_zero) is not outcome:
+        gate.undecided = True
+        gate.reason = f"it depends on {counted(sum(unknown.values()), 'result')} with an error"
     return gate
+
+
+def _settled(rule: Mapping[str, Any], scores: Scores, unknown: Mapping[str, int], empty_is_zero: bool) -> bool | None:
+    """What a gate says whatever the unknown scores are; None if that depends on them."""
+    if rule["kind"] == "logical":
+        return _joined(rule, [_settled(one, scores, unknown, empty_is_zero) for one in rule["conditions"]])
+    # a value rises or falls with a score: it lies between those of the ends, and of what passes where that is a number
+    ends = [_with(scores, unknown, float(score)) for score in (0, 1, rule.get("pass_value", 1))]
+    values = sorted(value for one in ends if (value := _measured(rule, one, empty_is_zero)[1]) is not None)
+    if not values:
+        return None
+    holds, low, high = OPERATORS[rule["op"]], values[0], values[-1]
+    said = {holds(low, rule["value"]), holds(high, rule["value"])}
+    if rule["op"] == "eq" and low < rule["value"] < high:
+        return None
+    return said.pop() if len(said) == 1 else None
+
+
+def _joined(rule: Mapping[str, Any], held: Sequence[bool | None]) -> bool | None:
+    settles = rule["operator"] == "or"  # one condition that holds settles `or`, one that does not `and`
+    return settles if settles in held else None if None in held else not settles
 
 
 def _with(scores: Scores, unknown: Mapping[str, int], score: float) -> Scores:
@@ -157,24 +177,25 @@ def _percentile(ordered: Sequence[float], percent: float) -> float:
 
 def _holds(rule: Mapping[str, Any], scores: Scores, parts: list[GatePart], empty_is_zero: bool) -> bool | None:
     """Whether a gate passes; None if that is not measured."""
-    kind = rule["kind"]
-    if kind == "logical":
-        held = [_holds(condition, scores, parts, empty_is_zero) for condition in rule["conditions"]]
-        settles = rule["operator"] == "or"  # one condition that holds settles `or`, one that does not `and`
-        return settles if settles in held else None if None in held else not settles
+    if rule["kind"] == "logical":
+        return _joined(rule, [_holds(condition, scores, parts, empty_is_zero) for condition in rule["conditions"]])
+    name, value, n = _measured(rule, scores, empty_is_zero)
+    passed = None if value is None else OPERATORS[rule["op"]](value, rule["value"])
+    parts.append(GatePart(name, passed is True, value, rule["op"], rule["value"], n))
+    return passed
+
+
+def _measured(rule: Mapping[str, Any], scores: Scores, empty_is_zero: bool) -> tuple[str, float | None, int]:
+    """What a condition is about, its value, None if there is none, and the number of scores behind it."""
     value: float | None
-    if kind == "weighted_average":
+    if rule["kind"] == "weighted_average":
         name, value, n = _weighted(rule, scores)
     else:
         key = rule["metric_key"]
         found = scores.get(key, ())
         name, n = f"{rule['aggregation']}({key})", len(found)
         value = _value(rule, found)
-    if not n and not empty_is_zero:
-        value = None
-    passed = None if value is None else OPERATORS[rule["op"]](value, rule["value"])
-    parts.append(GatePart(name, passed is True, value, rule["op"], rule["value"], n))
-    return passed
+    return name, value if n or empty_is_zero else None, n
 
 
 def _conditions(rule: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
