@@ -64,7 +64,7 @@ def test_inspect_shows_long_texts_when_asked(made: Project) -> None:
     assert "x" * 2000 in ended.out
 
 
-def test_inspect_shows_what_is_readable_and_names_what_is_not(made: Project, tmp_path: Path) -> None:
+def test_what_is_readable_is_shown_and_what_is_not_is_named(made: Project, tmp_path: Path) -> None:
     damaged = shutil.copytree(run_of(made, "a"), tmp_path / "run")
     lines = (damaged / "traces.jsonl").read_text().splitlines(keepends=True)
     (damaged / "traces.jsonl").write_text(lines[0] + '{"case_id": \n' + "".join(lines[2:]))
@@ -72,6 +72,7 @@ def test_inspect_shows_what_is_readable_and_names_what_is_not(made: Project, tmp
     assert ended.code == 2
     assert "traces.jsonl:2: " in ended.err
     assert ended.out.endswith("7 shown\n")
+    assert "traces.jsonl:2: " in made.evalwright("report", damaged).err
 
 
 def test_compare_names_what_changed(made: Project) -> None:

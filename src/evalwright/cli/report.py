@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
@@ -66,6 +67,7 @@ def command(
 
     from evalwright.cli.locate import folded_summary
     from evalwright.cli.screen import say_text
+    from evalwright.reports.text import harmless
     from evalwright.run.decided import add_tradeoffs
     from evalwright.run.stored_run import open_run
 
@@ -98,6 +100,8 @@ def command(
             _write(Path(out), pieces, append)
             pieces = [str(Path(out))]
         say_text(pieces)
+        for note in reader.damage:
+            print(harmless(note), file=sys.stderr)
     return 0
 
 
