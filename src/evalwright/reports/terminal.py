@@ -231,5 +231,9 @@ def _score_lines(native: dict[str, Any], paint: Paint) -> list[str]:
     if native["std_score"] is not None:
         parts.append(f"standard deviation {native['std_score']:.3f}")
     line = f"{paint('score', 'dim')} {', '.join(parts)} of {counted(native['total'], 'cell')}, errors counted as 0"
+    lines = [line]
+    if conversations := native.get("conversations"):
+        together = f"{counted(native['cases_in_conversations'], 'case')} of {counted(conversations, 'conversation')}"
+        lines.append(f"{together}: not independent of each other, and the intervals allow for it")
     misses = [f"  {miss['count']:>4,} × {one_line(miss['text'], _LONGEST)}" for miss in native["misses"]]
-    return [line, *([paint("Most frequent misses", "heading"), *misses] if misses else [])]
+    return [*lines, *([paint("Most frequent misses", "heading"), *misses] if misses else [])]

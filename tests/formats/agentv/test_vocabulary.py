@@ -16,6 +16,7 @@ from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.suite import Suite
 from evalwright.model.trace import Trace
 from evalwright.reports.inspection import cell_lines
+from evalwright.reports.terminal import run_lines
 from evalwright.reports.text import Paint
 from evalwright.run.options import RunOptions
 from evalwright.run.start import run_suite
@@ -401,3 +402,24 @@ def test_the_evaluator_that_is_required_is_named_where_it_decides(folder: Path) 
     strict = next(row for row in line["evaluator_results"] if row["name"] == "strict")
     assert strict["reasoning"].startswith("required, at least 0.9; ")
     assert "strict: required, at least 0.9; " in line["reasoning"]
+
+
+@pytest.mark.parametrize(
+    ("conversations", "said"),
+    [
+        (["x"] * 3, "3 cases of 1 conversation: not independent"),
+        (["x", "x", "y", ""], "3 cases of 2 conversations: not independent"),
+        ([""], ""),
+    ],
+)
+def test_the_end_of_a_run_says_of_how_many_conversations_its_cases_are(
+    folder: Path, conversations: list[str], said: str
+) -> None:
+    tests = [
+        one(assertions=[HI], **{"conversation_id": name} if name else {}) | {"id": f"c{i}"}
+        for i, name in enumerate(conversations)
+    ]
+    outcome = run_suite(load(folder, tests=tests), RunOptions(out=folder / "runs"))
+    told = "\n".join(run_lines(outcome.plan, outcome.summary, Paint()))
+    assert said in told
+    assert bool(said) == ("conversation" in told)

@@ -28,6 +28,7 @@ class AgentvTotals:
         self._unreadable = 0
         self._by_evaluator: dict[str, list[float]] = {}
         self._misses: Counter[str] = Counter()
+        self._conversation_of: dict[str, str] = {}
 
     def add(
         self, trace: TraceLike, results: Collection[ResultLike], status: Status, score: float | None = None
@@ -39,12 +40,15 @@ class AgentvTotals:
         self._statuses[status] += 1
         self._unreadable += getattr(trace.error, "type", "") == "load_error"
         self._scores.append((trace.case_key, score or 0.0))
+        if isinstance(trace.group, str):
+            self._conversation_of[trace.case_key] = trace.group
 
     def merge(self, other: Any) -> None:
         self._scores += other._scores
         self._statuses += other._statuses
         self._unreadable += other._unreadable
         self._misses += other._misses
+        self._conversation_of |= other._conversation_of
         for name, scores in other._by_evaluator.items():
             self._by_evaluator.setdefault(name, []).extend(scores)
 
@@ -69,6 +73,9 @@ class AgentvTotals:
                 "best": [case for case, _ in ranked[:_SHOWN]],
                 "worst": [case for case, _ in ranked[::-1][:_SHOWN]],
             }
+        if self._conversation_of:
+            native["conversations"] = len(set(self._conversation_of.values()))
+            native["cases_in_conversations"] = len(self._conversation_of)
         native["by_evaluator"] = {
             name: {"mean": mean(found), "min": min(found), "max": max(found)}
             for name, found in sorted(self._by_evaluator.items())
