@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalwright.cli.options import SuiteCommand, allow_empty, as_json, dialect, suites_argument
-from evalwright.errors import InputError, Problem
+from evalwright.errors import InputError, Problem, counted
 from evalwright.reports.text import harmless
 
 if TYPE_CHECKING:
@@ -22,6 +22,8 @@ __all__ = ["command", "loaded_to_check"]
 
 _LONGEST = 600
 """Characters of the first case that are shown."""
+_MOST_FILES = 3
+"""Files that are named after the first one with the same warning."""
 
 
 @click.command("validate", cls=SuiteCommand)
@@ -52,7 +54,7 @@ def command(paths: tuple[Path, ...], dialect: str | None, import_: bool, as_json
     if as_json:
         say([checked.encoded()])
         return InputError.exit_code if checked.refusals else 0
-    warn(checked.warnings)
+    warn(_told_once(checked.warnings))
     several = len(found.files) > 1
     for file, counts, first in checked.sound:
         say([f"ok: {harmless(str(file))}: {counts}" if several else f"ok: {counts}"])
@@ -78,6 +80,20 @@ def loaded_to_check(
         return load_suite(file, dialect, to_run=False, options=options), error.problems
 
 
+def _told_once(warnings: Sequence[Problem]) -> list[Problem | str]:
+    """The same warning of several files at the first of them."""
+    files: dict[tuple[str, str], dict[str, None]] = {}
+    for one in warnings:
+        files.setdefault((one.key, one.message), {})[one.file] = None
+    told: list[Problem | str] = []
+    for one in warnings:
+        first, *others = files[one.key, one.message]
+        if one.file == first:
+            more = [counted(len(others) - _MOST_FILES, "more file")] if len(others) > _MOST_FILES else []
+            told.append(f"{one} (also in {', '.join([*others[:_MOST_FILES], *more])})" if others else one)
+    return told
+
+
 class _Checked:
     """What is wrong with suites and what is in them."""
 
@@ -91,7 +107,6 @@ class _Checked:
 
     def add(self, file: Path, dialect: str | None, options: dict[str, Any], *, keep: bool) -> None:
         """Read a suite; with `keep`, the cases that its format describes whole are shown."""
-        from evalwright.errors import counted
         from evalwright.run.missing_packages import missing_packages
         from evalwright.run.selection import all_warnings
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from evalwright.cli import main
 from evalwright.errors import InputError
 from evalwright.formats.agentv.report import AgentvResults
 from evalwright.formats.loading import load_suite
@@ -423,3 +424,16 @@ def test_the_end_of_a_run_says_of_how_many_conversations_its_cases_are(
     told = "\n".join(run_lines(outcome.plan, outcome.summary, Paint()))
     assert said in told
     assert bool(said) == ("conversation" in told)
+
+
+def test_a_notice_of_several_files_is_told_once(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    for number in range(6):
+        text = json.dumps({"name": f"Suite {number}", "tests": [one(assertions=[HI])]})
+        (folder / f"s{number}.eval.yaml").write_text(text)
+    (folder / "s0.eval.yaml").write_text(json.dumps({"name": "Suite", "strange": 1, "tests": [one(assertions=[HI])]}))
+    assert main(["validate", str(folder), "--format", "agentv"]) == 0
+    told = capfd.readouterr().err
+    assert told.count("the standard wants 2 to 64") == 1
+    named = ", ".join(str(folder / f"s{number}.eval.yaml") for number in (1, 2, 3))
+    assert f"(also in {named}, 2 more files)" in told
+    assert told.count("also in") == 1, "what one file alone has names no other"

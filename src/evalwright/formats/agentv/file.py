@@ -139,7 +139,7 @@ class EvalFile:
         ]
         name = self.head.get("name")
         if name is not None and not (isinstance(name, str) and _NAME.fullmatch(name)):
-            found.append(("name", f"name: the standard wants 2 to 64 of a-z, 0-9 and '-', found {name!r}"))
+            found.append(("name", "name: the standard wants 2 to 64 of a-z, 0-9 and '-'"))
         if len(str(self.head.get("description", ""))) > _LONGEST:
             found.append(("description", f"description: the standard wants at most {_LONGEST} characters"))
         listed = self.execution.get("targets")
