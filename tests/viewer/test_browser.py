@@ -20,7 +20,7 @@ from evalwright.run.stored_run import open_run
 from evalwright.viewer.access import Access
 from evalwright.viewer.app import viewer
 from evalwright.viewer.document import HtmlDocument
-from viewer.runs import ATTACK, made_run
+from viewer.runs import ATTACK, cut_short, made_run
 
 CHROMIUM = os.environ.get("EVALWRIGHT_CHROMIUM") or shutil.which("chromium")
 REQUIRED = os.environ.get("EVALWRIGHT_BROWSER_TESTS") == "required"
@@ -65,6 +65,16 @@ def browser(origin):
         opened = play.chromium.launch(executable_path=CHROMIUM, args=flags)
         yield opened
         opened.close()
+
+
+@pytest.fixture
+def live(runs):
+    """A run that is being written."""
+    run = runs[0].with_name("2020-01-01T00-00-00_live")
+    shutil.copytree(runs[0], run)
+    cut_short(run)
+    yield run
+    shutil.rmtree(run)
 
 
 @pytest.fixture
@@ -186,7 +196,7 @@ def written(runs, tmp_path_factory):
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_every_page_is_usable_by_everyone(visit, runs, written, scheme):
+def test_every_page_is_usable_by_everyone(live, visit, runs, written, scheme):
     import axe_playwright_python
 
     axe = (Path(axe_playwright_python.__file__).parent / "axe.min.js").read_text()
@@ -194,7 +204,7 @@ def test_every_page_is_usable_by_everyone(visit, runs, written, scheme):
     cell = cell_key("case-3", "agent", 0)
     paths = ["/", f"/runs/{a}", f"/runs/{a}?group=status", f"/runs/{a}/cells/{cell}", f"/compare?a={a}&b={b}"]
     paths += [f"/compare/cells/{cell}?a={a}&b={b}", f"/compare?b={b}", f"/runs/{a}/label"]
-    paths += [f"/runs/{a}/trials?case=case-2&variant=agent"]
+    paths += [f"/runs/{a}/trials?case=case-2&variant=agent", f"/runs/{live.name}"]
     page = visit("/", color_scheme=scheme)
     start = "/".join(page.url.split("/", 3)[:3])
     for path in [*(start + path for path in paths), *written]:
