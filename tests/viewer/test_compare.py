@@ -62,17 +62,23 @@ def test_changed_cases_come_worst_first_and_errors_are_neither(pair):
 
 
 class _Held:
-    """A run of which only the plan is known until it is let go."""
+    """A run that grows all the time, and that cannot be compared until it is let go."""
 
     def __init__(self, source, let_go):
-        self._source, self._let_go, self._opened = source, let_go, 0
+        self._source, self._let_go, self._asked = source, let_go, 0
 
     def __getattr__(self, name):
         return getattr(self._source, name)
 
+    def stamp(self):
+        self._asked += 1
+        return str(self._asked)
+
+    def is_written(self):
+        return False
+
     def open(self):
-        self._opened += 1
-        if self._opened > 1:
+        if threading.current_thread().name.startswith("comparison"):
             self._let_go.wait(60)
         return self._source.open()
 
@@ -81,7 +87,7 @@ def test_a_comparison_that_is_being_made_says_so_and_goes_on_by_itself(pair):
     folder, a, b, _ = pair
     key = cell_key("case-1", "agent", 0)
     paths = f"/compare?a={a}&b={b}&change=worse", f"/compare/cells/{key}?a={a}&b={b}"
-    let_go = threading.Event()
+    let_go, before = threading.Event(), set(threading.enumerate())
     found = [_Held(source, let_go) for source in runs_at([folder])]
     with site_of(lambda: found) as held:
         try:
@@ -90,6 +96,8 @@ def test_a_comparison_that_is_being_made_says_so_and_goes_on_by_itself(pair):
                 assert "comparing …" in seen(text)
                 assert "data-refresh" in text
                 assert '<noscript><meta http-equiv="refresh" content="1"></noscript>' in text
+            begun = [one.name for one in set(threading.enumerate()) - before]
+            assert sum(name.startswith("comparison") for name in begun) == 1  # not anew for each page
         finally:
             let_go.set()
         assert cases(page(held, paths[0])) == ["case-1"]

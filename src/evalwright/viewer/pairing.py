@@ -241,36 +241,49 @@ def _warnings(runs: TwoRuns, decision: Decision) -> list[str]:
     return list(dict.fromkeys([*found, *decision.warnings]))
 
 
+class _Making(NamedTuple):
+    """A comparison of two runs as they were at a moment; `told` once a page has shown it."""
+
+    stamps: tuple[str, str]
+    result: Future[PairedRuns]
+    told: threading.Event
+
+
 class Pairings:
     """Comparisons that were made lately, as folding two runs takes time; made in threads, one by one."""
 
     def __init__(self) -> None:
-        self._lock, self._making = threading.Lock(), threading.Lock()
-        self._known: dict[tuple[str, ...], Future[PairedRuns]] = {}
+        self._lock, self._turn = threading.Lock(), threading.Lock()
+        self._known: dict[tuple[str, ...], _Making] = {}
 
     def of(self, a: OpenRun, b: OpenRun, variant_a: str, variant_b: str) -> PairedRuns | None:
         """None while it is being made: whoever asks again later gets it."""
-        key = (a.id, a.stamp, b.id, b.stamp, variant_a, variant_b)
+        key, stamps = (a.id, b.id, variant_a, variant_b), (a.stamp, b.stamp)
         with self._lock:
             found = self._known.get(key)
-            if found is None:
-                done = [one for one, future in self._known.items() if future.done()]
+            # A run that grows all the time must not have it begun anew before anybody has seen it.
+            if found is None or (found.stamps != stamps and found.told.is_set()):
+                self._known.pop(key, None)
+                done = [one for one, making in self._known.items() if making.result.done()]
                 for one in done[: max(0, len(done) + 1 - _MOST)]:
                     del self._known[one]
-                found = self._known[key] = Future()
-                job = (found, a, b, variant_a, variant_b)
+                found = self._known[key] = _Making(stamps, Future(), threading.Event())
+                job = (found.result, a, b, variant_a, variant_b)
                 threading.Thread(target=self._make, args=job, daemon=True, name=f"comparison of {a.id}").start()
-        wait([found], _PATIENCE)
-        if not found.done():
+        result = found.result
+        wait([result], _PATIENCE)
+        if not result.done():
             return None
-        if found.exception() is not None or found.result().problem:
-            with self._lock:
-                self._known.pop(key, None)  # told once, and tried anew when it is asked for again
-        return found.result()
+        found.told.set()
+        if result.exception() is not None or result.result().problem:
+            with self._lock:  # said once, and tried anew when it is asked for again
+                if self._known.get(key) is found:
+                    del self._known[key]
+        return result.result()
 
-    def _make(self, found: Future[PairedRuns], *sides: Any) -> None:
+    def _make(self, result: Future[PairedRuns], *sides: Any) -> None:
         try:
-            with self._making:
-                found.set_result(PairedRuns(*sides))
+            with self._turn:
+                result.set_result(PairedRuns(*sides))
         except Exception as error:
-            found.set_exception(error)
+            result.set_exception(error)
