@@ -32,7 +32,7 @@ def test_a_command_starts_ours(called, tmp_path, monkeypatch, capsys, name, line
 def test_a_command_of_another_is_never_overwritten_nor_removed(called, tmp_path):
     (tmp_path / "pixie").write_text("#!/bin/sh\necho original\n")
     code, said = called("install-commands", "--into", str(tmp_path))
-    assert (code, "is there, and is not ours" in said) == (2, True)
+    assert (code, "already exists and was not written by evalwright" in said) == (2, True)
     assert called("install-commands", "--remove", "--into", str(tmp_path))[0] == 0
     assert (tmp_path / "pixie").read_text() == "#!/bin/sh\necho original\n"
     assert not (tmp_path / "letta-evals").exists()

@@ -27,7 +27,7 @@ def write_pages(places: Sequence[Path], out: Path, only: str, earlier: Path | No
         raise InputError("--only changed needs --compare RUN_A")
     runs = [OpenRun(source, source.stamp()) for source in runs_at(list(places) or [Path("runs")])]
     if not runs:
-        raise InputError("there is no run to write pages of")
+        raise InputError("there is no run to write pages for")
     compared = None
     if earlier is not None:
         before = [OpenRun(source, source.stamp()) for source in runs_at([earlier])]

@@ -106,7 +106,7 @@ def _format_of(files: Sequence[Path], given: str | None, searched: bool) -> tupl
     if not searched and len(kept) < len(files):
         from evalwright.errors import InputError, Problem
 
-        raise InputError([Problem(str(file), f"is not of {name}") for file in files if names[file] != name])
+        raise InputError([Problem(str(file), f"is not in the format {name}") for file in files if names[file] != name])
     return name, kept or [*files]
 
 
@@ -141,7 +141,7 @@ def _list_prices(name: str) -> ListPricing:
 
     importer = registry.load("importers", name)
     if not (isinstance(importer, type) and issubclass(importer, TraceImporter)):
-        raise InputError(f"--price: the format {name} has no tokens of one model to work costs out of")
+        raise InputError(f"--price: the format {name} has no token counts of one model to compute costs from")
 
     def price_of(model: str, given: int, said: int, cached: int, cache_write: int) -> float | None:
         price = built_in_price(model)

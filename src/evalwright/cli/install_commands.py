@@ -55,7 +55,7 @@ def command(names: tuple[str, ...], into: Path | None, remove: bool) -> int:
     foreign = [path for path in wanted.values() if path.exists() and not _is_ours(path)]
     if foreign:
         raise InputError(
-            [Problem(str(path), "is there, and is not ours") for path in foreign],
+            [Problem(str(path), "already exists and was not written by evalwright") for path in foreign],
             "commands of originals are never overwritten; choose another folder with --into DIR",
         )
     for name, path in wanted.items():

@@ -163,7 +163,9 @@ def command(
         raise click.UsageError("--include-evaluator-failures needs --retry-only-failed RUN")
     # It would be accepted and not read: the cells that are run again are those of the stored run.
     if retried is not None and options != RunOptions(models=models, keep_going=options.keep_going):
-        raise click.UsageError("--retry-only-failed runs cells of a stored run: it takes no choice of cases")
+        raise click.UsageError(
+            "--retry-only-failed runs cells of a stored run: options that select cases cannot be combined with it"
+        )
 
     def load(path: Path, *, to_run: bool = True) -> Suite:
         known = {name: getattr(options, name) for name in OPTIONS_OF_ALL} | of_format

@@ -55,7 +55,7 @@ def warned(tmp_path, **changes):
 def test_a_suite_without_a_table_has_the_built_in_prices_of_its_models_and_says_so(tmp_path):
     prices, said = warned(tmp_path)
     assert prices == {"gpt-5": Price(1.25, 10.0, 0.0, 0.125)}
-    assert said == ["there is none: costs of gpt-5 are by the built-in prices of 2026-11-22"]
+    assert said == ["not set: costs of gpt-5 use the built-in prices of 2026-11-22"]
 
 
 def test_a_table_of_the_suite_is_the_only_one(tmp_path):

@@ -124,7 +124,8 @@ def test_a_column_that_no_row_has_is_refused_and_one_that_some_lack_is_a_warning
     }
     loaded = suite(tmp_path, path="d.jsonl", map={"id": "id", "input.q": "q"})
     list(loaded.cases)
-    assert [problem.message for problem in loaded.cases.unknown_keys()] == ["1 row without the column 'q': null there"]
+    told = [problem.message for problem in loaded.cases.unknown_keys()]
+    assert told == ["1 row without the column 'q': read as null"]
 
 
 def test_the_place_of_a_row_is_in_its_metadata_on_request(tmp_path):

@@ -33,7 +33,7 @@ class Mapped:
         wrong = [part for part in self._map or () if not _is_part(str(part))]
         if wrong:
             raise InputError(
-                Problem("", f"{part!r} is no part of a case{did_you_mean(str(part), _PARTS)}", key="dataset.map")
+                Problem("", f"{part!r} is not part of a case{did_you_mean(str(part), _PARTS)}", key="dataset.map")
                 for part in wrong
             )
 

@@ -138,7 +138,7 @@ class Dataset:
                 idle = {name: keys for name, keys in idle.items() if not any(expected.get(key) for key in keys)}
         for name, keys in () if empty else idle.items():
             none = f"no case has {' or '.join(f'expected.{key}' for key in sorted(keys))}"
-            yield Problem(str(self._path), f"{none}: the evaluator {name!r} passes whatever is answered")
+            yield Problem(str(self._path), f"{none}: the evaluator {name!r} passes whatever the answer is")
 
     def _fitting(self) -> Iterator[EvalCase | Case]:
         problems: list[Problem] = []

@@ -219,7 +219,7 @@ class _Reading:
         if named is None:
             found, day = built_in_prices(models, original=self._file.original)
             if found:
-                said = f"there is none: costs of {', '.join(found)} are by the built-in prices of {day}"
+                said = f"not set: costs of {', '.join(found)} use the built-in prices of {day}"
                 self._file.warn(place, said)
         else:
             try:

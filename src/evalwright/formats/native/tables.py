@@ -87,7 +87,7 @@ class TableDataset(Dataset):
     def unknown_keys(self) -> Iterator[Problem]:
         yield from super().unknown_keys()
         for column, number in self._missing.items():
-            told = f"{counted(number, 'row')} without the column {column!r}: null there"
+            told = f"{counted(number, 'row')} without the column {column!r}: read as null"
             yield Problem(str(self._path), told)
 
     def _assembled(self) -> Iterator[tuple[TableRow, dict[str, Any], list[Problem]]]:

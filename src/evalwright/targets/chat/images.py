@@ -82,7 +82,7 @@ def _listed(case: Case, place: str) -> Iterator[str]:
     for key in place.split("."):
         value = value.get(key, _NOTHING) if isinstance(value, dict) else _NOTHING
     if value is _NOTHING:
-        raise TargetError(f"the case has no {place}, where its images are to be (null for none)")
+        raise TargetError(f"the case has no {place}, which should hold its images (null for none)")
     images = [] if value is None else value if isinstance(value, list) else [value]
     for image in images:
         if not isinstance(image, str) or not image.strip():
