@@ -259,7 +259,7 @@ def test_a_time_limit_of_an_agentv_suite_comes_back(project):
     assert yaml.safe_load(back.read_text())["execution"]["timeout_seconds"] == 33
 
 
-def test_a_file_that_is_not_found_from_the_new_folder_is_the_one_loss_told(project, tmp_path_factory, monkeypatch):
+def test_what_cannot_be_read_from_the_new_folder_is_told(project, tmp_path_factory, monkeypatch):
     source = made(project, "agentv")
     (project / "data.txt").write_text("text")
     block = "[{role: user, content: [{type: file, value: data.txt}]}]"
@@ -268,8 +268,9 @@ def test_a_file_that_is_not_found_from_the_new_folder_is_the_one_loss_told(proje
     monkeypatch.chdir(elsewhere)
     with pytest.raises(InputError) as refused:
         convert(convert(source, "native", elsewhere / "native").files[0], "agentv", elsewhere / "back")
-    (told,) = refused.value.problems
+    told, other = refused.value.problems
     assert "could not be read in the new file: evalcases[0] (all): there is no file 'data.txt'" in told.message
+    assert "lies outside of the suite's folder" in other.message
 
 
 def test_native_to_native_is_refused(project):

