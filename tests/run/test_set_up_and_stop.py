@@ -98,6 +98,7 @@ def test_a_trace_without_results_is_a_missing_cell_not_a_failure(tmp_path):
 
 
 @pytest.mark.slow("a judgement that is interrupted while it waits")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # between `open` and `with`
 def test_interrupting_a_new_judgement_keeps_the_old_one(tmp_path):
     outcome = run_suite(suite(tmp_path, ["done"] * 8000, max_concurrency=8))
     before = (outcome.run_dir / "results.jsonl").read_bytes()
