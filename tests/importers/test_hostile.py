@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import pytest
@@ -75,16 +76,17 @@ def replaced(value: Any, at: tuple[Any, ...], by: Any) -> Any:
 def test_whatever_stands_in_a_record_it_is_read_or_refused(tmp_path, format):
     importer = load("importers", format)
     path = tmp_path / "x.jsonl"
+    read = 0
     for at in places(RECORDS[format]):
         for odd in ODD:
             written(path, replaced(RECORDS[format], at, odd))
-            try:
+            with suppress(InputError):
                 if hasattr(importer, "read"):
                     list(importer.read([path], ImportFindings()))
                 else:
                     importer.import_files([path], tmp_path / f"{len(list(tmp_path.iterdir()))}", None)
-            except InputError:
-                pass
+                read += 1
+    assert read > 0
 
 
 def test_halves_of_characters_are_replaced_and_told(tmp_path):

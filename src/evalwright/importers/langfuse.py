@@ -27,9 +27,7 @@ class LangfuseTraces:
     """The import format `langfuse`."""
 
     @staticmethod
-    def import_files(
-        sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None
-    ) -> ImportResult:  # fmt: skip
+    def import_files(sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
         return import_spans(sources, out, mapping, read)
 
 

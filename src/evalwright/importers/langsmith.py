@@ -30,9 +30,7 @@ class LangSmithRuns:
     """The import format `langsmith`."""
 
     @staticmethod
-    def import_files(
-        sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None
-    ) -> ImportResult:  # fmt: skip
+    def import_files(sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
         return import_spans(sources, out, mapping, read)
 
 
