@@ -95,9 +95,17 @@ def snapshot(case: "EvalCase | Case") -> Case:
         raise InputError(f"the case {case.id!r} holds what JSON cannot: {error}") from error
 
 
+_NOTHING_BESIDE: list[Any] = [{}, None]
+"""What most cases are judged by beside their expectation."""
+_sorted_json = msgspec.json.Encoder(order="sorted").encode
+
+
 def case_digest(case: Case) -> str:
     """Of input, expectation, group, and what else the case is judged by."""
-    beside = _placeless(msgspec.to_builtins([case.extra, case.evaluators]))
+    if case.extra or case.evaluators is not None:
+        beside = _placeless(msgspec.to_builtins([case.extra, case.evaluators]))
+    else:
+        beside = _NOTHING_BESIDE
     return _digest([case.input, case.expected, case.group, beside])
 
 
@@ -124,7 +132,7 @@ def evaluator_digests(specs: Iterable[EvaluatorSpec], content: Callable[[str], s
 
 
 def _digest(parts: Any) -> str:
-    return blake2b(msgspec.json.encode(parts, order="sorted"), digest_size=12).hexdigest()
+    return blake2b(_sorted_json(parts), digest_size=12).hexdigest()
 
 
 def _placeless(value: Any, content: Callable[[str], str] = _nothing) -> Any:

@@ -81,12 +81,13 @@ class Grid:
     ) -> Iterator[Cell]:
         """The cells of some variants from the case at `start`; `attempt_of(number)` is 0 for one not to be run."""
         chosen = [(self._places[v.name], v) for v in variants]
+        fixed = None if self._alternates else list(self._order(0, chosen))
         for case_index, case in enumerate(reader.cases(start), start):
             nth, beside = divmod(case_index - self._first, self._step)
             if beside:
                 continue
             first = nth * self.per_case
-            for place, variant, trial in self._order(case_index, chosen):
+            for place, variant, trial in fixed or self._order(case_index, chosen):
                 number = first + self._offsets[place] + trial
                 attempt = attempt_of(number)
                 if attempt:

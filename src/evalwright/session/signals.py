@@ -83,13 +83,26 @@ class Signals:
 
     def each(self, items: Iterable[T]) -> Iterator[T]:
         """The items; while the next one is made, KeyboardInterrupt is raised where a signal arrives."""
-        making = iter(items)
+        making, asked = iter(items), False
+
+        def end(_number: int) -> None:
+            nonlocal asked
+            asked = True
+            raise KeyboardInterrupt
+
+        # As `raising`, without its blocks: a dataset may have a million cases.
         while True:
-            with self.raising(KeyboardInterrupt):
-                try:
-                    item = next(making)
-                except StopIteration:
-                    return
+            before, self._listener = self._listener, end
+            try:
+                if self._kept:
+                    self._tell()
+                item = next(making)
+            except StopIteration:
+                return
+            finally:
+                self._listener = before
+                if asked:
+                    raise KeyboardInterrupt
             yield item
 
     def _on_signal(self, number: int, _frame: FrameType | None) -> None:

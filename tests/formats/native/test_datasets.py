@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from evalwright.errors import InputError, Problem
 from evalwright.formats.loading import load_suite
 from evalwright.formats.native import datasets as evalh_datasets
 from evalwright.model.case import EvalCase
+from evalwright.model.snapshot import snapshot
 from evalwright.registry import load
 from formats.suites import TRACE, refusal
 
@@ -308,6 +310,48 @@ def test_any_bytes_are_cases_or_refused(tmp_path: Path, kind: str, data: bytes) 
     except InputError as error:
         told = error.problems
     assert all(problem.message and problem.file for problem in told)
+
+
+_TEXTS = st.text(max_size=3) | st.sampled_from(["1.0", "1.7", "2.0", " "])
+_VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | _TEXTS,
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(_TEXTS, inner, max_size=2),
+    max_leaves=5,
+)
+_LISTS = st.lists(_TEXTS, max_size=2) | _VALUES
+_EXPECTED = st.fixed_dictionaries({}, optional={"must_call_tools": _LISTS, "facts": _VALUES, "other": _VALUES})
+_MAPPINGS = st.dictionaries(_TEXTS, _VALUES, max_size=2) | _VALUES
+_OPTIONAL = {
+    "expected": _EXPECTED | _VALUES,
+    "metadata": _MAPPINGS,
+    "tags": _LISTS,
+    "group": _TEXTS,
+    "more": _VALUES,
+    "schema_version": _TEXTS,
+    "description": _TEXTS,
+    "extra": _MAPPINGS,
+}
+_CASES = st.fixed_dictionaries({"id": _TEXTS | st.integers(), "input": _MAPPINGS}, optional=_OPTIONAL)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(record=_CASES)
+def test_a_line_that_is_read_at_once_is_the_case_that_is_read_with_care(tmp_path: Path, record: Any) -> None:
+    def outcome(line: str) -> list[Any]:
+        try:
+            return [msgspec.json.encode(snapshot(case)) for case in cases(tmp_path, "jsonl", line)]
+        except InputError as error:
+            return [(problem.key, problem.message) for problem in error.problems]
+
+    assert outcome(lines(record)) == outcome(lines({**record, "recorded": None}))  # a key that only pydantic knows
+
+
+def test_values_are_read_as_deep_as_pydantic_reads_them(tmp_path: Path) -> None:
+    def line(depth: int) -> str:
+        return '{"id": "a", "input": {"x": ' + "[" * depth + "]" * depth + "}}\n"
+
+    assert cases(tmp_path, "jsonl", line(150))
+    assert "recursion limit" in wrong(tmp_path, "jsonl", line(400))[0].message
 
 
 @pytest.mark.parametrize("kind", ["yaml", "jsonl", "cases"])

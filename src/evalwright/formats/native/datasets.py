@@ -23,6 +23,7 @@ from evalwright.files import yaml as yaml_files
 from evalwright.files.bulk import Repeats
 from evalwright.files.jsonl import advice_on, lines_of
 from evalwright.files.key_paths import Place, bracketed
+from evalwright.formats.native.case_lines import Given, case_in
 from evalwright.formats.native.cases import (
     FileCase,
     Tell,
@@ -236,6 +237,9 @@ class Fixture(Yaml):
 class Jsonl(Dataset):
     """One case a line; a line that embeds a recorded trace needs no leave to do so."""
 
+    _given: Given | None = None
+    """What the last pass through all lines found in them; None if some of them may have keys that nothing reads."""
+
     def records(self) -> Iterator[tuple[Any, Tell]]:
         for number, line in lines_of(self._path):
             yield from_json(line), partial(self._problem, number)
@@ -243,23 +247,39 @@ class Jsonl(Dataset):
     def _problem(self, number: int, steps: Place, message: str) -> Problem:
         return Problem(str(self._path), message, number, bracketed(steps))
 
+    def unknown_keys(self) -> Iterator[Problem]:
+        if self._given is None or not self._given.all_read(self._read_of_expected, self._needed):
+            yield from super().unknown_keys()
+
     def found(self) -> Iterator[ReadCase]:
+        given, plain = Given(), not self._recordings_needed
+        self._given = None
         for number, line in lines_of(self._path):
             tell = partial(self._problem, number)
-            problems: list[Problem] = []
-            case: FileCase | None
-            try:
-                case = FileCase.model_validate_json(line)
-                if may_hold_no_json(line):
-                    case, problems = self._read_slowly(line, tell)
-            except ValidationError:
-                case, problems = self._read_slowly(line, tell)
-            if case is not None:
-                if case.embedded_trace is not None or case.recorded is not None:
-                    problems = take_recording(case, tell)
-                elif self._recordings_needed:
-                    problems = [tell(("embedded_trace",), "needs an embedded_trace (embed_full_trace is true)")]
+            if not self._recordings_needed and (read := case_in(line)) is not None:
+                given.add(read.expected)
+                yield read, [], tell
+                continue
+            plain = False
+            case, problems = self._read(line, tell)
             yield (None if problems else case), problems, tell
+        self._given = given if plain else None
+
+    def _read(self, line: bytes, tell: Tell) -> tuple[FileCase | None, list[Problem]]:
+        problems: list[Problem] = []
+        case: FileCase | None
+        try:
+            case = FileCase.model_validate_json(line)
+            if may_hold_no_json(line):
+                case, problems = self._read_slowly(line, tell)
+        except ValidationError:
+            case, problems = self._read_slowly(line, tell)
+        if case is not None:
+            if case.embedded_trace is not None or case.recorded is not None:
+                problems = take_recording(case, tell)
+            elif self._recordings_needed:
+                problems = [tell(("embedded_trace",), "needs an embedded_trace (embed_full_trace is true)")]
+        return case, problems
 
     def _read_slowly(self, line: bytes, tell: Tell) -> tuple[FileCase | None, list[Problem]]:
         """What is wrong with a line, if anything: nulls that mean empty are right."""

@@ -55,6 +55,9 @@ _STARTS = b'{"schema_version":"1.0"'
 # Only marked cases are expanded when they are read: `${NAME}` in any other is the author's text.
 _MARK = {"placeholders": True}
 _MARK_ENDS = b',"placeholders":true}\n'
+_CASE_ENDS = b'"schema_version":"1.0","digest":"'
+"""How the line of a case goes on after its last value: behind that are a hash and the end."""
+_HASHED = slice(-len(_CASE_ENDS) - 27, -27)
 _SHAPES = (
     *(Case, Expected, Trace, Output, Metrics, ToolCall, ToolResult, TraceMessage, TraceError),
     *(EvaluationResult, CaseVerdict),
@@ -130,7 +133,7 @@ _case_decoder = msgspec.json.Decoder(Case)
 def decoded_case(file: str, line: bytes, number: int, environ: Mapping[str, str]) -> Case:
     """The case in a line, with its secrets filled in from `environ`. Raises InputError if the line is damaged."""
     try:
-        if line.endswith(CURRENT):
+        if line[_HASHED] == _CASE_ENDS or line.endswith(CURRENT):
             return _case_decoder.decode(line)
         if line.endswith(_MARK_ENDS):
             line = msgspec.json.encode(expand(msgspec.json.decode(line), environ)) + b"\n"
