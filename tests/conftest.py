@@ -29,8 +29,10 @@ WITH_CLIENTS = (
     "tests/capture/test_targets.py",
     "tests/evaluators/judges/test_over_http.py",
     "tests/formats/agentv/test_models.py",
+    "tests/formats/pixie/test_premade.py",
     "tests/llm/test_bodies.py",
     "tests/llm/test_batches.py",
+    "tests/llm/test_fitting.py",
     "tests/llm/test_real_clients.py",
     "tests/run/test_batches.py",
 )
@@ -110,6 +112,12 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
             if file in WITH_CLIENTS:
                 return "clients of models"
             return next((start for start in TOGETHER if file.startswith(start)), nodeid)
+
+        def _pending_of(self, workload: dict[str, dict[str, bool]]) -> int:
+            # It is asked after each test, and finished ones left in it make the controller's work quadratic.
+            for scope in [scope for scope, done in workload.items() if all(done.values())]:
+                del workload[scope]
+            return super()._pending_of(workload)
 
     return Scheduling(config, log)
 

@@ -66,6 +66,7 @@ def suite_with_literal_dsn(tmp_path: Path) -> Project:
     return project
 
 
+@pytest.mark.slow("walks through every command with a database")
 def test_a_literal_connection_string_stays_in_its_suite(tmp_path: Path) -> None:
     project = suite_with_literal_dsn(tmp_path)
     project.environment = {}

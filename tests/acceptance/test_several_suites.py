@@ -28,6 +28,7 @@ def cases(folder: Path, out: str) -> list[list[str]]:
 ANOTHER_WAY = pytest.mark.slow("a run of each suite again")
 
 
+@pytest.mark.slow("a run for each of several suites")
 @pytest.mark.parametrize(
     "paths",
     [

@@ -8,7 +8,10 @@ import pytest
 
 import warm
 
-pytestmark = pytest.mark.cold  # which packages there are is asked when a process starts
+pytestmark = [
+    pytest.mark.cold,  # which packages there are is asked when a process starts
+    pytest.mark.slow("starts interpreters"),
+]
 
 TOY = Path(__file__).parent / "toy"
 SUITE = """\

@@ -5,16 +5,16 @@ from __future__ import annotations
 import ast
 from pathlib import Path
 
-from architecture.source import SOURCE, modules, room
+from architecture.source import SOURCE, modules, nodes, room, tree
 from evalwright import statistics
 
 ROOM = SOURCE / "statistics"
 
 
-def names_in(tree: ast.AST) -> set[str]:
+def names_in(part: ast.AST) -> set[str]:
     """What is read or imported there."""
-    found = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
-    return found | {one.name for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) for one in node.names}
+    found = {node.id for node in ast.walk(part) if isinstance(node, ast.Name)}
+    return found | {one.name for node in ast.walk(part) if isinstance(node, ast.ImportFrom) for one in node.names}
 
 
 def used_elsewhere() -> set[str]:
@@ -23,7 +23,7 @@ def used_elsewhere() -> set[str]:
     for path, name in modules():
         if room(name) == "statistics":
             continue
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in nodes(path):
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("evalwright.statistics"):
                 found.update(one.name for one in node.names)
     return found
@@ -33,7 +33,7 @@ def functions() -> dict[str, set[str]]:
     """The functions and classes of the room, and the names that each uses."""
     found: dict[str, set[str]] = {}
     for path in Path(ROOM).glob("*.py"):
-        for node in ast.parse(path.read_text()).body:
+        for node in tree(path).body:
             if isinstance(node, ast.FunctionDef | ast.ClassDef):
                 found[node.name] = names_in(node)
     return found

@@ -122,6 +122,7 @@ def test_a_comparison_turns_round_with_its_sides(one: list[Record], other: list[
         assert found.delta.p_value == pytest.approx(mirrored.delta.p_value)
 
 
+@pytest.mark.slow("stores a run for each example")
 @given(histories())
 def test_a_run_does_not_differ_from_itself(records: list[Record]) -> None:
     run = stored(records, plan())

@@ -73,6 +73,7 @@ def test_slurm(suite):
     must_be_the_whole_run(suite, Template(merging(text)).substitute(SCRATCH=suite.folder))
 
 
+@pytest.mark.slow("runs the shards of a workflow")
 def test_github(suite):
     text = example("GitHub Actions", suite)
     jobs = yaml.safe_load(text)["jobs"]

@@ -49,6 +49,7 @@ def test_trials_do_not_see_each_others_refunds(outcome):
     assert trials["pass_at_k"] == trials["pass_hat_k"] == [0.9375, 0.9375]
 
 
+@pytest.mark.slow("runs the demo once for each check")
 def test_every_check_left_out_costs_a_case_of_its_own(tmp_path):
     """Else a newcomer who gives one back sees no difference."""
     suite = demo.write(tmp_path)

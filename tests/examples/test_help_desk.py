@@ -25,6 +25,7 @@ def evaluated(tmp_path_factory):
     return folder, done
 
 
+@pytest.mark.slow("runs a whole application")
 def test_all_of_its_cases_pass(evaluated):
     _, done = evaluated
     assert done.returncode == 0, done.stdout + done.stderr

@@ -37,6 +37,7 @@ def evalwright(installed, folder, *arguments):
     return warm.run(["-m", "evalwright", *arguments], cwd=folder, env=environment)
 
 
+@pytest.mark.slow("installs a distribution")
 def test_a_suite_uses_the_evaluator_and_the_target(installed, suite):
     done = evalwright(installed, suite.parent, "run", suite.name)
     assert done.returncode == 3, done.stderr

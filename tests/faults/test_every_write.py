@@ -37,6 +37,7 @@ def count(tmp_path, operation):
     return outcome.calls
 
 
+@pytest.mark.slow("dies at each of many writes and resumes")
 @pytest.mark.parametrize("how", ["die", pytest.param("die_half", marks=ANOTHER_WAY)])
 def test_death_at_every_write_loses_and_doubles_nothing(tmp_path, how):
     writes = count(tmp_path, "write")

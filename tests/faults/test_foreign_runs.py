@@ -99,6 +99,7 @@ def notes(folder: Path, port: int) -> None:
         (folder / "got" / name / "store.json").write_text(json.dumps(note))
 
 
+@pytest.mark.slow("twelve commands look at a run that is a trap")
 def test_looking_connects_nowhere_executes_nothing_and_shows_no_variable(
     tmp_path: Path, listener: tuple[int, list[object]]
 ) -> None:

@@ -43,6 +43,7 @@ def test_there_are_forty_kinds_of_misbehaviour_and_more():
     assert len(KINDS) > 50
 
 
+@pytest.mark.slow("a service that misbehaves in every way, twice")
 @pytest.mark.parametrize("streamed", [False, pytest.param(True, marks=AGAIN)])
 def test_every_kind_of_misbehaviour_is_one_clear_error(tmp_path, streamed):
     with hostile_service() as service:

@@ -180,6 +180,7 @@ def same_as_one_machine(seed: int, tmp_path: Path) -> None:
     assert any("nothing to do" in note for note in resume(merged.run_dir).notes)
 
 
+@pytest.mark.slow("runs each shard several times")
 @pytest.mark.parametrize("seed", range(3))
 def test_shards_in_any_order_killed_anywhere_are_the_run_on_one_machine(seed, tmp_path):
     same_as_one_machine(seed, tmp_path)

@@ -96,6 +96,7 @@ SUITES = {
 }
 
 
+@pytest.mark.slow("three runs of a suite of each format")
 @pytest.mark.parametrize("name", SUITES)
 def test_a_suite_of_each_format_is_shared_out_and_merged(tmp_path, name, monkeypatch):
     monkeypatch.chdir(tmp_path)

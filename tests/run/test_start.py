@@ -114,6 +114,7 @@ def test_the_runner_measures_and_the_target_reports(tmp_path):
     assert outcome.summary.variants[0].cost_total_usd == 0.25
 
 
+@pytest.mark.slow("starts isolated workers")
 def test_isolated_targets_answer_like_others(tmp_path):
     variants = [Variant("main", "python_function", {"target": "agents:echo"}, isolation="process")]
     outcome = run_suite(suite(tmp_path, ["done"] * 5, variants=variants))

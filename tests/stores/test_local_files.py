@@ -201,6 +201,7 @@ sys.stdin.readline()
 """
 
 
+@pytest.mark.slow("starts interpreters")
 def test_of_two_processes_one_may_write_and_its_death_frees_the_run(tmp_path: Path) -> None:
     run_id = closed(tmp_path).name
     command = [sys.executable, "-c", _COMPETE, str(tmp_path), run_id]

@@ -270,6 +270,7 @@ writer.close()
 """
 
 
+@pytest.mark.slow("starts interpreters")
 def test_processes_that_write_different_runs_do_not_hinder_each_other(tmp_path: Path) -> None:
     file = tmp_path / "runs.db"
 

@@ -175,6 +175,7 @@ print(size, peak() - before)
 """
 
 
+@pytest.mark.slow("a command prints a gigabyte")
 @pytest.mark.parametrize(("stream", "name", "size"), [(1, "stdout", 2**30), (2, "stderr", 2**28)])
 def test_a_flood_costs_little_memory_and_ends(stream, name, size):
     program = FLOOD.format(stream=stream, name=name, size=size)
@@ -192,6 +193,7 @@ async def two_hundred(made):
     return await asyncio.gather(*[made.run(CASE, 0) for _ in range(200)])
 
 
+@pytest.mark.slow("starts two hundred commands")
 def test_two_hundred_commands_at_the_same_time_leave_no_descriptor():
     made = load("targets", "cli")(Variant("v", "cli", {"command": ["/bin/cat"], "stdin_template": "{{ case_id }}"}))
     before = descriptors()

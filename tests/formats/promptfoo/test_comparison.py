@@ -16,8 +16,8 @@ from formats.promptfoo.runs import Ran, run, write
 JUDGE = """
 import json, pathlib, re
 def call_api(prompt, options, context):
-    calls = pathlib.Path(__file__).with_name("asked")
-    calls.write_text((calls.read_text() if calls.exists() else "") + json.dumps(prompt) + "\\n")
+    with pathlib.Path(__file__).with_name("asked").open("a") as calls:
+        calls.write(json.dumps(prompt) + "\\n")
     texts = re.findall(r'index=."(\\d+).">.n(.*?).n</Text>', prompt)
     return {"output": pathlib.Path(__file__).with_name("says").read_text() or max(texts, key=lambda t: len(t[1]))[0]}
 """
