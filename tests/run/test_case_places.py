@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from evalwright.run.case_places import case_places
+from evalwright.run.case_places import CasePlaces
 from evalwright.testing import a_plan
 
 
@@ -26,11 +27,33 @@ def test_an_id_is_found_where_it_is_written(tmp_path: Path, name: str, text: str
     path = tmp_path / name
     path.write_text(text)
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    wanted = [*line, "no such case"]
     (tmp_path / ".git").mkdir()
-    plan = a_plan(files={str(path): digest}, seal="ours")
-    assert {key: (at.file, at.line) for key, at in case_places(plan, wanted).items()} == {
-        key: (name, number) for key, number in line.items()
+
+    def places(**fields: Any) -> CasePlaces:
+        return CasePlaces(a_plan(**fields))
+
+    ours = places(files={str(path): digest}, seal="ours")
+    for key in (*line, *line, *reversed(line)):
+        assert ours.get(key) == (name, line[key])
+    assert ours.get("no such case") is None
+    for closed in (places(files={str(path): digest}), places(files={str(path): "0" * 64}, seal="ours")):
+        assert not [key for key in line if key in closed], "files of others stay closed, as do those that changed"
+
+
+def test_ids_of_several_files_and_in_any_order(tmp_path: Path) -> None:
+    files = {}
+    for name in ("a", "b"):
+        path = tmp_path / f"{name}.jsonl"
+        path.write_text("".join(f'{{"input": {{"id": "in"}}, "id": "{name}{n % 3}"}}\n' for n in range(4)))
+        files[str(path)] = hashlib.sha256(path.read_bytes()).hexdigest()
+    (tmp_path / ".git").mkdir()
+    places = CasePlaces(a_plan(files=files, seal="ours"))
+    asked = {
+        "b2": ("b.jsonl", 3),
+        "a1": ("a.jsonl", 2),
+        "b0#2": ("b.jsonl", 4),
+        "b0#1": ("b.jsonl", 1),
+        "a0#2": ("a.jsonl", 4),
     }
-    assert case_places(a_plan(files={str(path): digest}), wanted) == {}, "files of others stay closed"
-    assert case_places(a_plan(files={str(path): "0" * 64}, seal="ours"), wanted) == {}, "it has changed"
+    assert {key: places.get(key) for key in asked} == asked
+    assert [places.get(key) for key in ("in", "a0#3", "a0#0", "a0#x", "#", "")] == [None] * 6

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from evalwright.cli.locate import folded_summary
-from evalwright.cli.report_context import lines_of_cells, opened_context
+from evalwright.cli.report_context import opened_context
 from evalwright.cli.screen import screen_masker, tell
 from evalwright.files.durable import AppendFile
 from evalwright.files.paths import seen_from_here
@@ -19,6 +19,7 @@ from evalwright.reports.context import ReportContext
 from evalwright.reports.github import GitHubAnnotations
 from evalwright.reports.markdown import Markdown
 from evalwright.reports.sentences import sentence_of, worse_cases
+from evalwright.run.case_places import CasePlaces
 from evalwright.run.locations import Place
 from evalwright.run.outcomes import Outcome
 from evalwright.run.stored_run import open_run
@@ -42,7 +43,7 @@ def show_on_github(
     with closing(reader), opened_context(run, compare, link) as context:
         summary = folded_summary(reader, plan)
         reader.plan = plan
-        context = replace(context, places=lines_of_cells(reader, plan, all_cells=False))
+        context = replace(context, places=CasePlaces(plan))
         tell(GitHubAnnotations().render(reader, summary, context).splitlines())
         mask = screen_masker().mask_text
         if path := os.environ.get(_SUMMARY):

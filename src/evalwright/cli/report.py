@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -90,12 +90,12 @@ def command(
         reader.plan = plan
         if hasattr(report, "check"):
             report.check(summary, str(run))
-        if hasattr(report, "pieces"):
-            pieces = report.pieces(reader, summary)
-        elif not reads:
-            pieces = [report.render(reader, summary)]
+        if reads:
+            pieces: Iterable[str] = _with_context(
+                report, reader, summary, run, compare=compare, link=link or "", limit=limit_chars
+            )
         else:
-            pieces = [_with_context(report, reader, summary, run, compare=compare, link=link or "", limit=limit_chars)]
+            pieces = _pieces(report, reader, summary)
         if out is not None:
             _write(Path(out), pieces, append)
             pieces = [str(Path(out))]
@@ -116,15 +116,19 @@ def _in_folder(run: Path, out: Path, format_: str, compare: Path | None, link: s
     return write_pages([run], out, "all", compare, MOST_CELLS)
 
 
-def _with_context(report: Any, reader: RunReader, summary: RunSummary, run: Path, **given: Any) -> str:
-    from evalwright.cli.report_context import lines_of_cells, opened_context
+def _with_context(report: Any, reader: RunReader, summary: RunSummary, run: Path, **given: Any) -> Iterator[str]:
+    from evalwright.cli.report_context import opened_context
+    from evalwright.run.case_places import CasePlaces
 
     with opened_context(run, **given) as context:
         if "places" in report.reads and reader.plan is not None:
-            all_cells = "link" in report.reads and "compare" not in report.reads
-            context = replace(context, places=lines_of_cells(reader, reader.plan, all_cells=all_cells))
-        text: str = report.render(reader, summary, context)
-    return text
+            context = replace(context, places=CasePlaces(reader.plan))
+        yield from _pieces(report, reader, summary, context)
+
+
+def _pieces(report: Any, *asked: Any) -> Iterable[str]:
+    """The text of a report, in pieces where it need not all be held."""
+    return report.pieces(*asked) if hasattr(report, "pieces") else [report.render(*asked)]
 
 
 def _on_github(run: Path, compare: Path | None, link: str, *, format_given: bool) -> int:

@@ -9,14 +9,10 @@ from pathlib import Path
 from evalwright.cli.pairs import opened_pair
 from evalwright.decisions.comparison import comparison_of
 from evalwright.decisions.terms import Terms
-from evalwright.model.plan import Plan
-from evalwright.model.protocols import RunReader
-from evalwright.model.result import CaseVerdict
-from evalwright.reports.context import Before, CaseLine, ReportContext
-from evalwright.run.case_places import case_places
+from evalwright.reports.context import Before, ReportContext
 from evalwright.run.locations import Place
 
-__all__ = ["LIMIT", "lines_of_cells", "opened_context"]
+__all__ = ["LIMIT", "opened_context"]
 
 LIMIT = ReportContext().limit
 
@@ -37,9 +33,3 @@ def opened_context(
             runs.refuse_strangers(name, name)
         before = Before(opened.before, comparison_of(runs, str(compare), str(run)))
         yield ReportContext(before, link, limit)
-
-
-def lines_of_cells(reader: RunReader, plan: Plan, *, all_cells: bool) -> dict[str, CaseLine]:
-    """Where the cases of a run are written: of all cells, or of those that did not pass."""
-    wanted = {one.case_key for one in reader.verdicts(CaseVerdict) if all_cells or one.status not in ("pass", "skip")}
-    return case_places(plan, wanted) if wanted else {}

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
+from itertools import islice
 from typing import ClassVar
 from xml.etree import ElementTree
 
+from evalwright.errors import InputError
 from evalwright.model.cell import OfCase
+from evalwright.model.cell_index import CellIndex, StaleIndex
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict
 from evalwright.model.summary import GateOutcome, RunSummary
 from evalwright.reports import numbers
-from evalwright.reports.context import CaseLine, ReportContext
+from evalwright.reports.context import ReportContext
 from evalwright.reports.failures import error_text, finished_index, newest_verdicts
 from evalwright.reports.gates import gate_decisions
 from evalwright.reports.order import order_of
@@ -28,6 +32,10 @@ _ESCAPES = str.maketrans(
     {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\t": "&#09;", "\n": "&#10;", "\r": "&#13;"}
 )
 """Of attributes, as ElementTree writes them."""
+_SPECIAL = re.compile("[^ !#-%'-;=?-~]")
+"""All but ASCII letters, digits and signs that mean themselves in an attribute."""
+_PIECE = 500
+"""Cells of which the text is written at once."""
 _KINDS = {"fail": "failure", "borderline": "failure", "error": "error", "skip": "skipped"}
 
 
@@ -49,75 +57,91 @@ class JUnit:
     reads: ClassVar[frozenset[str]] = frozenset({"link", "places"})
 
     def render(self, reader: RunReader, summary: RunSummary, context: ReportContext = _ALONE) -> str:
-        name = _text(reader.plan.name if reader.plan is not None else summary.run_id)
-        suite = ElementTree.Element("testsuite", name=name, timestamp=f"{summary.started_at:%Y-%m-%dT%H:%M:%S}")
-        texts: list[str] = []
-        counts = dict.fromkeys(("tests", "failure", "error", "skipped"), 0)
-        total = 0.0
-        _add_properties(suite, {"run": summary.run_id, "link": context.link})
-        first = len(suite)
-        for verdict, latency_ms in _cells(reader, summary):
-            seconds = (latency_ms or 0) / 1000
-            if verdict.status == "pass":
-                texts.append(_passed(verdict, seconds, context.places.get(verdict.case_key)))
-                counts["tests"] += 1
-                total += seconds
-                continue
-            case = ElementTree.Element("testcase", classname=_text(verdict.variant_name), name=_name(verdict))
-            case.set("time", f"{seconds:.3f}")
-            if (where := context.places.get(verdict.case_key)) is not None:
-                case.set("file", _text(where.file))
-                case.set("line", str(where.line))
-            kind = _KINDS.get(verdict.status)
-            if kind is not None:
-                _add_outcome(case, kind, verdict)
-                counts[kind] += 1
-            counts["tests"] += 1
-            total += seconds
-            texts.append(_written(case))
+        return "".join(self.pieces(reader, summary, context))
+
+    def pieces(self, reader: RunReader, summary: RunSummary, context: ReportContext = _ALONE) -> Iterator[str]:
+        """The same text in pieces: of an indexed run no more than that is held."""
+        counts, latency_ms, cells = _counted_cells(reader, summary)
+        before, after = ElementTree.Element("before"), ElementTree.Element("after")
+        _add_properties(before, {"run": summary.run_id, "link": context.link})
         if summary.gate is not None:
             counts["tests"] += 1
-            if kind := _add_gate(suite, summary.gate):
+            if kind := _add_gate(after, summary.gate):
                 counts[kind] += 1
         if summary.warnings:
-            ElementTree.SubElement(suite, "system-err").text = "\n".join(map(_text, summary.warnings))
+            ElementTree.SubElement(after, "system-err").text = "\n".join(map(_text, summary.warnings))
+        name = _text(reader.plan.name if reader.plan is not None else summary.run_id)
+        suite = ElementTree.Element("testsuite", name=name, timestamp=f"{summary.started_at:%Y-%m-%dT%H:%M:%S}")
         for kind, plural in (("tests", "tests"), ("failure", "failures"), ("error", "errors"), ("skipped", "skipped")):
             suite.set(plural, str(counts[kind]))
-        suite.set("time", f"{total:.3f}")
-        texts = [*map(_written, suite[:first]), *texts, *map(_written, suite[first:])]
-        head = ElementTree.tostring(ElementTree.Element("testsuite", suite.attrib), encoding="unicode")
-        if texts:
-            head = "\n".join([f"{head.removesuffix(' />')}>", *texts, "  </testsuite>"])
-        return f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n  {head}\n</testsuites>\n'
+        suite.set("time", f"{latency_ms / 1000:.3f}")
+        head = ElementTree.tostring(suite, encoding="unicode").removesuffix(" />")
+        yield f'<?xml version="1.0" encoding="UTF-8"?>\n<testsuites>\n  {head}>\n'
+        texts = (_test_case(verdict, latency, context) for verdict, latency in cells)
+        yield from map(_written, before)
+        while piece := "".join(islice(texts, _PIECE)):
+            yield piece
+        yield from map(_written, after)
+        yield "  </testsuite>\n</testsuites>\n"
 
 
 def _written(element: ElementTree.Element) -> str:
-    """The text of one entry of the suite: of a million, the texts take a tenth of the memory of the elements."""
+    """The text of one entry of the suite."""
     ElementTree.indent(element, level=2)
-    return "    " + ElementTree.tostring(element, encoding="unicode").rstrip()
+    return "    " + ElementTree.tostring(element, encoding="unicode").rstrip() + "\n"
 
 
-def _passed(verdict: CaseVerdict, seconds: float, where: CaseLine | None) -> str:
-    """As `_written`, of what most cells are: five times as quick."""
-    variant, name = (_text(text).translate(_ESCAPES) for text in (verdict.variant_name, _name(verdict)))
-    place = "" if where is None else f' file="{_text(where.file).translate(_ESCAPES)}" line="{where.line}"'
-    return f'    <testcase classname="{variant}" name="{name}" time="{seconds:.3f}"{place} />'
+def _test_case(verdict: CaseVerdict, latency_ms: int | None, context: ReportContext) -> str:
+    seconds = f"{(latency_ms or 0) / 1000:.3f}"
+    where = context.places.get(verdict.case_key)
+    if verdict.status == "pass":  # as most are: five times as quick as by elements
+        variant, name = _attribute(verdict.variant_name), _attribute(_name(verdict))
+        place = "" if where is None else f' file="{_attribute(where.file)}" line="{where.line}"'
+        return f'    <testcase classname="{variant}" name="{name}" time="{seconds}"{place} />\n'
+    case = ElementTree.Element(
+        "testcase", classname=_text(verdict.variant_name), name=_text(_name(verdict)), time=seconds
+    )
+    if where is not None:
+        case.set("file", _text(where.file))
+        case.set("line", str(where.line))
+    if (kind := _KINDS.get(verdict.status)) is not None:
+        _add_outcome(case, kind, verdict)
+    return _written(case)
 
 
-def _cells(reader: RunReader, summary: RunSummary) -> Iterator[tuple[CaseVerdict, int | None]]:
-    """The newest verdict of each cell, with the time that its system took; of one that passed only its status."""
+_Cell = tuple[CaseVerdict, int | None]
+"""The newest verdict of a cell, with the time that its system took; of one that passed only its status."""
+
+
+def _counted_cells(reader: RunReader, summary: RunSummary) -> tuple[Counter[str], float, Iterator[_Cell]]:
+    """How many cells are of each kind, the milliseconds that they took, and the cells."""
+    counts: Counter[str] = Counter()
     if (index := finished_index(reader)) is not None:
-        with closing(index):
+        for count in index.counts():
+            counts[_KINDS.get(count.status or "", "")] += count.n
+        counts["tests"] = len(index)
+        return counts, index.sums().latency_ms.total, _looked_up(index, reader.location)
+    times = {(t.case_key, t.variant_name, t.trial, t.attempt): t.latency_ms for t in reader.traces(_Time)}
+    cells: list[_Cell] = []
+    for verdict in sorted(newest_verdicts(reader), key=order_of(variant.name for variant in summary.variants)):
+        key = (verdict.case_key, verdict.variant_name, verdict.trial, verdict.attempt)
+        cells.append((verdict, times.get(key)))
+        counts[_KINDS.get(verdict.status, "")] += 1
+    counts["tests"] = len(cells)
+    return counts, sum(latency or 0 for _, latency in cells), iter(cells)
+
+
+def _looked_up(index: CellIndex, location: str) -> Iterator[_Cell]:
+    with closing(index):
+        try:
             for entry in index.cells():
                 if entry.status == "pass":
                     of = CaseVerdict(entry.case_id, entry.variant, "pass", "", entry.trial, occurrence=entry.occurrence)
                     yield of, entry.latency_ms
                 elif (verdict := index.verdict(entry)) is not None:
                     yield verdict, entry.latency_ms
-            return
-    times = {(t.case_key, t.variant_name, t.trial, t.attempt): t.latency_ms for t in reader.traces(_Time)}
-    for verdict in sorted(newest_verdicts(reader), key=order_of(variant.name for variant in summary.variants)):
-        yield verdict, times.get((verdict.case_key, verdict.variant_name, verdict.trial, verdict.attempt))
+        except StaleIndex as error:
+            raise InputError(f"{location} was changed while it was read") from error
 
 
 def _add_gate(suite: ElementTree.Element, gate: GateOutcome) -> str:
@@ -141,7 +165,7 @@ def _add_properties(suite: ElementTree.Element, values: dict[str, str]) -> None:
 
 
 def _name(verdict: CaseVerdict) -> str:
-    return _text(verdict.case_key + (f" [trial {verdict.trial + 1}]" if verdict.trial else ""))
+    return verdict.case_key + (f" [trial {verdict.trial + 1}]" if verdict.trial else "")
 
 
 def _add_outcome(case: ElementTree.Element, kind: str, verdict: CaseVerdict) -> None:
@@ -157,3 +181,7 @@ def _add_outcome(case: ElementTree.Element, kind: str, verdict: CaseVerdict) -> 
 
 def _text(text: str) -> str:
     return _UNWRITABLE.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def _attribute(text: str) -> str:
+    return _text(text).translate(_ESCAPES) if _SPECIAL.search(text) else text

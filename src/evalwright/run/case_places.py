@@ -6,49 +6,97 @@ import csv
 import hashlib
 import json
 import re
-from collections import Counter
-from collections.abc import Collection, Iterator
+from array import array
+from bisect import bisect
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from functools import cached_property
+from operator import itemgetter
 from pathlib import Path
+
+import msgspec
 
 from evalwright.files.paths import seen_from_here
 from evalwright.model.plan import Plan
 from evalwright.reports.context import CaseLine
 
-__all__ = ["case_places", "ids_in"]
+__all__ = ["CasePlaces", "ids_in"]
 
 _ID = re.compile(r"""(?:^|[{,\s-])["']?id["']?\s*:\s*("(?:[^"\\]|\\.)*"|'(?:[^']|'')*'|[^\s,}#][^,}#\n]*)""")
 """A key `id` and its value, in YAML, JSON or JSON Lines."""
 _TABLES = {".csv": ",", ".tsv": "\t"}
-_LINES = (".yaml", ".yml", ".json", ".jsonl", ".ndjson")
+_RECORDS = (".jsonl", ".ndjson")
+_LINES = (".yaml", ".yml", ".json", *_RECORDS)
 
 
-def case_places(plan: Plan, wanted: Collection[str]) -> dict[str, CaseLine]:
-    """The places of the cases whose keys are wanted, of those whose file names them by `id`.
+class _Record(msgspec.Struct, gc=False):
+    id: str | None = None
+
+
+_decode = msgspec.json.Decoder(_Record).decode
+
+
+class CasePlaces(Mapping[str, CaseLine]):
+    """Where the cases are whose files name them by `id`, by the names of the cases; files are read when asked for one.
 
     Only files of a run of your own are opened (a run folder may be anyone's), and only those that have not changed
-    since: in others the line would be another one.
+    since: in others the line would be another one. Held are 12 bytes an id: a hash of it, and its line.
     """
-    found: dict[str, CaseLine] = {}
-    if not plan.seal:
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+        self._starts: list[tuple[int, str]] = []
+        """Of each file how many ids stand before it, and its path as it is shown."""
+        self._hashes, self._lines = array("q"), array("I")
+        self._last = -1
+
+    def __getitem__(self, key: str) -> CaseLine:
+        at = self._last = self._found(key)
+        return CaseLine(self._starts[bisect(self._starts, at, key=itemgetter(0)) - 1][1], self._lines[at])
+
+    def __iter__(self) -> Iterator[str]:
+        raise TypeError("the names of the cases are not kept")
+
+    def __len__(self) -> int:
+        self._read()
+        return len(self._lines)
+
+    def _found(self, key: str) -> int:
+        """Which of the ids it is. Raises KeyError."""
+        self._read()
+        digest = hash(key)
+        # Reports ask in the order of the dataset: for the same case again, or for the next one.
+        for at in (self._last, self._last + 1):
+            if 0 <= at < len(self._hashes) and self._hashes[at] == digest:
+                return at
+        with suppress(KeyError):
+            return self._sorted[digest][0]
+        id_, _, number = key.rpartition("#")
+        if not number.isdecimal() or not 0 < int(number) <= len(same := self._sorted[hash(id_)]):
+            raise KeyError(key)
+        return same[int(number) - 1]
+
+    @cached_property
+    def _sorted(self) -> dict[int, list[int]]:
+        """The ids by their hashes, for names that are asked for in another order or shared by several cases."""
+        found: dict[int, list[int]] = {}
+        for at, digest in enumerate(self._hashes):
+            found.setdefault(digest, []).append(at)
         return found
-    left, seen = set(wanted), Counter[str]()
-    for name, digest in plan.files.items():
-        path = Path(name)
-        if not left or path.suffix not in (*_LINES, *_TABLES):
-            continue
-        try:
-            if not _unchanged(path, digest):
-                continue
-            shown = _shown(path)
-            for id_, line in ids_in(path):
-                seen[id_] += 1
-                for key in (id_, f"{id_}#{seen[id_]}"):
-                    if key in left:
-                        left.discard(key)
-                        found[key] = CaseLine(shown, line)
-        except (OSError, ValueError, csv.Error):
-            continue  # what cannot be read has no lines
-    return found
+
+    def _read(self) -> None:
+        if self._starts or not self._plan.seal:
+            return
+        self._starts.append((0, ""))
+        for name, digest in self._plan.files.items():
+            path = Path(name)
+            with suppress(OSError, ValueError, csv.Error):  # what cannot be read has no lines
+                if path.suffix not in (*_LINES, *_TABLES) or not _unchanged(path, digest):
+                    continue
+                self._starts.append((len(self._lines), _shown(path)))
+                for id_, line in ids_in(path):
+                    self._hashes.append(hash(id_))
+                    self._lines.append(line)
 
 
 def _unchanged(path: Path, digest: str) -> bool:
@@ -76,9 +124,21 @@ def ids_in(path: Path) -> Iterator[tuple[str, int]]:
                 if row.get("id"):
                     yield str(row["id"]), rows.line_num
             return
+        decode = _decoded_id if path.suffix in _RECORDS else None
         for number, line in enumerate(file, 1):
+            if decode is not None and (id_ := decode(line)) is not None:
+                yield id_, number
+                continue
             for match in _ID.finditer(line) if "id" in line else ():
                 yield _plain(match[1]), number
+
+
+def _decoded_id(line: str) -> str | None:
+    """The id of a record of JSON Lines; None where it is to be looked for."""
+    try:
+        return _decode(line).id
+    except (msgspec.DecodeError, RecursionError):
+        return None
 
 
 def _plain(text: str) -> str:
