@@ -182,7 +182,7 @@ def _of_suite(
     changes["variants"] = variants
     if settings.name is not None:
         changes["name"] = settings.name
-    changed = suite.model_copy(update=changes)
+    changed = msgspec.structs.replace(suite, **changes)
     if settings.evaluators is not None:
         changed = judged_by(changed, specs_of(settings.evaluators, places, problems))
     if not changed.evaluators and not changed.evaluators_by_case:
@@ -192,14 +192,13 @@ def _of_suite(
 
 def judged_by(suite: Suite, specs: list[EvaluatorSpec]) -> Suite:
     """The suite judged by these alone: its own criteria and gate name evaluators that it no longer has."""
-    return suite.model_copy(
-        update={
-            "evaluators": specs,
-            "evaluators_by_case": False,
-            "pass_criteria": PassCriteria(errored_evaluators="error"),
-            "gate": None,
-            "totals": NATIVE,
-        }
+    return msgspec.structs.replace(
+        suite,
+        evaluators=specs,
+        evaluators_by_case=False,
+        pass_criteria=PassCriteria(errored_evaluators="error"),
+        gate=None,
+        totals=NATIVE,
     )
 
 
@@ -219,7 +218,7 @@ def _sampled(suite: Suite, settings: Settings) -> tuple[Suite, int | None]:
     tags = set(settings.tags)
     cases: list[EvalCase | Case] = [case for case in suite.cases if not tags or not tags.isdisjoint(case.tags)]
     drawn = random.Random(settings.seed).sample(range(len(cases)), min(settings.limit, len(cases)))
-    return suite.model_copy(update={"cases": [cases[i] for i in sorted(drawn)]}), None
+    return msgspec.structs.replace(suite, cases=[cases[i] for i in sorted(drawn)]), None
 
 
 def _digest(cases: Sequence[Case]) -> str:

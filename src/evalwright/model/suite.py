@@ -1,6 +1,7 @@
-"""A suite as its author means it (pydantic): what every format reads its files into.
+"""A suite as its author means it: what every format reads its files into.
 
-A format checks the shape of its files with its own pydantic models and says here what they mean.
+A format checks the shape of its files with its own models and says here what they mean. That is not checked again, so
+that a format without pydantic models loads and runs without pydantic.
 `cases` is a re-iterable stream, so that a suite of a million cases is never held.
 """
 
@@ -8,28 +9,28 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, SkipValidation
+import msgspec
 
 from evalwright.errors import Problem
-from evalwright.model.case import EvalCase
 from evalwright.model.plan import EvaluatorSpec, PassCriteria, Plugin, Price, RunSettings, Variant
 from evalwright.model.snapshot import Case
+
+if TYPE_CHECKING:
+    from evalwright.model.case import EvalCase
 
 __all__ = ["Suite"]
 
 
-class Suite(BaseModel):
+class Suite(msgspec.Struct, kw_only=True):
     """Cases, variants and evaluators, ready to be planned."""
-
-    model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid", arbitrary_types_allowed=True)
 
     name: str
     dialect: str
     source: Path
     """The file that the suite was read from."""
-    cases: SkipValidation[Iterable[EvalCase | Case]]
+    cases: Iterable[EvalCase | Case]
     """Re-iterable; raises InputError with every problem of the dataset at the end of the first pass."""
     variants: list[Variant]
     evaluators: list[EvaluatorSpec]
@@ -62,6 +63,6 @@ class Suite(BaseModel):
     """Variables of the `.env` files that belong to the suite, which those of the process win over."""
     files: list[Path] = []
     """Files beside `source` that the suite is read from, or runs; `Plan.files` has them with those of its code."""
-    warnings: SkipValidation[list[Problem]] = []
+    warnings: list[Problem] = []
     """What is allowed, but most likely not meant."""
     metadata: dict[str, Any] = {}

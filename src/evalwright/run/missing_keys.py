@@ -10,7 +10,6 @@ from typing import NamedTuple
 from evalwright.errors import InputError, Problem
 from evalwright.evaluators.build import build_evaluator, declared
 from evalwright.files.paths import seen_from_here
-from evalwright.llm.cache import Cache, default_path
 from evalwright.llm.choices import ModelChoices
 from evalwright.llm.packages import needed_package
 from evalwright.llm.prices import built_in_price, price_in
@@ -93,6 +92,8 @@ def _checked(
     problems += [_problem(plan, name, needed) for name, needed in packages]
     problems += [_problem(plan, name, f"{model!r} has no batches: judge without --batch") for name, model in alone]
     if missing or problems:
+        from evalwright.llm.cache import default_path
+
         cached = f", or --cache {default_path() if _holds_replies(models) else 'FILE'} with its replies"
         raise InputError(
             [
@@ -150,6 +151,8 @@ class _Unpriced:
 
 
 def _holds_replies(models: ModelChoices) -> bool:
+    from evalwright.llm.cache import Cache, default_path  # SQLite, which most runs do not need
+
     path = models.cache or default_path()
     if models.no_cache or not path.is_file():
         return False

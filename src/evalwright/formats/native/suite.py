@@ -91,7 +91,7 @@ def adopt_run(folder: Path) -> Suite | None:
     suite = _as_in_evalh(_Reading(SuiteFile(config, document, None, original=True)).suite(to_run=False), document)
     # What evalh did not keep (the files of artifacts) cannot be judged again, and is no failure for that.
     criteria = msgspec.structs.replace(suite.pass_criteria, errored_evaluators="error")
-    return suite.model_copy(update={"pass_criteria": criteria})
+    return msgspec.structs.replace(suite, pass_criteria=criteria)
 
 
 def _as_in_evalh(suite: Suite, document: yaml.Document) -> Suite:
@@ -99,7 +99,7 @@ def _as_in_evalh(suite: Suite, document: yaml.Document) -> Suite:
     written = document.value.get("pass_criteria") or {}
     rules = {name: rule for name, rule in _OF_EVALH.items() if name not in written}
     criteria = msgspec.structs.replace(suite.pass_criteria, **rules)
-    return suite.model_copy(update={"pass_criteria": criteria, "evaluators": [*map(_lenient, suite.evaluators)]})
+    return msgspec.structs.replace(suite, pass_criteria=criteria, evaluators=[*map(_lenient, suite.evaluators)])
 
 
 def _lenient(spec: EvaluatorSpec) -> EvaluatorSpec:

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from evalwright.errors import InputError, Problem
 from evalwright.files.dotenv import nearest_dotenv, read_dotenv
 from evalwright.files.masker import secrets_in
@@ -45,7 +47,7 @@ def load(
             problems += error.problems
     if problems:
         raise InputError(problems, f"Invalid dataset {path}")
-    return _suite(path, datasets, values, trust_pickled_types).model_copy(update={"files": files})
+    return msgspec.structs.replace(_suite(path, datasets, values, trust_pickled_types), files=files)
 
 
 def datasets_in(folder: Path) -> list[Path]:
