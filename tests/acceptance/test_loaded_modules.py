@@ -38,7 +38,9 @@ MAY_LOAD = {
     "re-evaluate RUN": AUTHORED | {"multiprocessing"},
     "validate eval.yaml": AUTHORED,
     "run eval.yaml": AUTHORED | {"wrapt"},
+    "run promptfooconfig.yaml": READING | {"yaml", "asyncio", "concurrent", "ssl", "email", "wrapt"},
 }
+OF_PROMPTFOO = "prompts: [Hi]\nproviders: [echo]\ntests: [{assert: [{type: contains, value: Hi}]}]\n"
 
 
 def loaded(folder: Path, command: str) -> set[str]:
@@ -55,6 +57,7 @@ def loaded(folder: Path, command: str) -> set[str]:
 def must_load_little(folder: Path, command: str) -> None:
     made = project(folder, {"a": "thanks", "b": "no"}, TWO_SYSTEMS)
     made.run()
+    (folder / "promptfooconfig.yaml").write_text(OF_PROMPTFOO)
     assert loaded(folder, command) <= MAY_LOAD[command]
 
 

@@ -115,18 +115,24 @@ class Assertions:
     def __init__(self, sources: Sources, document: Any) -> None:
         self._sources, self._document = sources, document
         self._read: dict[int, tuple[Any, dict[str, Any] | None]] = {}
+        self._specs: dict[tuple[int, int], EvaluatorSpec] = {}
 
     def specs(self, lists: Sequence[Authored], options: Mapping[str, Any], origin: Origin) -> list[EvaluatorSpec]:
         """The evaluators of one test, in order, under promptfoo's names for its reports."""
         found = [one for authored in lists for one in self._listed(authored)]
-        return [
-            EvaluatorSpec(f"{one['type']}#{i}", _evaluator(one), self._config(one, options), called=one["type"])
-            for i, one in enumerate(found)
-        ]
+        return [self._spec(one, i, options) for i, one in enumerate(found)]
 
-    def _config(self, one: dict[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
-        shared = {key: options[key] for key in ("provider", "rubricPrompt", "factuality") if key in options}
-        return {"assertion": one, **({"options": shared} if shared and _asks(one) else {}), **self._place(one)}
+    def _spec(self, one: dict[str, Any], number: int, options: Mapping[str, Any]) -> EvaluatorSpec:
+        known = self._specs.get((id(one), number))
+        if known is not None:
+            return known
+        judging = {key: options[key] for key in ("provider", "rubricPrompt", "factuality") if key in options}
+        own = {"options": judging} if judging and _asks(one) else {}
+        config = {"assertion": one, **own, **self._place(one)}
+        spec = EvaluatorSpec(f"{one['type']}#{number}", _evaluator(one), config, called=one["type"])
+        if not own:
+            self._specs[id(one), number] = spec
+        return spec
 
     def _place(self, one: Mapping[str, Any]) -> dict[str, Any]:
         return {"folder": str(self._sources.folder)} if _runs(one) else {}

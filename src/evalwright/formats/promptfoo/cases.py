@@ -53,12 +53,11 @@ class Tests:
 
     def cases(self) -> list[Case]:
         """All cases, numbered in order: those of `tests`, then those of `scenarios`."""
-        tests = list(self._all())
-        if not tests and not self._raw.get("tests") and not self._raw.get("scenarios"):
-            tests = [_Test({}, self._origin)]
         cases: list[Case] = []
-        for test in tests:
+        for test in self._all():
             cases += self._expanded(test, len(cases))
+        if not cases and not self._raw.get("tests") and not self._raw.get("scenarios"):
+            cases += self._expanded(_Test({}, self._origin), 0)
         return cases
 
     def _all(self) -> Iterator[_Test]:

@@ -13,7 +13,7 @@ from evalwright.files import yaml
 from evalwright.files.key_paths import Place
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.scripts import evaluated_file
-from evalwright.formats.promptfoo.values import as_javascript
+from evalwright.formats.promptfoo.values import as_it_was, as_javascript
 
 __all__ = ["env_names", "mapping_of", "read_document", "resolved", "with_environment"]
 
@@ -40,7 +40,7 @@ class _Referring:
 
     def resolved(self, value: Any, place: Place, depth: int) -> Any:
         if isinstance(value, list):
-            return [self.resolved(one, (*place, i), depth) for i, one in enumerate(value)]
+            return as_it_was([self.resolved(one, (*place, i), depth) for i, one in enumerate(value)], value)
         if not isinstance(value, dict):
             return value
         reference = value.get("$ref")
@@ -49,7 +49,7 @@ class _Referring:
         schemas = place[-1:] == ("parameters",) and bool({"tools", "functions"} & set(map(str, place)))
         if schemas:
             return value
-        return {key: self.resolved(one, (*place, str(key)), depth) for key, one in value.items()}
+        return as_it_was({key: self.resolved(one, (*place, str(key)), depth) for key, one in value.items()}, value)
 
     def _target(self, reference: str, place: Place, depth: int) -> Any:
         found = self._document
@@ -75,8 +75,9 @@ def with_environment(value: Any, environment: Mapping[str, str]) -> Any:
             return value
         return _VARIABLE.sub(lambda found: environment.get(found[1] or found[2], found[0]), value)
     if isinstance(value, dict):
-        return {with_environment(key, environment): with_environment(one, environment) for key, one in value.items()}
-    return [with_environment(one, environment) for one in value] if isinstance(value, list) else value
+        made = {with_environment(key, environment): with_environment(one, environment) for key, one in value.items()}
+        return as_it_was(made, value)
+    return as_it_was([with_environment(one, environment) for one in value], value) if isinstance(value, list) else value
 
 
 def mapping_of(path: Path, folder: Path) -> tuple[yaml.Document, dict[str, Any]]:

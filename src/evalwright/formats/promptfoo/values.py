@@ -5,12 +5,34 @@ from __future__ import annotations
 import json
 import math
 from datetime import date
+from operator import is_
 from typing import Any
 
-__all__ = ["as_javascript", "compact_json", "number_text", "pretty_json", "recorded", "shown_text", "template_text"]
+__all__ = [
+    "as_it_was",
+    "as_javascript",
+    "compact_json",
+    "number_text",
+    "pretty_json",
+    "recorded",
+    "shown_text",
+    "template_text",
+]
 
 _EXACT = 10.0**21
 """From here on JavaScript prints a whole number with an exponent."""
+
+
+def as_it_was(made: Any, value: Any) -> Any:
+    """What was made of a mapping or list; the original if all parts of it are the same.
+
+    A configuration is gone through several times while it is read, and little of it changes. Copies of the rest would
+    be most of the memory that reading takes, and what many tests share is read only once if it stays one object.
+    """
+    if type(made) is not type(value) or len(made) != len(value) or not all(map(is_, made, value)):
+        return made
+    same = not isinstance(made, dict) or all(map(is_, made.values(), value.values()))
+    return value if same else made
 
 
 def as_javascript(value: Any) -> Any:
@@ -18,9 +40,10 @@ def as_javascript(value: Any) -> Any:
     if isinstance(value, float):
         return int(value) if value.is_integer() and abs(value) < _EXACT else value
     if isinstance(value, dict):
-        return {key if isinstance(key, str) else template_text(key): as_javascript(one) for key, one in value.items()}
+        made = {key if isinstance(key, str) else template_text(key): as_javascript(one) for key, one in value.items()}
+        return as_it_was(made, value)
     if isinstance(value, (list, tuple)):
-        return [as_javascript(one) for one in value]
+        return as_it_was([as_javascript(one) for one in value], value)
     return value.isoformat() if isinstance(value, date) else value
 
 
