@@ -188,7 +188,7 @@ def command(
     else:
         outcome = _retried(retried, suite, options, include_evaluator_failures, watch)
     code = present(outcome, as_json=as_json, quiet=quiet, github=github)
-    return 0 if exit_zero and code in (1, 3) else code
+    return 0 if exit_zero and code in (1, 2, 3) else code
 
 
 def _check_sequence(options: RunOptions) -> None:

@@ -116,8 +116,9 @@ class _Checked:
             if not count and suite.variants and not options["allow_empty"]:
                 # as JSON it shows what was read: a program may well generate the cases later
                 self._add_emptiness(suite, refuse=not keep)
-            self.warnings += [*absent, *all_warnings(suite), *missing_packages(suite)]
-            if lost := getattr(suite.cases, "problems", ()):
+            lost = getattr(suite.cases, "problems", ())
+            self.warnings += [*absent, *(w for w in all_warnings(suite) if w not in lost), *missing_packages(suite)]
+            if lost:
                 raise InputError(lost)  # of cases that a run would tell as errors
         except InputError as error:
             self.refusals.append(error)

@@ -224,6 +224,8 @@ class RunSummary(msgspec.Struct):
     """The original system's own aggregate under its own names, where the suite is of another dialect."""
     warnings: list[str] = []
     """Those of the plan (`Plan.warnings`), and what the numbers do not say for themselves."""
+    cells_unread: int | msgspec.UnsetType = msgspec.UNSET
+    """Cells whose case could not be read, where there are any: they are errors until the suite is mended."""
     scored: bool | msgspec.UnsetType = msgspec.UNSET
     """True where the suite has no score from which a cell passes: reports then show scores, no rates of passes."""
     shard: str | msgspec.UnsetType = msgspec.UNSET

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from evalwright.errors import InputError
+from evalwright.errors import InputError, Problem
 from evalwright.evaluators.build import calls_models
 from evalwright.llm.prices import built_in_price, dollars, price_in
 from evalwright.model.plan import EvaluatorSpec, Plan, Variant
@@ -50,11 +50,14 @@ def forecast(suite: Suite, options: RunOptions) -> Forecast:
     per_case = sum(variant.trials or plan.run.trials for variant in plan.variants)
     chats = [(variant, model) for variant in plan.variants if (model := _model_of(variant)) is not None]
     judging, answering = _Sum(plan), _Sum(plan)
+    lost: Mapping[str, list[Problem]] = getattr(suite.cases, "lost", {})
+    problems: list[Problem] = []
     cases = 0
     for position, case in enumerate(chosen_cases(suite, options)):
         if plan.shard is not None and not plan.shard.has(position):
             continue
         cases += 1
+        problems += lost.get(case.id, ())
         for variant, model in chats:
             answering.add(model, _asked_system(variant, case), variant.config, variant.trials or plan.run.trials)
         for spec in (case.evaluators or []) if plan.evaluators_by_case else plan.evaluators:
@@ -62,8 +65,8 @@ def forecast(suite: Suite, options: RunOptions) -> Forecast:
                 asked = _tokens([case.input, case.expected, spec.config]) + _OWN_WORDS + _ANSWER
                 for model in _models(spec):
                     judging.add(model, asked, spec.config, per_case)
-    if lost := getattr(suite.cases, "problems", ()):
-        raise InputError(lost)  # of cases that a run would record as errors
+    if problems:
+        raise InputError(problems)  # of cases that a run would record as errors
     unpriced = list(dict.fromkeys([*answering.unpriced, *judging.unpriced]))
     return Forecast(cases * per_case, judging.calls, judging.dollars, answering.dollars, unpriced)
 

@@ -11,6 +11,8 @@ from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
 from evalwright.reports.terminal import run_lines
 from evalwright.reports.text import Paint
+from evalwright.run.forecast import forecast
+from evalwright.run.options import RunOptions
 from evalwright.run.re_evaluation import re_evaluate
 from evalwright.run.start import run_suite
 from evalwright.run.stored_run import open_run
@@ -121,7 +123,7 @@ def test_a_case_that_cannot_be_read_is_an_error_and_the_others_run(project, entr
     (lost,) = [v for v in found.values() if v.case_id != "a"]
     assert (found["a"].status, lost.status) == ("pass", "error")
     assert said in lost.error.message
-    assert outcome.exit_code == 3
+    assert (outcome.exit_code, outcome.summary.cells_unread) == (2, 1)
 
 
 @pytest.mark.parametrize("text", ["a: 1\n", "- 1\n", "evalcases: {}\n", "", "evalcases: [\n"])
@@ -510,3 +512,13 @@ def test_calls_with_odd_ids_and_times_are_calls_all_the_same(project, call):
     agent(project, f"open(sys.argv[2], 'w').write({json.dumps(said)!r})")
     outcome = run(project, case([{"name": "t", "type": "tool_trajectory", "minimums": {"search": 1}}]))
     assert results(outcome)["a", "t"].score == 1
+
+
+def test_a_dry_run_rejects_the_chosen_cases_that_a_run_could_not_read(project):
+    sound = json.loads(case([{"name": "c", "type": "latency", "threshold": 60000}]))["evalcases"]
+    (project / "EVAL.yaml").write_text(json.dumps({"evalcases": [*sound, {"id": "b", "input": "hi"}]}))
+
+    suite = load_suite(project / "EVAL.yaml")
+    assert forecast(suite, RunOptions(cases=("a",))).cells == 1
+    with pytest.raises(InputError, match="expected_outcome"):
+        forecast(suite, RunOptions())

@@ -63,6 +63,8 @@ class Cases:
     def __init__(self, file: EvalFile, defaults: Defaults, evaluators: Evaluators) -> None:
         self._file, self._defaults, self._evaluators = file, defaults, evaluators
         self.problems: list[Problem] = []
+        self.lost: dict[str, list[Problem]] = {}
+        """The mistakes of each case that cannot be read, by its id."""
         self.warnings: list[Problem] = []
         self._refused: list[Problem] = []
         self._read: list[ForeignCase] | None = None
@@ -96,11 +98,13 @@ class Cases:
         named = case_id if isinstance(case_id, str) and case_id.strip() else ""
         case = self._sound(raw, named or f"{self._file.key}[{index}]", notes)
         errors = [self._file.problem(index, named, *note) for note in notes.errors]
-        self.problems += errors
-        self.problems += [self._file.problem(index, named, *note) for note in notes.left_out]
+        left_out = [self._file.problem(index, named, *note) for note in notes.left_out]
+        self.problems += errors + left_out
+        self.warnings += left_out
         self.warnings += [self._file.problem(index, named, *note) for note in notes.warnings]
         self._refused += [self._file.problem(index, named, *note) for note in notes.refused]
         if errors:
+            self.lost[case.id] = errors
             case = ForeignCase(id=named or f"{self._file.key}[{index}]", input="", evaluators=[])
             case.extra = {"load_error": "; ".join(problem.message for problem in errors)}
         return case

@@ -61,6 +61,8 @@ class AgentvTotals:
         }
         native["fail"] += self._statuses["error"] - self._unreadable
         native["error"] = self._statuses["error"]
+        if self._unreadable:
+            summary.cells_unread = self._unreadable
         native["pass_rate"] = self._statuses["pass"] / len(scores) if scores else 0.0
         if scores:
             native |= {
