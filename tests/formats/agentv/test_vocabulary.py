@@ -60,7 +60,6 @@ def test_a_case_may_say_in_any_way_what_is_good(folder: Path, case: dict[str, An
 
 
 def test_a_case_that_says_nothing_of_it_is_an_error(folder: Path) -> None:
-    assert "turns" in problems(load(folder, tests=[one(criteria="x", turns=[{"input": "more"}])]))[0]
     assert "expected_outcome" in problems(load(folder, tests=[one()]))[0]
     assert "expected_outcome" in problems(load(folder, evalcases=[one(expected_output="hi")]))[0]
     assert problems(load(folder, tests=[one()], assertions=[HI])) == [""]

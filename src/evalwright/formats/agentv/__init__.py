@@ -50,6 +50,12 @@ FORMAT = Format(
                 "rubrics": [{"id": "polite", "text": "The answer is polite.", "weight": 1, "required": False}],
             },
         ),
+        "conversation_turns": entry(
+            "evalwright.formats.agentv.turns:ConversationTurns",
+            "Scores of the turns of a conversation, each judged by checks of its own.",
+            see={"composite": "one answer, several checks"},
+            example={"turns": [[{"name": "says_30", "type": "contains", "config": {"value": "30"}}]], "stop": True},
+        ),
         "skill_trigger": entry(
             "evalwright.formats.agentv.skills:SkillTrigger",
             "The agent loaded a skill, or did not, by its tool calls.",

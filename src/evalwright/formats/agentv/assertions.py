@@ -16,6 +16,7 @@ from evalwright.formats.agentv.notes import Notes
 from evalwright.formats.agentv.prompts import prompt_config, text_or_file
 from evalwright.formats.agentv.rubrics import rubric_items
 from evalwright.formats.agentv.targets_file import Targets
+from evalwright.formats.agentv.templates import with_templates
 from evalwright.formats.agentv.vocabulary import (
     AGENT_JUDGES,
     AGGREGATORS,
@@ -64,17 +65,18 @@ class Evaluators:
             tell(place, f"expected a list of evaluators, found {type(raw).__name__}")
             return []
         specs = []
-        texts = [item for item in raw if isinstance(item, str)]
+        entries = [*with_templates(raw, place, self._files, tell)]
+        texts = [item for item, _ in entries if isinstance(item, str)]
         if texts and not named:
             together = self._rubric({"rubrics": texts}, place, "rubric", tell)
             specs.append({**together, "weight": float(len(texts))} if place.endswith("assertions") else together)
-        for i, item in enumerate(raw):
+        for item, at in entries:
             if isinstance(item, dict):
-                spec = self._one(item, f"{place}[{i}]", tell, named=named)
+                spec = self._one(item, at, tell, named=named)
                 if spec is not None:
                     specs.append(spec)
             elif named or not isinstance(item, str):
-                tell(f"{place}[{i}]", f"expected a mapping, found {type(item).__name__}")
+                tell(at, f"expected a mapping, found {type(item).__name__}")
         for name, count in Counter(spec["name"] for spec in specs).items():
             if count > 1:
                 tell.warn(place, f"{count} evaluators are named {name!r}; all of them are used")
@@ -290,9 +292,16 @@ def asks_default_judge(specs: Sequence[Spec]) -> bool:
     return any(
         (spec["type"] in ("criteria_judge", "rubric_checks") and "target" not in spec["config"])
         or "judges" in spec["config"].get("aggregator", {})
-        or (spec["type"] == "composite" and asks_default_judge(spec["config"]["evaluators"]))
+        or any(asks_default_judge(members) for members in _members(spec))
         for spec in specs
     )
+
+
+def _members(spec: Spec) -> list[Sequence[Spec]]:
+    config = spec["config"]
+    if spec["type"] == "composite":
+        return [config["evaluators"]]
+    return [*config["turns"], config.get("whole", ())] if spec["type"] == "conversation_turns" else []
 
 
 def unique(specs: Sequence[Spec]) -> list[Spec]:

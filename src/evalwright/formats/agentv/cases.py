@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from evalwright.errors import InputError, Problem
 from evalwright.files.bulk import collector_paused
 from evalwright.formats.agentv.assertions import Evaluators, Spec, asks_default_judge, unique
+from evalwright.formats.agentv.conversations import TURN_KEYS, is_conversation, read_turns
 from evalwright.formats.agentv.detection import OUTCOMES
 from evalwright.formats.agentv.file import EvalFile, texts_in
 from evalwright.formats.agentv.messages import (
@@ -34,7 +35,7 @@ __all__ = ["Cases", "Defaults"]
 _KEYS = {
     "id", "expected_outcome", "criteria", "outcome", "input", "input_messages", "expected_output", "expected_messages",
     "rubrics", "execution", "evaluators", "conversation_id", "description", "note", "metadata", "assert", "assertions",
-    "tags", "input_files", "vars", "workspace", "turns",
+    "tags", "input_files", "vars", "workspace", *TURN_KEYS,
 }  # fmt: skip
 _TEXT = (str, "a text")
 _PLAIN: dict[str, tuple[type, str]] = {
@@ -119,8 +120,6 @@ class Cases:
             tell.warn(
                 str(key), f"{key}: '${{{{ NAME }}}}' stays as it is here, variables are read in targets.yaml only"
             )
-        if raw.get("turns") not in (None, []):
-            tell("turns", "turns: conversations that go on with what was answered are not supported yet")
         raw = with_variables(raw)
         outcome = next((raw[key] for key in OUTCOMES if key in raw), None)
         if outcome is None and self._says_enough(raw):
@@ -139,8 +138,19 @@ class Cases:
         messages, expected = self._messages(raw, tell), self._expected(raw, tell)
         seen = {} if tell.errors else self._seen(messages, expected)
         specs = self._checks(raw, execution, tell)
+        turns: dict[str, Any] = {}
+        if is_conversation(raw):
+            turns, spec = read_turns(raw, specs, self._evaluators, self._defaults.files, tell)
+            specs = [spec]
+        specs = specs or [self._evaluators.default()]
         overrides = self._overrides(execution, asks_default_judge(specs), tell)
-        extra = {**seen, **overrides, "expected_outcome": outcome, **self._workspace(raw.get("workspace"), tell)}
+        extra = {
+            **seen,
+            **turns,
+            **overrides,
+            "expected_outcome": outcome,
+            **self._workspace(raw.get("workspace"), tell),
+        }
         return ForeignCase(
             id=case_id,
             input=extra.get("question", ""),
@@ -160,7 +170,7 @@ class Cases:
         """Whether a case in the newer words says without a criterion what is good."""
         newer = self._file.key == "tests" or "assert" in raw or "assertions" in raw
         shared = "assert" in self._file.head or "assertions" in self._file.head
-        own = ("assert", "assertions", "expected_output", "expected_messages", "rubrics")
+        own = ("assert", "assertions", "expected_output", "expected_messages", "rubrics", "turns")
         return newer and (shared or any(raw.get(key) not in (None, []) for key in own))
 
     def _messages(self, raw: dict[str, Any], tell: Notes) -> list[dict[str, Any]]:
@@ -263,7 +273,7 @@ class Cases:
         if tell.left_out and not specs:
             tell.errors += tell.left_out
             tell.left_out = []
-        return unique(specs or [read.default()])
+        return unique(specs)
 
 
 def _blocks(messages: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -11,7 +11,7 @@ from evalwright.formats.agentv.notes import Notes
 
 __all__ = ["Environment", "shared_input", "with_files", "with_variables"]
 
-_FILLED = ("criteria", "expected_outcome", "input", "input_files", "expected_output")
+_FILLED = ("criteria", "expected_outcome", "input", "input_files", "expected_output", "turns")
 _VARIABLE = re.compile(r"\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}")
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?")
 _PLAIN: Mapping[str, Any] = {"true": True, "false": False}

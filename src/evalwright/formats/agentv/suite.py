@@ -291,7 +291,8 @@ def _exports(output: Path | None, form: str | None) -> list[Plugin]:
 
 def _longest(cases: Cases, limit: float, retries: int) -> int:
     """The runner's own limit lies above all tries of the slowest case, which the target bounds by itself."""
-    slowest = max([limit, *(float(case.extra.get("timeout_seconds") or 0) for case in cases)])
+    turns = ((case.extra.get("timeout_seconds"), len(case.extra.get("turns", ())) or 1) for case in cases)
+    slowest = max([limit, *(float(own or limit) * number for own, number in turns)])
     return math.ceil((slowest + 5) * (retries + 1))
 
 

@@ -11,6 +11,7 @@ from evalwright.errors import InputError, Problem, TargetError
 from evalwright.files.boundary import Boundary, OutsideError
 from evalwright.formats.agentv.batches import Batch
 from evalwright.formats.agentv.commands import Command
+from evalwright.formats.agentv.conversations import asked_in_turns
 from evalwright.formats.agentv.exchange import Asked, Said
 from evalwright.formats.agentv.providers import Model, Provider, provider_of
 from evalwright.formats.agentv.workspace_settings import WorkspaceSettings, merged_workspaces
@@ -24,7 +25,7 @@ from evalwright.targets.captured import traced
 __all__ = ["AgentvTarget", "files_of"]
 
 _RETRIES = 2
-_PROGRAMS = ("code_judge", "composite")
+_PROGRAMS = ("code_judge", "composite", "conversation_turns")
 """Evaluators that may start a program, which may look at the workspace."""
 _JUDGES = (*_PROGRAMS, "criteria_judge", "rubric_checks")
 """Evaluators that may be told what changed in it."""
@@ -99,7 +100,7 @@ class AgentvTarget:
             raise TargetError(wrong, "load_error")
         self._check_files(case)
         name = case.extra.get("target") or self._default
-        batch = self._batches.get(name)
+        batch = self._batches.get(name) if "turns" not in case.extra else None
         if batch is not None and (said := await batch.said(case.id, trial)) is not None:
             return _answer(said)
         answer = await self._asked_alone(name, case)
@@ -116,8 +117,8 @@ class AgentvTarget:
             site = await self._site(name, case)
             asked = _asked(case, attempt, self._boundary, None if site is None else site.path)
             try:
-                async with asyncio.timeout(limit):
-                    answer = _answer(await provider.ask(asked, "system"))
+                async with asyncio.timeout(limit * max(1, len(case.extra.get("turns", ())))):
+                    answer = await _answered(provider, asked, case)
                 return answer if site is None else await _left(site, answer, case)
             except TimeoutError:
                 error = TargetError(f"timed out after {limit:g}s", "timeout")
@@ -141,6 +142,15 @@ class AgentvTarget:
     def _retries_of(self, name: str) -> int:
         own: int | None = None if isinstance(self._providers[name], Model) else self._targets[name].get("max_retries")
         return next(number for number in (self._retries, own, _RETRIES) if number is not None)
+
+
+async def _answered(provider: Provider, asked: Asked, case: Case) -> Answer:
+    if "turns" not in case.extra:
+        return _answer(await provider.ask(asked, "system"))
+    said, turns = await asked_in_turns(provider, asked, case.extra["turns"], case.extra.get("window_size"))
+    answer = _answer(said)
+    answer.extra["turns"] = turns
+    return answer
 
 
 async def _left(site: Site, answer: Answer, case: Case) -> Answer:

@@ -1,0 +1,119 @@
+"""Cases with `turns`: each question goes on from what the system said before (AgentV 4, `mode: conversation`)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from evalwright.formats.agentv.assertions import Evaluators, Spec
+from evalwright.formats.agentv.exchange import Asked, Said
+from evalwright.formats.agentv.messages import Files, expected_messages, reference_of
+from evalwright.formats.agentv.notes import Notes
+from evalwright.formats.agentv.providers import Provider
+
+__all__ = ["TURN_AGGREGATIONS", "TURN_KEYS", "asked_in_turns", "is_conversation", "read_turns", "transcript", "window"]
+
+TURN_AGGREGATIONS = ("mean", "min", "max")
+TURN_KEYS = ("mode", "turns", "aggregation", "on_turn_failure", "window_size")
+"""What a case may have for its conversation."""
+_OF_TURN = ("input", "expected_output", "assertions", "assert")
+_AFTER_FAILURE = ("continue", "stop")
+
+
+def is_conversation(raw: Mapping[str, Any]) -> bool:
+    return raw.get("mode") is not None or raw.get("turns") not in (None, [])
+
+
+def read_turns(
+    raw: Mapping[str, Any], whole: list[Spec], evaluators: Evaluators, files: Files, tell: Notes
+) -> tuple[dict[str, Any], Spec]:
+    """What systems are asked turn by turn, and the evaluator of all turns; `whole` judges the conversation."""
+    if raw.get("mode") not in (None, "conversation"):
+        tell("mode", f"mode: expected 'conversation', found {raw['mode']!r}")
+    turns, listed = raw.get("turns"), []
+    if not isinstance(turns, list) or not turns:
+        tell("turns", f"turns: a conversation needs a list of at least one turn, found {turns!r}")
+        turns = []
+    asked = []
+    for i, turn in enumerate(turns):
+        place = f"turns[{i}]"
+        if not isinstance(turn, dict) or turn.get("input") in (None, "", []):
+            tell(f"{place}.input", f"{place}: expected a mapping with an 'input' that is not empty")
+            continue
+        tell.unknown_keys(place, turn, _OF_TURN)
+        said = turn["input"]
+        answer = turn.get("expected_output")
+        expected = [] if answer is None else expected_messages(answer, f"{place}.expected_output", files, tell)
+        text = said if isinstance(said, str) else json.dumps(said, ensure_ascii=False)
+        asked.append({"input": text, "expected_messages": expected, "reference_answer": reference_of(expected)})
+        key = "assert" if "assert" in turn else "assertions"
+        specs = [] if turn.get(key) is None else evaluators.read(turn[key], f"{place}.{key}", tell, named=False)
+        listed.append(specs or ([evaluators.default()] if expected else []))
+    aggregation = _one_of(raw, "aggregation", TURN_AGGREGATIONS, tell)
+    size = raw.get("window_size")
+    if size is not None and (type(size) is not int or size < 1):
+        tell("window_size", f"window_size: expected a whole number of at least 1, found {size!r}")
+    config: dict[str, Any] = {"turns": listed, "aggregation": aggregation}
+    config |= {"stop": True} if _one_of(raw, "on_turn_failure", _AFTER_FAILURE, tell) == "stop" else {}
+    config |= {"window_size": size} if size is not None else {}
+    config |= {"whole": whole} if whole else {}
+    spec = {"name": "conversation", "type": "conversation_turns", "config": config}
+    return {"turns": asked, **({"window_size": size} if size is not None else {})}, spec
+
+
+def _one_of(raw: Mapping[str, Any], key: str, choices: Sequence[str], tell: Notes) -> str:
+    found = raw.get(key, choices[0])
+    if found not in choices:
+        tell(key, f"{key}: expected one of {', '.join(choices)}, found {found!r}")
+    return str(found)
+
+
+async def asked_in_turns(
+    provider: Provider, asked: Asked, turns: Sequence[Mapping[str, Any]], size: int | None
+) -> tuple[Said, list[dict[str, Any]]]:
+    """The last answer with what all took together, and each turn's messages. Raises TargetError."""
+    history: list[dict[str, Any]] = [*asked.chat]
+    messages: list[dict[str, Any]] = []
+    kept: list[dict[str, Any]] = []
+    replies: list[Said] = []
+    for number, turn in enumerate(turns, 1):
+        question = {"role": "user", "content": turn["input"]}
+        history.append(question)
+        seen = window(history, size)
+        prompt = str(turn["input"]) if len(seen) == 1 else transcript(seen, "@[{role}]:\n{content}", str.title)
+        given = asked._replace(
+            prompt=prompt, bare_prompt=prompt, chat=seen, messages=seen, case_id=f"{asked.case_id}/turn-{number}"
+        )
+        reply = await provider.ask(given, "system")
+        said = [*reply.messages] or [{"role": "assistant", "content": reply.text}]
+        history.append({"role": "assistant", "content": reply.text})
+        messages += [question, *said]
+        kept.append({"answer": reply.text, "output_messages": said})
+        replies.append(reply)
+    usages = [reply.token_usage for reply in replies if reply.token_usage is not None]
+    usage = {name: sum(one.get(name) or 0 for one in usages) for name in dict.fromkeys(k for u in usages for k in u)}
+    costs = [reply.cost_usd for reply in replies if reply.cost_usd is not None]
+    warnings = [warning for reply in replies for warning in reply.warnings]
+    whole = len(usages) == len(replies), len(costs) == len(replies)  # a sum of some would be too little
+    last = Said(replies[-1].text, messages, usage if whole[0] else None, sum(costs) if whole[1] else None)
+    return last._replace(warnings=warnings), kept
+
+
+def window(history: Sequence[dict[str, Any]], size: int | None) -> list[dict[str, Any]]:
+    """System messages, and of the others the last two for each of `size` turns."""
+    if size is None:
+        return [*history]
+    others = [message for message in history if message["role"] != "system"]
+    return [*(message for message in history if message["role"] == "system"), *others[-2 * size :]]
+
+
+def transcript(messages: Sequence[Mapping[str, Any]], form: str = "{role}: {content}", spelt: Any = str) -> str:
+    return "\n\n".join(form.format(role=spelt(m["role"]), content=_text(m["content"])) for m in messages)
+
+
+def _text(content: Any) -> str:
+    """The text of a message; images are only named."""
+    if isinstance(content, str):
+        return content
+    return "\n".join(part["text"] if part["type"] == "text" else "<image>" for part in content)

@@ -1,0 +1,77 @@
+"""Assertions that stand in files of their own: `include: NAME` in a list of assertions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from evalwright.errors import InputError
+from evalwright.files import yaml
+from evalwright.files.boundary import OutsideError
+from evalwright.formats.agentv.messages import Files
+from evalwright.formats.agentv.notes import Notes
+
+__all__ = ["with_templates"]
+
+_DEEPEST = 3
+"""How far files may include others, as in AgentV 4."""
+
+
+def with_templates(
+    raw: list[Any], place: str, files: Files, tell: Notes, above: tuple[Path, ...] = ()
+) -> Iterator[tuple[Any, str]]:
+    """Each assertion with its place; those of a file stand where the file is included.
+
+    A name means `.agentv/templates/NAME.yaml`, anything else a path. `above` are the files that lead here.
+    """
+    for i, item in enumerate(raw):
+        at = f"{place}[{i}]"
+        if not (isinstance(item, dict) and set(item) == {"include"}):
+            yield item, at
+            continue
+        path = _found(item["include"], f"{at}.include", files, tell, above)
+        if path is None:
+            continue
+        listed = _assertions(path, f"{at}.include", tell)
+        if listed is not None:
+            yield from with_templates(listed, f"{at}.assertions", files, tell, (*above, path))
+
+
+def _found(name: Any, place: str, files: Files, tell: Notes, above: tuple[Path, ...]) -> Path | None:
+    """The file that is meant; None, after a message, for one that cannot be used."""
+    if not isinstance(name, str) or not name:
+        tell(place, f"include: expected a name or a path, found {name!r}")
+        return None
+    plain = not name.startswith(".") and "/" not in name and "\\" not in name
+    candidates = [f".agentv/templates/{name}{suffix}" for suffix in (".yaml", ".yml")] if plain else [name]
+    beside = [] if plain or not above else [str(above[-1].parent / name)]
+    try:
+        path = next((path for one in beside + candidates if (path := files.find(one)) is not None), None)
+    except OutsideError as error:
+        tell(place, str(error))
+        return None
+    if path is None:
+        tried = ", ".join(str(one) for candidate in candidates for one in files.tried(candidate))
+        tell(place, f"include: there is no file of assertions {name!r} (tried: {tried})")
+        return None
+    if path in above:
+        tell(place, f"include: {path} includes itself")
+        return None
+    if len(above) == _DEEPEST:
+        tell(place, f"include: files are included at most {_DEEPEST} deep")
+        return None
+    return path
+
+
+def _assertions(path: Path, place: str, tell: Notes) -> list[Any] | None:
+    try:
+        found = yaml.load(path, "yaml12").value
+    except InputError as error:
+        tell(place, str(error.problems[0]))
+        return None
+    listed = found.get("assertions") if isinstance(found, dict) else None
+    if not isinstance(listed, list):
+        tell(place, f"{path}: expected a mapping with a list 'assertions'")
+        return None
+    return listed

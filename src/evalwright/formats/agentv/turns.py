@@ -1,0 +1,169 @@
+"""The turns of a conversation, each judged by checks of its own (AgentV 4, `mode: conversation`)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from msgspec.structs import replace
+
+from evalwright.errors import EvaluatorError, InputError, Problem
+from evalwright.evaluators.build import calls_models
+from evalwright.evaluators.combined.banded import banded
+from evalwright.evaluators.combined.composite import Composite
+from evalwright.formats.agentv.conversations import TURN_AGGREGATIONS, transcript, window
+from evalwright.model.artifact import Artifact
+from evalwright.model.chat import ChatRequest
+from evalwright.model.result import Evaluation
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Output, Trace
+
+__all__ = ["ConversationTurns"]
+
+_MET = 0.8
+"""The score from which on a turn has not failed."""
+_Members = Sequence[Mapping[str, Any]]
+
+
+class _Judged(NamedTuple):
+    """A turn, or the whole conversation, with the case and the trace as its checks see them."""
+
+    name: str
+    members: _Members
+    composite: Composite | None
+    case: Case
+    trace: Trace
+
+
+class ConversationTurns:
+    """The mean, `min` or `max` of the scores of the turns, and of `whole`, the checks of the conversation.
+
+    Each entry of `turns` has the evaluators of a turn; a turn without any scores 1. With `stop`, turns after one that
+    failed count as 0. Raises InputError for what cannot be built.
+    """
+
+    @staticmethod
+    def calls_models(config: Mapping[str, Any]) -> bool:
+        members = [member for listed in (*config["turns"], config.get("whole") or ()) for member in listed]
+        return any(calls_models(str(member.get("type")), member.get("config") or {}) for member in members)
+
+    def __init__(
+        self,
+        turns: Sequence[_Members],
+        whole: _Members = (),
+        aggregation: str = TURN_AGGREGATIONS[0],
+        stop: bool = False,
+        window_size: int | None = None,
+    ) -> None:
+        if aggregation not in TURN_AGGREGATIONS:
+            expected = f"expected one of {', '.join(TURN_AGGREGATIONS)}, found {aggregation!r}"
+            raise InputError(Problem("", expected, key="aggregation"))
+        self._turns = [(members, Composite(members) if members else None) for members in turns]
+        self._whole = (whole, Composite(whole) if whole else None)
+        self._aggregation, self._stop, self._window = aggregation, stop, window_size
+        built = self._composites()
+        self.uses_artifact: bool = any(one.uses_artifact for one in built)
+        self.timeout_seconds: float = sum(one.timeout_seconds for one in built) or 60.0
+
+    def _composites(self) -> list[Composite]:
+        return [composite for _, composite in (*self._turns, self._whole) if composite is not None]
+
+    def asks(self, case: Case) -> Iterator[ChatRequest]:
+        for composite in self._composites():
+            yield from composite.asks(case)
+
+    async def evaluate(self, case: Case, trace: Trace, artifact: Artifact | None = None) -> Evaluation:
+        kept = trace.extra.get("turns")
+        if not isinstance(kept, list) or len(kept) != len(self._turns):
+            raise EvaluatorError("the trace does not have the turns of the conversation", "no_turns")
+        history: list[dict[str, Any]] = [*case.extra.get("chat", ())]
+        judged: list[_Judged] = []
+        for number, (turn, said, (members, composite)) in enumerate(
+            zip(case.extra["turns"], kept, self._turns, strict=True), 1
+        ):
+            history += [{"role": "user", "content": turn["input"]}, {"role": "assistant", "content": said["answer"]}]
+            seen = window(history, self._window)
+            own = _case(case, seen, turn["expected_messages"], turn["reference_answer"])
+            answered = _trace(trace, said["answer"], said["output_messages"])
+            judged.append(_Judged(f"turn-{number}", members, composite, own, answered))
+        found = await self._of_turns(judged, artifact)
+        if self._whole[1] is not None:
+            answered = replace(trace, output=Output(transcript(history)))
+            whole = _Judged("conversation", *self._whole, _case(case, history, [], ""), answered)
+            found.append(await _said(whole, artifact))
+        return self._together(found)
+
+    async def _of_turns(self, judged: Sequence[_Judged], artifact: Artifact | None) -> list[dict[str, Any]]:
+        if not self._stop:
+            return [*await asyncio.gather(*(_said(one, artifact) for one in judged))]
+        found: list[dict[str, Any]] = []
+        for one in judged:
+            if found and found[-1]["score"] < _MET:
+                skipped = banded(0.0, misses=["not judged: a turn before it failed"])
+                found.append(_child(one.name, skipped))
+            else:
+                found.append(await _said(one, artifact))
+        return found
+
+    def _together(self, found: Sequence[dict[str, Any]]) -> Evaluation:
+        scores = [one["score"] for one in found]
+        score = {"min": min, "max": max}.get(self._aggregation, lambda all_of: sum(all_of) / len(all_of))(scores)
+        hits = [f"[{one['evaluator']}] {hit}" for one in found for hit in one["hits"]]
+        misses = [f"[{one['evaluator']}] {miss}" for one in found for miss in one["misses"]]
+        costs = [cost for one in found if (cost := one.pop("cost_usd")) is not None]
+        together = banded(score, hits, misses, detail={"children": [*found]})
+        together.cost_usd = sum(costs) if costs else None
+        return together
+
+
+async def _said(judged: _Judged, artifact: Artifact | None) -> dict[str, Any]:
+    """What the checks of one turn came to; one that is required and not met makes its score 0."""
+    name, members, composite, case, trace = judged
+    if composite is None:
+        return _child(name, banded(1.0))
+    try:
+        said = await composite.evaluate(case, trace, artifact)
+    except EvaluatorError as error:
+        raise EvaluatorError(f"{name}: {error}", error.type, error.detail, error.cost_usd) from error
+    missed = [
+        f"{member['name']}: required, at least {member['required']:g}"
+        for member, child in zip(members, said.detail["children"], strict=True)
+        if member.get("required") is not None and round(child["score"], 9) < member["required"]
+    ]
+    if missed:
+        cost = said.cost_usd
+        said = banded(0.0, said.hits, [*missed, *said.misses], detail={"children": said.detail["children"]})
+        said.cost_usd = cost
+    return _child(name, said)
+
+
+def _child(name: str, said: Evaluation) -> dict[str, Any]:
+    return {
+        "evaluator": name,
+        "evaluator_type": "turn",
+        "weight": 1.0,
+        "passed": said.passed,
+        "score": said.score,
+        "reason": said.reason,
+        "hits": said.hits,
+        "misses": said.misses,
+        "verdict": said.detail["verdict"],
+        "detail": said.detail,
+        "error": None,
+        "cost_usd": said.cost_usd,
+    }
+
+
+def _case(case: Case, history: Sequence[dict[str, Any]], expected: list[Any], reference: str) -> Case:
+    """The case as the checks of a turn see it: the conversation up to the answer is what was asked."""
+    question = transcript(history)
+    seen = {"prompt": question, "question": question, "input_messages": [*history]}
+    extra = {**case.extra, **seen, "expected_messages": expected, "reference_answer": reference}
+    return replace(case, input=question, extra=extra)
+
+
+def _trace(trace: Trace, answer: str, messages: list[dict[str, Any]]) -> Trace:
+    """The trace as the checks of a turn see it; what a call took is known of all turns together only."""
+    extra = {key: value for key, value in trace.extra.items() if key not in ("turns", "token_usage", "duration_ms")}
+    return replace(trace, output=Output(answer), extra={**extra, "output_messages": messages})
