@@ -438,3 +438,23 @@ def test_a_notice_of_several_files_is_told_once(folder: Path, capfd: pytest.Capt
     named = ", ".join(str(folder / f"s{number}.eval.yaml") for number in (1, 2, 3))
     assert f"(also in {named}, 2 more files)" in told
     assert told.count("also in") == 1, "what one file alone has names no other"
+
+
+def test_what_is_expected_is_text_for_judges_without_places_on_this_machine(folder: Path) -> None:
+    (folder / "note.md").write_text("from a file\n")
+    blocks = [{"type": "text", "value": "first"}, {"type": "file", "value": "note.md"}]
+    for content, seen in (
+        (blocks[:1] * 2, "first\nfirst"),
+        (blocks, 'first\n<file path="note.md">\nfrom a file\n</file>'),
+    ):
+        case = one(criteria="x", expected_output=[{"role": "assistant", "content": content}])
+        (read,) = load(folder, tests=[case]).cases
+        assert read.extra["reference_answer"] == seen
+    (folder / "targets.yaml").write_text(
+        json.dumps({"targets": [ECHO, {**ECHO, "name": "judge", "command": "echo {PROMPT} > asked"}]})
+    )
+    prompt = "{{expected_messages}} {{input_messages}} {{candidate_answer}}"
+    judge = {"name": "j", "type": "llm_judge", "prompt": prompt, "target": "judge"}
+    statuses(folder, tests=[{**case, "assert": [judge]}])
+    assert "from a file" in (asked := (folder / "asked").read_text())
+    assert str(folder) not in asked

@@ -280,7 +280,8 @@ class RubricChecks(_Judge, frozen=True, kw_only=True):
         silent = [item["id"] for item in self.rubrics if item["id"] not in checks.by_rubric]
         for item in self.rubrics:
             if item["id"] in checks.by_rubric:
-                said = f"[{item['id']}] {item['text']}: {checks.by_rubric[item['id']].reasoning}"
+                why = checks.by_rubric[item["id"]].reasoning
+                said = " ".join(filter(None, [f"[{item['id']}]", f"{item['text']}:" if item["text"] else "", why]))
                 (hits if met[item["id"]] else misses).append(said)
         untold = f"the judge said nothing about {', '.join(silent)}" if silent else ""
         return banded(
@@ -321,8 +322,8 @@ def _values(case: Case, trace: Trace) -> dict[str, str]:
         "expected_outcome": str(extra.get("expected_outcome") or "").strip(),
         "candidate_answer": (trace.output.final_answer or "").strip(),
         "reference_answer": str(extra.get("reference_answer") or "").strip(),
-        "input_messages": _json(extra.get("input_messages") or []),
-        "expected_messages": _json(extra.get("expected_messages") or []),
+        "input_messages": _json(_without_places(extra.get("input_messages") or [])),
+        "expected_messages": _json(_without_places(extra.get("expected_messages") or [])),
         "output_messages": _json(messages_of(trace)),
         "file_changes": str(trace.extra.get("file_changes") or ""),
         "note": case.note or "",
@@ -330,6 +331,15 @@ def _values(case: Case, trace: Trace) -> dict[str, str]:
         "conversation_id": case.group or "",
         "metadata": _json(case.metadata),
     }
+
+
+def _without_places(value: Any) -> Any:
+    """Messages without where on this machine their files are, which is nothing to judge by."""
+    if isinstance(value, list):
+        return [_without_places(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _without_places(item) for key, item in value.items() if key != "resolvedPath"}
+    return value
 
 
 def _json(value: Any) -> str:

@@ -376,14 +376,28 @@ def _file(name: str, path: Path | None, files: Files, embed: bool) -> str:
 
 
 def reference_of(messages: Sequence[dict[str, Any]]) -> str:
-    """The reference answer: the content of the last expected message, else its tool calls."""
+    """The reference answer: the content of the last expected message as text, else its tool calls."""
     if not messages:
         return ""
     content, calls = messages[-1].get("content"), messages[-1].get("tool_calls")
     if isinstance(content, str):
         return content
+    if isinstance(content, list) and all(isinstance(one, dict) and one.get("type") in _BLOCKS for one in content):
+        return "\n".join(map(_expected_part, content))
     found = content if content is not None else calls
     return "" if found is None else json.dumps(found, ensure_ascii=False, indent=2)
+
+
+def _expected_part(block: Mapping[str, Any]) -> str:
+    """A block as a judge sees it: no path but the one that the file has."""
+    kind = block.get("type")
+    if kind == "text":
+        return _value(block)
+    if kind == "file" and "text" in block:
+        return f'<file path="{block.get("path")}">\n{str(block["text"]).strip()}\n</file>'
+    if kind in ("file", "image"):
+        return f'<{kind} path="{block.get("path") or block.get("value")}">'
+    return json.dumps(block.get("value", block), ensure_ascii=False, indent=2)
 
 
 def _kind(value: Any) -> str:
