@@ -174,23 +174,27 @@ def flush(timeout_seconds: float = 5.0) -> bool:
     return PROCESS.flush(timeout_seconds)
 
 
-@contextmanager
-def listening() -> Iterator[Collector]:
+class listening:
     """Collect the spans that begin in this context. Unlike `init`, it sets no tracer provider.
 
     Spans of a thread that is started in it are collected when the thread ends. Those of a thread that outlives the
     block are not, as it may work for other cells by then.
     """
-    if not PROCESS.begun or "opentelemetry.trace" in sys.modules:  # else there is no provider to attach to
-        PROCESS.begin(1000)
-    follow_into_threads(_carried_over, _without_listeners)
-    handler = Collector()
-    token = LISTENERS.set((*LISTENERS.get(), handler))
-    try:
-        yield handler
-    finally:
-        handler.listens = False
-        LISTENERS.reset(token)
+
+    # Not a generator: every cell enters this block.
+    __slots__ = ("_handler", "_token")
+
+    def __enter__(self) -> Collector:
+        if not PROCESS.begun or "opentelemetry.trace" in sys.modules:  # else there is no provider to attach to
+            PROCESS.begin(1000)
+        follow_into_threads(_carried_over, _without_listeners)
+        self._handler = handler = Collector()
+        self._token = LISTENERS.set((*LISTENERS.get(), handler))
+        return handler
+
+    def __exit__(self, *_: object) -> None:
+        self._handler.listens = False
+        LISTENERS.reset(self._token)
 
 
 @contextmanager

@@ -67,6 +67,10 @@ def text_at(path: str, record: Any, *, absent: str = "error") -> str:
     return "" if value is None or value is ABSENT else str(value)
 
 
+_AS_THEY_ARE = frozenset((str, dict, int, float, bool, type(None)))
+"""Types of which every value is stored as it is."""
+
+
 def _walk(record: Any, steps: list[str | int]) -> Any:
     for step in steps:
         if isinstance(step, int):
@@ -81,7 +85,7 @@ def _walk(record: Any, steps: list[str | int]) -> Any:
             record = getattr(record, step)
         else:
             return ABSENT
-    return as_stored(record)
+    return record if record.__class__ in _AS_THEY_ARE else as_stored(record)
 
 
 def as_stored(value: Any) -> Any:

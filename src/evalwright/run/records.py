@@ -140,7 +140,9 @@ def result_of(
         finished,
         trace.run_id,
         said.score,
-        _reason(said, error, None if outcome is None else spec),
+        said.reason or _outright(said, error)
+        if spec.required is None
+        else _reason(said, error, None if outcome is None else spec),
         said.detail,
         latency_ms,
         error,
@@ -235,6 +237,9 @@ def no_evaluation(outcome: object) -> TraceError:
 def _wrong(outcome: Evaluation, scores: tuple[float, float]) -> TraceError | None:
     """What is wrong with the score or the verdict of an evaluation. Numbers of numpy become those of Python."""
     score: Any = outcome.score
+    passed: Any = outcome.passed
+    if passed.__class__ is bool and score.__class__ is float and scores[0] <= score <= scores[1]:
+        return None  # as nearly all of them
     if score is not None:
         if score.__class__ not in (float, int):
             score = outcome.score = _scalar(score)

@@ -94,9 +94,14 @@ class Tally:
         if variant is None:
             variant = self._variants[trace.variant_name] = self._new()
         variant.add(trace, results, status)
-        self._reached(trace.finished_at)
+        last, moment = self._last, trace.finished_at
+        if moment is not None and (last is None or moment > last):
+            last = moment
         for result in results:
-            self._reached(result.finished_at)
+            moment = result.finished_at
+            if moment is not None and (last is None or moment > last):
+                last = moment
+        self._last = last
         if self._totals is not None:
             self._totals.add(trace, results, status, score)
 

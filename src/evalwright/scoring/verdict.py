@@ -37,6 +37,8 @@ def cell_status(criteria: PassCriteria, names: Sequence[str], errored: bool, res
     """
     if errored and (criteria.errored_cases != "evaluate" or not results):
         return "error"
+    if not (criteria.all_required or criteria.any_required) and (status := _of_all(names, results)) is not None:
+        return "error" if errored and status == "skip" else status
     passed: set[str] = set()
     skipped: set[str] = set()
     failed: set[str] = set()
@@ -55,6 +57,22 @@ def cell_status(criteria: PassCriteria, names: Sequence[str], errored: bool, res
         status = "pass" if passed else "skip" if skipped else "fail"
     # Nothing judged the broken system: as a skip it would hide among the cells that ask for nothing.
     return "error" if errored and status == "skip" else status
+
+
+def _of_all(names: Sequence[str], results: Collection[ResultLike]) -> Status | None:
+    """The status by a result of each evaluator, in their order, as nearly all cells have them; None for others."""
+    if not results or len(results) != len(names):
+        return None
+    status: Status = "skip"
+    for name, row in zip(names, results, strict=True):
+        if row.error is not None or row.evaluator != name:
+            return None
+        if not row.skipped:
+            if not row.passed:
+                status = "fail"
+            elif status == "skip":
+                status = "pass"
+    return status
 
 
 def _by_criteria(required: set[str], some: set[str], passed: set[str], skipped: set[str]) -> Status:

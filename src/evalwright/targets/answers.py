@@ -24,6 +24,9 @@ __all__ = ["answer_in", "answer_of", "says_nothing"]
 _KEYS = frozenset(
     {"final_answer", "thinking", "structured", "tool_calls", "tool_results", "messages", "metrics", "extra"}
 )
+_WITHOUT_PARTS = frozenset({"final_answer", "thinking", "structured", "extra", "messages"})
+"""Those of which the parts are not looked at here."""
+_OF_OUTPUT = frozenset({"final_answer", "thinking", "structured"})
 _TEXTS = ("answer", "output", "text", "content")
 """Keys under which a structured answer may hold its text, the first one that is there."""
 _INTEGERS = (
@@ -70,10 +73,11 @@ def answer_of(
     if isinstance(returned, Answer):
         return returned
     notes: list[str] = []
-    returned = _fields(returned)
+    if returned.__class__ is not dict:
+        returned = _fields(returned)
     if isinstance(returned, str) and not evalh_rules:
         answer = Answer(output=Output(final_answer=_text(returned, "final_answer", notes)))
-    elif not isinstance(returned, Mapping):
+    elif returned.__class__ is not dict and not isinstance(returned, Mapping):
         wanted, hint = _EXPECTED[evalh_rules]
         raise TargetError(f"expected {wanted}, found {type(returned).__name__}{_place(function)}; {hint}")
     elif any_mapping and returned and _KEYS.isdisjoint(returned):
@@ -81,7 +85,7 @@ def answer_of(
     else:
         if not evalh_rules:
             _refuse_unread(returned, function)
-        answer = _answer(dict(returned), notes)
+        answer = _answer(returned if returned.__class__ is dict else dict(returned), notes)
         if not evalh_rules and "final_answer" not in optional and says_nothing(answer):
             raise TargetError(_without_answer(returned, function))
     if notes:
@@ -91,7 +95,7 @@ def answer_of(
 
 def _answer(returned: dict[str, Any], notes: list[str]) -> Answer:
     answer = Answer(output=_output(returned, notes))
-    if returned.keys() - {"final_answer", "thinking", "structured"}:
+    if not _OF_OUTPUT.issuperset(returned):
         answer.tool_calls = [_tool_call(x, i, notes) for i, x in enumerate(_items(returned, "tool_calls"))]
         answer.tool_results = [_tool_result(x, i, notes) for i, x in enumerate(_items(returned, "tool_results"))]
         answer.messages = [_message(x, i, notes) for i, x in enumerate(_items(returned, "messages"))]
@@ -142,6 +146,8 @@ def _fields(returned: Any) -> Any:
 
 
 def _refuse_unread(returned: Mapping[Any, Any], function: Any) -> None:
+    if _WITHOUT_PARTS.issuperset(returned):
+        return
     unread = list(_unread(returned, _KEYS, "", "other values belong under extra"))
     for key, known, hint in (
         ("tool_calls", _OF_CALL, ""),

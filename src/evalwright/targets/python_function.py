@@ -6,6 +6,7 @@ import inspect
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from functools import partial
 from inspect import Parameter
+from types import CoroutineType
 from typing import Any
 
 import msgspec
@@ -59,14 +60,15 @@ class PythonFunction:
     @traced
     async def run(self, case: Case, trial: int) -> Answer:
         try:
-            return await self._answer(case, trial)
+            returned = await self._returned(case, trial)
+            return answer_of(returned, self._found, **self._reading)
         except TargetError:
             raise
         except Exception as error:
             left = getattr(error, "final_answer", None)
             return Answer(Output(left if isinstance(left, str) else None), error=target_failure(error))
 
-    async def _answer(self, case: Case, trial: int) -> Answer:
+    async def _returned(self, case: Case, trial: int) -> Any:
         assert self._arguments is not None  # open() comes first
         # A copy for each call: user code may change what it gets, and other cells would see it.
         variant = msgspec.to_builtins(self._variant)
@@ -77,12 +79,14 @@ class PythonFunction:
             returned = self._found(*positional, **keywords)
         else:
             returned = await self._threads.call(_called, self._found, positional, keywords)
+        if returned.__class__ is CoroutineType:
+            returned = await returned
+        if returned.__class__ is dict or returned.__class__ is str:  # as most: to ask for abstract classes costs more
+            return returned
         # Not `if`: a function may return a coroutine that returns another, as decorators make them.
         while isinstance(returned, Awaitable):
             returned = await returned
-        if isinstance(returned, AsyncIterator):
-            returned = await collected_async(returned)
-        return answer_of(returned, self._found, **self._reading)
+        return await collected_async(returned) if isinstance(returned, AsyncIterator) else returned
 
     async def close(self) -> None:
         self._threads.close()

@@ -55,9 +55,9 @@ class ContainsText(msgspec.Struct, frozen=True):
         text = self._text(trace)
         fold: Callable[[str], str] = str if self.case_sensitive else str.lower
         folded = fold(text)
-        present = [word for word in all_of if fold(word) in folded]
-        any_present = [word for word in any_of if fold(word) in folded]
-        forbidden = [word for word in none_of if fold(word) in folded]
+        present = [word for word in all_of if fold(word) in folded] if all_of else []
+        any_present = [word for word in any_of if fold(word) in folded] if any_of else []
+        forbidden = [word for word in none_of if fold(word) in folded] if none_of else []
         passed = len(present) == len(all_of) and not forbidden and (not any_of or bool(any_present))
         detail = {
             "field": self.field,
