@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-from evalwright.importers.blocks import assistant_blocks, texts_of, tokens_of, user_blocks
+from evalwright.importers.blocks import assistant_blocks, blocks_in, texts_of, tokens_of, user_blocks
 from evalwright.importers.placed_records import ImportRecord, placed_records
 from evalwright.importers.recordings import described
 from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
@@ -79,7 +79,7 @@ class _Record:
     def _response(self, response: dict[str, Any]) -> None:
         model = response.get("model")
         turn = self._talk.turn(None, None, model if isinstance(model, str) else None)
-        assistant_blocks(self._talk, turn, response.get("content"), self._reading.notes)
+        assistant_blocks(self._talk, turn, blocks_in(response.get("content")), self._reading.notes)
         self._talk.tokens = tokens_of(response.get("usage"))
         if response.get("stop_reason") not in (None, "end_turn", "tool_use", "stop_sequence"):
             self._talk.extra["stopped"] = response["stop_reason"]
@@ -94,11 +94,12 @@ class _Record:
                 self.complain(at, f"expected a message, found {described(message)}")
                 continue
             content = message.get("content")
+            blocks = blocks_in(content)
             match message.get("role"):
                 case "assistant":
-                    assistant_blocks(self._talk, self._talk.turn(), content, self._reading.notes)
+                    assistant_blocks(self._talk, self._talk.turn(), blocks, self._reading.notes)
                 case "user":
-                    user_blocks(self._talk, content, self._reading.notes, partial(self.complain, f"{at}.content"))
+                    user_blocks(self._talk, blocks, self._reading.notes, partial(self.complain, f"{at}.content"))
                 case "system":
                     self._talk.system(texts_of(content, self._reading.notes))
                 case role:

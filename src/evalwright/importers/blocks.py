@@ -5,11 +5,23 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import msgspec
+
 from evalwright.importers.recordings import described
 from evalwright.importers.sources import ImportNotes
 from evalwright.importers.transcript import AgentTurn, Tokens, Transcript, arguments_of
 
-__all__ = ["assistant_blocks", "block_text", "dictionaries", "texts_of", "tokens_of", "user_blocks"]
+__all__ = [
+    "Content",
+    "ContentBlock",
+    "assistant_blocks",
+    "block_text",
+    "blocks_in",
+    "dictionaries",
+    "texts_of",
+    "tokens_of",
+    "user_blocks",
+]
 
 _CALLS = ("tool_use", "server_tool_use", "mcp_tool_use")
 
@@ -23,7 +35,7 @@ def texts_of(content: Any, notes: ImportNotes) -> str:
     if isinstance(content, str):
         return content
     parts = content if isinstance(content, list) else [content]
-    return "\n".join(block_text(part, notes) for part in parts)
+    return "\n".join([block_text(part, notes) for part in parts])
 
 
 def block_text(block: Any, notes: ImportNotes) -> str:
@@ -38,31 +50,69 @@ def block_text(block: Any, notes: ImportNotes) -> str:
     return str(block)
 
 
-def assistant_blocks(talk: Transcript, turn: AgentTurn, content: Any, notes: ImportNotes, at: Any = None) -> None:
+class ContentBlock(msgspec.Struct, gc=False):
+    """What is read of a block."""
+
+    type: str | None = None
+    text: str | None = None
+    thinking: str | None = None
+    id: str | None = None
+    name: str | None = None
+    input: Any = None
+    tool_use_id: str | None = None
+    content: Any = None
+    is_error: Any = None
+
+
+Content = str | list[ContentBlock] | None
+
+
+def blocks_in(content: Any) -> Any:
+    """Content as blocks or text, whatever the blocks look like; what is neither stays as it is."""
+    return [_block(one) for one in content] if isinstance(content, list) else content
+
+
+def _block(value: Any) -> ContentBlock:
+    if not isinstance(value, dict):
+        return ContentBlock("text", str(value))
+    try:
+        return msgspec.convert(value, ContentBlock)
+    except msgspec.ValidationError:
+        texts = {key: None if value.get(key) is None else str(value[key]) for key in _TEXTS}
+        return ContentBlock(**texts, **{key: value.get(key) for key in ("input", "content", "is_error")})
+
+
+_TEXTS = ("type", "text", "thinking", "id", "name", "tool_use_id")
+
+
+def _shown(block: ContentBlock, notes: ImportNotes) -> str:
+    return block.text if block.text is not None else block_text({"type": block.type or "object"}, notes)
+
+
+def assistant_blocks(talk: Transcript, turn: AgentTurn, content: Content, notes: ImportNotes, at: Any = None) -> None:
     """Append the blocks of a message to its turn; a block that the turn has already is not doubled."""
-    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
-    for block in blocks if isinstance(blocks, list) else []:
-        kind = block.get("type") if isinstance(block, dict) else None
+    if isinstance(content, str):
+        content = [ContentBlock("text", content)]
+    for block in content if isinstance(content, list) else ():
+        kind = block.type
         if kind == "text":
-            text = str(block.get("text", ""))
-            if text and text not in turn.texts:
-                turn.texts.append(text)
-        elif kind == "thinking":
-            thought = str(block.get("thinking", ""))
-            if thought and thought not in turn.thinking:
-                turn.thinking.append(thought)
+            if block.text and block.text not in turn.texts:
+                turn.texts.append(block.text)
         elif kind in _CALLS:
-            id = block.get("id") if isinstance(block.get("id"), str) else None
-            if id is None or not talk.knows(id):
-                talk.calls_in(turn, str(block.get("name", "tool")), id, arguments_of(block.get("input")), at)
-        elif isinstance(kind, str) and kind.endswith("_tool_result"):
+            if block.id is None or not talk.knows(block.id):
+                name = "tool" if block.name is None else block.name
+                talk.calls_in(turn, name, block.id, arguments_of(block.input), at)
+        elif kind == "thinking":
+            if block.thinking and block.thinking not in turn.thinking:
+                turn.thinking.append(block.thinking)
+        elif kind is not None and kind.endswith("_tool_result"):
             _result(talk, block, notes, at)
         elif kind != "redacted_thinking":
-            turn.texts.append(block_text(block, notes))
+            turn.texts.append(_shown(block, notes))
 
 
 def user_blocks(
-    talk: Transcript, content: Any, notes: ImportNotes, complain: Complain, at: Any = None,
+    talk: Transcript, content: Content, notes: ImportNotes, complain: Complain, at: Any = None,
     *, doubt: Complain | None = None,
 ) -> None:  # fmt: skip
     """Results of tools as messages of their own, in their order, then what the user wrote.
@@ -77,37 +127,38 @@ def user_blocks(
         return
     said = []
     for block in content:
-        if isinstance(block, dict) and block.get("type") == "tool_result":
-            if not talk.knows(block.get("tool_use_id")):
-                (doubt or complain)(f"the result of a call that is not there: {block.get('tool_use_id')!r}")
+        if block.type == "tool_result":
+            if not talk.knows(block.tool_use_id):
+                (doubt or complain)(f"the result of a call that is not there: {block.tool_use_id!r}")
                 if doubt is None:
                     continue
             _result(talk, block, notes, at)
         else:
-            said.append(block_text(block, notes))
+            said.append(_shown(block, notes))
     if said:
         talk.user("\n".join(said))
 
 
-def _result(talk: Transcript, block: dict[str, Any], notes: ImportNotes, at: Any) -> None:
-    content = block.get("content")
-    shown = content if isinstance(content, dict) else texts_of(content, notes)
-    talk.result(block.get("tool_use_id"), shown, at=at, failed=bool(block.get("is_error")))
+def _result(talk: Transcript, block: ContentBlock, notes: ImportNotes, at: Any) -> None:
+    content = block.content
+    shown = content if isinstance(content, _READY) else texts_of(content, notes)
+    talk.result(block.tool_use_id, shown, at=at, failed=bool(block.is_error))
+
+
+_READY = (str, dict)
 
 
 def tokens_of(usage: Any) -> Tokens:
     """Usage as Anthropic counts it: what is cached is not in `input_tokens`."""
     if not isinstance(usage, dict):
         return Tokens()
-    written, read = _number(usage, "cache_creation_input_tokens"), _number(usage, "cache_read_input_tokens")
-    plain = _number(usage, "input_tokens")
-    known = [part for part in (plain, written, read) if part is not None]
-    return Tokens(sum(known) if known else None, _number(usage, "output_tokens"), None, read, written)
-
-
-def _number(usage: dict[str, Any], key: str) -> int | None:
-    value = usage.get(key)
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
+    plain, out = usage.get("input_tokens"), usage.get("output_tokens")
+    written, read = usage.get("cache_creation_input_tokens"), usage.get("cache_read_input_tokens")
+    plain = plain if type(plain) is int else None
+    read = read if type(read) is int else None
+    written = written if type(written) is int else None
+    whole = None if plain is None and read is None and written is None else (plain or 0) + (read or 0) + (written or 0)
+    return Tokens(whole, out if type(out) is int else None, None, read, written)
 
 
 def dictionaries(value: Any) -> Iterator[dict[str, Any]]:

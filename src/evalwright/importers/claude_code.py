@@ -8,18 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import partial
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, ClassVar
 
 import msgspec
 
-from evalwright.importers.blocks import assistant_blocks, dictionaries, texts_of, tokens_of, user_blocks
-from evalwright.importers.recordings import moment
-from evalwright.importers.sources import ImportNotes, Mistakes, record_key, records, stem
+from evalwright.importers.blocks import Content, assistant_blocks, blocks_in, tokens_of, user_blocks
+from evalwright.importers.json_lines import LineForm, records
+from evalwright.importers.recordings import in_utc, moment, too_deep
+from evalwright.importers.sources import ImportNotes, Mistakes, record_key, stem
 from evalwright.importers.spool import RecordSpool
 from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
-from evalwright.importers.transcript import AgentTurn, Tokens, Transcript
+from evalwright.importers.transcript import AgentTurn, Transcript
 from evalwright.model.trace import TraceError
 
 __all__ = ["ClaudeCode"]
@@ -34,13 +38,69 @@ _RESULT = "result"
 _CUT = "the last line breaks off and was left out"
 
 
-class _Line(msgspec.Struct):
-    """A line of a session, set aside with the others of its session."""
+class _Named(msgspec.Struct, gc=False):
+    """The session of a line."""
 
-    number: int
-    value: dict[str, Any] | None
-    agent: str | None = None
-    """The subagent whose file it is in."""
+    sessionId: Any = None
+    session_id: Any = None
+
+
+class _Message(msgspec.Struct, gc=False):
+    id: str | None = None
+    model: str | None = None
+    content: Content = None
+    usage: Any = None
+
+
+class _Line(_Named, gc=False):
+    """What is read of a line."""
+
+    type: Any = None
+    subtype: Any = None
+    uuid: str | None = None
+    parentUuid: str | None = None
+    timestamp: datetime | None = None
+    message: _Message | None = None
+    isMeta: Any = None
+    isSidechain: Any = None
+    agentId: Any = None
+    parent_tool_use_id: Any = None
+    isApiErrorMessage: Any = None
+    costUSD: Any = None
+    model: Any = msgspec.UNSET
+    cwd: Any = msgspec.UNSET
+    tools: Any = msgspec.UNSET
+    result: Any = None
+    usage: Any = None
+    total_cost_usd: Any = None
+    duration_ms: Any = None
+    num_turns: Any = msgspec.UNSET
+    permission_denials: Any = msgspec.UNSET
+    is_error: Any = None
+    errors: Any = None
+
+
+def _of_any_object(value: dict[str, Any]) -> _Line:
+    """A line whose parts have other types than the tool gives them."""
+    line = _Line(**{name: value[name] for name in _Line.__struct_fields__ if name in value})
+    line.timestamp = moment(line.timestamp)
+    line.uuid, line.parentUuid = record_key(line.uuid), record_key(line.parentUuid)
+    said = value.get("message")
+    said = said if isinstance(said, dict) else {"content": said}
+    id, model = said.get("id"), said.get("model")
+    line.message = _Message(
+        id if isinstance(id, str) else None,
+        model if isinstance(model, str) else None,
+        blocks_in(said.get("content")),
+        said.get("usage"),
+    )
+    return line
+
+
+_LINES = LineForm(msgspec.json.Decoder(_Line).decode, _of_any_object)
+_NAMES = LineForm(msgspec.json.Decoder(_Named).decode, partial(msgspec.convert, type=_Named))
+_Placed = tuple[str, int, _Line | None]
+"""The session of a line, its number, and what it has; None for one that breaks off."""
 
 
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
@@ -66,46 +126,80 @@ def _belongs(agent: Path, file: Path) -> bool:
 
 
 def _sessions(file: Path, agents: list[Path], reading: ImportFindings) -> Iterator[Imported]:
-    """The sessions of one file, whose lines may be mixed, with the files of their subagents."""
-    encode, decode = msgspec.msgpack.Encoder().encode, msgspec.msgpack.Decoder(_Line).decode
+    """The sessions of one file, with the files of their subagents."""
+    names, mixed = _session_names(file)
+    lines = _placed_lines(file, agents, set(names), reading)
+    found = 0
+    for key, its in _set_aside(lines) if mixed or (agents and len(names) > 1) else groupby(lines, itemgetter(0)):
+        session = _Session(file, reading.mistakes, reading.notes)
+        for _, number, line in its:
+            session.read(number, line)
+        talk = session.finished()
+        if talk.empty and talk.error is None:
+            continue
+        found += 1
+        yield Imported(
+            file, key, {"user_message": talk.user_message or ""}, talk.trace("recorded", session.origin())
+        )  # fmt: skip
+    if not found and not len(reading.mistakes):
+        reading.mistakes.add(file, "has no messages of a session of Claude Code")
+
+
+def _session_names(file: Path) -> tuple[list[str], bool]:
+    """The sessions of a file, and whether their lines are mixed: else each can be read and let go before the next."""
+    names: dict[str, None] = {}
+    current, mixed = stem(file), False
+    for _, line in records(file, Mistakes(), _NAMES):
+        name = line.sessionId or line.session_id
+        if name and name != current and isinstance(name, str):
+            current = name
+            mixed = mixed or name in names
+            names[name] = None
+    return [*names] or [current], mixed
+
+
+def _placed_lines(file: Path, agents: list[Path], names: set[str], reading: ImportFindings) -> Iterator[_Placed]:
+    current = stem(file)
+    for number, line in records(file, reading.mistakes, _LINES, may_be_cut=True):
+        if line is not None:
+            name = line.sessionId or line.session_id
+            if name and isinstance(name, str):
+                current = name
+        yield current, number, line
+    for agent in agents:
+        for number, line in records(agent, reading.mistakes, _LINES, may_be_cut=True):
+            if line is not None and (line.sessionId or current) in names:
+                line.isSidechain, line.agentId = True, str(line.agentId or stem(agent).removeprefix("agent-"))
+                yield line.sessionId or current, number, line
+
+
+def _set_aside(lines: Iterator[_Placed]) -> Iterator[tuple[str, Iterator[_Placed]]]:
+    """The lines of each session, in the order of the sessions; they are kept on disk."""
+    encode, decode = msgspec.msgpack.Encoder().encode, msgspec.msgpack.Decoder(_Placed).decode
     with closing(RecordSpool()) as spool:
-        current = stem(file)
-        for number, value in records(file, reading.mistakes, may_be_cut=True):
-            named = value and (value.get("sessionId") or value.get("session_id"))
-            current = named if isinstance(named, str) and named else current
-            spool.add(current, encode(_Line(number, value)))
-        sessions = {key for key, _ in spool} if agents else set()
-        for agent in agents:
-            for number, value in records(agent, reading.mistakes, may_be_cut=True):
-                if value is not None and value.get("sessionId", current) in (sessions or {current}):
-                    name = str(value.get("agentId") or stem(agent).removeprefix("agent-"))
-                    spool.add(value.get("sessionId", current), encode(_Line(number, value, name)))
-        if len(reading.mistakes):
-            return
-        found = 0
-        for key, lines in spool:
-            session = _Session(file, reading.mistakes, reading.notes)
-            for line in map(decode, lines):
-                session.read(line)
-            talk = session.finished()
-            if talk.empty and talk.error is None:
-                continue
-            found += 1
-            yield Imported(
-                file, key, {"user_message": talk.user_message or ""}, talk.trace("recorded", session.origin())
-            )  # fmt: skip
-        if not found:
-            reading.mistakes.add(file, "has no messages of a session of Claude Code")
+        for line in lines:
+            spool.add(line[0], encode(line))
+        for key, its in spool:
+            yield key, map(decode, its)
 
 
-@dataclass(slots=True)
 class _Conversation:
     """One conversation of a session: the main one, or that of a subagent."""
 
-    talk: Transcript = field(default_factory=Transcript)
-    turns: dict[str, AgentTurn] = field(default_factory=dict)
-    usage: dict[str, Tokens] = field(default_factory=dict)
-    """The last usage of each message."""
+    def __init__(self) -> None:
+        self.talk = Transcript()
+        self.turns: dict[str, AgentTurn] = {}
+        self.usage: dict[str, tuple[Any, Any]] = {}
+        """The last usage of each message, and what it cost."""
+
+    def counted(self) -> Transcript:
+        """The conversation with what all of its calls used."""
+        for usage, cost in self.usage.values():
+            used = tokens_of(usage)
+            if cost is not None and isinstance(cost, int | float):
+                used.cost = cost
+            self.talk.tokens += used
+        return self.talk
 
 
 class _Session:
@@ -113,166 +207,175 @@ class _Session:
 
     def __init__(self, file: Path, mistakes: Mistakes, notes: ImportNotes) -> None:
         self._file, self._mistakes, self._notes = file, mistakes, notes
-        self._lines: list[_Line] = []
+        self._lines: list[tuple[int, _Line]] = []
         self._seen: set[str] = set()
         self._extra: dict[str, Any] = {}
-        self._at: list[Any] = []
+        self._at: list[datetime | None] = []
+        self._number = 0
 
-    def read(self, line: _Line) -> None:
-        value = line.value
-        if value is None:
+    def read(self, number: int, line: _Line | None) -> None:
+        if line is None:
             self._extra.setdefault("warnings", []).append(_CUT)
-            self._notes.say(f"{self._file.name}:{line.number}: {_CUT}")
+            self._notes.say(f"{self._file.name}:{number}: {_CUT}")
             return
-        uuid = value.get("uuid")
+        uuid, kind = line.uuid, line.type
         if isinstance(uuid, str):
             if uuid in self._seen:
                 return
             self._seen.add(uuid)
-        kind = value.get("type")
-        if kind in ("user", "assistant", _RESULT):
-            if not value.get("isMeta"):
-                self._lines.append(line)
-        elif kind == "system" and value.get("subtype") == "init":
-            for name in ("model", "cwd", "tools"):
-                if name in value:
-                    self._extra[name] = value[name]
+        if kind == "user" or kind == "assistant" or kind == _RESULT:
+            if not line.isMeta:
+                self._lines.append((number, line))
+        elif kind == "system" and line.subtype == "init":
+            self._keep(self._extra, line, number, ("model", "cwd", "tools"))
         elif str(kind) not in _LEFT_OUT:
             self._notes.lose(f"lines of type {kind!r}")
-            self._at.append(moment(value.get("timestamp")))  # something happened then, whatever it was
+            self._at.append(line.timestamp and in_utc(line.timestamp))  # something happened then, whatever it was
+
+    def _keep(self, extra: dict[str, Any], line: _Line, number: int, names: Sequence[str]) -> None:
+        for name in names:
+            value = getattr(line, name)
+            if value is not msgspec.UNSET:
+                extra[name] = value
+                if too_deep(value):
+                    self._mistakes.add_depth(self._file, number)
 
     def origin(self) -> dict[str, Any]:
         return {"imported_from": {"file": self._file.name, "format": "claude-code"}, **self._extra}
 
     def finished(self) -> Transcript:
-        abandoned = self._abandoned()
-        if abandoned:
-            self._notes.say(f"{len(abandoned)} abandoned lines were left out: the session was rewound")
-        talks: dict[str | None, _Conversation] = {None: _Conversation()}
-        error: TraceError | None = None
-        outcome: dict[str, Any] | None = None
-        for line in self._lines:
-            value = line.value or {}
-            if record_key(value.get("uuid")) in abandoned:
-                continue
-            if value["type"] == _RESULT:
-                outcome = value
-                continue
-            talk = talks.setdefault(_agent_of(line), _Conversation())
-            at = moment(value.get("timestamp"))
-            talk.talk.at(at)
-            if value.get("isApiErrorMessage"):
-                error = TraceError("api_error", texts_of(_message(value).get("content"), self._notes))
-                continue
-            error = None if value["type"] == "assistant" else error
-            self._say(talk, value, line.number, at)
-        main = talks.pop(None)
+        main, others, error, outcome = self._conversations(self._abandoned())
         for at in self._at:
             main.talk.at(at)
-        _count(main)
-        main.talk.error = error
-        for name, other in talks.items():
-            _count(other)
-            main.talk.subagent(str(name), other.talk)
+        talk = main.counted()
+        talk.error = error
+        for name, other in others.items():
+            talk.subagent(name, other.counted())
         if outcome is not None:
-            self._end(main.talk, outcome)
-        return main.talk
+            self._end(talk, *outcome)
+        return talk
 
-    def _say(self, talk: _Conversation, value: dict[str, Any], number: int, at: Any) -> None:
-        message = _message(value)
+    def _conversations(
+        self, abandoned: set[Any]
+    ) -> tuple[_Conversation, dict[str, _Conversation], TraceError | None, tuple[int, _Line] | None]:
+        main = _Conversation()
+        others: dict[str, _Conversation] = {}
+        error: TraceError | None = None
+        outcome: tuple[int, _Line] | None = None
+        for number, line in self._lines:
+            if abandoned and line.uuid in abandoned:
+                continue
+            if line.type == _RESULT:
+                outcome = number, line
+                continue
+            agent = _agent_of(line)
+            talk = main if agent is None else others.setdefault(agent, _Conversation())
+            at = line.timestamp
+            if at is not None:
+                at = at if at.tzinfo is UTC else in_utc(at)
+                talk.talk.at(at)
+            message = line.message or _NOTHING
+            if line.isApiErrorMessage:
+                error = TraceError("api_error", "\n".join(_texts(message.content)))
+                continue
+            try:
+                if line.type == "user":
+                    self._asked(talk.talk, message.content, number, at)
+                else:
+                    error = None
+                    self._said(talk, message, line, number, at)
+            except RecursionError:
+                self._mistakes.add_depth(self._file, number)
+        return main, others, error, outcome
 
-        def complain(what: str) -> None:
-            self._mistakes.add(self._file, what, number, "message.content")
+    def _said(self, talk: _Conversation, message: _Message, line: _Line, number: int, at: datetime | None) -> None:
+        key = message.id or f"line {number}"
+        turn = talk.turns.get(key)
+        if turn is None:
+            turn = talk.turns[key] = talk.talk.turn(key, at, message.model)
+        turn.finished_at = at
+        if message.usage is not None:
+            talk.usage[key] = message.usage, line.costUSD
+        assistant_blocks(talk.talk, turn, message.content, self._notes, at)
 
-        def doubt(what: str) -> None:
-            # a session that was compacted, or copied in part, begins behind its calls
-            self._extra.setdefault("warnings", []).append(f"line {number}: {what}")
-
-        if value["type"] == "user":
-            user_blocks(talk.talk, message.get("content"), self._notes, complain, at, doubt=doubt)
+    def _asked(self, talk: Transcript, content: Content, number: int, at: datetime | None) -> None:
+        if isinstance(content, str):
+            talk.user(content)
             return
-        id = message.get("id")
-        key = id if isinstance(id, str) else f"line {number}"
-        if key not in talk.turns:
-            model = message.get("model")
-            talk.turns[key] = talk.talk.turn(key, at, model if isinstance(model, str) else None)
-        talk.turns[key].finished_at = at
-        if message.get("usage") is not None:
-            talk.usage[key] = tokens_of(message["usage"])
-            if isinstance(value.get("costUSD"), int | float):
-                talk.usage[key].cost = value["costUSD"]
-        assistant_blocks(talk.talk, talk.turns[key], message.get("content"), self._notes, at)
 
-    def _end(self, talk: Transcript, outcome: dict[str, Any]) -> None:
+        self._number = number
+        user_blocks(talk, content, self._notes, self._complain, at, doubt=self._doubt)
+
+    def _complain(self, what: str) -> None:
+        self._mistakes.add(self._file, what, self._number, "message.content")
+
+    def _doubt(self, what: str) -> None:
+        # a session that was compacted, or copied in part, begins behind its calls
+        self._extra.setdefault("warnings", []).append(f"line {self._number}: {what}")
+
+    def _end(self, talk: Transcript, number: int, outcome: _Line) -> None:
         """What the last line of a stream says of the whole."""
-        if isinstance(outcome.get("result"), str):
-            talk.answer = outcome["result"]
-        if isinstance(outcome.get("usage"), dict):
-            talk.tokens = tokens_of(outcome["usage"])
-        if isinstance(outcome.get("total_cost_usd"), int | float):
-            talk.tokens.cost = outcome["total_cost_usd"]
-        if isinstance(outcome.get("duration_ms"), int | float):
-            talk.latency_ms = round(outcome["duration_ms"])
-        for name in ("num_turns", "permission_denials"):
-            if name in outcome:
-                talk.extra[name] = outcome[name]
-        subtype = outcome.get("subtype")
+        if isinstance(outcome.result, str):
+            talk.answer = outcome.result
+        if isinstance(outcome.usage, dict):
+            talk.tokens = tokens_of(outcome.usage)
+        if isinstance(outcome.total_cost_usd, int | float):
+            talk.tokens.cost = outcome.total_cost_usd
+        if isinstance(outcome.duration_ms, int | float):
+            talk.latency_ms = round(outcome.duration_ms)
+        self._keep(talk.extra, outcome, number, ("num_turns", "permission_denials"))
+        subtype = outcome.subtype
         if subtype in _STOPPED:
             talk.extra["stopped"] = str(subtype).removeprefix("error_")
-        elif outcome.get("is_error") or subtype == "error_during_execution":
-            errors = outcome.get("errors")
-            said = "; ".join(map(str, errors)) if isinstance(errors, list) and errors else outcome.get("result")
+        elif outcome.is_error or subtype == "error_during_execution":
+            errors = outcome.errors
+            said = "; ".join(map(str, errors)) if isinstance(errors, list) and errors else outcome.result
             talk.error = TraceError("agent_error", str(said or subtype or "the agent ended with an error"))
 
-    def _abandoned(self) -> set[Any]:
+    def _abandoned(self) -> set[str | None]:
         """The lines below a request that was taken back: a later one has the same parent.
 
         Forks of parallel calls and their results are no branches, so only lines with text count as requests.
         """
-        parents: dict[Any, Any] = {}
-        asked: dict[str, Any] = {}
-        roots: set[Any] = set()
-        for line in self._lines:
-            value = line.value or {}
-            if _agent_of(line) is not None:
-                continue
-            uuid, parent = record_key(value.get("uuid")), record_key(value.get("parentUuid"))
-            parents[uuid] = parent
-            if value["type"] == "user" and isinstance(parent, str) and _has_text(_message(value).get("content")):
+        asked: dict[str, str | None] = {}
+        found: set[str | None] = set()
+        for _, line in self._lines:
+            parent = line.parentUuid
+            if parent is not None and line.type == "user" and _is_request(line):
                 if parent in asked:
-                    roots.add(asked[parent])
-                asked[parent] = uuid
-        found = set(roots)
-        for uuid, parent in parents.items():  # a line comes after its parent
-            if parent in found:
-                found.add(uuid)
+                    found.add(asked[parent])
+                asked[parent] = line.uuid
+        if not found:
+            return found
+        for _, line in self._lines:  # a line comes after its parent
+            if line.parentUuid in found and _agent_of(line) is None:
+                found.add(line.uuid)
+        self._notes.say(f"{len(found)} abandoned lines were left out: the session was rewound")
         return found
 
 
+_NOTHING = _Message()
+
+
 def _agent_of(line: _Line) -> str | None:
-    value = line.value or {}
-    if line.agent is not None:
-        return line.agent
-    if value.get("isSidechain") is True or value.get("parent_tool_use_id") is not None:
-        return str(value.get("agentId") or value.get("parent_tool_use_id") or "subagent")
+    if line.isSidechain is True or line.parent_tool_use_id is not None:
+        return str(line.agentId or line.parent_tool_use_id or "subagent")
     return None
 
 
-def _message(value: dict[str, Any]) -> dict[str, Any]:
-    message = value.get("message")
-    return message if isinstance(message, dict) else {"content": message}
+def _is_request(line: _Line) -> bool:
+    """Whether the user wrote a text to the main agent."""
+    content = line.message.content if line.message else None
+    if isinstance(content, list):
+        kinds = [block.type for block in content]
+        return "text" in kinds and "tool_result" not in kinds and _agent_of(line) is None
+    return isinstance(content, str) and _agent_of(line) is None
 
 
-def _has_text(content: Any) -> bool:
-    if isinstance(content, str):
-        return True
-    kinds = [block.get("type") for block in dictionaries(content)]
-    return "text" in kinds and "tool_result" not in kinds
-
-
-def _count(talk: _Conversation) -> None:
-    for tokens in talk.usage.values():
-        talk.talk.tokens += tokens
+def _texts(content: Content) -> list[str]:
+    if isinstance(content, list):
+        return [block.text if block.text is not None else f"[{block.type}]" for block in content]
+    return [content or ""]
 
 
 class ClaudeCode(TraceImporter):

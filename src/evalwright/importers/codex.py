@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, ClassVar
 
+import msgspec
+
 from evalwright.importers.blocks import dictionaries, texts_of
-from evalwright.importers.recordings import moment
-from evalwright.importers.sources import ImportNotes, records, stem
+from evalwright.importers.json_lines import LineForm, each_record
+from evalwright.importers.recordings import in_utc, moment
+from evalwright.importers.sources import ImportNotes, stem
 from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
-from evalwright.importers.transcript import Tokens, Transcript, arguments_of, object_or_text
+from evalwright.importers.transcript import Tokens, Transcript, arguments_of, object_or_text, shallow
 from evalwright.model.trace import TraceError
 
 __all__ = ["Codex"]
@@ -27,12 +31,61 @@ _KNOWN_EVENTS = {
 """Events that are read, and those that repeat response items."""
 
 
+class _Payload(msgspec.Struct, gc=False):
+    """What is read of a line of a rollout; any of it may be of any type."""
+
+    type: Any = None
+    id: Any = None
+    cwd: Any = None
+    cli_version: Any = None
+    model: Any = None
+    role: Any = None
+    content: Any = None
+    summary: Any = None
+    call_id: Any = None
+    name: Any = "tool"
+    arguments: Any = None
+    input: Any = None
+    action: Any = None
+    output: Any = None
+    info: Any = None
+    reason: Any = None
+    message: Any = ""
+    text: Any = ""
+
+
+class _Line(msgspec.Struct, gc=False):
+    """What is read of a line of either form."""
+
+    type: Any = None
+    timestamp: datetime | None = None
+    payload: _Payload | None = None
+    thread_id: Any = None
+    item: Any = None
+    usage: Any = None
+    error: Any = None
+    message: Any = None
+
+
+_NOTHING = _Payload()
+
+
+def _of_any_object(value: dict[str, Any]) -> _Line:
+    line = _Line(**{name: value[name] for name in _Line.__struct_fields__ if name in value})
+    line.timestamp = moment(value.get("timestamp"))
+    payload = value.get("payload")
+    line.payload = msgspec.convert(payload, _Payload) if isinstance(payload, dict) else None
+    return line
+
+
+_LINES = LineForm(msgspec.json.Decoder(_Line).decode, _of_any_object)
+
+
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
     """The sessions in the files, one a file."""
     for file in files:
         session = _Session(file, reading.notes)
-        for number, value in records(file, reading.mistakes, may_be_cut=True):
-            session.read(number, value)
+        each_record(file, reading.mistakes, session.read, _LINES)
         if len(reading.mistakes):
             continue
         talk = session.finished()
@@ -58,31 +111,27 @@ class _Session:
         self._end: TraceError | None = None
         self._open: dict[str, dict[str, Any]] = {}
 
-    def read(self, number: int, value: dict[str, Any] | None) -> None:
-        if value is None:
+    def read(self, number: int, line: _Line | None) -> None:
+        if line is None:
             self._talk.breaks_off(self._file, number, self._notes)
             return
-        kind = str(value.get("type"))
-        if kind.startswith(_EXEC) or (kind == "error" and "payload" not in value):
-            self._exec(kind, value)
-            return
-        at = moment(value.get("timestamp"))
-        self._talk.at(at)
-        payload = value.get("payload")
-        payload = payload if isinstance(payload, dict) else {}
-        match kind:
-            case "session_meta":
-                self._meta(payload)
-            case "turn_context":
-                self._keep(payload, "model")
-            case "response_item":
-                self._item(payload, at)
-            case "event_msg":
-                self._event(payload, at)
-            case "compacted":
-                pass
-            case _:
-                self._notes.lose(f"lines of type {kind!r}")
+        payload, kind = line.payload, line.type
+        at = line.timestamp
+        if at is not None:
+            at = at if at.tzinfo is UTC else in_utc(at)
+            self._talk.at(at)
+        if kind == "response_item":
+            self._item(payload or _NOTHING, at)
+        elif kind == "event_msg":
+            self._event(payload or _NOTHING, at)
+        elif kind == "session_meta":
+            self._meta(payload or _NOTHING)
+        elif kind == "turn_context":
+            self._keep("model", (payload or _NOTHING).model)
+        elif str(kind).startswith(_EXEC) or (kind == "error" and payload is None):
+            self._exec(str(kind), line)
+        elif kind != "compacted":
+            self._notes.lose(f"lines of type {kind!r}")
 
     def finished(self) -> Transcript:
         if not self._items:
@@ -104,45 +153,43 @@ class _Session:
         if called is not None:
             self._talk.calls_in(self._talk.turn(), called[0], id, called[1])
 
-    def _meta(self, payload: dict[str, Any]) -> None:
-        id = payload.get("id")
-        if self.id is None and isinstance(id, str) and id:
-            self.id = id
-        for key in ("cwd", "cli_version", "model"):
-            self._keep(payload, key)
+    def _meta(self, payload: _Payload) -> None:
+        if self.id is None and isinstance(payload.id, str) and payload.id:
+            self.id = payload.id
+        for key, value in (("cwd", payload.cwd), ("cli_version", payload.cli_version), ("model", payload.model)):
+            self._keep(key, value)
 
-    def _keep(self, payload: dict[str, Any], key: str) -> None:
-        if payload.get(key) is not None:
-            self._talk.extra[key] = payload[key]
+    def _keep(self, key: str, value: Any) -> None:
+        if value is not None:
+            self._talk.extra[key] = shallow(value)
 
-    def _item(self, item: dict[str, Any], at: Any) -> None:
-        kind = item.get("type")
-        talk = self._talk
-        call_id = item.get("call_id") or item.get("id")
+    def _item(self, item: _Payload, at: datetime | None) -> None:
+        kind, talk = item.type, self._talk
+        call_id = item.call_id or item.id
         call_id = call_id if isinstance(call_id, str) else None
         match kind:
+            case "function_call":
+                talk.call(str(item.name), call_id, arguments_of(item.arguments), at)
+            case "function_call_output" | "custom_tool_call_output" | "local_shell_call_output":
+                talk.result(call_id, _output(item.output, self._notes), at=at)
             case "message":
                 self._items += 1
                 self._message(item, at)
             case "reasoning":
-                for part in dictionaries(item.get("summary")):
+                for part in dictionaries(item.summary):
                     talk.think(str(part.get("text", "")))
-            case "function_call":
-                talk.call(str(item.get("name", "tool")), call_id, arguments_of(item.get("arguments")), at)
             case "custom_tool_call":
-                talk.call(str(item.get("name", "tool")), call_id, arguments_of(item.get("input")), at)
+                talk.call(str(item.name), call_id, arguments_of(item.input), at)
             case "local_shell_call" | "web_search_call":
-                talk.call(str(kind).removesuffix("_call"), call_id, arguments_of(item.get("action")), at)
-            case "function_call_output" | "custom_tool_call_output" | "local_shell_call_output":
-                talk.result(call_id, _output(item.get("output"), self._notes), at=at)
+                talk.call(str(kind).removesuffix("_call"), call_id, arguments_of(item.action), at)
             case "ghost_snapshot" | "compaction":
                 pass
             case _:
                 self._notes.lose(f"items of type {kind!r}")
 
-    def _message(self, item: dict[str, Any], at: Any) -> None:
-        text = texts_of(item.get("content"), self._notes)
-        match item.get("role"):
+    def _message(self, item: _Payload, at: datetime | None) -> None:
+        text = texts_of(item.content, self._notes)
+        match item.role:
             case "assistant":
                 self._end = None
                 self._talk.say(text, at)
@@ -151,36 +198,36 @@ class _Session:
             case _:
                 self._talk.system(text)
 
-    def _event(self, event: dict[str, Any], at: Any) -> None:
-        kind = event.get("type")
+    def _event(self, event: _Payload, at: datetime | None) -> None:
+        kind = event.type
         match kind:
             case "token_count":
-                info = event.get("info")
+                info = event.info
                 if isinstance(info, dict) and isinstance(info.get("total_token_usage"), dict):
                     self._talk.tokens = _tokens(info["total_token_usage"])  # a running total, not a share of it
             case "turn_aborted":
-                self._end = TraceError("aborted", str(event.get("reason") or "the turn was aborted"))
+                self._end = TraceError("aborted", str(event.reason or "the turn was aborted"))
             case "error":
-                self._end = TraceError("agent_error", str(event.get("message") or "error"))
+                self._end = TraceError("agent_error", str(event.message or "error"))
             case "task_started" | "turn_started":
                 self._end = None
             case "user_message":
-                self._repeated.append(("user", str(event.get("message", "")), at))
+                self._repeated.append(("user", str(event.message), at))
             case "agent_message":
-                self._repeated.append(("assistant", str(event.get("message", "")), at))
+                self._repeated.append(("assistant", str(event.message), at))
                 self._end = None
             case "agent_reasoning":
-                self._repeated.append(("thinking", str(event.get("text", "")), at))
+                self._repeated.append(("thinking", str(event.text), at))
             case _ if str(kind) not in _KNOWN_EVENTS:
                 self._notes.lose(f"events of type {kind!r}")
 
-    def _exec(self, kind: str, value: dict[str, Any]) -> None:
+    def _exec(self, kind: str, value: _Line) -> None:
         self._items += 1
-        item = value.get("item")
+        item = value.item
         item = item if isinstance(item, dict) else {}
         match kind:
             case "thread.started":
-                thread = value.get("thread_id")
+                thread = value.thread_id
                 self.id = thread if isinstance(thread, str) and thread else self.id
             case "item.started" | "item.updated":
                 self._open[str(item.get("id"))] = item
@@ -188,14 +235,14 @@ class _Session:
                 self._open.pop(str(item.get("id")), None)
                 self._completed(item)
             case "turn.completed":
-                usage = value.get("usage")
+                usage = value.usage
                 self._talk.tokens += _tokens(usage if isinstance(usage, dict) else {})
             case "turn.failed":
-                error = value.get("error")
+                error = value.error
                 said = error.get("message") if isinstance(error, dict) else error
                 self._end = TraceError("agent_error", str(said or "the turn failed"))
             case "error":
-                self._end = TraceError("agent_error", str(value.get("message") or "error"))
+                self._end = TraceError("agent_error", str(value.message or "error"))
             case "turn.started":
                 self._end = None
             case _:
@@ -252,9 +299,12 @@ def _exec_output(item: dict[str, Any], notes: ImportNotes) -> Any:
 def _output(value: Any, notes: ImportNotes) -> Any:
     """A result: text, an object, or text of an object that wraps the text."""
     read = object_or_text(value) if isinstance(value, str) else value
-    if isinstance(read, dict) and isinstance(read.get("output"), str) and "metadata" in read:
+    if isinstance(read, dict) and "metadata" in read and isinstance(read.get("output"), str):
         return read["output"]
-    return read if isinstance(read, dict | str) else texts_of(read, notes)
+    return read if isinstance(read, _READY) else texts_of(read, notes)
+
+
+_READY = (dict, str)
 
 
 def _tokens(usage: dict[str, Any]) -> Tokens:

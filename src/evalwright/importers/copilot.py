@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from evalwright.importers.blocks import dictionaries, texts_of
+from evalwright.importers.json_lines import each_record
 from evalwright.importers.recordings import moment
-from evalwright.importers.sources import ImportNotes, records, stem
+from evalwright.importers.sources import ImportNotes, stem
 from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
 from evalwright.importers.transcript import Tokens, Transcript, arguments_of
 from evalwright.model.trace import TraceError
@@ -23,22 +24,32 @@ __all__ = ["Copilot"]
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
     """The sessions in the files, one a file."""
     for file in files:
-        talk, named = Transcript(), None
-        for number, value in records(file, reading.mistakes, may_be_cut=True):
-            if value is None:
-                talk.breaks_off(file, number, reading.notes)
-                continue
-            named = value.get("session_id") or value.get("sessionId") or named
-            _line(talk, value, reading.notes)
+        session = _Session(file, reading.notes)
+        each_record(file, reading.mistakes, session.read)
         if len(reading.mistakes):
             continue
+        talk = session.talk
         if talk.empty and talk.error is None:
             reading.mistakes.add(file, "has no messages of a session of Copilot CLI")
             continue
         origin = {"imported_from": {"file": file.name, "format": "copilot"}}
         yield Imported(
-            file, named or stem(file), {"user_message": talk.user_message or ""}, talk.trace("recorded", origin)
+            file, session.id or stem(file), {"user_message": talk.user_message or ""}, talk.trace("recorded", origin)
         )
+
+
+class _Session:
+    def __init__(self, file: Path, notes: ImportNotes) -> None:
+        self.id: Any = None
+        self.talk = Transcript()
+        self._file, self._notes = file, notes
+
+    def read(self, number: int, value: dict[str, Any] | None) -> None:
+        if value is None:
+            self.talk.breaks_off(self._file, number, self._notes)
+            return
+        self.id = value.get("session_id") or value.get("sessionId") or self.id
+        _line(self.talk, value, self._notes)
 
 
 def _line(talk: Transcript, value: dict[str, Any], notes: ImportNotes) -> None:

@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from evalwright.importers.blocks import texts_of
+from evalwright.importers.json_lines import each_record
 from evalwright.importers.recordings import moment
-from evalwright.importers.sources import ImportNotes, parsed, records, stem
+from evalwright.importers.sources import ImportNotes, parsed, stem
 from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
-from evalwright.importers.transcript import Tokens, Transcript, arguments_of
+from evalwright.importers.transcript import Tokens, Transcript, arguments_of, shallow
 from evalwright.model.trace import TraceError
 
 __all__ = ["Gemini"]
@@ -25,8 +26,7 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
         if _is_document(file):
             session.answer(parsed(file))
         else:
-            for number, value in records(file, reading.mistakes, may_be_cut=True):
-                session.read(number, value)
+            each_record(file, reading.mistakes, session.read)
         if len(reading.mistakes):
             continue
         talk = session.finished()
@@ -76,7 +76,7 @@ class _Session:
         self._flush()
         if kind == "init":
             self.id = value.get("session_id") or self.id
-            self._talk.extra["model"] = value.get("model")
+            self._talk.extra["model"] = shallow(value.get("model"))
         elif kind == "tool_use":
             id = value.get("tool_id")
             self._talk.call(str(value.get("tool_name", "tool")), id, arguments_of(value.get("parameters")), at)

@@ -4,43 +4,52 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
+import msgspec
+
 from evalwright.importers.blocks import dictionaries
-from evalwright.importers.sources import ImportNotes, record_key, records, stem
+from evalwright.importers.json_lines import LineForm, records
+from evalwright.importers.recording import UNKNOWN_TIME
+from evalwright.importers.recordings import too_deep
+from evalwright.importers.sources import ImportNotes, Mistakes, record_key, stem
 from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
-from evalwright.importers.transcript import Transcript
+from evalwright.model.trace import Metrics, Output, Trace, TraceMessage
 
 __all__ = ["LmEval"]
 
 _NAME = re.compile(r"samples_(.+)_\d{4}-\d\d-\d\dT[\d.:-]+")
 _VERDICTS = ("exact_match", "acc")
 _NO_FILTER = "none"
+_NUMBERS = (int, float)
 
 
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
     """The samples of the files; answers under several filters are several systems."""
-    filters = {file: _filters(file, reading) for file in files}
+    filters = {file: _filters(file) for file in files}
     several = len(set(map(_model, files))) > 1
     for file in files:
         named = _NAME.fullmatch(stem(file))
         task = named[1] if named else None
+        model = _model(file) if several else "recorded"
         for number, sample in records(file, reading.mistakes):
-            if sample is None:
-                continue
-            doc = sample.get("doc_id")
+            doc, target = sample.get("doc_id"), sample.get("target")
+            if too_deep(target):
+                reading.mistakes.add_depth(file, number)
             if doc is None or "resps" not in sample:
                 reading.mistakes.add(file, "expected a sample with doc_id and resps", number)
                 continue
-            talk = _transcript(sample, reading.notes)
-            origin = {"imported_from": {"file": file.name, "format": "lm-eval", "line": number}}
-            target = sample.get("target")
+            asked, trace = _recorded(sample, reading.notes)
+            trace.variant_name = _variant(model, sample, filters[file])
+            origin = {"file": file.name, "format": "lm-eval", "line": number}
+            trace.extra = {"source": "import", "imported_from": origin}
             yield Imported(
                 file,
                 f"{task}/{doc}" if task else str(doc),
-                {"user_message": talk.user_message or ""},
-                talk.trace(_variant(file, sample, filters[file], several), origin),
+                {"user_message": asked},
+                trace,
                 expected={} if target is None else {"facts": {"target": target}},
                 group=task,
                 record=sample,
@@ -48,8 +57,15 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
             )
 
 
-def _filters(file: Path, reading: ImportFindings) -> set[Any]:
-    return {record_key(sample.get("filter")) for _, sample in records(file, reading.mistakes) if sample is not None}
+class _Filtered(msgspec.Struct, gc=False):
+    filter: Any = None
+
+
+_FILTERED = LineForm(msgspec.json.Decoder(_Filtered).decode, partial(msgspec.convert, type=_Filtered))
+
+
+def _filters(file: Path) -> set[str | None]:
+    return {record_key(sample.filter) for _, sample in records(file, Mistakes(), _FILTERED)}
 
 
 def _model(file: Path) -> str:
@@ -57,29 +73,36 @@ def _model(file: Path) -> str:
     return file.resolve().parent.name
 
 
-def _variant(file: Path, sample: dict[str, Any], filters: set[Any], several: bool) -> str:
-    name = _model(file) if several else "recorded"
-    return f"{name} ({sample.get('filter') or _NO_FILTER})" if len(filters) > 1 else name
+def _variant(model: str, sample: dict[str, Any], filters: set[str | None]) -> str:
+    return f"{model} ({sample.get('filter') or _NO_FILTER})" if len(filters) > 1 else model
 
 
-def _transcript(sample: dict[str, Any], notes: ImportNotes) -> Transcript:
-    talk = Transcript()
+def _recorded(sample: dict[str, Any], notes: ImportNotes) -> tuple[str, Trace]:
+    """What was asked, and the answer with its scores: two messages without times."""
     requests = _requests(sample.get("arguments"))
-    talk.user(str(requests[0][0]) if requests and requests[0] else "")
+    asked = str(requests[0][0]) if requests and requests[0] else ""
+    messages = [TraceMessage("user", asked)]
     answer = _answer(sample, requests)
     if answer is not None:
-        talk.turn().texts.append(answer)
+        messages.append(TraceMessage("assistant", answer))
+    output = Output(answer if answer and not answer.isspace() else None)
+    metrics = Metrics(custom=_scores(sample, notes))
+    return asked, Trace("", "", UNKNOWN_TIME, UNKNOWN_TIME, None, {}, output, "", messages, metrics=metrics)
+
+
+def _scores(sample: dict[str, Any], notes: ImportNotes) -> dict[str, Any]:
+    found: dict[str, Any] = {}
     names = sample.get("metrics")
-    for name in map(str, names) if isinstance(names, list) else ():
-        value = sample.get(name)
-        if isinstance(value, int | float):
-            talk.custom[name] = value
+    for name in names if isinstance(names, list) else ():
+        value = sample.get(str(name))
+        if isinstance(value, _NUMBERS):
+            found[str(name)] = value
         elif value is not None:
-            notes.lose(f"values of the metric {name!r} that are no numbers")
-    verdict = next((talk.custom[name] for name in _VERDICTS if talk.custom.get(name) in (0, 1)), None)
+            notes.lose(f"values of the metric {str(name)!r} that are no numbers")
+    verdict = next((found[name] for name in _VERDICTS if found.get(name) in (0, 1)), None)
     if verdict is not None:
-        talk.custom["reward"] = float(verdict)
-    return talk
+        found["reward"] = float(verdict)
+    return found
 
 
 def _requests(arguments: Any) -> list[list[Any]]:

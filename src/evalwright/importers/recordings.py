@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -20,6 +20,7 @@ __all__ = [
     "RecordingPlace",
     "Recordings",
     "described",
+    "in_utc",
     "moment",
     "open_recordings",
     "too_deep",
@@ -155,13 +156,25 @@ def _outline(value: Any) -> str:
 
 def too_deep(value: Any) -> bool:
     """Whether a value is nested deeper than RECORDING_DEPTH."""
+    for inner in _inner(value):
+        if isinstance(inner, _NESTED):
+            break
+    else:
+        return False  # most are flat, and it is asked of each
     level = [value]
     for _ in range(RECORDING_DEPTH + 1):
-        inner = [item for item in level if isinstance(item, dict | list)]
-        if not inner:
+        nested = [item for item in level if isinstance(item, _NESTED)]
+        if not nested:
             return False
-        level = [item for one in inner for item in (one.values() if isinstance(one, dict) else one)]
+        level = [item for one in nested for item in _inner(one)]
     return True
+
+
+_NESTED = (dict, list)
+
+
+def _inner(value: Any) -> Iterable[Any]:
+    return value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
 
 
 def described(value: Any) -> str:
@@ -172,12 +185,16 @@ def described(value: Any) -> str:
     return kinds.get(type(value), "a number")
 
 
+def in_utc(time: datetime) -> datetime:
+    """The same time in UTC, which is also what a time without a zone is in."""
+    return time if time.tzinfo is UTC else time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
+
+
 def moment(value: Any) -> datetime | None:
     """A time from ISO 8601 text (UTC if it has no zone) or seconds since 1970; None for anything else."""
     try:
         if isinstance(value, str) and value:
-            read = datetime.fromisoformat(value)
-            return read.astimezone(UTC) if read.tzinfo else read.replace(tzinfo=UTC)
+            return in_utc(datetime.fromisoformat(value))
         if isinstance(value, int | float) and not isinstance(value, bool):
             return datetime.fromtimestamp(value, UTC)
     except (ValueError, OverflowError, OSError):

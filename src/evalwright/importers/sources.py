@@ -15,11 +15,11 @@ from evalwright.errors import InputError, Problem, counted
 from evalwright.files.packed import opened, unpacked_name
 from evalwright.importers.recordings import RECORDING_DEPTH, too_deep
 
-__all__ = ["ImportNotes", "Mistakes", "document", "expanded", "json_value", "lines", "record_key", "records", "stem"]
+__all__ = ["ImportNotes", "Mistakes", "document", "expanded", "json_value", "lines", "record_key", "stem"]
 
 SEARCHED = (".jsonl", ".ndjson", ".json", ".eval")
 """Files that are looked for in a folder."""
-_BOM = b"\xef\xbb\xbf"
+BOM = b"\xef\xbb\xbf"
 _MOST = 100
 """Mistakes that are told at once: more would hide the first ones, and a wrong `--format` makes every line one."""
 
@@ -43,6 +43,9 @@ class Mistakes:
     def found(self) -> list[Problem]:
         """The first of them."""
         return self._found
+
+    def add_depth(self, file: Path, line: int | None = None) -> None:
+        self.add(file, "is nested too deeply", line)
 
     def __len__(self) -> int:
         return len(self._found) + self._more
@@ -111,7 +114,7 @@ def lines(file: Path) -> Iterator[tuple[int, bytes]]:
     """The lines of a file that are not blank, with their 1-based numbers. Raises InputError if it cannot be read."""
     with opened(file) as source:
         for number, line in enumerate(source, start=1):
-            text = line.removeprefix(_BOM) if number == 1 else line
+            text = line.removeprefix(BOM) if number == 1 else line
             if text.strip():
                 yield number, text
 
@@ -119,30 +122,7 @@ def lines(file: Path) -> Iterator[tuple[int, bytes]]:
 def document(file: Path) -> bytes:
     """All of a file. Raises InputError if it cannot be read."""
     with opened(file) as source:
-        return source.read().removeprefix(_BOM)
-
-
-def records(file: Path, mistakes: Mistakes, *, may_be_cut: bool = False) -> Iterator[tuple[int, dict[str, Any] | None]]:
-    """The objects on the lines of a JSON Lines file, with the numbers of the lines.
-
-    Lines that are none are mistakes. With `may_be_cut`, a last line that breaks off, because what wrote it was killed,
-    comes as None.
-    """
-    for number, text in lines(file):
-        try:
-            value = json_value(text, mistakes)
-        except RecursionError:
-            mistakes.add(file, "is nested too deeply", number)
-        except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            if may_be_cut and not text.endswith(b"\n") and _is_text(text):
-                yield number, None
-            else:
-                mistakes.add(file, _told(error, text), number)
-        else:
-            if isinstance(value, dict):
-                yield number, value
-            else:
-                mistakes.add(file, "expected a JSON object", number)
+        return source.read().removeprefix(BOM)
 
 
 _decode = msgspec.json.Decoder().decode
@@ -155,25 +135,24 @@ def json_value(text: bytes, mistakes: Mistakes | None = None) -> Any:
     try:
         value = _decode(text)
     except msgspec.DecodeError as error:
-        if not _HALF.search(text):
-            raise
-        value = _mended(text, error)
-        if mistakes is not None:
-            mistakes.mended += 1
+        value = _decode(mended(text, error, mistakes))
     # A text with fewer brackets cannot be deep; looking at every value would take longer than reading it.
     if text.count(b"{") + text.count(b"[") > RECORDING_DEPTH and too_deep(value):
         raise RecursionError
     return value
 
 
-def _mended(text: bytes, error: msgspec.DecodeError) -> Any:
-    """The value of a text in which halves of characters are escaped. Raises the error for one that has another flaw."""
+def mended(text: bytes, error: msgspec.DecodeError, mistakes: Mistakes | None = None) -> bytes:
+    """A JSON text whose escaped halves of characters are replaced. Raises the error for one that has another flaw."""
+    if not _HALF.search(text):
+        raise error
     try:
         plain = json.dumps(json.loads(text), ensure_ascii=False, allow_nan=False)
     except ValueError:
         raise error from None
-    units = plain.encode("utf-16-le", "surrogatepass")
-    return _decode(units.decode("utf-16-le", "replace").encode())
+    if mistakes is not None:
+        mistakes.mended += 1
+    return plain.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
 
 
 def record_key(value: Any) -> str | None:
@@ -181,11 +160,12 @@ def record_key(value: Any) -> str | None:
     return value if value is None or isinstance(value, str) else str(value)
 
 
-def _told(error: Exception, text: bytes) -> str:
-    return f"is not valid JSON: {error}" if _is_text(text) else "is not UTF-8 text"
+def flaw_of(error: Exception, text: bytes) -> str:
+    """What keeps a text from being read as JSON."""
+    return f"is not valid JSON: {error}" if is_text(text) else "is not UTF-8 text"
 
 
-def _is_text(text: bytes) -> bool:
+def is_text(text: bytes) -> bool:
     """Whether bytes are UTF-8; those of one last character may be missing."""
     try:
         text.decode()
@@ -202,4 +182,4 @@ def parsed(file: Path, mistakes: Mistakes | None = None) -> Any:
     except RecursionError:
         raise InputError(Problem(str(file), "is nested too deeply")) from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InputError(Problem(str(file), _told(error, data))) from None
+        raise InputError(Problem(str(file), flaw_of(error, data))) from None

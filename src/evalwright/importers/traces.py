@@ -18,7 +18,7 @@ import msgspec
 from evalwright.importers.imported_cases import ANSWERED, ImportResult, check_free, write_cases, write_suite
 from evalwright.importers.mapping import MISSING, RecordMapping, compile_mapping
 from evalwright.importers.pricing import ListPricing
-from evalwright.importers.recordings import described, moment
+from evalwright.importers.recordings import described, moment, too_deep
 from evalwright.importers.sources import ImportNotes, Mistakes
 from evalwright.importers.spool import RecordSpool
 from evalwright.model.trace import Trace
@@ -169,6 +169,8 @@ def _set(record: Imported, part: str, value: Any) -> bool:
         trace.metrics.custom["reward"] = float(value)
     elif part in ("started_at", "finished_at") and trace and (time := moment(value)):
         setattr(trace, part, time)
+    elif too_deep(value):
+        return False
     elif prefix == "metadata" and name:
         record.metadata[name] = value
     elif prefix == "extra" and name and trace:

@@ -9,7 +9,6 @@ own messages.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -18,14 +17,13 @@ import msgspec
 
 from evalwright.importers.recording import UNKNOWN_TIME
 from evalwright.importers.recordings import too_deep
-from evalwright.importers.sources import ImportNotes, record_key
+from evalwright.importers.sources import ImportNotes
 from evalwright.model.trace import Metrics, Output, Span, ToolCall, ToolResult, Trace, TraceError, TraceMessage
 
-__all__ = ["AgentTurn", "Tokens", "Transcript", "arguments_of", "object_or_text"]
+__all__ = ["AgentTurn", "Tokens", "Transcript", "arguments_of", "object_or_text", "shallow"]
 
 
-@dataclass(slots=True)
-class Tokens:
+class Tokens(msgspec.Struct, gc=False):
     """What model calls used; None is what nobody said."""
 
     input: int | None = None
@@ -36,15 +34,18 @@ class Tokens:
     cache_write: int | None = None
     cost: float | None = None
 
-    def __add__(self, other: Tokens) -> Tokens:
-        return Tokens(
-            _sum(self.input, other.input),
-            _sum(self.output, other.output),
-            _sum(self.thinking, other.thinking),
-            _sum(self.cache_read, other.cache_read),
-            _sum(self.cache_write, other.cache_write),
-            _sum(self.cost, other.cost),
-        )
+    def __iadd__(self, other: Tokens) -> Tokens:
+        self.input = _sum(self.input, other.input)
+        self.output = _sum(self.output, other.output)
+        if other.thinking is not None:
+            self.thinking = _sum(self.thinking, other.thinking)
+        if other.cache_read is not None:
+            self.cache_read = _sum(self.cache_read, other.cache_read)
+        if other.cache_write is not None:
+            self.cache_write = _sum(self.cache_write, other.cache_write)
+        if other.cost is not None:
+            self.cost = _sum(self.cost, other.cost)
+        return self
 
 
 def _sum(one: Any, other: Any) -> Any:
@@ -52,32 +53,36 @@ def _sum(one: Any, other: Any) -> Any:
     return other if one is None else one if other is None else one + other
 
 
-@dataclass(slots=True)
-class AgentTurn:
+class AgentTurn(msgspec.Struct, gc=False):
     """One turn of the assistant."""
 
     id: str | None = None
     model: str | None = None
-    texts: list[str] = field(default_factory=list)
-    thinking: list[str] = field(default_factory=list)
-    calls: list[ToolCall] = field(default_factory=list)
     started_at: datetime | None = None
     finished_at: datetime | None = None
+    texts: list[str] = []
+    thinking: list[str] = []
+    calls: list[ToolCall] = []
 
     @property
     def text(self) -> str | None:
-        return "\n".join(self.texts) if self.texts else None
+        return _joined(self.texts)
 
     @property
-    def thought(self) -> str | None:
-        return "\n".join(self.thinking) if self.thinking else None
+    def empty(self) -> bool:
+        return not (self.texts or self.calls or self.thinking)
 
-    def messages(self) -> list[TraceMessage]:
-        if not (self.texts or self.calls or self.thinking):
-            return []
-        first = self.calls[0] if self.calls else None
-        said = TraceMessage("assistant", self.text, thinking=self.thought, tool_call=first)
-        return [said, *(TraceMessage("assistant", None, tool_call=call) for call in self.calls[1:])]
+    def add_messages(self, found: list[TraceMessage]) -> None:
+        calls = self.calls
+        if calls or self.texts or self.thinking:
+            thought = _joined(self.thinking)
+            found.append(TraceMessage("assistant", _joined(self.texts), thought, calls[0] if calls else None))
+        if len(calls) > 1:
+            found += [TraceMessage("assistant", None, None, call) for call in calls[1:]]
+
+
+def _joined(texts: list[str]) -> str | None:
+    return texts[0] if len(texts) == 1 else "\n".join(texts) if texts else None
 
 
 class Transcript:
@@ -110,8 +115,10 @@ class Transcript:
     def at(self, time: datetime | None) -> None:
         """Something was recorded at this time."""
         if time is not None:
-            self._first = time if self._first is None else min(self._first, time)
-            self._last = time if self._last is None else max(self._last, time)
+            if self._first is None or time < self._first:
+                self._first = time
+            if self._last is None or time > self._last:
+                self._last = time
 
     def breaks_off(self, file: Path, line: int, notes: ImportNotes) -> None:
         """Its file ends in the middle of a line, because what wrote it was killed."""
@@ -121,7 +128,7 @@ class Transcript:
 
     @property
     def empty(self) -> bool:
-        return not any(isinstance(entry, TraceMessage) or entry.messages() for entry in self._entries)
+        return not any(isinstance(entry, TraceMessage) or not entry.empty for entry in self._entries)
 
     def system(self, text: str) -> None:
         self._entries.append(TraceMessage("system", text))
@@ -136,7 +143,7 @@ class Transcript:
         """A new turn of the assistant."""
         if model:
             self.models.add(model)
-        turn = AgentTurn(id, model, started_at=at, finished_at=at)
+        turn = AgentTurn(id, model, at, at)
         self._entries.append(turn)
         return turn
 
@@ -159,40 +166,42 @@ class Transcript:
     def say(self, text: str, at: datetime | None = None) -> None:
         """A text of the assistant as an item of its own."""
         turn = self.open_turn(at, for_text=True)
-        turn.thinking += self._taken()
+        self._thought_in(turn)
         turn.texts.append(text)
 
     def call(self, name: str, id: str | None, arguments: dict[str, Any], at: datetime | None = None) -> None:
         """A tool call as an item of its own."""
         turn = self.open_turn(at, for_text=False)
-        turn.thinking += self._taken()
+        self._thought_in(turn)
         self.calls_in(turn, name, id, arguments, at)
 
     def calls_in(
         self, turn: AgentTurn, name: str, id: str | None, arguments: dict[str, Any], at: datetime | None = None
     ) -> None:
-        id = record_key(id)
         if id is not None:
+            id = str(id)
             self._names[id] = name
-        turn.calls.append(ToolCall(name, id, arguments, at))
+        turn.calls.append(ToolCall(name, id, shallow(arguments), at))
 
-    def _taken(self) -> list[str]:
-        taken, self._pending = self._pending, []
-        return taken
+    def _thought_in(self, turn: AgentTurn) -> None:
+        if self._pending:
+            turn.thinking += self._pending
+            self._pending = []
 
     def knows(self, call_id: str | None) -> bool:
-        return record_key(call_id) in self._names
+        return call_id is not None and str(call_id) in self._names
 
     def result(
         self, call_id: str | None, content: Any, *, name: str | None = None, at: datetime | None = None,
         failed: bool = False,
     ) -> None:  # fmt: skip
         """What a tool gave back; its name is that of its call where none is given."""
-        call_id = record_key(call_id)
+        if call_id is not None:
+            call_id = str(call_id)
         named = name or self._names.get(call_id or "", "tool")
-        read = object_or_text(content) if isinstance(content, str) else content
+        read = object_or_text(content) if isinstance(content, str) else shallow(content)
         self.results.append(ToolResult(named, read, call_id))
-        self._entries.append(TraceMessage("tool", read, name=named))
+        self._entries.append(TraceMessage("tool", read, None, None, named))
         self._failed += failed
         if call_id is not None:
             self._ended[call_id] = (at, failed, read)
@@ -218,13 +227,16 @@ class Transcript:
     def messages(self) -> list[TraceMessage]:
         found: list[TraceMessage] = []
         for entry in self._entries:
-            found += entry.messages() if isinstance(entry, AgentTurn) else [entry]
+            if isinstance(entry, TraceMessage):
+                found.append(entry)
+            else:
+                entry.add_messages(found)
         return found
 
     def trace(self, variant: str, extra: Mapping[str, Any]) -> Trace:
         """The conversation as a recording of a case that is named later."""
-        spoken = [turn for turn in self.turns() if (turn.text or "").strip()]
-        last = spoken[-1] if spoken else AgentTurn()
+        turns = self.turns()
+        last = next((turn for turn in reversed(turns) if (turn.text or "").strip()), None) or AgentTurn()
         tokens = self.tokens
         cached = {"cache_read_tokens": tokens.cache_read, "cache_write_tokens": tokens.cache_write}
         custom = {**self.custom, **{name: number for name, number in cached.items() if number is not None}}
@@ -237,7 +249,7 @@ class Transcript:
             finished_at=self._last or UNKNOWN_TIME,
             latency_ms=self.latency_ms if self.latency_ms is not None else self._elapsed(),
             input={},
-            output=Output(self.answer or last.text, last.thought, self.structured),
+            output=Output(self.answer or last.text, _joined(last.thinking), self.structured),
             messages=self.messages(),
             tool_calls=[call for turn in self.turns() for call in turn.calls],
             tool_results=self.results,
@@ -255,7 +267,7 @@ class Transcript:
                 **self.extra,
                 **extra,
             },
-            spans=[*self._own_spans(), *self.spans],
+            spans=[*self._own_spans(turns), *self.spans],
         )
 
     def _elapsed(self) -> int | None:
@@ -263,53 +275,55 @@ class Transcript:
             return None
         return round((self._last - self._first).total_seconds() * 1000)
 
-    def _own_spans(self) -> list[Span]:
+    def _own_spans(self, turns: list[AgentTurn]) -> list[Span]:
         found: list[Span] = []
-        for number, turn in enumerate(self.turns(), start=1):
-            if turn.started_at is None or not turn.messages():
+        ended = self._ended.get
+        for number, turn in enumerate(turns, start=1):
+            started = turn.started_at
+            if started is None or turn.empty:
                 continue
-            turn_id = turn.id or f"turn-{number}"
-            found.append(
-                Span(
-                    turn_id, turn.model or "assistant", None, "llm", turn.started_at, turn.finished_at, output=turn.text
-                )
-            )
+            id = turn.id or f"turn-{number}"
+            found.append(Span(id, turn.model or "assistant", None, "llm", started, turn.finished_at, output=turn.text))
             for position, call in enumerate(turn.calls, start=1):
-                ended, failed, content = self._ended.get(call.id or "", (None, False, None))
+                at, failed, content = ended(call.id or "", _NEVER)
+                status = "error" if failed else "unset" if at is None else "ok"
+                begun = call.started_at or started
                 found.append(
                     Span(
-                        call.id or f"{turn_id}-call-{position}",
-                        call.name,
-                        turn_id,
-                        "tool",
-                        call.started_at or turn.started_at,
-                        ended,
-                        "error" if failed else "unset" if ended is None else "ok",
-                        input=call.arguments,
-                        output=content,
+                        call.id or f"{id}-call-{position}", call.name, id, "tool", begun, at, status, None,
+                        call.arguments, content,
                     )
-                )
+                )  # fmt: skip
         return found
+
+
+_NEVER = (None, False, None)
+_decode = msgspec.json.Decoder(dict[str, Any]).decode
+
+
+def shallow(value: Any) -> Any:
+    """The value itself. Raises RecursionError if it is nested too deeply to be written again."""
+    if too_deep(value):
+        raise RecursionError
+    return value
 
 
 def object_or_text(text: str) -> dict[str, Any] | str:
     """The JSON object in a text, or the text itself if it is not one."""
-    if not text.lstrip().startswith("{"):
+    if not text.startswith("{") and not text.lstrip().startswith("{"):
         return text
     try:
-        value = msgspec.json.decode(text)
+        value: dict[str, Any] = _decode(text)
     except (ValueError, RecursionError):
         return text
-    return value if isinstance(value, dict) and not too_deep(value) else text
+    return text if too_deep(value) else value
 
 
 def arguments_of(value: Any) -> dict[str, Any]:
     """Arguments as an object; other text is kept under `_raw`."""
     if isinstance(value, dict):
         return value
-    if value is None or (isinstance(value, str) and not value.strip()):
-        return {}
-    if not isinstance(value, str):
-        return {"_raw": msgspec.json.encode(value).decode()}
-    read = object_or_text(value)
-    return read if isinstance(read, dict) else {"_raw": value}
+    if isinstance(value, str):
+        read = object_or_text(value)
+        return read if isinstance(read, dict) else {"_raw": value} if value.strip() else {}
+    return {} if value is None else {"_raw": msgspec.json.encode(value).decode()}

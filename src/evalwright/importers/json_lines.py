@@ -1,0 +1,98 @@
+"""The records of JSON Lines files, decoded into dictionaries or into a struct of the fields that a format reads.
+
+What is not read of a line is never made, which is most of the speed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Generic, TypeVar
+
+import msgspec
+
+from evalwright.files.packed import opened
+from evalwright.importers.sources import BOM, Mistakes, flaw_of, is_text, mended
+
+__all__ = ["OBJECTS", "LineForm", "each_record", "records"]
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class LineForm(Generic[T]):
+    """What lines are read as."""
+
+    decode: Callable[[bytes], T]
+    """Raises msgspec.ValidationError for a line with other types than the usual ones."""
+    lenient: Callable[[dict[str, Any]], T]
+    """The same of any object at all."""
+
+
+OBJECTS: LineForm[dict[str, Any]] = LineForm(msgspec.json.Decoder(dict[str, Any]).decode, dict)
+
+
+def each_record(
+    file: Path, mistakes: Mistakes, take: Callable[[int, Any], None], form: LineForm[Any] = OBJECTS
+) -> None:
+    """Hand the records of a transcript to `take`, with the numbers of their lines; see `records`.
+
+    What `take` finds to be nested too deeply, which it says by RecursionError, is a mistake of that line.
+    """
+    for number, value in records(file, mistakes, form, may_be_cut=True):
+        try:
+            take(number, value)
+        except RecursionError:
+            mistakes.add_depth(file, number)
+
+
+def records(
+    file: Path, mistakes: Mistakes, form: LineForm[Any] = OBJECTS, *, may_be_cut: bool = False
+) -> Iterator[tuple[int, Any]]:
+    """The objects on the lines of a JSON Lines file, with the numbers of the lines.
+
+    Lines that are none are mistakes. With `may_be_cut`, a last line that breaks off, because what wrote it was killed,
+    comes as None. Values may be nested more deeply than can be written again.
+    """
+    decode = form.decode
+    with opened(file) as source:
+        for number, text in enumerate(source, 1):
+            try:
+                if not text.isascii():
+                    text.decode()  # the decoder does not look at the texts that it skips
+                value = decode(text)
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+                text = text.removeprefix(BOM) if number == 1 else text
+                if text.isspace() or not text:
+                    continue
+                yield from _odd(file, mistakes, form, may_be_cut, number, text)
+            else:
+                yield number, value
+
+
+def _odd(
+    file: Path, mistakes: Mistakes, form: LineForm[T], may_be_cut: bool, number: int, text: bytes
+) -> Iterator[tuple[int, T | None]]:
+    """What a line holds that could not be read at once, if it holds anything."""
+    try:
+        text.decode()
+        yield number, form.lenient(_any_object(text, mistakes))
+    except RecursionError:
+        mistakes.add_depth(file, number)
+    except msgspec.ValidationError:
+        mistakes.add(file, "expected a JSON object", number)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        if may_be_cut and not text.endswith(b"\n") and is_text(text):
+            yield number, None
+        else:
+            mistakes.add(file, flaw_of(error, text), number)
+
+
+def _any_object(text: bytes, mistakes: Mistakes) -> dict[str, Any]:
+    try:
+        return OBJECTS.decode(text)
+    except msgspec.ValidationError:
+        raise
+    except msgspec.DecodeError as error:
+        return OBJECTS.decode(mended(text, error, mistakes))
