@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -197,19 +198,82 @@ class _Model(BaseHTTPRequestHandler):
 
 
 def test_models_are_called_by_the_run_which_has_the_keys(project: Project) -> None:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Model)
+    with served(_Model) as url:
+        chat = {"name": "chat", "adapter": "openai_chat", "model": "m", "base_url": f"{url}/v1"}
+        project.environment["KEY_HERE"] = "key-of-this-side"
+        project.suite(4, [{**chat, "api_key_env": "KEY_HERE"}])
+        code, said = project.run("run", "eval.yaml")
+    assert code == 0, said
+    assert project.verdicts() == all_pass(4, "chat")
+
+
+class _Service(BaseHTTPRequestHandler):
+    """A service that gives its answer to whoever has the key."""
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        known = self.headers["X-Key"] == "sesame-canary-77"
+        body = json.dumps({"output": f"done {asked['input']['user_message']}" if known else "who are you?"}).encode()
+        self.send_response(503 if "c1" in self.path else 200)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None:
+        """Nothing on the screen."""
+
+
+@contextmanager
+def served(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     try:
-        url = f"http://127.0.0.1:{server.server_address[1]}/v1"
-        chat = {"name": "chat", "adapter": "openai_chat", "model": "m", "base_url": url, "api_key_env": "KEY_HERE"}
-        project.environment["KEY_HERE"] = "key-of-this-side"
-        project.suite(4, [chat])
-        code, said = project.run("run", "eval.yaml")
+        yield f"http://127.0.0.1:{server.server_address[1]}"
     finally:
         server.shutdown()
         server.server_close()
+
+
+def test_services_are_asked_by_the_workers(project: Project) -> None:
+    project.environment["API_KEY"] = "sesame-canary-77"
+    with served(_Service) as url:
+        asking = {"adapter": "http", "provider": "simple", "headers": {"X-Key": "${API_KEY}"}}
+        project.suite(
+            4,
+            [{"name": "well", "endpoint": f"{url}/ask", **asking}, {"name": "ill", "endpoint": f"{url}/c1", **asking}],
+        )
+        code, said = project.run("run", "eval.yaml")
+    assert code == 3, said
+    assert {name for name, status in project.verdicts().items() if status == "pass"} == {f"c{n} well" for n in range(4)}
+    errors = [one["error"]["type"] for one in project.records("traces.jsonl") if one["error"] is not None]  # type: ignore[index]
+    assert errors == ["http_5xx"] * 4
+    kept = b"".join(path.read_bytes() for path in project.run_folder.rglob("*") if path.is_file())
+    assert b"sesame-canary-77" not in kept
+
+
+PROMPTFOO = """
+prompts: ["say {{n}}"]
+providers: [{id: "file://provider.py", label: py}, {id: "exec: sh answer.sh", label: sh}]
+defaultTest: {assert: [{type: contains, value: "done: say {{n}}"}]}
+tests: [{vars: {n: "0"}}, {vars: {n: "1"}}, {vars: {n: "2"}}]
+"""
+PROVIDER = """
+import os
+
+def call_api(prompt, options, context):
+    return {"output": f"done: {prompt} at {os.getcwd()}"}
+"""
+
+
+def test_systems_of_another_format_are_called_by_the_workers(project: Project) -> None:
+    (project.folder / "promptfooconfig.yaml").write_text(PROMPTFOO)
+    (project.folder / "provider.py").write_text(PROVIDER)
+    (project.folder / "answer.sh").write_text('echo "done: $1 at $(pwd)"\n')
+    code, said = project.run("run", "promptfooconfig.yaml", "--executor", "ray", "--out", "runs")
     assert code == 0, said
-    assert project.verdicts() == all_pass(4, "chat")
+    assert list(project.verdicts().values()) == ["pass"] * 6
+    answers = [str(one["output"]["final_answer"]) for one in project.records("traces.jsonl")]  # type: ignore[index]
+    assert not [answer for answer in answers if str(project.folder) in answer]  # a copy of the suite's folder
 
 
 def test_files_of_workspaces_come_back(project: Project) -> None:
