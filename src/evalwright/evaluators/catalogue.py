@@ -16,6 +16,9 @@ from evalwright.model.format import EvaluatorEntry, entry
 
 __all__ = ["Description", "Key", "Listed", "catalogue", "describe"]
 
+_ANY_NUMBER = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+"""Arguments that have no name of their own: what a plug-in takes by them, it alone knows."""
+
 
 class Key(msgspec.Struct, frozen=True):
     """One key of a configuration."""
@@ -96,7 +99,8 @@ def _keys_of(kind: Any) -> list[Key]:
     if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
         keys = [_of_field(field) for field in fields_by_key(kind).values()]
     else:
-        keys = [_of_argument(argument) for argument in inspect.signature(kind, eval_str=True).parameters.values()]
+        arguments = inspect.signature(kind, eval_str=True).parameters.values()
+        keys = [_of_argument(argument) for argument in arguments if argument.kind not in _ANY_NUMBER]
     return sorted(keys, key=lambda key: not key.required)
 
 

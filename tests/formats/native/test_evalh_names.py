@@ -72,6 +72,8 @@ def test_a_suite_with_plug_ins_of_evalh_runs_without_it(tmp_path: Path) -> None:
     assert (judged["a", "program"]["passed"], judged["a", "program"]["reason"]) == (True, "2 words")
     assert judged["a", "echo"]["detail"] == {"rows": [[1, "a"]], "removed": None}
     assert not judged["a", "echo"]["passed"]
+    listed = warm.run(["-m", "evalwright", "list", "evaluators", "most_words", "--json"], cwd=tmp_path, env=env)
+    assert json.loads(listed.stdout)["keys"] == [], "what it takes by `**config` has no name of its own"
 
 
 def test_every_name_that_is_served_is_there(evalh: Any) -> None:
