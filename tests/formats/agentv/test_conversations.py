@@ -150,6 +150,7 @@ def test_assertions_may_stand_in_files_of_their_own(folder: Path) -> None:
         (None, "there is no file of assertions 'polite'"),
         ("assertions: [{include: polite}]", "includes itself"),
         ("assertions: {}", "a list 'assertions'"),
+        ("assertions: [{include: far, weight: 2}]", "no other key beside it, found weight"),
         ("assertions: [{type: magic}]", "magic"),
     ],
 )

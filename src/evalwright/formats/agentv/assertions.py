@@ -34,8 +34,10 @@ from evalwright.formats.agentv.vocabulary import (
 from evalwright.registry import PREMADE
 from evalwright.session import environment
 
-__all__ = ["Evaluators", "Spec", "asks_default_judge", "unique"]
+__all__ = ["OF_FILE", "Evaluators", "Spec", "asks_default_judge", "unique"]
 
+OF_FILE = " (of the file)"
+"""Behind the key of a list that stands beside the cases."""
 _CAMEL = re.compile(r"(?<=[a-z])[A-Z]")
 _REQUIRED = 0.8
 _AGGREGATIONS = ("weighted_average", "all_or_nothing", "minimum")
@@ -69,7 +71,7 @@ class Evaluators:
         texts = [item for item, _ in entries if isinstance(item, str)]
         if texts and not named:
             together = self._rubric({"rubrics": texts}, place, "rubric", tell)
-            specs.append({**together, "weight": float(len(texts))} if place.endswith("assertions") else together)
+            specs.append({**together, "weight": float(len(texts))} if _weighs_texts(place) else together)
         for item, at in entries:
             if isinstance(item, dict):
                 spec = self._one(item, at, tell, named=named)
@@ -285,6 +287,11 @@ class Evaluators:
                 tell(f"{place}.{problem.key}".rstrip("."), f"{spec['name']}: {problem.message}")
             return False
         return True
+
+
+def _weighs_texts(place: str) -> bool:
+    """Whether texts weigh as many as they are: in the newer `assertions`, but not in those of a turn."""
+    return place.removesuffix(OF_FILE).endswith("assertions") and not place.startswith("turns")
 
 
 def asks_default_judge(specs: Sequence[Spec]) -> bool:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from evalwright.errors import InputError, Problem
 from evalwright.files.bulk import collector_paused
-from evalwright.formats.agentv.assertions import Evaluators, Spec, asks_default_judge, unique
+from evalwright.formats.agentv.assertions import OF_FILE, Evaluators, Spec, asks_default_judge, unique
 from evalwright.formats.agentv.conversations import TURN_KEYS, is_conversation, read_turns
 from evalwright.formats.agentv.detection import OUTCOMES
 from evalwright.formats.agentv.file import EvalFile, texts_in
@@ -269,7 +269,8 @@ class Cases:
             specs += read.read(listed, place, tell)
         shared = self._file.head.get("assert", self._file.head.get("assertions"))
         if shared is not None and execution.get("skip_defaults") is not True:
-            specs += read.read(shared, "assert" if "assert" in self._file.head else "assertions", tell, named=False)
+            key = "assert" if "assert" in self._file.head else "assertions"
+            specs += read.read(shared, f"{key}{OF_FILE}", tell, named=False)
         if tell.left_out and not specs:
             tell.errors += tell.left_out
             tell.left_out = []

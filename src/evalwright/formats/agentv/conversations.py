@@ -38,10 +38,14 @@ def read_turns(
     asked = []
     for i, turn in enumerate(turns):
         place = f"turns[{i}]"
-        if not isinstance(turn, dict) or turn.get("input") in (None, "", []):
-            tell(f"{place}.input", f"{place}: expected a mapping with an 'input' that is not empty")
+        if not isinstance(turn, dict):
+            tell(place, f"{place}: expected a mapping with an 'input', found {turn!r}")
             continue
         tell.unknown_keys(place, turn, _OF_TURN)
+        if turn.get("input") in (None, "", []):
+            found = repr(turn["input"]) if "input" in turn else f"only {', '.join(map(str, turn))}"
+            tell(f"{place}.input", f"{place}: expected an 'input' that is not empty, found {found}")
+            continue
         said = turn["input"]
         answer = turn.get("expected_output")
         expected = [] if answer is None else expected_messages(answer, f"{place}.expected_output", files, tell)

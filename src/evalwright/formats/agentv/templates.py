@@ -27,8 +27,11 @@ def with_templates(
     """
     for i, item in enumerate(raw):
         at = f"{place}[{i}]"
-        if not (isinstance(item, dict) and set(item) == {"include"}):
+        if not isinstance(item, dict) or "include" not in item or "type" in item:
             yield item, at
+            continue
+        if more := [str(key) for key in item if key != "include"]:
+            tell(at, f"include: expected no other key beside it, found {', '.join(more)}")
             continue
         path = _found(item["include"], f"{at}.include", files, tell, above)
         if path is None:
