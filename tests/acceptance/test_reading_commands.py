@@ -64,15 +64,56 @@ def test_inspect_shows_long_texts_when_asked(made: Project) -> None:
     assert "x" * 2000 in ended.out
 
 
-def test_what_is_readable_is_shown_and_what_is_not_is_named(made: Project, tmp_path: Path) -> None:
-    damaged = shutil.copytree(run_of(made, "a"), tmp_path / "run")
-    lines = (damaged / "traces.jsonl").read_text().splitlines(keepends=True)
-    (damaged / "traces.jsonl").write_text(lines[0] + '{"case_id": \n' + "".join(lines[2:]))
-    ended = made.evalwright("inspect", damaged)
-    assert ended.code == 2
-    assert "traces.jsonl:2: " in ended.err
-    assert ended.out.endswith("7 shown\n")
-    assert "traces.jsonl:2: " in made.evalwright("report", damaged).err
+@pytest.fixture(params=["traces", "results", "verdicts"])
+def damaged(made: Project, tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """A finished run of which the second line of a file cannot be read; the file's name is that of its folder."""
+    run = shutil.copytree(run_of(made, "a"), tmp_path / request.param)
+    file = run / f"{request.param}.jsonl"
+    lines = file.read_text().splitlines(keepends=True)
+    file.write_text(lines[0] + '{"case_id": \n' + "".join(lines[2:]))
+    return run
+
+
+def test_what_is_readable_is_shown_and_what_is_not_is_named(made: Project, damaged: Path, tmp_path: Path) -> None:
+    line = f"{damaged.name}.jsonl:2: "
+    if damaged.name != "verdicts":  # which inspect derives from the other two
+        ended = made.evalwright("inspect", damaged)
+        assert (ended.code, line in ended.err) == (2, True)
+        assert "shown\n" in ended.out
+    for format_ in ("markdown", "json", "junit", "html"):
+        ended = made.evalwright("report", damaged, "--format", format_)
+        assert (ended.code, line in ended.err, line in ended.out) == (3, True, True), format_
+    ended = made.evalwright("report", damaged, "--github")
+    assert (ended.code, f"cannot be read: {line}" in ended.err) == (3, True)
+    ended = made.evalwright("report", damaged, "--format", "html", "--out", f"{tmp_path}/pages/")
+    assert (ended.code, line in ended.err) == (3, True)
+    pages = [path.read_text() for path in (tmp_path / "pages").rglob("*.html")]
+    assert any(f"cannot be read: {line}" in page for page in pages)
+
+
+def test_nothing_is_decided_over_records_that_cannot_be_read(made: Project, damaged: Path) -> None:
+    if damaged.name == "verdicts":  # of which no comparison is made
+        assert made.evalwright("compare", run_of(made, "a"), damaged).code == 0
+        return
+    line = f"{damaged.name}.jsonl:2: "
+    for pair in ((run_of(made, "a"), damaged), (damaged, run_of(made, "a"))):
+        ended = made.evalwright("compare", *pair, "--json")
+        assert (ended.code, line in ended.err, line in ended.out) == (3, True, True)
+        ended = made.evalwright("decide", *pair, "--variant", "v", "--margin", "0.9", "--allow-changed", "--json")
+        decision = json.loads(ended.out)
+        assert (ended.code, decision["verdict"], decision["exit_code"]) == (3, "undecided", 3)
+        assert "unreadable records" in decision["reasons"]
+        assert made.evalwright("drift", pair[1], "--baseline", pair[0]).code == 3
+    ended = made.evalwright("report", run_of(made, "a"), "--compare", damaged)
+    assert (ended.code, line in ended.err) == (3, True)
+
+
+def test_a_summary_that_cannot_be_read_leaves_nothing_out(made: Project, tmp_path: Path) -> None:
+    run = shutil.copytree(run_of(made, "a"), tmp_path / "run")
+    (run / "summary.yaml").write_text("{")
+    ended = made.evalwright("report", run)
+    assert (ended.code, "summary.yaml: " in ended.err) == (0, True)
+    assert "cannot be read" not in ended.out
 
 
 def test_compare_names_what_changed(made: Project) -> None:

@@ -6,9 +6,11 @@ import pytest
 from evalwright.errors import InputError
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
+from evalwright.reports.failures import newest_verdicts
 from evalwright.run.locations import Place
 from evalwright.run.options import RunOptions
 from evalwright.run.re_evaluation import re_evaluate
+from evalwright.run.resumption import resume
 from evalwright.run.start import run_suite
 from run.suites import SAYS_DONE, SAYS_LAST, suite
 from stores.stores import KINDS, Kept
@@ -104,3 +106,27 @@ def test_a_damaged_judgement_is_named_and_made_anew(kept, run, kind):
     assert outcome.unreadable == 0
     assert any(note.startswith(f"{kind}") and ":2: " in note for note in outcome.notes)
     assert (len(records(run, EvaluationResult)), len(records(run, CaseVerdict))) == (8, 4)
+
+
+@pytest.mark.parametrize("kind", ["traces", "results", "verdicts"])
+def test_a_resumed_run_is_not_passed_over_what_cannot_be_read(kept, tmp_path, kind):
+    suite_ = suite(tmp_path, ["done"] * 3, evaluators=[SAYS_DONE], max_concurrency=1)
+    outcome = run_suite(suite_, RunOptions(store=kept.store()))
+    run = Place(kept.store(), outcome.plan.run_id, outcome.run_dir)
+    assert outcome.exit_code == 0
+    kept.replace(run.run_id, kind, 1, "garbage")
+    resumed = resume(run)
+    assert (resumed.exit_code, len(resumed.unread)) == (3, 1)
+    assert any("`re-evaluate` replaces results and verdicts" in note for note in resumed.notes)
+    verdicts = list(newest_verdicts(run.store.read(run.run_id)))
+    assert [verdict.case_id for verdict in verdicts] == {
+        "traces": ["c0", "c2", "c1"],
+        "results": ["c0", "c1", "c2"],
+        "verdicts": ["c0", "c2", "c1"],
+    }[kind]
+    if kind == "traces":  # past the attempt of which results and verdict are still there
+        assert [row["attempt"] for row in records(run, Trace)] == [1, 1, 2]
+        return
+    judged = re_evaluate(run)
+    assert (judged.exit_code, judged.unread) == (0, [])
+    assert len(list(newest_verdicts(run.store.read(run.run_id)))) == 3

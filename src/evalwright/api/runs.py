@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -83,19 +82,14 @@ class Run:
 
     def _record(self) -> RunSummary:
         """The stored summary while it counts every cell; else the records are counted again."""
-        from evalwright.run.calibration import mark_judges
-        from evalwright.run.outcomes import summed_up
-        from evalwright.scoring.fold import fold
+        from evalwright.run.outcomes import folded_summary
 
         reader, plan = self._opened()
         with closing(reader):
             stored = reader.summary() if reader.plan is not None else None
             if stored is not None and not stored.cells_missing:
                 return stored
-            finished = stored.finished_at if stored else datetime.now(UTC)
-            summary = summed_up(fold(reader, plan), reader, plan, finished)
-            mark_judges(reader, plan, summary)
-            return summary
+            return folded_summary(reader, plan)
 
     def __len__(self) -> int:
         return self._record().cells_total

@@ -15,7 +15,7 @@ MOST_CELLS = 20_000
 
 def write_pages(places: Sequence[Path], out: Path, only: str, earlier: Path | None, limit: int) -> int:
     """Write a bundle of the runs at these places. Raises InputError, also for more cells than `limit`."""
-    from evalwright.cli.screen import say
+    from evalwright.cli.screen import say, tell
     from evalwright.cli.viewed_runs import runs_at
     from evalwright.files.durable import storage_error
     from evalwright.viewer.bundle import Bundle, write_bundle
@@ -50,4 +50,5 @@ def write_pages(places: Sequence[Path], out: Path, only: str, earlier: Path | No
         raise storage_error("write", out, error) from error
     say([str(out)])
     print(f"{counted(len(runs), 'run')} written; open {out / 'index.html'}", file=sys.stderr)
-    return 0
+    tell(f"cannot be read: {note}" for note in bundle.unread)
+    return 3 if bundle.unread else 0

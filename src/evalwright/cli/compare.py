@@ -64,8 +64,8 @@ def command(
     """Compare run B with run A, case by case; every change is B − A.
 
     Only cases with a verdict in both runs count. Cases that changed between the runs are left out and named; evaluators
-    that changed are refused. Result files (JSON Lines) of formats that have them are compared by their scores; the exit
-    code is then 1 if the mean score dropped.
+    that changed are refused; if records cannot be read, the exit code is 3. Result files (JSON Lines) of formats that
+    have them are compared by their scores; the exit code is then 1 if the mean score dropped.
     """
     if (read_scores := _results_reader(dialect, a, b)) is not None:
         return _score_files(read_scores(a), read_scores(b), threshold, as_json)
@@ -92,11 +92,12 @@ def command(
         say([msgspec.json.encode(comparison).decode()])
     else:
         say(comparison_of_runs(comparison, screen_paint()))
+    code = 3 if runs.unread else 0
     if not fail_on_regression:
-        return 0
+        return code
     worse = [regressed(one.decision, loss or 0.0) for one in comparison.variants]
     # One regression that is known decides, whatever errors leave open elsewhere.
-    return 1 if True in worse else 3 if None in worse else 0
+    return 1 if True in worse else 3 if None in worse else code
 
 
 def _results_reader(dialect: str | None, *paths: object) -> Callable[[Path], _Scores] | None:

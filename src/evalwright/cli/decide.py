@@ -97,7 +97,8 @@ def command(
     """May run B replace run A? SHIP (exit 0), DON'T (1) or UNDECIDED (3), and what it would take to decide.
 
     SHIP: B is shown to be worse by no more than the margin, and every guard holds. DON'T: B is shown to be worse by
-    more, or a guard is broken. Errors are in no rate; if they could change the decision, it is UNDECIDED.
+    more, or a guard is broken. Errors are in no rate; if they could change the decision, or records cannot be read, it
+    is UNDECIDED.
     """
     from evalwright.cli.pairs import opened_pair
     from evalwright.decisions.clusters import clusters_of

@@ -83,4 +83,4 @@ def command(
         return 1
     decisions = [found.report.decision] if found.report.decision else found.report.decisions
     worse = [regressed(one, loss or 0.0) for one in decisions] if fail_on_regression else []
-    return 1 if True in worse else 3 if None in worse else 0
+    return 1 if True in worse else 3 if None in worse or opened.runs.unread else 0

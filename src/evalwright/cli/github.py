@@ -9,11 +9,11 @@ from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 
-from evalwright.cli.locate import folded_summary
 from evalwright.cli.report_context import opened_context
-from evalwright.cli.screen import screen_masker, tell
+from evalwright.cli.screen import screen_masker, tell, tell_damage
 from evalwright.files.durable import AppendFile
 from evalwright.files.paths import seen_from_here
+from evalwright.model.damage import unreadable_records
 from evalwright.model.summary import RunSummary
 from evalwright.reports.context import ReportContext
 from evalwright.reports.github import GitHubAnnotations
@@ -21,7 +21,7 @@ from evalwright.reports.markdown import Markdown
 from evalwright.reports.sentences import sentence_of, worse_cases
 from evalwright.run.case_places import CasePlaces
 from evalwright.run.locations import Place
-from evalwright.run.outcomes import Outcome
+from evalwright.run.outcomes import Outcome, folded_summary
 from evalwright.run.stored_run import open_run
 
 __all__ = ["append_data", "show_on_github"]
@@ -33,8 +33,10 @@ _MOST_BYTES = 1_000_000
 
 def show_on_github(
     run: Path | Place, exit_code: int | None = None, *, compare: Path | None = None, link: str = ""
-) -> None:
+) -> int:
     """Annotations to standard error; summary and outputs into the files that the runner names, where it does.
+
+    Returns 3 where records cannot be read, else 0.
 
     `exit_code` is that with which the run ended; None: what its verdicts give. Raises InputError for an earlier run
     that cannot be compared, StorageError for a file that cannot be written.
@@ -45,13 +47,15 @@ def show_on_github(
         reader.plan = plan
         context = replace(context, places=CasePlaces(plan))
         tell(GitHubAnnotations().render(reader, summary, context).splitlines())
+        damaged = tell_damage(reader)
         mask = screen_masker().mask_text
         if path := os.environ.get(_SUMMARY):
             _append_summary(Path(path), mask(Markdown().render(reader, summary, context)))
         if path := os.environ.get(_OUTPUT):
-            ended = Outcome(Path(reader.location), plan, summary).exit_code if exit_code is None else exit_code
-            values = _outputs(Path(reader.location), summary, ended, context)
+            ended = Outcome(Path(reader.location), plan, summary, unread=unreadable_records(reader)).exit_code
+            values = _outputs(Path(reader.location), summary, ended if exit_code is None else exit_code, context)
             _append(Path(path), "".join(_assigned(name, mask(value)) for name, value in values.items()))
+        return damaged
 
 
 def _append_summary(path: Path, text: str) -> None:

@@ -114,6 +114,8 @@ def _next(outcome: Outcome, run: str) -> str:
         return f"evalwright validate {shlex.quote(str(seen_from_here(Path(outcome.plan.config_path))))}"
     if outcome.plan.shard is not None and not outcome.summary.cells_missing:
         return f"evalwright merge RUN...  with all {outcome.plan.shard.of} shards"
+    if any(note.startswith(("results", "verdicts")) for note in outcome.unread):
+        return f"evalwright re-evaluate {run}"
     errors = any(variant.cells.get("error") for variant in outcome.summary.variants)
     if outcome.plan.until_decided is not None and not outcome.interrupted:
         return f"evalwright inspect {run}"
@@ -123,6 +125,8 @@ def _next(outcome: Outcome, run: str) -> str:
     if gate is not None and gate.undecided and not errors:
         awaited = any(part.value is None and part.undecided for part in gate.parts)
         return f"evalwright {'promote' if awaited else 'inspect'} {run}"
+    if outcome.unread and not errors:
+        return f"evalwright inspect {run}"
     # only a system that erred is called again; what a judge could not say is asked for without it
     again = "retry" if any(variant.cases_errored for variant in outcome.summary.variants) else "re-evaluate"
     commands = {0: f"evalwright inspect {run}", 3: f"evalwright {again} {run}"}

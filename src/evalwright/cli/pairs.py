@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -35,8 +34,8 @@ class Opened(NamedTuple):
 @contextmanager
 def opened_pair(a: Path | Place, b: Path | Place, terms: Terms, labels: Path | None = None) -> Iterator[Opened]:
     """Open run A and run B; what is damaged in them is said on standard error. `labels` is a file of human labels."""
+    from evalwright.cli.screen import tell_damage
     from evalwright.decisions.runs import two_runs
-    from evalwright.reports.text import harmless
     from evalwright.run.judged_pairs import judges_of_runs
     from evalwright.run.stored_run import open_run
 
@@ -47,8 +46,8 @@ def opened_pair(a: Path | Place, b: Path | Place, terms: Terms, labels: Path | N
             runs = two_runs(reader_a, plan_a, reader_b, plan_b, terms)
             runs.judged, runs.uncalibrated = judges_of_runs(reader_a, plan_a, reader_b, plan_b, labels)
             yield Opened(reader_a, reader_b, plan_a, plan_b, runs)
-            for note in [*reader_a.damage, *reader_b.damage]:
-                print(harmless(note), file=sys.stderr)
+            for reader in (reader_a, reader_b):
+                tell_damage(reader)
 
 
 def pair_options(command: F) -> F:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -62,13 +61,15 @@ def command(
     limit_chars: int | None,
     github: bool,
 ) -> int:
-    """Write a report of the run in folder RUN (`evalwright list reports` lists the report formats)."""
+    """Write a report of the run in folder RUN (`evalwright list reports` lists the report formats).
+
+    The exit code is 3 where records cannot be read; the report names them.
+    """
     from contextlib import closing
 
-    from evalwright.cli.locate import folded_summary
-    from evalwright.cli.screen import say_text
-    from evalwright.reports.text import harmless
+    from evalwright.cli.screen import say_text, tell_damage
     from evalwright.run.decided import add_tradeoffs
+    from evalwright.run.outcomes import folded_summary
     from evalwright.run.stored_run import open_run
 
     if github:
@@ -83,6 +84,7 @@ def command(
         if value is not None and name not in reads:
             raise click.UsageError(f"--{name.replace('_', '-')} is not for --format {format_}")
     reader, plan = open_run(run)
+    lost: list[str] = []
     with closing(reader):
         summary = folded_summary(reader, plan)
         add_tradeoffs(summary, reader, plan)
@@ -92,7 +94,7 @@ def command(
             report.check(summary, str(run))
         if reads:
             pieces: Iterable[str] = _with_context(
-                report, reader, summary, run, compare=compare, link=link or "", limit=limit_chars
+                report, reader, summary, run, lost, compare=compare, link=link or "", limit=limit_chars
             )
         else:
             pieces = _pieces(report, reader, summary)
@@ -100,9 +102,7 @@ def command(
             _write(Path(out), pieces, append)
             pieces = [str(Path(out))]
         say_text(pieces)
-        for note in reader.damage:
-            print(harmless(note), file=sys.stderr)
-    return 0
+        return tell_damage(reader) or (3 if lost else 0)
 
 
 def _in_folder(run: Path, out: Path, format_: str, compare: Path | None, link: str | None) -> int:
@@ -116,14 +116,20 @@ def _in_folder(run: Path, out: Path, format_: str, compare: Path | None, link: s
     return write_pages([run], out, "all", compare, MOST_CELLS)
 
 
-def _with_context(report: Any, reader: RunReader, summary: RunSummary, run: Path, **given: Any) -> Iterator[str]:
+def _with_context(
+    report: Any, reader: RunReader, summary: RunSummary, run: Path, lost: list[str], **given: Any
+) -> Iterator[str]:
+    """The report; what cannot be read of the earlier run is added to `lost`."""
     from evalwright.cli.report_context import opened_context
+    from evalwright.model.damage import unreadable_records
     from evalwright.run.case_places import CasePlaces
 
     with opened_context(run, **given) as context:
         if "places" in report.reads and reader.plan is not None:
             context = replace(context, places=CasePlaces(reader.plan))
         yield from _pieces(report, reader, summary, context)
+        if context.before is not None:
+            lost += unreadable_records(context.before.reader)
 
 
 def _pieces(report: Any, *asked: Any) -> Iterable[str]:
@@ -136,8 +142,7 @@ def _on_github(run: Path, compare: Path | None, link: str, *, format_given: bool
 
     if format_given:
         raise click.UsageError("--github takes neither --out nor --limit-chars: GitHub names the files")
-    show_on_github(run, compare=compare, link=link)
-    return 0
+    return show_on_github(run, compare=compare, link=link)
 
 
 def _write(out: Path, pieces: Iterable[str], append: bool) -> None:

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from evalwright.files.masker import Masker
+    from evalwright.model.protocols import RunReader
 
-__all__ = ["say", "say_text", "screen_masker", "screen_paint", "tell", "warn", "write_plot"]
+__all__ = ["say", "say_text", "screen_masker", "screen_paint", "tell", "tell_damage", "warn", "write_plot"]
 
 _MOST_WARNINGS = 50
 
@@ -40,6 +41,14 @@ def tell(lines: Iterable[str]) -> None:
         with suppress(OSError):  # the terminal has gone
             for line in shown:
                 print(harmless(mask(line)), file=sys.stderr)
+
+
+def tell_damage(reader: RunReader) -> int:
+    """What of a run cannot be read, on stderr; the exit code of a command that has told the rest: 3, or 0."""
+    from evalwright.model.damage import unreadable_records
+
+    tell(reader.damage)
+    return 3 if unreadable_records(reader) else 0
 
 
 def screen_masker() -> Masker:

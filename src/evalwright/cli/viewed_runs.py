@@ -45,7 +45,7 @@ class StoredRun:
             stored = reader.summary() if reader.plan is not None else None
             if stored is not None and not stored.cells_missing:
                 return stored
-            from evalwright.cli.locate import folded_summary
+            from evalwright.run.outcomes import folded_summary
 
             return folded_summary(reader, plan)
 

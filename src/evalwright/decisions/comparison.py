@@ -11,7 +11,7 @@ from evalwright.decisions.pairing import ValueRange
 from evalwright.decisions.runs import TwoRuns, two_runs
 from evalwright.decisions.sides import PASS_RATE, CaseTotal, SideCounts
 from evalwright.decisions.terms import Terms
-from evalwright.model.decision import Decision, SideRate
+from evalwright.model.decision import UNREAD, Decision, SideRate
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.summary import ComparisonReport, VariantDelta
@@ -188,10 +188,12 @@ def _passed(outcomes: Mapping[str, CaseTotal], groups: Mapping[str, str]) -> Sid
 def regressed(decision: Decision, margin: float) -> bool | None:
     """Whether B is worse by more than `margin`, beyond noise.
 
-    None where what errors would have been decides that, and where nothing was measured.
+    None where what errors or records that cannot be read would have been decides that, and where nothing was measured.
     """
     if decision.ci is None:
         return None
     bounds = [bound.ci for bound in (decision.errors.all_failed, decision.errors.all_passed) if bound is not None]
     found = {ends is not None and ends[1] < -margin for ends in (decision.ci, *bounds)}
+    if UNREAD in decision.reasons and True not in found:
+        return None
     return found.pop() if len(found) == 1 else None

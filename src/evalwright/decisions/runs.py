@@ -8,14 +8,15 @@ from typing import Any
 
 import msgspec
 
-from evalwright.decisions.engine import decision_of
+from evalwright.decisions.engine import EXIT_CODES, decision_of
 from evalwright.decisions.identity import Identity, identity_of, some_names
 from evalwright.decisions.judged import JudgedCell, JudgedPair
 from evalwright.decisions.pairing import Labelled, scale_of
 from evalwright.decisions.sides import PASS_RATE, SideCounts, sides_of
 from evalwright.decisions.terms import Terms
 from evalwright.errors import InputError, Problem, counted, did_you_mean
-from evalwright.model.decision import Decision
+from evalwright.model.damage import unreadable_records
+from evalwright.model.decision import UNREAD, Decision
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 
@@ -46,6 +47,8 @@ class TwoRuns(msgspec.Struct):
     judged: list[JudgedRuns] = []
     uncalibrated: list[str] = []
     """Judges without labels."""
+    unread: list[str] = []
+    """Records of either run that cannot be read: what they held could turn the decision."""
 
     def decision(self, before: str, after: str, only: Collection[str] | None = None) -> Decision:
         """The decision about one variant of each, over all cases or `only` some."""
@@ -59,7 +62,10 @@ class TwoRuns(msgspec.Struct):
         if only is not None:
             judged = [pair.of(frozenset(only)) for pair in judged]
         decision = decision_of(a, b, self.terms, self.identity, known, judged)
-        decision.warnings += self._of_judges(decision)
+        decision.warnings += [*self._of_judges(decision), *self.unread]
+        if self.unread and decision.verdict != "dont":
+            decision.verdict, decision.exit_code = "undecided", EXIT_CODES["undecided"]
+            decision.reasons.append(UNREAD)
         return decision
 
     def _of_judges(self, decision: Decision) -> list[str]:
@@ -116,6 +122,9 @@ def two_runs(reader_a: RunReader, plan_a: Plan, reader_b: RunReader, plan_b: Pla
     """Fold both runs. Raises InputError for a metric, guard, slice or group that they do not have."""
     a, b = sides_of(reader_a, plan_a), sides_of(reader_b, plan_b)
     found = TwoRuns(a, b, identity_of(reader_a, plan_a, reader_b, plan_b), terms, Labelled())
+    found.unread = [
+        f"cannot be read: {one.location}: {note}" for one in (reader_a, reader_b) for note in unreadable_records(one)
+    ]
     _check_metric(terms.metric, a, b)
     _check_margin(terms, [*a.values(), *b.values()])
     _check_population(terms, a, b)
@@ -128,6 +137,7 @@ def one_run(reader: RunReader, plan: Plan, terms: Terms) -> TwoRuns:
     """The variants of one run against each other: nothing between them can have changed."""
     sides = sides_of(reader, plan)
     found = TwoRuns(sides, sides, Identity(shared=plan.cases_total), terms, Labelled())
+    found.unread = [f"cannot be read: {note}" for note in unreadable_records(reader)]
     if terms.slices or terms.group not in (None, "none"):
         found.known = _labelled(reader, terms)
     return found

@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 
 __all__ = [
+    "UNREAD",
     "Bound",
     "ChangedPart",
     "Decision",
@@ -29,6 +30,9 @@ __all__ = [
 Interval = tuple[float, float]
 Answer = Literal["ship", "dont", "undecided"]
 State = Literal["holds", "broken", "undecided"]
+
+UNREAD = "unreadable records"
+"""Among the reasons of a decision: what they held could turn it."""
 
 
 class SideRate(msgspec.Struct):
@@ -193,8 +197,8 @@ class Decision(msgspec.Struct, kw_only=True):
     schema_version: str = "1.0"
     verdict: Answer
     reasons: list[str] = []
-    """Why it is undecided: `data`, `units` (all cases are one group), `errors`, `guard`, `judge`; the slices that
-    forbid it."""
+    """Why it is undecided: `data`, `units` (all cases are one group), `errors`, `guard`, `judge`, `unreadable records`;
+    the slices that forbid it."""
     exit_code: int = 3
     metric: str = "pass_rate"
     variant_a: str

@@ -73,14 +73,15 @@ def _of_cells(summary: RunSummary, name: Name) -> str:
     counts = {
         status: sum(v.cells.get(status, 0) for v in summary.variants) for status in ("fail", "borderline", "error")
     }
-    failed = counts["fail"] + counts["borderline"]
-    parts = [f"{counted(failed, 'cell')} did not pass"] if failed and summary.scored is not True else []
+    scored = summary.scored is True
+    failed = 0 if scored else counts["fail"] + counts["borderline"]
+    parts = [f"{counted(failed, 'cell')} did not pass"] if failed else []
     parts += [f"{counted(counts['error'], 'cell')} without a verdict"] if counts["error"] else []
-    verdict = "Failed" if parts and failed and summary.scored is not True else "Errors" if parts else "Passed"
-    rates = ", ".join(_rate(one, name if len(summary.variants) > 1 else None) for one in summary.variants)
-    if summary.scored is True:
-        rates, verdict = counted(summary.cells_total, "cell"), "Errors" if counts["error"] else "Scored"
     missing = [f"{counted(summary.cells_missing, 'cell')} not run"] if summary.cells_missing else []
+    rates = ", ".join(_rate(one, name if len(summary.variants) > 1 else None) for one in summary.variants)
+    if scored:
+        rates = counted(summary.cells_total, "cell")
+    verdict = "Failed" if failed else "Errors" if parts else "Partial" if missing else "Scored" if scored else "Passed"
     return f"{verdict}: {'; '.join([*parts, *missing, rates])}"
 
 

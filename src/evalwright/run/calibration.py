@@ -20,6 +20,7 @@ from evalwright.files.durable import PRIVATE, replace_file
 from evalwright.files.jsonl import lines_of
 from evalwright.importers.labels import read_labels
 from evalwright.model.calibration import CalibrationReport, JudgeCalibration, Label
+from evalwright.model.damage import Mended
 from evalwright.model.makers import maker_of
 from evalwright.model.plan import EvaluatorSpec, Plan, Variant
 from evalwright.model.protocols import RunReader, RunWriter
@@ -79,7 +80,7 @@ def mark_judges(reader: RunReader, plan: Plan, summary: RunSummary) -> Calibrati
     try:
         report = _report(reader, plan)
     except InputError as error:  # no reason to lose the numbers of a run
-        reader.damage.append(str(error))
+        reader.damage.append(Mended(error))
         report = None
     known = {found.evaluator: found for found in report.evaluators} if report else {}
     judges = {spec.name for spec in plan.evaluators if is_judge(spec)}

@@ -97,7 +97,6 @@ def merge(runs: Sequence[Path | Place], out: Path | None = None, *, partial: boo
     With `partial` the cells of shards that are missing or unfinished are missing in the run, too. Raises InputError
     for shards that are not of one run, or not all there, or changed since they were finished: nothing is written then.
     """
-    notes: list[str] = []
     with ExitStack() as stack:
         parts = _once(sorted((_part(run, stack) for run in runs), key=lambda one: (one.shard.index, str(one.address))))
         _must_be_one_run(parts)
@@ -108,12 +107,12 @@ def merge(runs: Sequence[Path | Place], out: Path | None = None, *, partial: boo
         store = LocalFiles(out or Path("runs"), Masker.of({}, os.environ))
         complete = len(parts) == parts[0].shard.of and all(part.whole for part in parts)
         digests = {str(part.shard.index): part.digest for part in parts} if complete else {}
-        writer = _known(store, plan, digests) or _assembled(store, plan, parts, digests, notes, stack)
+        writer = _known(store, plan, digests) or _assembled(store, plan, parts, digests, stack)
     with closing(writer):
         assert writer.plan is not None
         place = Place(store, writer.plan.run_id, writer.folder)
-        notes.append(f"{len(parts):,} of {counted(parts[0].shard.of, 'shard')} merged")
-        return conclude(place, writer, writer.plan, fold(writer, writer.plan), False, *notes)
+        note = f"{len(parts):,} of {counted(parts[0].shard.of, 'shard')} merged"
+        return conclude(place, writer, writer.plan, fold(writer, writer.plan), False, note)
 
 
 def _part(run: Path | Place, stack: ExitStack) -> _Part:
@@ -236,7 +235,7 @@ def _known(store: LocalFiles, plan: Plan, digests: dict[str, str]) -> LocalWrite
 
 
 def _assembled(
-    store: LocalFiles, plan: Plan, parts: Sequence[_Part], digests: dict[str, str], notes: list[str], stack: ExitStack
+    store: LocalFiles, plan: Plan, parts: Sequence[_Part], digests: dict[str, str], stack: ExitStack
 ) -> LocalWriter:
     grid = Grid(plan)
     shards = {}
@@ -245,7 +244,6 @@ def _assembled(
         its, run_id = Grid(part.plan), part.plan.run_id
         folder = _folder(part, stack)
         shards[part.shard.index - 1] = located_shard(folder, run_id, its.total, its.number, evaluators)
-    notes.extend(note for shard in shards.values() for note in shard.damage)
 
     def fill(draft: Path) -> None:
         of, at_once = parts[0].shard.of, _open_at_once(len(shards))
@@ -263,7 +261,9 @@ def _assembled(
             write_manifest(draft, statuses, digests)
 
     names = [name for part in parts for name in part.reader.unresolved]
-    return store.assemble(plan, fill, {name: f"${{{name}}}" for name in names})
+    writer = store.assemble(plan, fill, {name: f"${{{name}}}" for name in names})
+    writer.damage += [note for shard in shards.values() for note in shard.damage]
+    return writer
 
 
 def _open_at_once(shards: int) -> int:

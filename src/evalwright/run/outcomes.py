@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from evalwright.evaluators.build import is_judge
+from evalwright.model.cell_index import index_of
+from evalwright.model.damage import unreadable_records
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader, RunWriter
 from evalwright.model.summary import RunSummary
 from evalwright.registry import load
 from evalwright.run.cells import RunState
 from evalwright.run.locations import Place, labels_file
+from evalwright.scoring.fold import fold
 from evalwright.scoring.tally import Tally
 
 if TYPE_CHECKING:
     from evalwright.run.steps.mirror import Mirroring
 
-__all__ = ["Outcome", "conclude", "is_decided", "summed_up"]
+__all__ = ["Outcome", "conclude", "folded_summary", "is_decided", "summed_up"]
+
+_HEALING = (
+    "what cannot be read counts for nothing: `re-evaluate` replaces results and verdicts; the cell of a damaged "
+    "trace is run again by `resume`, after which that line can be deleted"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,9 +56,13 @@ class Outcome:
     of_original: bool = False
     """Whether the original program wrote the run, whose re-evaluation ends with 0 whatever the verdicts."""
 
+    unread: Sequence[str] = ()
+    """Records that cannot be read: what they held could have made the run one that did not pass."""
+
     @property
     def exit_code(self) -> int:
-        """0 passed, 1 did not pass, 2 some cases could not be read, 3 some cells have no verdict, 130 interrupted.
+        """0 passed, 1 did not pass, 2 some cases could not be read, 3 cells have no verdict or records cannot be read,
+        130 interrupted.
 
         A gate decides instead of the cells whether the run passed; without one it passes when every cell passed or was
         skipped. Either way it has not passed while a cell has no verdict. A shard ends with 0 when it is finished,
@@ -55,6 +70,9 @@ class Outcome:
         """
         if self.interrupted:
             return 130
+        return self._judged_code() or (3 if self.unread else 0)
+
+    def _judged_code(self) -> int:
         if self.plan.shard is not None:  # whoever repeats what did not end with 0 must not repeat what failed
             return 3 if self.summary.cells_missing else 0
         if self.summary.cells_unread:
@@ -83,6 +101,27 @@ def summed_up(tally: Tally, reader: RunReader, plan: Plan, finished_at: datetime
 
         add_decisions(summary, reader, plan)
     return summary
+
+
+def folded_summary(reader: RunReader, plan: Plan) -> RunSummary:
+    """The summary as the records of a run say it now; records that cannot be read are among its warnings."""
+    from evalwright.run.calibration import mark_judges
+
+    stored = reader.summary()
+    finished = stored.finished_at if stored else datetime.now(UTC)
+    summary = summed_up(fold(reader, plan), reader, plan, finished)
+    mark_judges(reader, plan, summary)
+    if (index := index_of(reader)) is not None:
+        index.close()  # a run has one only if every line can be read
+    else:
+        for _ in reader.verdicts(_Row):
+            pass
+    summary.warnings = [*summary.warnings, *(f"cannot be read: {note}" for note in unreadable_records(reader))]
+    return summary
+
+
+class _Row(msgspec.Struct, gc=False):
+    pass
 
 
 def is_decided(plan: Plan) -> bool:
@@ -122,7 +161,9 @@ def conclude(
         notes = (*notes, *closed(writer, plan, summary))
     for export in plan.exports if plan.shard is None else ():
         load("exports", export.type)(export.config).write(writer, plan, summary)
-    return Outcome(place.address, plan, summary, interrupted, [*notes, *ended, *writer.damage], place)
+    lost = unreadable_records(writer) if writer.damage else []
+    told = [*notes, *ended, *writer.damage, *([_HEALING] if lost else [])]
+    return Outcome(place.address, plan, summary, interrupted, told, place, unread=lost)
 
 
 def _ended(state: RunState, summary: RunSummary) -> list[str]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from evalwright.errors import counted
 from evalwright.files.masker import Masker
 from evalwright.llm.choices import ModelChoices
+from evalwright.model.damage import Mended
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter
 from evalwright.run.batches import JudgeCalls, forget, in_batches
@@ -89,6 +90,7 @@ def re_evaluate(
         forget(models)
         if writer.plan is not None and plan != stored:
             writer.save_plan(plan)
+        writer.damage[:] = [note if note.startswith("traces") else Mended(note) for note in writer.damage]
         outcome = conclude(place, writer, plan, judged.tally, False, *_notes(state.done, judged.kept))
         return replace(outcome, unreadable=judged.kept, of_original=writer.plan is None)
 

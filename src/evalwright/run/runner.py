@@ -105,7 +105,8 @@ class Runner:
             if history is None:
                 return 1
             if number in again or not history.traced[number]:
-                return history.traced[number] + 1
+                # past that of a trace that is lost as well, whose results and verdict are still there
+                return max(history.traced[number], history.judged[number]) + 1
             return 0
 
         start = 0

@@ -14,6 +14,7 @@ import msgspec
 from evalwright.errors import InputError, Problem
 from evalwright.viewer.bundle_links import BundleLinks
 from evalwright.viewer.filters import Filter
+from evalwright.viewer.pages import NotThere
 from evalwright.viewer.pages.cell import cell_context, stored_records, whole_text
 from evalwright.viewer.pages.compare import Sides, compare_context, compared_cell_context
 from evalwright.viewer.pages.run import PAGE, run_context
@@ -48,11 +49,14 @@ class Bundle:
         base = Filter(status=NOT_PASSED) if only == "not-passed" else Filter()
         self._links = BundleLinks([run.id for run in runs], base)
         self._links.whole_of = self._whole
+        self.unread: list[str] = []
+        """What of the records cannot be read; known once the runs were checked."""
 
     def check(self, limit: int) -> None:
         """Raises InputError for more cells than `limit`, and for runs that cannot be shown."""
         for run in self._runs:
             run.whole_table()
+            self.unread += run.unread
         number = sum(len(self._keys(run)) for run in self._runs)
         if number > limit:
             size = number * _BYTES_OF_A_CELL / 1e6
@@ -121,7 +125,13 @@ class Bundle:
             before = rows[number - 1] if number else None
             after = rows[number + 1] if number + 1 < len(rows) else None
             place = (number + 1, len(rows), before, after)
-            context = cell_context(run, row, self._links.base, self._links, place)
+            try:
+                context = cell_context(run, row, self._links.base, self._links, place)
+            except NotThere as error:
+                back = self._links.run(run.id)
+                found = {"heading": "Cannot be read", "text": f"{row.case_key}: {error}", "back": back, "runs": []}
+                yield self._page(path, "problem.html", f"{row.case_key} · evalwright", found)
+                continue
             yield self._page(path, "cell.html", f"{row.case_key} · {run.plan.name} · evalwright", context)
 
     def _lists(self) -> Iterator[tuple[str, bytes]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["INDEXES", "STATUSES", "TABLES", "TABLES_VERSION"]
 
-TABLES_VERSION = 5
+TABLES_VERSION = 6
 """Raised with every change of the tables or of what goes into them: an older file is made again."""
 
 STATUSES = ("pass", "borderline", "fail", "error", "skip")
@@ -25,6 +25,7 @@ CREATE TABLE metadata (
     name TEXT, value TEXT, position INTEGER, PRIMARY KEY (name, value, position)
 ) WITHOUT ROWID;
 CREATE TABLE texts (number INTEGER PRIMARY KEY, text TEXT);
+CREATE TABLE unread (note TEXT);
 CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
 """
 

@@ -122,6 +122,12 @@ class OpenRun:
         return self._table
 
     @property
+    def unread(self) -> list[str]:
+        """What of its records cannot be read, and is not in the table."""
+        table = self.table
+        return [] if table is None else table.unread
+
+    @property
     def progress(self) -> float:
         """The share of the traces that the table has by now."""
         return min(0.99, self.read / max(1, self.summary.cells_total))

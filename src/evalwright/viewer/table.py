@@ -86,6 +86,7 @@ class CellTable:
         file.execute("CREATE TEMP TABLE said (word TEXT, number INTEGER, PRIMARY KEY (word, number)) WITHOUT ROWID")
         self._words: dict[str, float] = {}
         self.total: int = self._one("SELECT count(*) FROM cells")
+        self.unread: list[str] = [note for (note,) in file.execute("SELECT note FROM unread")]
 
     def close(self) -> None:
         with self._lock:

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from evalwright.model.cell import OfCase, cell_key
+from evalwright.model.damage import unreadable_records
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict
@@ -82,6 +83,7 @@ def fill_table(file: sqlite3.Connection, reader: RunReader, plan: Plan, progress
     reader.plan = reader.plan or plan  # verdicts of another program's run are derived by it
     builder.verdicts(newest_verdicts(reader))
     builder.finish()
+    file.executemany("INSERT INTO unread VALUES (?)", ((note,) for note in unreadable_records(reader)))
     file.executescript(INDEXES)
     file.commit()
 

@@ -16,6 +16,7 @@ from evalwright.errors import InputError, Problem
 from evalwright.files.durable import PRIVATE, AppendFile, repair_tail, replace_file
 from evalwright.files.masker import Masker
 from evalwright.model.artifact import FilesystemArtifact
+from evalwright.model.damage import Mended
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import JudgementWriter, Part
 from evalwright.model.result import CaseVerdict, EvaluationResult
@@ -200,7 +201,7 @@ class LocalReader:
         try:
             summary = summary_from_yaml(data)
         except ValueError as error:
-            self.damage.append(f"{SUMMARY}: {error}")
+            self.damage.append(Mended(f"{SUMMARY}: {error}"))
             return None
         if is_newer(summary.schema_version):
             raise newer_version(str(self.folder / SUMMARY), summary.schema_version)
@@ -330,7 +331,7 @@ class LocalWriter(LocalReader):
             path = self.folder / name
             # First: AppendFile takes the length that it finds for the end of the last whole line.
             if path.exists() and (cut := repair_tail(path)):
-                self.damage.append(f"{name}: torn tail of {cut} bytes, cut")
+                self.damage.append(Mended(f"{name}: torn tail of {cut} bytes, cut"))
             self._files.append(AppendFile(path, PRIVATE))
         self._traces, self._results, self._verdicts = self._files
 

@@ -13,6 +13,7 @@ import msgspec
 from evalwright.errors import StorageError
 from evalwright.files.masker import Masker
 from evalwright.model.artifact import FilesystemArtifact
+from evalwright.model.damage import Mended
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import JudgementWriter, Part
 from evalwright.model.result import CaseVerdict, EvaluationResult
@@ -106,7 +107,7 @@ class TableReader:
         try:
             summary = msgspec.json.decode(line, type=RunSummary, strict=False)
         except (ValueError, RecursionError) as error:
-            self.damage.append(f"summaries: {error}")
+            self.damage.append(Mended(f"summaries: {error}"))
             return None
         if is_newer(summary.schema_version):
             raise newer_version(f"{self.location} summaries", summary.schema_version)

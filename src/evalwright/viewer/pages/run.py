@@ -96,7 +96,7 @@ def run_context(run: OpenRun, chosen: Filter, links: Links) -> dict[str, Any]:
         "trials": table_of(TRIAL_COLUMNS, list(trial_rows(summary.variants))),
         "chosen": chosen,
         "indexing": None if table is not None else run.problem or f"indexing {100 * run.progress:.0f} %",
-        "warnings": summary.warnings,
+        "warnings": list(dict.fromkeys([*summary.warnings, *(f"cannot be read: {note}" for note in run.unread)])),
     }
     return context | (_nothing() if table is None else _cells(run, table, chosen))
 
