@@ -70,3 +70,9 @@ def test_an_evaluator_that_could_not_judge_leaves_no_verdict():
 
 def test_a_system_that_failed_leaves_no_verdict():
     assert verdict([], error=TraceError("timeout", "late")).status == "error"
+
+
+def test_a_score_that_reaches_the_threshold_passes():
+    trace = Trace("c", "v", NOW, NOW, 0, "q", Output())
+    for score, status in ((0.3, "pass"), (0.1 + 0.2, "pass"), (0.3 - 1e-8, "fail"), (0.2999999999, "pass")):
+        assert banded_verdict([], trace, [row("a", score)], threshold=0.3).status == status

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pickle
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -300,3 +301,56 @@ def test_a_limit_of_costs_limits_something_where_one_system_reports_them() -> No
     tally = counted([("c0", "v0", "pass")], of, metrics=Metrics(cost_usd=0.1))
     tally.merge(counted([("c0", "v1", "pass")], of))
     assert tally.summary(of, MOMENT).warnings == []
+
+
+def test_means_and_costs_are_those_of_what_was_measured() -> None:
+    of = plan(variants=[Variant("v0", "replay")], cases_total=4)
+    tally = Tally.of(of)
+    measured = [("c0", 10, 0.5, 1.0, None), ("c1", 30, 0.25, 0.25, 0.125), ("c2", None, None, None, None)]
+    for case, number, cost, score, judge_cost in measured:
+        cell: dict[str, Any] = {"case_id": case, "variant_name": "v0"}
+        metrics = Metrics(number, None if number is None else 2 * number, cost_usd=cost)
+        row = a_result(**cell, evaluator="e0", score=score, cost_usd=judge_cost)
+        tally.add(a_trace(**cell, latency_ms=number, metrics=metrics), [row], a_verdict(**cell))
+    found = tally.summary(of, MOMENT)
+    (variant,) = found.variants
+    assert (variant.avg_latency_ms, variant.latency_n, variant.cost_total_usd) == (20, 2, 0.75)
+    assert (variant.avg_tokens_input, variant.avg_tokens_output, variant.avg_cost_usd) == (20, 40, 0.375)
+    assert variant.judge_cost_usd == 0.125
+    rates = {one.evaluator: one.by_variant["v0"] for one in found.by_evaluator}
+    assert (rates["e0"].avg_score, rates["e0"].scored, rates["e0"].n, rates["e0"].cost_usd) == (0.625, 2, 3, 0.125)
+    assert (rates["e1"].avg_score, rates["e1"].n, rates["e1"].cost_usd) == (None, 0, None)
+    without = counted([("c0", "v0", "pass")], of).summary(of, MOMENT).variants[0]
+    assert (without.judge_cost_usd, without.cost_total_usd) == (None, None)
+
+
+def test_a_run_ends_with_its_last_record_whatever_the_order() -> None:
+    of = plan(variants=[Variant("v0", "replay")], cases_total=3, started_at=MOMENT)
+    moments = [MOMENT + timedelta(seconds=seconds) for seconds in (2, 9, 5)]
+    one = counted([("c0", "v0", "pass")], of, finished_at=moments[1])
+    one.merge(counted([("c1", "v0", "pass")], of, finished_at=moments[2]))
+    for case, moment in zip(("c1", "c2"), (moments[0], moments[2]), strict=True):
+        cell: dict[str, Any] = {"case_id": case, "variant_name": "v0", "finished_at": moment}
+        one.add(a_trace(**cell), [], a_verdict(case_id=case, variant_name="v0"))
+    assert one.summary(of, MOMENT).finished_at == moments[1]
+
+
+def test_a_limit_of_costs_is_doubted_only_where_no_system_reports_any() -> None:
+    of = plan(cases_total=1, run=RunSettings(cost_limit_usd=1.0))
+    silent = counted([("c0", "v0", "pass")], of)
+    assert ["cost_limit_usd" in line for line in silent.summary(of, MOMENT).warnings] == [True]
+    silent.merge(counted([("c0", "v1", "pass")], of, metrics=Metrics(cost_usd=0.5)))
+    assert silent.summary(of, MOMENT).warnings == []
+
+
+def test_totals_of_a_format_are_those_of_all_shares() -> None:
+    gate = {"kind": "pass_rate", "pass_rate": 60.0}
+    of = plan(variants=[Variant("v0", "replay")], cases_total=4, dialect="promptfoo", gate=gate)
+    tally = Tally.of(of)
+    for case, status in (("c0", "pass"), ("c1", "pass"), ("c2", "error"), ("c3", "fail")):
+        tally.merge(counted([(case, "v0", status)], of))  # type: ignore[list-item]
+    found = tally.summary(of, MOMENT)
+    assert found.native is not None
+    assert [found.native[key] for key in ("successes", "failures", "errors")] == [2, 1, 1]
+    assert found.gate is not None
+    assert (found.gate.passed, found.gate.parts[0].value, found.gate.parts[0].n) == (False, 50.0, 4)
