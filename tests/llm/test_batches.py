@@ -5,6 +5,7 @@ import asyncio
 import pytest
 
 from evalwright.errors import EvaluatorError
+from evalwright.llm import batches
 from evalwright.llm.choices import ModelChoices
 from evalwright.llm.models import LiveModels
 from evalwright.model.chat import ChatMessage, ChatRequest
@@ -121,3 +122,10 @@ def test_nobody_else_may_read_the_notes_and_secrets_are_masked(tmp_path):
     assert replies[0].text == "s3cret"
     assert [oct(path.stat().st_mode)[-3:] for path in (tmp_path / "new", tmp_path / "new" / "n")] == ["700", "600"]
     assert b"s3cret" not in (tmp_path / "new" / "n").read_bytes()
+
+
+def test_more_questions_than_a_batch_may_have_are_several_batches(tmp_path, monkeypatch):
+    monkeypatch.setattr(batches, "_MOST_QUESTIONS", 2)
+    replies, server = batched(tmp_path / "n", *(question(f"q{n}") for n in range(5)))
+    assert [reply.text for reply in replies] == [f"q{n}" for n in range(5)]
+    assert sorted(len(lines) for _, lines in server.batches.values()) == [1, 2, 2]

@@ -2,6 +2,7 @@
 
 import asyncio
 import multiprocessing
+import sqlite3
 import stat
 from contextlib import closing
 
@@ -12,7 +13,7 @@ from evalwright.llm.choices import ModelChoices
 from evalwright.llm.models import LiveModels
 from evalwright.model.chat import ChatReply, Embedding
 from evalwright.model.plan import Price
-from llm.models import JSON
+from llm.models import JSON, openai, request
 from targets.loopback import reply, serving
 from warm import run
 
@@ -121,3 +122,31 @@ def test_the_command_shows_prunes_and_clears(tmp_path):
 def test_mistakes_of_the_command(tmp_path, words, said):
     done = run(["-m", "evalwright", "cache", *words], cwd=tmp_path)
     assert (done.returncode, said in done.stderr) == (2, True), done.stderr
+
+
+def test_only_what_is_old_or_too_much_is_removed(tmp_path):
+    with closing(Cache(tmp_path / "c")) as cache:
+        for key in ("old", "new"):
+            cache.keep(key, ChatReply("x", "m"))
+        with closing(sqlite3.connect(tmp_path / "c")) as database, database:
+            database.execute("UPDATE replies SET stored_at = datetime('now', '-3 days') WHERE key = 'old'")
+        assert (cache.prune(most_bytes=10**9), cache.prune(older_than_days=4), cache.prune()) == (0, 0, 0)
+        assert cache.prune(older_than_days=2) == 1
+        assert (cache.find("old", ChatReply), cache.find("new", ChatReply).text) == (None, "x")
+
+
+def test_what_one_server_said_is_no_answer_of_another(tmp_path):
+    async def ask(texts):
+        said = []
+        for text in texts:
+            async with serving(openai(text)) as server:
+                models = LiveModels(
+                    None,
+                    ModelChoices(cache=tmp_path / "c"),
+                    {"OPENAI_BASE_URL": f"http://127.0.0.1:{server.port}/v1"},
+                )
+                said.append((await models.chat(request())).text)
+                await models.close()
+        return said
+
+    assert asyncio.run(ask(["first", "second"])) == ["first", "second"]

@@ -9,6 +9,7 @@ import pytest
 
 from evalwright.errors import EvaluatorError, TargetError
 from evalwright.llm.families import family_of
+from evalwright.llm.fitting import ANTHROPIC_TOKENS
 from evalwright.llm.models import LiveModels
 from evalwright.llm.routes import key_of
 from llm.models import anthropic, asked, bodies, openai, refused, reply, request
@@ -48,6 +49,11 @@ def test_parameters_are_those_of_the_family(model, limit, tokens, temperature):
     assert {key: body[key] for key in body if "tokens" in key} == {limit: tokens}
     assert ("temperature" in body, said.left_out) == (temperature, [] if temperature else ["temperature 0"])
     assert said.limit == tokens
+
+
+def test_a_limit_is_sent_only_where_one_is_chosen_or_needed():
+    assert [key for key in sent(openai())[1][0] if "tokens" in key] == []
+    assert sent(anthropic(), model="claude-3-5-haiku-test")[1][0]["max_tokens"] == ANTHROPIC_TOKENS
 
 
 def test_a_limit_that_somebody_chose_stays_and_so_do_the_parameters_of_a_system():
@@ -170,6 +176,8 @@ def test_what_was_learned_holds_for_later_calls():
     ("script", "fields", "error"),
     [
         (refused(400, "the image is too large"), {"temperature": 0.0, "schema": SCHEMA}, EvaluatorError),
+        # it was not raised, so that it cannot be lowered again
+        (refused(400, "max_tokens is too large"), {"model": "claude-3-5-haiku-test"}, EvaluatorError),
         (refused(401, "temperature"), {"temperature": 0.0}, EvaluatorError),
         (refused(400, "temperature"), {"temperature": 0.0, "purpose": "system"}, TargetError),
     ],

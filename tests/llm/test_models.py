@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 
 import pytest
 
@@ -80,6 +81,7 @@ def test_names_of_models_lead_to_their_providers(model, interface, name):
         (refused(500), "http_5xx"),
         (refused(503), "http_5xx"),
         (refused(429), "rate_limited"),
+        *((refused(status), "bad_request") for status in (408, 409, 425)),
         (hang_up, "connection"),
         (cut_off, "connection"),
         (reply(b"no json", headers=("Content-Type: application/json",)), "bad_reply"),
@@ -99,7 +101,7 @@ def test_what_may_pass_is_tried_as_often_as_allowed(script, expected):
         (refused(401), "authentication"),
         (refused(403), "authentication"),
         (refused(402), "quota"),
-        (refused(404), "bad_request"),
+        *((refused(status), "bad_request") for status in (404, 407, 410, 424, 426)),
         (refused(429, code="insufficient_quota"), "quota"),
     ],
 )
@@ -282,6 +284,20 @@ async def gateway(asked_for):
 def test_a_function_can_answer_for_a_model():
     (said,), server = asked([refused(500)], request(model="python:llm.test_models:gateway"))
     assert (said.text, server.requests) == ("python:llm.test_models:gateway was asked hi", [])
+
+
+meeting = threading.Barrier(2)
+
+
+def meeting_gateway(_asked_for):
+    """Answers once a second question is being asked."""
+    meeting.wait(20)
+    return "met"
+
+
+def test_a_function_that_waits_holds_up_no_other_call():
+    found, _ = asked([refused(500)], *[request(text, model="python:llm.test_models:meeting_gateway") for text in "ab"])
+    assert [one.text for one in found] == ["met", "met"]
 
 
 async def odd_gateway(_asked_for):

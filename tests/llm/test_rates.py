@@ -63,6 +63,8 @@ def test_a_limit_fills_as_fast_as_its_reset_says():
     assert begun(stated("requests", 14_400, 14_370, "3m0s"), demands=[Demand()] * 3) == [0, 0, 0]
     assert begun(stated("requests", 600, 0, "1m0s"), demands=[Demand()] * 2) == [0.1, 0.2]
     assert begun(stated("requests", 600, 0, "2m0s"), demands=[Demand()]) == [0.2]
+    # with nothing used its reset says nothing: 60 a minute, so that only the last two wait
+    assert begun(stated("requests", 60, 60, "1s"), demands=[Demand()] * 62)[-3:] == [0, 1, 2]
     # nobody waits for a part of a day: what is left of it is used up
     assert begun(stated("requests", 14_400, 0, "24h0m0s"), demands=[Demand()]) == [0.25]
 
