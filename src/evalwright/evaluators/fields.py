@@ -10,6 +10,7 @@ import re
 from collections.abc import Callable
 from datetime import datetime
 from functools import cache
+from operator import attrgetter
 from typing import Any
 
 import msgspec
@@ -17,6 +18,7 @@ import msgspec
 from evalwright.errors import EvaluatorError
 from evalwright.evaluators.wording import shorten
 from evalwright.model.snapshot import Case
+from evalwright.model.trace import Trace
 
 __all__ = ["ABSENT", "Absent", "as_stored", "must_be_there", "select", "text_at"]
 
@@ -31,6 +33,8 @@ class Absent:
 ABSENT = Absent()
 """The result of a path that matches nothing. Null is a value."""
 
+_AS_THEY_ARE = frozenset((str, dict, int, float, bool, type(None)))
+"""Types of which every value is stored as it is."""
 _DOTTED = re.compile(r"(?:\$\.)?([A-Za-z_]\w*)((?:\.[A-Za-z_]\w*|\[-?\d{1,9}\])*)")
 _STEP = re.compile(r"\.([A-Za-z_]\w*)|\[(-?\d+)\]")
 
@@ -46,7 +50,24 @@ def select(path: str) -> Callable[[Any], Any]:
         return _jsonpath(path)
     steps: list[str | int] = [dotted[1]]
     steps += [int(number) if number else name for name, number in _STEP.findall(dotted[2])]
-    return lambda record: _walk(record, steps)
+    if (read := _part_of_trace(steps)) is None:
+        return lambda record: _walk(record, steps)
+
+    def first(record: Any) -> Any:
+        found = read(record) if record.__class__ is Trace else _walk(record, steps)
+        return found if found.__class__ in _AS_THEY_ARE else as_stored(found)
+
+    return first
+
+
+def _part_of_trace(steps: list[str | int]) -> Callable[[Any], Any] | None:
+    """Reads a part that every trace has, at the end of attributes alone; None where steps lead into values."""
+    shape: Any = Trace
+    for step in steps:
+        if step not in getattr(shape, "__struct_fields__", ()):
+            return None
+        shape = shape.__annotations__[step]
+    return attrgetter(".".join(map(str, steps)))
 
 
 def must_be_there(path: str, found: Any) -> Any:
@@ -65,10 +86,6 @@ def text_at(path: str, record: Any, *, absent: str = "error") -> str:
     if absent == "error":
         must_be_there(path, value)
     return "" if value is None or value is ABSENT else str(value)
-
-
-_AS_THEY_ARE = frozenset((str, dict, int, float, bool, type(None)))
-"""Types of which every value is stored as it is."""
 
 
 def _walk(record: Any, steps: list[str | int]) -> Any:

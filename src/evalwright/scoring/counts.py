@@ -41,7 +41,7 @@ _OF_STATUS: dict[str, int] = {
 class EvaluatorCount:
     """Results of one evaluator on one variant. `n` are those with a verdict, passed or not."""
 
-    __slots__ = ("costed", "errors", "n", "passed", "score_total", "scored", "skipped", "spent")
+    __slots__ = ("_scores", "costed", "errors", "full", "n", "passed", "scored", "skipped", "spent")
 
     def __init__(self) -> None:
         self.n: int = 0
@@ -49,20 +49,34 @@ class EvaluatorCount:
         self.errors: int = 0
         self.skipped: int = 0
         self.scored: int = 0
+        self.full: int = 0
+        """Scores of exactly 1, as most are that are not 0."""
         self.costed: int = 0
-        self.score_total: ExactSum = ExactSum()
+        self._scores: ExactSum = ExactSum()
+        """All others."""
         self.spent: ExactSum = ExactSum()
 
     def add_alike(self, one: EvaluatorCount, times: int) -> None:
         """Count as many times what was counted of one cell, whose score is 0 or 1 and which cost nothing."""
-        for name in ("n", "passed", "errors", "skipped", "scored"):
+        for name in ("n", "passed", "errors", "skipped", "scored", "full"):
             setattr(self, name, getattr(self, name) + times * getattr(one, name))
-        self.score_total.add(times * one.score_total.total)
+
+    def add_score(self, score: float) -> None:
+        """Count a score that is neither 0 nor 1."""
+        self._scores.add(score)
+
+    @property
+    def score_total(self) -> float:
+        """The exact sum of all scores."""
+        total = ExactSum()
+        total.add(self.full)
+        total.merge(self._scores)
+        return total.total
 
     def merge(self, other: EvaluatorCount) -> None:
-        for name in ("n", "passed", "errors", "skipped", "scored", "costed"):
+        for name in ("n", "passed", "errors", "skipped", "scored", "full", "costed"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.score_total.merge(other.score_total)
+        self._scores.merge(other._scores)
         self.spent.merge(other.spent)
 
     def rate(self, repeats: float, grouped: bool) -> EvaluatorRate:
@@ -76,7 +90,7 @@ class EvaluatorCount:
         share = self.passed / self.n if self.n else None
         return EvaluatorRate(
             pass_rate=share,
-            avg_score=self.score_total.total / self.scored if self.scored else None,
+            avg_score=self.score_total / self.scored if self.scored else None,
             n=self.n,
             pass_rate_ci95=wilson((share or 0.0) * cases, cases),
             scored=self.scored,
@@ -205,12 +219,13 @@ class VariantCount:
             else:
                 count.n += 1
                 count.passed += row.passed
-                score = row.score
-                if score is not None:
+                if (score := row.score) is not None:
                     count.scored += 1
-                    count.score_total.add(score)
-            cost = row.cost_usd
-            if cost is not None:
+                    if score == 1:
+                        count.full += 1
+                    elif score:
+                        count.add_score(score)
+            if (cost := row.cost_usd) is not None:
                 count.costed += 1
                 count.spent.add(cost)
 

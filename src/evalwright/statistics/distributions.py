@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
+from functools import cache, lru_cache
 from math import erfc, exp, lgamma, log, log1p, pi, sqrt
 
 __all__ = [
@@ -91,13 +91,16 @@ def beta_cdf(x: float, a: float, b: float) -> float:
 
 def _fraction(x: float, a: float, b: float) -> float:
     c, d = 1.0, 1 / _nonzero(1 - (a + b) * x / (a + 1))
-    total = d
+    total, tiny = d, _TINY
     for m in range(1, 1000 + int(10 * sqrt(max(a, b)))):  # about sqrt(max(a, b)) steps are needed
         even = m * (b - m) * x / ((a + 2 * m - 1) * (a + 2 * m))
-        d, c = 1 / _nonzero(1 + even * d), _nonzero(1 + even / c)
+        # `_nonzero` four times, written out: large runs go through this loop ten thousand times
+        d, c = 1 + even * d, 1 + even / c
+        d, c = 1 / (d if abs(d) > tiny else tiny), c if abs(c) > tiny else tiny
         total *= d * c
         odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1))
-        d, c = 1 / _nonzero(1 + odd * d), _nonzero(1 + odd / c)
+        d, c = 1 + odd * d, 1 + odd / c
+        d, c = 1 / (d if abs(d) > tiny else tiny), c if abs(c) > tiny else tiny
         step = d * c
         total *= step
         if abs(step - 1) < 1e-15:
@@ -125,6 +128,7 @@ def t_cdf(t: float, df: float) -> float:
     return 1 - tail if t > 0 else tail
 
 
+@lru_cache(maxsize=64)  # power is found by steps that ask for the same ones
 def t_quantile(p: float, df: float) -> float:
     """The x with P(T <= x) = p. Raises ValueError unless 0 < p < 1."""
     if not 0 < p < 1:

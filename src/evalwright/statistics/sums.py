@@ -60,7 +60,10 @@ class Mean:
 
     def add(self, value: float) -> None:
         self.n += 1
-        self._sum.add(value)
+        values = self._sum._values  # `add` of the sum, written out: every cell adds to several means
+        values.append(value)
+        if len(values) > _MOST_VALUES:
+            self._sum._values = _condensed(values)
 
     def add_sum(self, n: int, total: float) -> None:
         """Add as many values by their exact sum."""

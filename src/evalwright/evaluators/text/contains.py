@@ -52,7 +52,7 @@ class ContainsText(msgspec.Struct, frozen=True):
         all_of = case.expected.answer_should_include if self.all_of is None else self.all_of
         none_of = case.expected.answer_should_not_include if self.none_of is None else self.none_of
         any_of = self.any_of or ()
-        text = self._text(trace)
+        text = trace.output.final_answer or "" if self.field == _ANSWER else self._text_elsewhere(trace)
         fold: Callable[[str], str] = str if self.case_sensitive else str.lower
         folded = fold(text)
         present = [word for word in all_of if fold(word) in folded] if all_of else []
@@ -70,9 +70,7 @@ class ContainsText(msgspec.Struct, frozen=True):
         missing = [word for word in all_of if word not in present]
         return Evaluation(False, 0.0, _reason(text, missing, () if any_present else any_of, forbidden), detail)
 
-    def _text(self, trace: Trace) -> str:
-        if self.field == _ANSWER:
-            return trace.output.final_answer or ""
+    def _text_elsewhere(self, trace: Trace) -> str:
         return text_at(self.field, trace, absent=self.absent)
 
 

@@ -80,44 +80,44 @@ class LineEncoder:
 
     def __init__(self, masker: Masker | None) -> None:
         self._encoder = msgspec.json.Encoder()
+        self._encode = self._encoder.encode
         self._masker = masker
         self._mask = masker.mask_bytes if masker else None
 
     def line(self, record: object) -> bytes:
-        return self._finished(self._encoded(record) + b"\n")
+        try:
+            line = self._encode(record) + b"\n"
+        except (RecursionError, OverflowError) as error:
+            raise ValueError(f"cannot be stored as JSON: {error}") from error
+        if self._mask is not None:
+            line = self._mask(line)
+        return line if line.isascii() else _without_separators(line)
 
     def case(self, case: Case) -> bytes:
         """A case with its secrets as `${NAME}`, and marked if it has any: the system must get what the author wrote."""
-        line = self._encoded(case)
+        try:
+            line = self._encode(case)
+        except (RecursionError, OverflowError) as error:
+            raise ValueError(f"cannot be stored as JSON: {error}") from error
         if b"\n" in line:  # a recorded trace is kept as raw JSON, which may be laid out on several lines
             line = msgspec.json.encode(msgspec.json.decode(line))
         if self._masker is not None and self._masker.finds(line):
             plain = self._masker.placeholders(msgspec.json.decode(line))
             return self.line({**plain, **_MARK})
-        return _without_separators(line + b"\n")
+        return (line if line.isascii() else _without_separators(line)) + b"\n"
 
     def lines(self, records: Sequence[object]) -> bytes:
         try:
-            return self._finished(self._encoder.encode_lines(records))
+            lines = self._encoder.encode_lines(records)
         except (RecursionError, OverflowError) as error:
             raise ValueError(f"cannot be stored as JSON: {error}") from error
-
-    def _encoded(self, record: object) -> bytes:
-        try:
-            return self._encoder.encode(record)
-        except (RecursionError, OverflowError) as error:
-            raise ValueError(f"cannot be stored as JSON: {error}") from error
-
-    def _finished(self, lines: bytes) -> bytes:
         if self._mask is not None:
             lines = self._mask(lines)
-        return _without_separators(lines)
+        return lines if lines.isascii() else _without_separators(lines)
 
 
 def _without_separators(lines: bytes) -> bytes:
     """The lines with U+2028, U+2029 and U+0085 as escapes: `str.splitlines` and many readers split lines there."""
-    if lines.isascii():  # most lines are, and the test is much cheaper than three searches
-        return lines
     if b"\xe2\x80\xa8" in lines:
         lines = lines.replace(b"\xe2\x80\xa8", b"\\u2028")
     if b"\xe2\x80\xa9" in lines:
