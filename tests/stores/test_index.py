@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 
 from acceptance.projects import project
 from evalwright.model.cell_index import CellSelection, index_of
+from evalwright.model.result import CaseVerdict
 from evalwright.reports.cells import Choice, chosen_cells
 from evalwright.run.stored_run import open_run
-from evalwright.stores.index import INDEX, IndexKeeper, opened_index
+from evalwright.stores.index import INDEX, IndexKeeper, opened_index, reading
 from stores.histories import History, Scanned, TableHistory, must_agree, said
 from stores.stores import Kept
 
@@ -131,18 +132,36 @@ def test_counts_pages_and_orders_are_those_of_the_cells(tmp_path):
             CellSelection(error="timeout"),
             CellSelection(case_contains="B"),
             CellSelection(case="b"),
+            CellSelection(singular=True),
         ):
             found = list(index.cells(chosen))
             assert found == [entry for entry in everything if fits(entry, chosen)]
             assert index.count(chosen) == len(found)
+            written = [one.verdict for one in map(index.records, found) if one.verdict is not None]
+            assert sorted(index.verdicts(CaseVerdict, chosen), key=str) == sorted(written, key=str)
         by_latency = [e.latency_ms for e in index.cells(order="latency_ms", descending=True, offset=3, limit=9)]
         assert by_latency == sorted((e.latency_ms for e in everything), reverse=True)[3:12]
         costs = [entry.cost_usd for entry in index.cells(order="cost_usd")]
         assert costs == sorted(costs, key=lambda cost: (cost is None, cost))
 
 
+def test_what_cells_took_comes_in_columns_where_all_else_is_alike(tmp_path, monkeypatch):
+    monkeypatch.setattr(reading, "_BLOCK", 3)
+    history = a_run(tmp_path)
+    reader, plan = open_run(history.folder)
+    with closing(reader), closing(index_of(reader, small=True)) as index:
+        for variant in plan.variants:
+            cells = [entry for entry in index.cells() if entry.variant == variant.name and entry.alike is not None]
+            found = [row for block in index.measured(variant.name) for row in zip(*block, strict=True)]
+            assert found == [
+                (e.number, e.case_key, e.group, e.latency_ms, e.cost_usd, e.tokens_in, e.tokens_out, e.alike)
+                for e in cells
+            ]
+
+
 def fits(entry, chosen) -> bool:
     asked = [
+        not chosen.singular or entry.alike is None,
         chosen.case in (None, entry.case_id, entry.case_key),
         chosen.variant in (None, entry.variant),
         chosen.trial in (None, entry.trial),

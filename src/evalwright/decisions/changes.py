@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from math import fsum
 
 from evalwright.decisions.pairing import Counting
 from evalwright.decisions.sides import CaseTotal
@@ -33,7 +35,8 @@ def changed_part(
 
     With `alpha`, given where cases are no groups, pairs of single trials are tested together.
     """
-    tables: dict[str, _Table] = {}
+    names: list[str] = []
+    tables: list[_Table] = []
     part = ChangedPart()
     for case, one in a.items():
         other = b.get(case)
@@ -45,18 +48,21 @@ def changed_part(
         if other.target_errors or other.evaluator_errors:
             passed_b, m = counting.of(other)
         if n and m:
-            tables[case] = table = int(passed), n, int(passed_b), m
-            if (before := table[0] * m) != (after := table[2] * n):
+            names.append(case)
+            tables.append((int(passed), n, int(passed_b), m))
+            if (before := int(passed) * m) != (after := int(passed_b) * n):
                 (part.worse if after < before else part.better).append(case)
     part.worse.sort()
     part.better.sort()
     part.flipped = len(part.worse) + len(part.better)
-    if any(n > 1 or m > 1 for _, n, _, m in tables.values()):
-        part.flipped_expected = _expected(tables)
-        part.too_few_trials = all(min(n, m) < _TRIALS for _, n, _, m in tables.values())
-        part.beyond_noise = _beyond_noise(tables)
+    kinds = Counter(tables)
+    if any(n > 1 or m > 1 for _, n, _, m in kinds):
+        part.flipped_expected = fsum(flip_chance(*table) * times for table, times in kinds.items())
+        part.too_few_trials = all(min(n, m) < _TRIALS for _, n, _, m in kinds)
+        part.beyond_noise = _beyond_noise(names, tables)
     elif alpha is not None and part.flipped:
-        _evidence(part, sum(x for x, *_ in tables.values()) - len(part.worse), len(tables), alpha)
+        both = sum(times for (x, _, y, _), times in kinds.items() if x and y)
+        _evidence(part, both, len(tables), alpha)
     return part
 
 
@@ -70,16 +76,6 @@ def _evidence(part: ChangedPart, both_pass: int, n: int, alpha: float) -> None:
     part.e_value = changed_pairs_e_value(worse, better, alpha).e_value
 
 
-def _expected(tables: Mapping[str, _Table]) -> float:
-    chances: dict[_Table, float] = {}
-    for table in tables.values():
-        if table not in chances:
-            chances[table] = flip_chance(*table)
-    return sum(chances[table] for table in tables.values())
-
-
-def _beyond_noise(tables: Mapping[str, _Table]) -> list[ShiftedCase]:
-    values = list(tables.values())
-    found = changed_cases([(x, n) for x, n, _, _ in values], [(y, m) for _, _, y, m in values], _Q)
-    names = list(tables)
+def _beyond_noise(names: Sequence[str], tables: Sequence[_Table]) -> list[ShiftedCase]:
+    found = changed_cases([(x, n) for x, n, _, _ in tables], [(y, m) for _, _, y, m in tables], _Q)
     return [ShiftedCase(names[place], found.p_values[place], found.q_values[place]) for place in found.changed]

@@ -162,7 +162,7 @@ def _gap(before: float | None, after: float | None) -> float | None:
 
 
 def _side(counts: SideCounts, rate: SideRate) -> Side:
-    times = quantiles([value for values in counts.latencies.values() for value in values])
+    times = quantiles(counts.measures["latency"].values())
     means = *counts.mean("latency"), *counts.mean("cost")
     return Side(rate.rate, rate.n, rate.ci, *means, times.p50, times.median_ci, times.p95)
 

@@ -131,11 +131,10 @@ def side_rate(
     outcomes: Mapping[str, CaseTotal], groups: Mapping[str, str], metric: str, alpha: float, scale: ValueRange
 ) -> SideRate:
     """One side's rate over its own cases: Wilson with design effect; of scores Student's t, guarded where few moved."""
-    judged = {case: outcome.value for case, outcome in outcomes.items() if outcome.judged}
-    if not judged:
+    values = [outcome.total / outcome.judged for outcome in outcomes.values() if outcome.judged]
+    if not values:
         return SideRate()
-    values = list(judged.values())
-    units = [groups.get(case, (case,)) for case in judged] if groups else None
+    units = [groups.get(case, (case,)) for case, outcome in outcomes.items() if outcome.judged] if groups else None
     if metric == PASS_RATE:
         rate = rate_with_design_effect(values, units, 1 - alpha)
         return SideRate(rate.rate, rate.ci, len(values))
@@ -198,7 +197,7 @@ def _next(decision: Decision, pairs: Pairs, b: SideCounts, *, better: bool) -> N
     needed = power_paired_t(abs(gap), error * sqrt(now), alpha).n_required_ceil
     if needed <= now:
         return None
-    costs = list(b.mean_of("cost").values())
+    costs = list(b.measures["cost"].means().values())
     claim = "worse" if gap < 0 else "better" if better else "not worse"
     cells = (needed - now) * (decision.n if decision.population == "suite" else trials)
     cost = cells * sum(costs) / len(costs) if costs else None

@@ -127,9 +127,11 @@ class Ground(NamedTuple):
         cases, differences, single = [], [], True
         trials: list[TrialsOfCase] | None = [] if self.terms.population == "suite" else None
         scores, afters = metric != PASS_RATE, self.b.outcomes(metric)
-        for case, before in self.a.outcomes(metric).items():
+        befores = self.a.outcomes(metric)
+        asked = befores if only is None else {case: befores[case] for case in only if case in befores}
+        for case, before in asked.items():
             after = afters.get(case)
-            if after is None or case in self.left_out or (only is not None and case not in only):
+            if after is None or case in self.left_out:
                 continue
             total_a, n_a, total_b, n_b = before.total, before.judged, after.total, after.judged
             if before.target_errors or before.evaluator_errors:

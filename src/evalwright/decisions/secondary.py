@@ -40,7 +40,7 @@ def _state(low: float, high: float, limit: float) -> State:
 
 
 def _ratio(ground: Ground, measure: str) -> tuple[float | None, tuple[float, float] | None, str]:
-    before, after = ground.a.mean_of(measure), ground.b.mean_of(measure)
+    before, after = ground.a.measures[measure].means(), ground.b.measures[measure].means()
     cases = [case for case in before if case in after and case not in ground.left_out]
     found = ratio_of_means([before[c] for c in cases], [after[c] for c in cases], ground.units(cases), 1 - ground.alpha)
     missing = "not measured on both sides" if not cases else "a side is 0" if found.ci is None else ""
@@ -48,7 +48,7 @@ def _ratio(ground: Ground, measure: str) -> tuple[float | None, tuple[float, flo
 
 
 def _quantile(ground: Ground, level: float) -> tuple[float | None, tuple[float, float] | None]:
-    a, b = ground.a.latencies, ground.b.latencies
+    a, b = ground.a.measures["latency"].by_case(), ground.b.measures["latency"].by_case()
     cases = [case for case in a if case in b and case not in ground.left_out]
     found = quantile_ratio([a[c] for c in cases], [b[c] for c in cases], level, ground.units(cases), 1 - ground.alpha)
     return found.ratio, found.ci
@@ -68,7 +68,7 @@ def evaluator_parts(ground: Ground) -> list[EvaluatorPart]:
 
 def slice_parts(ground: Ground, slices: Mapping[tuple[str, str], Collection[str]]) -> list[SlicePart]:
     """Each slice of at least 6 units, the rest of its key pooled as `other`; p adjusted over all of them."""
-    pooled: dict[str, set[str]] = {}
+    pooled: dict[str, dict[str, None]] = {}
     parts = []
     margin = ground.terms.slice_margin
 
@@ -83,7 +83,7 @@ def slice_parts(ground: Ground, slices: Mapping[tuple[str, str], Collection[str]
         if made.units >= _LEAST_UNITS:
             parts.append(made)
         else:
-            pooled.setdefault(key, set()).update(cases)
+            pooled.setdefault(key, {}).update(dict.fromkeys(cases))
     parts += [made for key, cases in pooled.items() if (made := part(key, "other", cases)).n]
     tested = [one for one in parts if one.p is not None]
     ps = [one.p for one in tested]

@@ -56,19 +56,19 @@ def _bound(ground: Ground, one: Counting, other: Counting) -> Bound:
 
 
 def _counts(outcomes: Mapping[str, CaseTotal]) -> ErrorCounts:
-    values = outcomes.values()
-    return ErrorCounts(sum(o.target_errors for o in values), sum(o.evaluator_errors for o in values))
+    erred = [one for one in outcomes.values() if one.target_errors or one.evaluator_errors]
+    return ErrorCounts(sum(one.target_errors for one in erred), sum(one.evaluator_errors for one in erred))
 
 
 def _shares(ground: Ground, errors: bool) -> Pairs:
     """The share of trials that erred, by case."""
     a, b = ground.outcomes()
-    shared = [(case, one, b[case]) for case, one in a.items() if case in b and case not in ground.left_out]
     if not errors:  # as mostly: nothing is to be divided
-        known = [(case, one.judged == other.judged == 1) for case, one, other in shared if one.judged and other.judged]
-        cases = [case for case, _ in known]
-        single = all(one for _, one in known)
+        judged = {case for case, other in b.items() if other.judged}
+        cases = [case for case, one in a.items() if one.judged and case in judged and case not in ground.left_out]
+        single = all(a[case].judged == b[case].judged == 1 for case in cases)
         return Pairs(cases, [0.0] * len(cases), ground.units(cases), single, ValueRange())
+    shared = [(case, one, b[case]) for case, one in a.items() if case in b and case not in ground.left_out]
     tried = [(case, one, other) for case, one, other in shared if _trials(one) and _trials(other)]
     cases = [case for case, _, _ in tried]
     differences = [_errors(other) / _trials(other) - _errors(one) / _trials(one) for _, one, other in tried]

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import closing
+from itertools import compress
 from math import fsum
 from typing import NamedTuple
 
 import msgspec
 
 from evalwright.model.cell import OfCase
-from evalwright.model.cell_index import CellIndex, CellMeasures, index_of
+from evalwright.model.cell_index import CellIndex, CellMeasures, CellSelection, index_of
 from evalwright.model.facts import ResultFacts, TraceFacts
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
@@ -43,17 +45,50 @@ class CaseTotal(msgspec.Struct, gc=False):
         return self.total / self.judged
 
 
-class _Measured(msgspec.Struct, gc=False):
-    total: float = 0.0
-    n: int = 0
+class Measured(msgspec.Struct):
+    """What the judged trials of each case took."""
+
+    first: dict[str, float] = msgspec.field(default_factory=dict)
+    several: dict[str, list[float]] = msgspec.field(default_factory=dict)
+    """All values of the cases that have more than one."""
+
+    def add(self, case: str, value: float) -> None:
+        if case not in self.first:
+            self.first[case] = value
+        elif case in self.several:
+            self.several[case].append(value)
+        else:
+            self.several[case] = [self.first[case], value]
+
+    def add_column(self, cases: Sequence[str], values: Sequence[float | None]) -> None:
+        """Add the only trials of so many cases."""
+        missing = values.count(None)
+        if not missing:
+            self.first.update(zip(cases, values, strict=True))  # type: ignore[arg-type]
+        elif missing < len(values):
+            self.first.update((case, value) for case, value in zip(cases, values, strict=True) if value is not None)
+
+    def by_case(self) -> Mapping[str, Sequence[float]]:
+        """The values of each case."""
+        return {case: (value,) for case, value in self.first.items()} | self.several
+
+    def means(self) -> Mapping[str, float]:
+        """The mean of each case."""
+        return {**self.first, **{case: sum(values) / len(values) for case, values in self.several.items()}}
+
+    def values(self) -> list[float]:
+        """The values of all cases."""
+        if not self.several:
+            return list(self.first.values())
+        return [value for case, one in self.first.items() for value in self.several.get(case, (one,))]
 
 
 class _Alike(NamedTuple):
     """What one cell, and every other that is alike, adds to a side."""
 
     outcome: CaseTotal
-    scores: list[tuple[dict[str, CaseTotal], CaseTotal]]
-    """With the evaluator's scores of that side, to which each is added."""
+    scores: dict[str, CaseTotal]
+    """By evaluator."""
 
 
 class SideCounts(msgspec.Struct):
@@ -64,10 +99,8 @@ class SideCounts(msgspec.Struct):
     """By case; a skipped trial is in none of the counts."""
     scores: dict[str, dict[str, CaseTotal]] = msgspec.field(default_factory=dict)
     """By evaluator and case, of scores; of passes for an evaluator without scores."""
-    measures: dict[str, dict[str, _Measured]] = msgspec.field(default_factory=lambda: {name: {} for name in MEASURES})
-    """By measure and case: US dollars, milliseconds, tokens of judged trials."""
-    latencies: dict[str, list[float]] = msgspec.field(default_factory=dict)
-    """Of each judged trial, by case."""
+    measures: dict[str, Measured] = msgspec.field(default_factory=lambda: {name: Measured() for name in MEASURES})
+    """US dollars, milliseconds, tokens of judged trials."""
     groups: dict[str, str] = msgspec.field(default_factory=dict)
     range: dict[str, tuple[float, float]] = msgspec.field(default_factory=dict)
     """Least and greatest score seen of each evaluator."""
@@ -76,15 +109,10 @@ class SideCounts(msgspec.Struct):
         """The cases by one metric: `pass_rate` or the name of an evaluator."""
         return self.passes if metric == PASS_RATE else self.scores.get(metric, {})
 
-    def mean_of(self, measure: str) -> Mapping[str, float]:
-        """The mean of a measure over the judged trials of each case that has one."""
-        return {case: found.total / found.n for case, found in self.measures[measure].items() if found.n}
-
     def mean(self, measure: str) -> tuple[float | None, int]:
         """The mean of a measure over all judged trials, and their number."""
-        found = self.measures[measure].values()
-        n = sum(one.n for one in found)
-        return (fsum(one.total for one in found) / n if n else None), n
+        values = self.measures[measure].values()
+        return (fsum(values) / len(values) if values else None), len(values)
 
     def of(self, cases: Collection[str]) -> SideCounts:
         """The same side with only some of its cases."""
@@ -113,7 +141,10 @@ class SideCounts(msgspec.Struct):
             outcome.judged += 1
             outcome.total += status == "pass"
             metrics = trace.metrics
-            self._measure(case, trace.latency_ms, metrics.cost_usd, metrics.token_input, metrics.token_output)
+            taken = (metrics.cost_usd, trace.latency_ms, _tokens(metrics.token_input, metrics.token_output))
+            for name, value in zip(MEASURES, taken, strict=True):
+                if value is not None:
+                    self.measures[name].add(case, value)
         if trace.error is None or status != "error":
             self._judge(case, rows)
 
@@ -123,26 +154,32 @@ class SideCounts(msgspec.Struct):
             ends = self.range.get(name, (low, high))
             self.range[name] = (min(low, ends[0]), max(high, ends[1]))
         (outcome,) = one.passes.values()
-        scores = [(self.scores.setdefault(name, {}), next(iter(found.values()))) for name, found in one.scores.items()]
-        return _Alike(outcome, scores)
+        for name in one.scores:
+            self.scores.setdefault(name, {})
+        return _Alike(outcome, {name: next(iter(found.values())) for name, found in one.scores.items()})
 
-    def add_alike(self, alike: _Alike, cell: CellMeasures) -> None:
-        """Count the only trial of a case, of which all but its name and what it took is known."""
-        _, case, _, group, latency, cost, tokens_in, tokens_out, _ = cell
-        if group is not None:
-            self.groups[case] = group
-        self.passes[case] = alike.outcome
-        for scores, found in alike.scores:
-            scores[case] = found
-        if alike.outcome.judged:
-            self._measure(case, latency, cost, tokens_in, tokens_out)
+    def add_block(self, cells: CellMeasures, known: Mapping[int, _Alike]) -> None:
+        """Count the only trials of so many cases, of which all but their names and what they took is `known`."""
+        _fill(self.passes, cells, {kind: alike.outcome for kind, alike in known.items()})
+        for name, scores in self.scores.items():
+            _fill(scores, cells, {kind: alike.scores[name] for kind, alike in known.items() if name in alike.scores})
+        cases = cells.case_keys
+        if cells.groups.count(None) < len(cases):
+            pairs = zip(cases, cells.groups, strict=True)
+            self.groups.update((case, group) for case, group in pairs if group is not None)
+        judged = _only(cells, {kind for kind, alike in known.items() if alike.outcome.judged})
+        cases, tokens_in, tokens_out = judged.case_keys, judged.tokens_in, judged.tokens_out
+        self.measures["latency"].add_column(cases, judged.latency_ms)
+        self.measures["cost"].add_column(cases, judged.cost_usd)
+        if tokens_in.count(None) < len(cases) or tokens_out.count(None) < len(cases):
+            self.measures["tokens"].add_column(cases, list(map(_tokens, tokens_in, tokens_out)))
 
     def spread_errors(self) -> None:
         """Tell every evaluator which trials it had no answer of: where the system erred, there are no results."""
+        erred = [(case, outcome.target_errors) for case, outcome in self.passes.items() if outcome.target_errors]
         for outcomes in self.scores.values():
-            for case, outcome in self.passes.items():
-                if outcome.target_errors:
-                    _at(outcomes, case).target_errors = outcome.target_errors
+            for case, errors in erred:
+                _at(outcomes, case).target_errors = errors
 
     def _judge(self, case: str, rows: Collection[ResultFacts]) -> None:
         for row in rows:
@@ -158,25 +195,23 @@ class SideCounts(msgspec.Struct):
                 outcome.squares += value * value
                 outcome.passed += row.passed
 
-    def _measure(
-        self, case: str, latency: int | None, cost: float | None, tokens_in: int | None, tokens_out: int | None
-    ) -> None:
-        if latency is not None:
-            _add_to(self.measures["latency"], case, latency)
-            self.latencies.setdefault(case, []).append(latency)
-        if cost is not None:
-            _add_to(self.measures["cost"], case, cost)
-        if tokens_in is not None or tokens_out is not None:
-            _add_to(self.measures["tokens"], case, (tokens_in or 0) + (tokens_out or 0))
+
+def _tokens(sent: int | None, received: int | None) -> int | None:
+    return None if sent is None and received is None else (sent or 0) + (received or 0)
 
 
-def _add_to(measured: dict[str, _Measured], case: str, value: float) -> None:
-    found = measured.get(case)
-    if found is None:
-        measured[case] = _Measured(value, 1)
-    else:
-        found.total += value
-        found.n += 1
+def _only(cells: CellMeasures, kinds: AbstractSet[int]) -> CellMeasures:
+    """The cells of these kinds."""
+    if set(cells.alike) <= kinds:
+        return cells
+    kept = [kind in kinds for kind in cells.alike]
+    return CellMeasures(*(tuple(compress(column, kept)) for column in cells))  # type: ignore[arg-type]
+
+
+def _fill(outcomes: dict[str, CaseTotal], cells: CellMeasures, known: Mapping[int, CaseTotal]) -> None:
+    """Note what cells of each kind came to; those of other kinds came to nothing."""
+    of_kinds = _only(cells, known.keys())
+    outcomes.update(zip(of_kinds.case_keys, map(known.__getitem__, of_kinds.alike), strict=True))
 
 
 def _at(outcomes: dict[str, CaseTotal], case: str) -> CaseTotal:
@@ -216,17 +251,17 @@ def sides_of(reader: RunReader, plan: Plan) -> dict[str, SideCounts]:
     stored: dict[_Key, Status] = {}
     if plan.evaluators_by_case:
         stored = {(v.case_key, v.variant_name, v.trial, v.attempt): v.status for v in reader.verdicts(_Verdicts)}
-        return _counted(newest_cells(reader), _Judging(plan, [], stored))
+        return _in_order(_counted(newest_cells(reader), _Judging(plan, [], stored)), plan)
     judging = _Judging(plan, names_needed(reader, plan), stored)
     if (index := index_of(reader)) is not None:
         with closing(index):
-            return _of_index(index, judging)
+            return _in_order(_of_index(index, judging), plan)
     try:
         evaluators = len(plan.evaluators)
         errored = 0 if passes_over_errored(plan) else evaluators
-        return _counted(streamed_cells(reader, evaluators, errored=errored), judging)
+        return _in_order(_counted(streamed_cells(reader, evaluators, errored=errored), judging), plan)
     except Superseded:
-        return _counted(newest_cells(reader), judging)
+        return _in_order(_counted(newest_cells(reader), judging), plan)
 
 
 def _of_index(index: CellIndex, judging: _Judging) -> dict[str, SideCounts]:
@@ -234,25 +269,23 @@ def _of_index(index: CellIndex, judging: _Judging) -> dict[str, SideCounts]:
     plan = judging.plan
     if any((variant.trials or plan.run.trials) > 1 for variant in plan.variants):
         return _counted(indexed_cells(index), judging)
-    sides: dict[str, SideCounts] = {}
-    known: dict[int, _Alike] = {}
-    for cell in index.measured():
-        side = sides.get(cell.variant)
-        alike = known.get(cell.alike) if cell.alike is not None else None
-        if side is None or alike is None:
-            trace, rows = facts_of(index.numbered(cell.number))
-            status = judging.status(trace, rows)
-            if status is None:
-                continue
-            if side is None:
-                side = sides[cell.variant] = SideCounts(cell.variant)
-            one = SideCounts(cell.variant)
-            one.add(trace, rows, status)
-            alike = side.alike(one)
-            if cell.alike is not None:
-                known[cell.alike] = alike
-        side.add_alike(alike, cell)
-    return _in_order(sides, judging)
+    sides = _counted(map(facts_of, index.cells(CellSelection(singular=True))), judging)
+    for name in dict.fromkeys(count.variant for count in index.counts()):
+        side = sides.get(name) or SideCounts(name)
+        seen: set[int] = set()
+        known: dict[int, _Alike] = {}
+        for cells in index.measured(name):
+            for kind in set(cells.alike) - seen:
+                seen.add(kind)
+                trace, rows = facts_of(index.numbered(cells.numbers[cells.alike.index(kind)]))
+                if (status := judging.status(trace, rows)) is not None:
+                    one = SideCounts(name)
+                    one.add(trace, rows, status)
+                    known[kind] = side.alike(one)
+            side.add_block(cells, known)
+        if side.passes:
+            sides[name] = side
+    return sides
 
 
 def _counted(cells: Iterable[tuple[TraceFacts, Collection[ResultFacts]]], judging: _Judging) -> dict[str, SideCounts]:
@@ -265,11 +298,11 @@ def _counted(cells: Iterable[tuple[TraceFacts, Collection[ResultFacts]]], judgin
         if side is None:
             side = sides[trace.variant_name] = SideCounts(trace.variant_name)
         side.add(trace, rows, status)
-    return _in_order(sides, judging)
+    return sides
 
 
-def _in_order(sides: dict[str, SideCounts], judging: _Judging) -> dict[str, SideCounts]:
+def _in_order(sides: dict[str, SideCounts], plan: Plan) -> dict[str, SideCounts]:
     for side in sides.values():
         side.spread_errors()
     # Cells are stored in the order in which they ended; variants are shown in that of the suite.
-    return {v.name: sides[v.name] for v in judging.plan.variants if v.name in sides} | sides
+    return {v.name: sides[v.name] for v in plan.variants if v.name in sides} | sides

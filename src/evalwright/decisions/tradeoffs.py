@@ -58,7 +58,7 @@ def _dominates(rival: SideCounts, side: SideCounts, terms: Terms, known: Labelle
 
 def _measured(ground: Ground, measure: str) -> _Shown | None:
     """Of a cost or a latency; None where neither side has it, or both have none but zeros."""
-    before, after = ground.a.mean_of(measure), ground.b.mean_of(measure)
+    before, after = ground.a.measures[measure].means(), ground.b.measures[measure].means()
     if not any(before.values()) and not any(after.values()):
         return None
     cases = [case for case in before if case in after]

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
-from typing import Literal, NamedTuple, Protocol, cast
+from typing import Literal, NamedTuple, Protocol, TypeVar, cast
 
 import msgspec
 
-from evalwright.model.cell import case_key
+from evalwright.model.cell import OfCase, case_key
 from evalwright.model.result import CaseVerdict, EvaluationResult, Status
 from evalwright.model.trace import Trace
 
@@ -31,6 +31,8 @@ __all__ = [
     "StaleIndex",
     "index_of",
 ]
+
+V = TypeVar("V", bound=OfCase)
 
 CellOrder = Literal["stored", "dataset", "latency_ms", "cost_usd", "score", "tokens_in", "tokens_out"]
 """`stored` is the order of the newest traces; `dataset` that of cases, then variants of the suite, then trials."""
@@ -110,6 +112,8 @@ class CellSelection(NamedTuple):
     """Without `evaluator`: cells with a result of any evaluator that has this status."""
     error: str | None = None
     """The type of the error of the system."""
+    singular: bool = False
+    """Only cells with a result that has a cost, or a score other than 0 and 1: they are like no other."""
     case_contains: str | None = None
     """A part of the name of the case, upper and lower case of ASCII letters alike. Looks at every cell."""
 
@@ -153,17 +157,17 @@ class CellSums(NamedTuple):
 
 
 class CellMeasures(NamedTuple):
-    """What one cell took; with `alike`, all else is known of the first that is alike."""
+    """What some cells took, column by column; all else is known of the first that is alike."""
 
-    number: int
-    case_key: str
-    variant: str
-    group: str | None
-    latency_ms: int | None
-    cost_usd: float | None
-    tokens_in: int | None
-    tokens_out: int | None
-    alike: int | None
+    numbers: Sequence[int]
+    case_keys: Sequence[str]
+    groups: Sequence[str | None]
+    latency_ms: Sequence[int | None]
+    cost_usd: Sequence[float | None]
+    tokens_in: Sequence[int | None]
+    tokens_out: Sequence[int | None]
+    alike: Sequence[int]
+    """As `CellEntry.alike`."""
 
 
 class CellAttempts(NamedTuple):
@@ -210,8 +214,8 @@ class CellIndex(Protocol):
     ) -> Iterator[CellEntry]:
         """The chosen cells, sorted; ties in the order of the dataset, what is not measured last. Streams."""
 
-    def measured(self) -> Iterator[CellMeasures]:
-        """What every cell took, in the order `stored`. Streams."""
+    def measured(self, variant: str) -> Iterator[CellMeasures]:
+        """What the cells of a variant took that are not `singular`, in blocks, in the order `dataset`. Streams."""
 
     def numbered(self, number: int) -> CellEntry:
         """The cell with this number, which is there."""
@@ -233,6 +237,9 @@ class CellIndex(Protocol):
 
     def verdict(self, entry: CellEntry) -> CaseVerdict | None:
         """The record of the verdict alone; as `records`."""
+
+    def verdicts(self, kind: type[V], chosen: CellSelection) -> Iterator[V]:
+        """The verdicts of the chosen cells that have one, as `kind`, as they were written; as `records`. Streams."""
 
     def close(self) -> None: ...
 

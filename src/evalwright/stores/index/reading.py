@@ -14,6 +14,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from evalwright.errors import InputError
+from evalwright.model.cell import OfCase
 from evalwright.model.cell_index import (
     CellAttempts,
     CellCount,
@@ -46,8 +47,11 @@ from evalwright.stores.local_files.lines import decoded_line
 __all__ = ["RunIndex"]
 
 R = TypeVar("R", Trace, EvaluationResult, CaseVerdict)
+V = TypeVar("V", bound=OfCase)
 
 _ALL = CellSelection()
+_BLOCK = 10_000
+"""Rows that are handed on together: many, so that each costs little; few, so that memory does not grow with a run."""
 _ORDERS: dict[CellOrder, str] = {"stored": "trace_at", "dataset": "number"}
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -83,7 +87,7 @@ class RunIndex:
         ]
 
     def count(self, chosen: CellSelection = _ALL) -> int:
-        if chosen.case is None and chosen.trial is None and chosen.case_contains is None:
+        if chosen.case is None and chosen.trial is None and chosen.case_contains is None and not chosen.singular:
             return sum(self._numbers[number] for number in self._profiles_of(chosen))
         where, values = self._where(chosen)
         (n,) = self._connection.execute(f"SELECT count(*) FROM cells {where}", values).fetchone()
@@ -112,14 +116,14 @@ class RunIndex:
         found = [row for row in rows if self._profiles[row[7]][0] == variant]
         return self._entry(found[0]) if found else None
 
-    def measured(self) -> Iterator[CellMeasures]:
+    def measured(self, variant: str) -> Iterator[CellMeasures]:
         """By one narrow query: a row of all columns takes twice as long."""
-        asked = "number, case_key, group_name, latency_ms, cost_usd, tokens_in, tokens_out, profile, numbers IS NULL"
-        rows = self._connection.execute(f"SELECT {asked} FROM cells ORDER BY trace_at")
-        variants = {number: profile[0] for number, profile in self._profiles.items()}
-        for number, case, group, latency, cost, tokens_in, tokens_out, profile, plain in rows:
-            alike, variant = (profile if plain else None), variants[profile]
-            yield CellMeasures(number, case, variant, group, latency, cost, tokens_in, tokens_out, alike)
+        asked = "number, case_key, group_name, latency_ms, cost_usd, tokens_in, tokens_out, profile"
+        where, values = self._where(CellSelection(variant=variant))
+        plain = f"{where} AND numbers IS NULL" if where else "WHERE numbers IS NULL"
+        rows = self._connection.execute(f"SELECT {asked} FROM cells {plain} ORDER BY number", values)
+        while block := rows.fetchmany(_BLOCK):
+            yield CellMeasures(*zip(*block, strict=True))
 
     def numbered(self, number: int) -> CellEntry:
         return self._entry(self._connection.execute("SELECT * FROM cells WHERE number = ?", (number,)).fetchone())
@@ -164,6 +168,18 @@ class RunIndex:
         at, length = self._connection.execute(asked, (entry.number,)).fetchone()
         return self._verdict_at(at, length, entry)
 
+    def verdicts(self, kind: type[V], chosen: CellSelection) -> Iterator[V]:
+        where, values = self._where(chosen)
+        asked = f"SELECT case_key, verdict_at, verdict_len FROM cells {where} ORDER BY verdict_at"
+        rows = self._connection.execute(asked, values)
+        decode = msgspec.json.Decoder(kind).decode
+        while block := rows.fetchmany(_BLOCK):
+            written = [row for row in block if row[2]]
+            found = self._read(RECORDS[2], kind, decode, [(at, length) for _, at, length in written])
+            if [one.case_key for one in found if one is not None] != [case for case, _, _ in written]:
+                raise StaleIndex(f"{self._source.location}: {RECORDS[2]}: other records")
+            yield from (one for one in found if one is not None)
+
     def _verdict_at(self, at: int, length: int, entry: CellEntry) -> CaseVerdict | None:
         if entry.status is None:
             return None
@@ -196,6 +212,8 @@ class RunIndex:
         if chosen.trial is not None:
             said.append("trial = :trial")
             values["trial"] = chosen.trial
+        if chosen.singular:
+            said.append("numbers IS NOT NULL")
         if chosen.case_contains is not None:
             escaped = chosen.case_contains.replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_")
             said.append("case_key LIKE :part ESCAPE '\\'")
@@ -222,11 +240,7 @@ class RunIndex:
         """The records at these places, if they are those of that cell. Raises StaleIndex."""
         if not places:
             return []
-        where = f"{self._source.location}: {name} at {places[0][0]:,}"
-        try:
-            found = [decoded_line(kind, decode, line) for line in self._source.lines(name, places)]
-        except (OSError, ValueError, RecursionError, InputError) as error:
-            raise StaleIndex(f"{where}: {error}") from error
+        found = self._read(name, kind, decode, places)
         wanted = (entry.case_key, entry.variant, entry.trial, entry.attempt)
         records = [
             one
@@ -234,8 +248,18 @@ class RunIndex:
             if one is not None and (one.case_key, one.variant_name, one.trial, one.attempt) == wanted
         ]
         if len(records) < len(places):
-            raise StaleIndex(f"{where}: another record")
+            raise StaleIndex(f"{self._source.location}: {name} at {places[0][0]:,}: another record")
         return records
+
+    def _read(
+        self, name: str, kind: type[V], decode: Callable[[bytes], V], places: Sequence[tuple[int, int]]
+    ) -> list[V | None]:
+        """What the lines at these places hold. Raises StaleIndex."""
+        try:
+            return [decoded_line(kind, decode, line) for line in self._source.lines(name, places)]
+        except (OSError, ValueError, RecursionError, InputError) as error:
+            first = places[0][0] if places else 0
+            raise StaleIndex(f"{self._source.location}: {name} at {first:,}: {error}") from error
 
 
 def _fits(profile: Profile, chosen: CellSelection) -> bool:
