@@ -52,8 +52,9 @@ def test_reasons_of_about_the_same_words_are_one_and_those_that_b_gained_come_fi
         *(a_verdict(case_id=c, variant_name="v", status="error", error=timeout) for c in ("t", "changed")),
     )
     found = clusters_of(one, other, "v", "v", {"changed"})
-    assert [(c.signature, c.a, c.b, c.cases) for c in found] == [
-        ("refund: the refund of order <n> was omitted", 0, 5, ["r0", "r1", "r2", "r3", "r9"]),
-        ("timeout: no answer within <n> seconds", 0, 1, ["t"]),
-        ("tone: too short, <n> words", 2, 1, ["a", "b"]),
+    refunds = ["r0", "r1", "r2", "r3", "r9"]
+    assert [(c.signature, c.a, c.b, c.cases, c.gained, c.lost) for c in found] == [
+        ("refund: the refund of order <n> was omitted", 0, 5, refunds, refunds, []),
+        ("timeout: no answer within <n> seconds", 0, 1, ["t"], ["t"], []),
+        ("tone: too short, <n> words", 2, 1, ["a", "b"], [], ["b"]),
     ]

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator
+from contextlib import closing, suppress
 from sys import intern
 
 import msgspec
 
 from evalwright.model.cell import OfCase
+from evalwright.model.cell_index import CellSelection, StaleIndex, index_of
 from evalwright.model.decision import FailureCluster
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import Status
 
 __all__ = ["clusters_of", "masked_reason"]
 
+_FAILED: tuple[Status, ...] = ("fail", "borderline", "error")
 _LONGEST = 160
 _LONGEST_READ = 2_000
 """Characters of a reason that are looked at."""
@@ -57,11 +60,11 @@ class _Count:
     def __init__(self, text: str) -> None:
         self.words = frozenset(_WORDS.findall(text.lower()))
         self.cells = [0, 0]
-        self.cases: dict[str, None] = {}
+        self.cases: tuple[set[str], set[str]] = (set(), set())
 
-    @property
-    def sides(self) -> tuple[int, int]:
-        return self.cells[0], self.cells[1]
+    def part(self, signature: str) -> FailureCluster:
+        a, b = self.cases
+        return FailureCluster(signature, self.cells[0], self.cells[1], sorted(a | b), sorted(b - a), sorted(a - b))
 
 
 def clusters_of(
@@ -76,11 +79,9 @@ def clusters_of(
                 if found is None:
                     found = counts[text] = _Count(text)
                 found.cells[side] += 1
-                found.cases[case] = None
+                found.cases[side].add(case)
     joined = _joined(sorted(counts.items(), key=lambda item: (-sum(item[1].cells), item[0])))
-    clusters = [
-        FailureCluster(text, found.cells[0], found.cells[1], sorted(found.cases)) for text, found in joined.items()
-    ]
+    clusters = [found.part(text) for text, found in joined.items()]
     return sorted(clusters, key=lambda one: (one.a - one.b, -one.a - one.b, one.signature))
 
 
@@ -94,7 +95,8 @@ def _joined(found: Iterable[tuple[str, _Count]]) -> dict[str, _Count]:
                 kept[text] = count
             continue
         alike.cells = [one + other for one, other in zip(alike.cells, count.cells, strict=True)]
-        alike.cases |= count.cases
+        for cases, more in zip(alike.cases, count.cases, strict=True):
+            cases |= more
     return kept
 
 
@@ -105,28 +107,37 @@ def _close(one: frozenset[str], other: frozenset[str]) -> bool:
 
 def _reasons(reader: RunReader, variant: str) -> Iterator[tuple[str, str]]:
     """Case and masked reason of the newest attempt of each cell that did not pass."""
-    newest: dict[tuple[str, int], tuple[int, tuple[str, ...]]] = {}
-    known: dict[str, str] = {}
+    known: dict[tuple[str, ...], tuple[str, ...]] = {}
+    for row in _failed(reader, variant):
+        case = row.case_key
+        for reason in _masked(row, known):
+            yield case, reason
+
+
+def _failed(reader: RunReader, variant: str) -> Iterable[_Why]:
+    """The verdicts that are no pass: those alone are read where the run has an index."""
+    if (index := index_of(reader)) is not None:
+        with closing(index), suppress(StaleIndex):
+            return list(index.verdicts(_Why, CellSelection(variant=variant, statuses=_FAILED)))
+    newest: dict[tuple[str, int], _Why] = {}
     for row in reader.verdicts(_Why):
-        passed = row.status in ("pass", "skip")
-        if row.variant_name != variant or (passed and row.attempt == 1):
+        if row.variant_name != variant or (row.attempt == 1 and row.status not in _FAILED):
             continue  # a first attempt that passed takes the place of none
         key = (row.case_key, row.trial)
-        if key not in newest or row.attempt >= newest[key][0]:
-            newest[key] = (row.attempt, () if passed else _masked(row, known))
-    for (case, _), (_, reasons) in newest.items():
-        yield from ((case, reason) for reason in reasons)
+        if key not in newest or row.attempt >= newest[key].attempt:
+            newest[key] = row
+    return (row for row in newest.values() if row.status in _FAILED)
 
 
-def _masked(row: _Why, known: dict[str, str]) -> tuple[str, ...]:
+def _masked(row: _Why, known: dict[tuple[str, ...], tuple[str, ...]]) -> tuple[str, ...]:
     """The masked reasons of one cell, each once."""
-    texts = row.reasons or ["no reason given"]
+    texts = tuple(row.reasons) or ("no reason given",)
     if row.status == "error" and row.error is not None:
-        texts = [f"{row.error.type}: {row.error.message}"]
-    for text in texts:
-        if text not in known:
-            known[text] = intern(masked_reason(text))
-    return tuple(dict.fromkeys(known[text] for text in texts))
+        texts = (f"{row.error.type}: {row.error.message}",)
+    found = known.get(texts)
+    if found is None:
+        found = known[texts] = tuple(dict.fromkeys(intern(masked_reason(text)) for text in texts))
+    return found
 
 
 def masked_reason(text: str) -> str:

@@ -170,6 +170,10 @@ class FailureCluster(msgspec.Struct):
     a: int
     b: int
     cases: list[str] = []
+    gained: list[str] = []
+    """Cases that B has it in, and A not."""
+    lost: list[str] = []
+    """Cases that A has it in, and B not."""
 
 
 class NextPart(msgspec.Struct):
