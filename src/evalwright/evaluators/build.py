@@ -181,7 +181,9 @@ def _checked(kind: type[msgspec.Struct], config: Mapping[str, Any]) -> tuple[dic
 
 
 def _unknown(key: object, known: Iterable[str]) -> Problem:
-    return Problem("", f"unknown key {shown(key)}{did_you_mean(str(key), known)}", key=str(key))
+    names = list(known)
+    near = did_you_mean(str(key), names) or (f" (there are: {', '.join(names)})" if names else "")
+    return Problem("", f"unknown key {shown(key)}{near}", key=str(key))
 
 
 def _mismatch(key: str, expected: Any, found: Any, detail: str) -> Problem:
