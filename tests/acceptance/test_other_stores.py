@@ -81,6 +81,8 @@ def test_a_literal_connection_string_stays_in_its_suite(tmp_path: Path) -> None:
     assert [text for text in [*texts, done.stdout, done.stderr] if PASSWORD in text] == []
     assert f"inspect {place} --suite eval.yaml" in done.stdout or f"retry {place} --suite eval.yaml" in done.stdout
     assert run(project, "retry", place, "--quiet", "--suite", "eval.yaml", code=3).strip() == place
+    assert "promoted" in run(project, "promote", place, "--suite", "eval.yaml")
+    assert "Baseline: " in run(project, "drift", place, "--suite", "eval.yaml"), "the suite says where both are"
     unnamed = project.command("inspect", place)
     assert unnamed.returncode == 2
     assert "name your suite with --suite FILE, set EVALWRIGHT_POSTGRES_DSN, or pass --trust-run" in unnamed.stderr

@@ -62,17 +62,21 @@ def command(
     from evalwright.files.yaml import dump
     from evalwright.reports.drift import drift_lines
     from evalwright.run.baselines import baseline_of
+    from evalwright.run.locations import Place, find_run
     from evalwright.run.stored_run import open_run
 
     loss = None if margin is None else margin_of(margin)
-    reader, plan = open_run(run)
+    place = find_run(run)
+    reader, plan = open_run(place)
     with closing(reader):
         folder = Path(reader.location)
-        against = baseline or baseline_of(folder, plan.name, runs_root)
+        against: Path | Place | None = baseline or baseline_of(folder, plan.name, runs_root)
+    if isinstance(against, Path) and against.parent == folder.parent and not folder.exists():
+        against = Place(place.store, against.name, against)  # on one server, whose address is only known of RUN
     if against is None:
         say([f"no baseline for {plan.name!r}: promote a run first, or pass --baseline RUN"])
         return 3 if fail_on_regression else 0
-    with opened_pair(against, run, Terms(margin=loss, keep_changed=allow_changed)) as opened:
+    with opened_pair(against, place, Terms(margin=loss, keep_changed=allow_changed)) as opened:
         if not allow_changed:
             opened.runs.refuse_changed()
         found = drift(opened.before, opened.after, opened.plan_before.run_id, opened.runs)
