@@ -68,6 +68,7 @@ def records(
                     continue
                 yield from _odd(file, mistakes, form, may_be_cut, number, text)
             else:
+                text = b""  # a line may be large, and what becomes of it is held beside it
                 yield number, value
 
 

@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import sqlite3
+import tempfile
 from collections.abc import Iterator
 from itertools import groupby
 
-from evalwright.errors import StorageError
+import msgspec
 
-__all__ = ["RecordSpool"]
+from evalwright.errors import StorageError
+from evalwright.model.trace import Trace
+
+__all__ = ["RecordSpool", "SetAside", "TraceSpool"]
+
+_PIECE = 1 << 20
+"""Bytes of a trace that are held at once, beyond its largest message."""
 
 
 class RecordSpool:
@@ -42,3 +49,81 @@ class RecordSpool:
 
     def close(self) -> None:
         self._base.close()
+
+
+class SetAside(msgspec.Struct):
+    """Where a trace is, of which variant, and as which of its trials it was written."""
+
+    variant: str
+    trial: int
+    start: int
+    size: int
+
+
+class TraceSpool:
+    """Traces as JSON in a file without a name. They are written and read in pieces: one may be a session of hours."""
+
+    def __init__(self) -> None:
+        self._encoder = msgspec.json.Encoder()
+        self._end = 0
+        try:
+            self._file = tempfile.TemporaryFile()  # noqa: SIM115 - `close` closes it
+        except OSError as error:
+            raise _no_space(error) from error
+
+    def add(self, trace: Trace) -> SetAside:
+        """Set a trace aside. Raises StorageError if there is no space."""
+        start, begin = self._end, b"{"
+        buffer = bytearray()
+        for name in trace.__struct_fields__:
+            value = getattr(trace, name)
+            if value is msgspec.UNSET:
+                continue
+            buffer += begin + b'"' + name.encode() + b'":'
+            begin = b","
+            if isinstance(value, list) and value:
+                between = b"["
+                for item in value:
+                    buffer += between
+                    between = b","
+                    self._encoder.encode_into(item, buffer, -1)
+                    if len(buffer) > _PIECE:
+                        self._write(buffer)
+                buffer += b"]"
+            else:
+                self._encoder.encode_into(value, buffer, -1)
+        buffer += b"}"
+        self._write(buffer)
+        return SetAside(trace.variant_name, trace.trial, start, self._end - start)
+
+    def _write(self, buffer: bytearray) -> None:
+        try:
+            self._file.seek(self._end)
+            self._end += self._file.write(buffer)
+        except OSError as error:
+            raise _no_space(error) from error
+        buffer.clear()
+
+    def pieces(self, aside: SetAside, trial: int) -> Iterator[bytes]:
+        """The JSON of a trace as that trial of its case."""
+        if trial != aside.trial:  # the records say another order than that in which they came
+            trace = msgspec.json.decode(b"".join(self._pieces(aside)), type=Trace)
+            trace.trial = trial
+            yield self._encoder.encode(trace)
+        else:
+            yield from self._pieces(aside)
+
+    def _pieces(self, aside: SetAside) -> Iterator[bytes]:
+        at, end = aside.start, aside.start + aside.size
+        while at < end:
+            self._file.seek(at)
+            piece = self._file.read(min(_PIECE, end - at))
+            at += len(piece)
+            yield piece
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _no_space(error: OSError) -> StorageError:
+    return StorageError(f"cannot store records in the temporary folder: {error.strerror or error}")

@@ -20,7 +20,7 @@ from evalwright.importers.mapping import MISSING, RecordMapping, compile_mapping
 from evalwright.importers.pricing import ListPricing
 from evalwright.importers.recordings import described, moment, too_deep
 from evalwright.importers.sources import ImportNotes, Mistakes
-from evalwright.importers.spool import RecordSpool
+from evalwright.importers.spool import RecordSpool, SetAside, TraceSpool
 from evalwright.model.trace import Trace
 
 __all__ = ["ImportFindings", "Imported", "Read", "TraceImporter", "import_traces"]
@@ -53,15 +53,14 @@ class Imported:
 
 
 class _Row(msgspec.Struct):
-    """An `Imported` as it is set aside."""
+    """An `Imported` as it is set aside; its recording is in another file."""
 
-    id: str
-    input: Any
     expected: dict[str, Any]
     metadata: dict[str, Any]
     group: str | None
+    input: Any
     trial: int | None
-    trace: Trace | None
+    recording: SetAside | None
 
 
 @dataclass(slots=True)
@@ -111,19 +110,20 @@ def import_traces(
     check_free(out)
     mapped = _Mapped(compile_mapping(mapping)) if mapping else None
     reading = ImportFindings()
-    with closing(RecordSpool()) as spool:
-        gathered = _Gathered(spool)
+    with closing(RecordSpool()) as spool, closing(TraceSpool()) as recordings:
+        gathered = _Gathered(spool, recordings)
         for record in read(files, reading):
             if mapped:
                 mapped.apply(record, reading.mistakes)
             if pricing and record.trace:
                 pricing.fill(record.trace)
             gathered.add(record)
+            del record  # a session may be large: not to be held while the next is read, or all are written
         if not spool.keys and not len(reading.mistakes):
             for file in files:
                 reading.mistakes.add(file, "has no messages to import")
         reading.mistakes.check()
-        write_cases(out, gathered.lines())
+        write_cases(out, gathered.pieces())
     description = f"{gathered.traces} recordings of {spool.keys} cases, replayed and judged"
     written = write_suite(
         out,
@@ -180,12 +180,23 @@ def _set(record: Imported, part: str, value: Any) -> bool:
     return True
 
 
+def _case(case_id: str, first: _Row) -> dict[str, Any]:
+    return {
+        "schema_version": "1.0",
+        "id": case_id,
+        "input": first.input,
+        "expected": {"facts": {}, **first.expected},
+        "metadata": first.metadata,
+        **({} if first.group is None else {"group": first.group}),
+    }
+
+
 class _Gathered:
     """All records by case, set aside on disk; what the suite needs to know of them is counted."""
 
-    def __init__(self, spool: RecordSpool) -> None:
+    def __init__(self, spool: RecordSpool, recordings: TraceSpool) -> None:
         self.traces = 0
-        self._spool = spool
+        self._spool, self._recordings = spool, recordings
         self._encode = msgspec.msgpack.Encoder().encode
         self._decode = msgspec.msgpack.Decoder(_Row).decode
         self._unnamed: Counter[Path] = Counter()
@@ -201,14 +212,15 @@ class _Gathered:
             self._counts["cases without a recording: name your system in eval.yaml before a run"] += 1
         else:
             self.traces += 1
+            trace.case_id, trace.input = case_id, record.input
+            trace.trial = self._recorded[case_id, trace.variant_name]
             self._recorded[case_id, trace.variant_name] += 1
             self._variants[trace.variant_name] = None
             self._rewards += "reward" in trace.metrics.custom
             self._counts["recordings of a run that erred: they have no verdict"] += trace.error is not None
             self._counts["recordings with warnings, see extra.warnings"] += "warnings" in trace.extra
-        row = _Row(
-            case_id, record.input, record.expected, record.metadata, record.group, record.trial, trace
-        )  # fmt: skip
+        aside = None if trace is None else self._recordings.add(trace)
+        row = _Row(record.expected, record.metadata, record.group, record.input, record.trial, aside)
         self._spool.add(case_id, self._encode(row))
 
     def _numbered(self, file: Path) -> str:
@@ -222,35 +234,24 @@ class _Gathered:
     def trials(self) -> int:
         return max(self._recorded.values(), default=1)
 
-    def lines(self) -> Iterator[bytes]:
-        encoder = msgspec.json.Encoder()
+    def pieces(self) -> Iterator[bytes]:
+        """What the file of cases has, in pieces of a bounded size."""
+        encode = msgspec.json.Encoder().encode
         for case_id, encoded in self._spool:
             rows = [self._decode(one) for one in encoded]
             rows.sort(key=lambda row: row.trial or 0)
-            yield encoder.encode(self._case(case_id, rows)) + b"\n"
-
-    def _case(self, case_id: str, rows: list[_Row]) -> dict[str, Any]:
-        first = rows[0]
-        traces = []
-        numbers: Counter[str] = Counter()
-        for row in rows:
-            if row.trace is not None:
-                row.trace.case_id, row.trace.input = case_id, row.input
-                row.trace.trial = numbers[row.trace.variant_name]
-                numbers[row.trace.variant_name] += 1
-                traces.append(row.trace)
-        case: dict[str, Any] = {
-            "schema_version": "1.0",
-            "id": case_id,
-            "input": first.input,
-            "expected": {"facts": {}, **first.expected},
-            "metadata": first.metadata,
-        }
-        if first.group is not None:
-            case["group"] = first.group
-        if traces:
-            case["embedded_trace"] = traces if len(traces) > 1 else traces[0]
-        return case
+            found = [row.recording for row in rows if row.recording is not None]
+            case = encode(_case(case_id, rows[0]))
+            if not found:
+                yield case + b"\n"
+                continue
+            yield case.removesuffix(b"}") + b',"embedded_trace":' + (b"[" if len(found) > 1 else b"")
+            numbers: Counter[str] = Counter()
+            for position, aside in enumerate(found):
+                yield b"," if position else b""
+                yield from self._recordings.pieces(aside, numbers[aside.variant])
+                numbers[aside.variant] += 1
+            yield b"]}\n" if len(found) > 1 else b"}\n"
 
     def systems(self) -> list[dict[str, Any]]:
         """One for each system that was recorded; answers may be missing, as in what is recorded of one alone."""
