@@ -50,9 +50,9 @@ def test_an_answer_leaks_if_its_words_stand_in_the_input(answer, asked, leaks):
 
 
 def test_a_case_that_expects_anything_is_no_finding():
-    assert kinds(case("a", 1), case("b", 2, must_call_tools=["t"]), case("c", 3, facts={"k": 0})) == [
-        ("no expectation", "a")
-    ]
+    assert kinds(
+        case("a", 1), case("b", 2, must_call_tools=["t"]), case("c", 3, facts={"k": 0}), case("d", 4, " ")
+    ) == [("no expectation", "a"), ("no expectation", "d")]
 
 
 def test_one_answer_for_nearly_all_cases_is_told_and_an_even_spread_is_not():

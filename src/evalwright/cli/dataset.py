@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 _TABLES = ("csv", "parquet", "tsv")
+_ROWS = ("json", "jsonl")
+"""Tables where no format takes the file for a suite."""
 
 
 @click.group("dataset")
@@ -35,8 +37,8 @@ def lint(paths: tuple[Path, ...], dialect: str | None, as_json: bool, **options:
     Duplicates and near duplicates, expected answers that stand in the input, cases that expect nothing, and one answer
     that is expected nearly always. No system is called and no code of a suite executed.
 
-    A PATH is a suite, a folder that is searched for suites, a glob, or a table: CSV, TSV or Parquet. Exit code 1 says
-    that something was found.
+    A PATH is a suite, a folder that is searched for suites, a glob, or a table: CSV, TSV, Parquet, JSON or JSON Lines.
+    Exit code 1 says that something was found.
     """
     from evalwright.cli.screen import say
     from evalwright.datasets.lint import findings_in
@@ -54,16 +56,14 @@ def lint(paths: tuple[Path, ...], dialect: str | None, as_json: bool, **options:
 def _cases_of(
     paths: tuple[Path, ...], dialect: str | None, options: dict[str, Any]
 ) -> Iterable[tuple[Path, Iterable[EvalCase | Case]]]:
-    from evalwright import registry
     from evalwright.cli.screen import tell
     from evalwright.cli.validate import loaded_to_check
     from evalwright.formats.discovery import suite_files
-    from evalwright.formats.native.datasets import file_type
     from evalwright.session.imports import nothing_imported
 
-    tables = [path for path in paths if path.is_file() and file_type(str(path)) in _TABLES]
+    tables = [path for path in paths if dialect is None and path.is_file() and _is_table(path)]
     for path in tables:
-        yield path, registry.load("datasets", file_type(str(path)) or "")(path, "", {})
+        yield path, _table(path)
     suites = tuple(path for path in paths if path not in tables)
     if not suites:
         return
@@ -72,6 +72,25 @@ def _cases_of(
     with nothing_imported():
         for file in files.files:
             yield file, loaded_to_check(file, dialect, options)[0].cases
+
+
+def _is_table(path: Path) -> bool:
+    from evalwright.formats.loading import fitting
+    from evalwright.formats.native.datasets import file_type
+
+    kind = file_type(str(path))
+    return kind in _TABLES or (kind in _ROWS and not fitting(path))
+
+
+def _table(path: Path) -> Iterable[EvalCase | Case]:
+    from evalwright import registry
+    from evalwright.formats.native.datasets import file_type
+    from evalwright.formats.native.tables import JsonlRows
+
+    kind = file_type(str(path)) or ""
+    made = JsonlRows if kind == "jsonl" else registry.load("datasets", kind)
+    cases: Iterable[EvalCase | Case] = made(path, "", {})
+    return cases
 
 
 def _lines(found: list[Finding]) -> Iterable[str]:

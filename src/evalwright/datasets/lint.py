@@ -72,7 +72,7 @@ def findings_in(cases: Iterable[EvalCase | Case], source: Path) -> Iterator[Find
                     "near duplicate", place, f"asks nearly the same as {places[near[0]]}: {near[1]:.0%} alike"
                 )
             places.append(place)
-        expected = list(_answers(case))
+        expected = [answer for answer in _answers(case) if answer.strip()]  # every answer includes a blank one
         for answer in expected:
             if _stands_in(answer, asked):
                 yield _finding("leak", place, f"the expected answer {_short(answer)} stands in the input")

@@ -5,16 +5,21 @@ from __future__ import annotations
 import gzip
 import io
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING, Any
 
 from evalwright.errors import InputError, Problem
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer as Buffer
 
 __all__ = ["PACKED", "opened", "unpacked_name"]
 
 PACKED = (".gz", ".zst")
+_AT_ONCE = 1 << 14
+"""Bytes that are unpacked at once; they may become a thousand times as many."""
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
 
@@ -47,4 +52,42 @@ def _of_zstd(file: Path, raw: IO[bytes]) -> IO[bytes]:
     except ImportError:
         install = "is packed with zstd: pip install 'evalwright[zstd]' reads it"
         raise InputError(Problem(str(file), install)) from None
-    return io.BufferedReader(zstandard.ZstdDecompressor().stream_reader(raw))
+    return io.BufferedReader(_Frames(raw, zstandard.ZstdDecompressor().decompressobj, zstandard.ZstdError))
+
+
+class _Frames(io.RawIOBase):
+    """What frames of zstd hold, one after the other. The package's own reader takes a file cut short for whole."""
+
+    def __init__(self, raw: IO[bytes], begin: Callable[[], Any], damaged: type[Exception]) -> None:
+        self._raw, self._begin, self._damaged = raw, begin, damaged
+        self._frame: Any = None
+        self._packed = self._ready = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Buffer) -> int:
+        while not self._ready and self._more():
+            pass
+        view = memoryview(buffer)
+        taken = self._ready[: len(view)]
+        self._ready = self._ready[len(taken) :]
+        view[: len(taken)] = taken
+        return len(taken)
+
+    def _more(self) -> bool:
+        """Whether there is more to come. Raises EOFError where a frame breaks off, OSError for a damaged one."""
+        packed = self._packed or self._raw.read(_AT_ONCE)
+        self._packed = b""
+        if not packed:
+            if self._frame is not None:
+                raise EOFError("Compressed file ended before the end-of-stream marker was reached")
+            return False
+        self._frame = self._frame or self._begin()
+        try:
+            self._ready = self._frame.decompress(packed)
+        except self._damaged as error:
+            raise OSError(str(error)) from None
+        if self._frame.eof:
+            self._packed, self._frame = self._frame.unused_data, None
+        return True

@@ -160,6 +160,10 @@ def test_zstd_needs_its_extra(tmp_path):
     zstandard = pytest.importorskip("zstandard")
     data = zstandard.ZstdCompressor().compress(b"id,q\n1,x\n")
     assert inputs(tmp_path, data, name="d.csv.zst") == {"1": {"q": "x"}}
+    assert inputs(tmp_path, data + zstandard.compress(b"2,y\n"), name="d.csv.zst") == {"1": {"q": "x"}, "2": {"q": "y"}}
+    rows = zstandard.compress(b"id,q\n" + b"".join(b"%d,%d\n" % (i, i * i) for i in range(100_000)))
+    for broken in (rows[: len(rows) // 2], rows[:-1], rows[:2000] + b"odd" + rows[2000:]):
+        assert "cannot be read" in wrong(tmp_path, broken, name="d.csv.zst")[0].message
 
 
 def test_parquet_keeps_types_and_writes_times_as_text(tmp_path):
@@ -184,6 +188,26 @@ def test_parquet_keeps_types_and_writes_times_as_text(tmp_path):
 
 
 @pytest.mark.parametrize(
+    ("name", "data", "lines"),
+    [
+        ("d.csv", 'id,a\n1\n2,x\n3,y,z\n4,"x\n', [2, 4, 5]),
+        ("d.jsonl", '{"id": "a", "q": 1}\n[1]\n{"id"\n{"id": "a", "q": NaN}\n', [2, 3, 4]),
+        ("d.json", '[1, {"id": "a", "q": 1}, "x"]', [None, None]),
+    ],
+)
+def test_all_rows_that_are_none_are_told_at_once(tmp_path, name, data, lines):
+    assert [problem.line for problem in wrong(tmp_path, data, name=name, map={"id": "id"})] == lines
+
+
+def test_one_column_that_has_another_separator_is_doubted(tmp_path):
+    (tmp_path / "d.csv").write_text("id;q\n1;x\n")
+    doubts = [str(problem) for problem in suite(tmp_path, path="d.csv").cases.unknown_keys()]
+    assert 'does `delimiter: ";"` separate them?' in str(doubts)
+    (tmp_path / "d.csv").write_text("q\n1;x\n")
+    assert not [*suite(tmp_path, path="d.csv").cases.unknown_keys()]
+
+
+@pytest.mark.parametrize(
     ("name", "data", "line", "fact"),
     [
         ("d.csv", "", None, "empty"),
@@ -193,7 +217,7 @@ def test_parquet_keeps_types_and_writes_times_as_text(tmp_path):
         ("d.csv", "id,a\n1,x\n2\n", 3, "2 cells"),
         ("d.csv", 'id,a\n1,"x\n2,y\n', 2, "quote"),
         ("d.csv", 'id,a\n1,x"y"\n', 2, "quote"),
-        ("d.csv", b"id,a\n1,\xff\n", None, "utf-8"),
+        ("d.csv", b"id,a\n1,\xff\n", None, "encoding: latin-1"),
         ("d.json", "{}", None, "array"),
         ("d.json", '[{"a": NaN}]', None, "NaN"),
         ("d.json", '[{"a": 1, "a": 2}]', None, "'a'"),

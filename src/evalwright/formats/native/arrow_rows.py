@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -33,8 +33,7 @@ class ParquetRows(TableDataset):
             with parquet.ParquetFile(file) as table:
                 columns = self._readable(file, table.schema_arrow)
                 show = _shown_by(_features(file, table.schema_arrow))
-                for batch in table.iter_batches(columns=columns):
-                    yield from _rows(file, batch, show)
+                yield from _rows(file, table.iter_batches(columns=columns), show)
 
     @contextmanager
     def _arrow(self, file: Path, what: str) -> Iterator[None]:
@@ -90,8 +89,7 @@ class HuggingFaceRows(ParquetRows):
             with pyarrow.memory_map(str(file)) as source, pyarrow.ipc.open_stream(source) as stream:
                 columns = self._readable(file, stream.schema)
                 show = _shown_by(_features(file, stream.schema))
-                for batch in stream:
-                    yield from _rows(file, batch.select(columns), show)
+                yield from _rows(file, (batch.select(columns) for batch in stream), show)
 
 
 _TEXTS: dict[str, type[TableDataset]] = {
@@ -107,10 +105,10 @@ def _is_array(file: Path) -> bool:
         return source.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
 
 
-def _rows(file: Path, batch: Any, show: Show) -> Iterator[TableRow]:
-    for values in batch.to_pylist():
+def _rows(file: Path, batches: Iterable[Any], show: Show) -> Iterator[TableRow]:
+    for number, values in enumerate(values for batch in batches for values in batch.to_pylist()):
         shown = show(values)
-        yield TableRow(file, None, {name: _plain(value) for name, value in shown.items()})
+        yield TableRow(file, None, {name: _plain(value) for name, value in shown.items()}, f"[{number}]")
 
 
 def _plain(value: Any) -> Any:

@@ -27,6 +27,8 @@ from evalwright.formats.native.datasets import Dataset, ReadCase
 __all__ = ["CsvRows", "JsonRows", "JsonlRows", "TableDataset", "TableRow", "TsvRows", "files_of"]
 
 _BOM = "\ufeff"
+_UTF_8 = "utf-8-sig"
+_SEPARATORS = (";", "\t", "|", ",")
 
 
 class TableRow(NamedTuple):
@@ -36,6 +38,8 @@ class TableRow(NamedTuple):
     line: int | None
     values: dict[str, Any]
     key: str = ""
+    flaw: str = ""
+    """Why it is no row, where the others can be read nevertheless."""
 
 
 def files_of(pattern: Path) -> list[Path]:
@@ -55,11 +59,12 @@ class TableDataset(Dataset):
         self._files: Sequence[Path] = config.get("files") or [path]
         self._mapped = Mapped(config.get("map"))
         self._conversions = Conversions(config.get("types") or {})
-        self._encoding: str = config.get("encoding") or "utf-8-sig"
+        self._encoding: str = config.get("encoding") or _UTF_8
         self._delimiter: str | None = config.get("delimiter")
         self._records: str | None = config.get("records")
         self._source = bool(config.get("source"))
         self._missing: Counter[str] = Counter()
+        self._doubts: list[Problem] = []
 
     def rows(self, file: Path) -> Iterator[TableRow]:
         """The rows of one file. Raises InputError for what is no table."""
@@ -86,6 +91,7 @@ class TableDataset(Dataset):
 
     def unknown_keys(self) -> Iterator[Problem]:
         yield from super().unknown_keys()
+        yield from self._doubts
         for column, number in self._missing.items():
             told = f"{counted(number, 'row')} without the column {column!r}: read as null"
             yield Problem(str(self._path), told)
@@ -97,7 +103,13 @@ class TableDataset(Dataset):
         for file in self._files:
             first = True
             for row in self.rows(file):
+                if row.flaw:
+                    first = False
+                    yield row, {}, [_problem(row, (), row.flaw)]
+                    continue
                 if first and self.kind in ("csv", "tsv"):
+                    if header is None:
+                        self._doubts = [*self._doubt_header(file, [*row.values])]
                     header = self._same_header(file, [*row.values], header)
                 first = False
                 position += 1
@@ -111,7 +123,16 @@ class TableDataset(Dataset):
                 yield row, raw, problems
             if first:
                 raise InputError(Problem(str(file), "has no rows"))
-        self._check_columns(seen, position)
+        if position:
+            self._check_columns(seen, position)
+
+    def _doubt_header(self, file: Path, header: Sequence[str]) -> Iterator[Problem]:
+        """A header of one cell that has another separator is likely to be meant as several."""
+        name = header[0] if len(header) == 1 else ""
+        for separator in _SEPARATORS:
+            if separator in name:
+                told = f"has one column, {name!r}: does `delimiter: {json.dumps(separator)}` separate them?"
+                yield Problem(str(file), told, 1)
 
     def _same_header(self, file: Path, found: list[str], header: list[str] | None) -> list[str]:
         if header is not None and found != header:
@@ -163,7 +184,7 @@ class CsvRows(TableDataset):
             try:
                 yield from self._read(file, text)
             except (UnicodeError, LookupError) as error:
-                raise InputError(Problem(str(file), f"cannot be read as {self._encoding}: {error}")) from None
+                raise InputError(Problem(str(file), self._undecoded(error))) from None
 
     def _read(self, file: Path, text: io.TextIOWrapper) -> Iterator[TableRow]:
         records = csv_records(text, self._delimiter or self.separator)
@@ -173,10 +194,16 @@ class CsvRows(TableDataset):
             for line, cells in records:
                 if len(cells) != len(header):
                     found = counted(len(cells), "cell")
-                    raise InputError(Problem(str(file), f"expected {len(header)} cells, found {found}", line))
-                yield TableRow(file, line, dict(zip(header, cells, strict=True)))
+                    yield TableRow(file, line, {}, flaw=f"expected {len(header)} cells, found {found}")
+                else:
+                    yield TableRow(file, line, dict(zip(header, cells, strict=True)))
         except CsvError as error:
-            raise InputError(Problem(str(file), f"is not {self.kind.upper()}: {error}", error.line)) from None
+            yield TableRow(file, error.line, {}, flaw=f"is not {self.kind.upper()}: {error}")
+
+    def _undecoded(self, error: Exception) -> str:
+        if self._encoding != _UTF_8:
+            return f"cannot be read as {self._encoding}: {error}"
+        return f"is not UTF-8 text ({error}); `encoding: latin-1`, for example, reads it as another"
 
     def _header(self, file: Path, found: list[str] | None) -> list[str]:
         if not found:
@@ -209,9 +236,7 @@ class JsonRows(TableDataset):
         listed, key = self._listed(file, _strict(file, data, None))
         for number, value in enumerate(listed):
             place = f"{key}[{number}]"
-            if not isinstance(value, dict):
-                raise InputError(Problem(str(file), "expected an object", key=place))
-            yield TableRow(file, None, value, place)
+            yield _row(file, None, value, place)
 
     def _listed(self, file: Path, document: Any) -> tuple[list[Any], str]:
         if self._records is not None:
@@ -233,6 +258,12 @@ class JsonRows(TableDataset):
         return value, key
 
 
+def _row(file: Path, line: int | None, value: Any, key: str = "") -> TableRow:
+    if isinstance(value, dict):
+        return TableRow(file, line, value, key)
+    return TableRow(file, line, {}, key, "expected an object")
+
+
 def _rows_in(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(isinstance(one, dict) for one in value)
 
@@ -248,10 +279,10 @@ class JsonlRows(TableDataset):
                 text = line.removeprefix(_BOM.encode()) if number == 1 else line
                 if not text.strip():
                     continue
-                value = _strict(file, text, number)
-                if not isinstance(value, dict):
-                    raise InputError(Problem(str(file), "expected an object", number))
-                yield TableRow(file, number, value)
+                try:
+                    yield _row(file, number, _strict(file, text, number))
+                except InputError as error:
+                    yield TableRow(file, number, {}, flaw=error.problems[0].message)
 
 
 def _strict(file: Path, data: bytes, line: int | None) -> Any:
