@@ -2,6 +2,9 @@
 
 A thread that never comes back must not keep the process from ending, so these are daemon threads, and one that is stuck
 is left behind and replaced. The pool of the standard library waits for all of its threads.
+
+Calls wait in one queue, and there is a thread for each of them. Where calls are short, one thread makes many of them
+before another one is awake, and the event loop is woken once for all answers that have come meanwhile.
 """
 
 from __future__ import annotations
@@ -9,64 +12,97 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
+from collections import deque
 from collections.abc import Callable
+from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any
 
 __all__ = ["Threads"]
 
-_Job = tuple[Callable[[], Any], asyncio.Future[tuple[Any, BaseException | None]], asyncio.AbstractEventLoop]
+_Done = asyncio.Future[tuple[Any, BaseException | None]]
+
+
+class _Arrivals:
+    """Answers on their way from threads to an event loop."""
+
+    __slots__ = ("_answers", "_told", "loop")
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self.loop = loop
+        self._answers: deque[tuple[_Done, Any, BaseException | None]] = deque()
+        self._told = False
+
+    def add(self, done: _Done, value: Any, error: BaseException | None) -> None:
+        """Hand an answer over, from any thread. Raises RuntimeError when the loop is closed."""
+        self._answers.append((done, value, error))
+        if not self._told:
+            self._told = True
+            self.loop.call_soon_threadsafe(self._deliver)
+
+    def _deliver(self) -> None:
+        self._told = False  # first: what comes from now on wakes the loop again
+        while self._answers:
+            done, value, error = self._answers.popleft()
+            if not done.done():  # it is, if the call was cancelled at its time limit
+                done.set_result((value, error))
+
+
+_Job = tuple[contextvars.Context, Callable[..., Any], tuple[Any, ...], _Done, _Arrivals]
+_Jobs = SimpleQueue[_Job | None]
 
 
 class Threads:
-    """As many threads as there are concurrent calls; idle ones are reused."""
+    """As many threads as there were concurrent calls; idle ones are reused."""
 
     def __init__(self) -> None:
-        self._idle: list[SimpleQueue[_Job | None]] = []
+        self._jobs: _Jobs = SimpleQueue()
+        self._arrivals: _Arrivals | None = None
+        self._counting = threading.Lock()
+        self._threads = 0
+        self._calls = 0
+        """Those that are made or wait: as long as they are no more than the threads, none waits for another."""
 
     async def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """What `function(*arguments)` returns or raises, in a thread, with the caller's context variables."""
         loop = asyncio.get_running_loop()
-        done: asyncio.Future[tuple[Any, BaseException | None]] = loop.create_future()
-        context = contextvars.copy_context()
-        inbox = self._idle.pop() if self._idle else self._start()
-        inbox.put((lambda: context.run(function, *arguments), done, loop))
+        arrivals = self._arrivals
+        if arrivals is None or arrivals.loop is not loop:
+            arrivals = self._arrivals = _Arrivals(loop)
+        done: _Done = loop.create_future()
+        with self._counting:
+            self._calls += 1
+            if self._calls > self._threads:
+                self._start()
+        self._jobs.put((contextvars.copy_context(), function, arguments, done, arrivals))
         value, error = await done
         if error is not None:
             raise error
         return value
 
     def close(self) -> None:
-        """Let idle threads end."""
-        while self._idle:
-            self._idle.pop().put(None)
+        """Let idle threads end, and the others after their call."""
+        with self._counting:
+            for _ in range(self._threads):
+                self._jobs.put(None)
+            self._jobs, self._threads, self._calls = SimpleQueue(), 0, 0
 
-    def _start(self) -> SimpleQueue[_Job | None]:
-        inbox: SimpleQueue[_Job | None] = SimpleQueue()
-        threading.Thread(target=self._work, args=(inbox,), name="evalwright-call", daemon=True).start()
-        return inbox
+    def _start(self) -> None:
+        threading.Thread(target=self._work, args=(self._jobs,), name="evalwright-call", daemon=True).start()
+        self._threads += 1
 
-    def _work(self, inbox: SimpleQueue[_Job | None]) -> None:
-        while (job := inbox.get()) is not None:
-            function, done, loop = job
+    def _work(self, jobs: _Jobs) -> None:
+        while (job := jobs.get()) is not None:
+            context, function, arguments, done, arrivals = job
             value, error = None, None
             try:
-                value = function()
+                value = context.run(function, *arguments)
             except BaseException as raised:  # SystemExit, too, is raised in the caller: here it would end the thread
                 error = raised
-            try:
-                loop.call_soon_threadsafe(self._deliver, inbox, done, value, error)
-            except RuntimeError:
-                return  # the run is over and its loop is closed: this result is no longer awaited
-            job = function = done = value = error = None  # type: ignore[assignment]  # keep no cell's data alive
-
-    def _deliver(
-        self,
-        inbox: SimpleQueue[_Job | None],
-        done: asyncio.Future[tuple[Any, BaseException | None]],
-        value: Any,
-        error: BaseException | None,
-    ) -> None:
-        self._idle.append(inbox)
-        if not done.done():  # it is, if the call was cancelled at its time limit
-            done.set_result((value, error))
+            with self._counting:
+                if jobs is self._jobs:
+                    self._calls -= 1
+            with suppress(RuntimeError):  # the run is over and its loop is closed: this result is no longer awaited
+                arrivals.add(done, value, error)
+            job = context = function = arguments = done = None  # type: ignore[assignment]  # keep no cell's data alive
+            value = error = None

@@ -1,0 +1,90 @@
+"""Calls of blocking code: each has a thread of its own, however many were made by one thread before."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+import pytest
+
+from evalwright.targets.threads import Threads
+
+LONG = 60.0
+"""Seconds for what happens at once, on any machine."""
+WORD: ContextVar[str] = ContextVar("word", default="none")
+
+
+@pytest.fixture
+def threads() -> Any:
+    made = Threads()
+    yield made
+    made.close()
+
+
+async def together(threads: Threads, functions: list[Callable[[], object]]) -> list[object]:
+    return list(await asyncio.gather(*(threads.call(function) for function in functions)))
+
+
+@pytest.mark.parametrize("width", [1, 7])
+def test_calls_that_wait_for_each_other_all_have_a_thread(threads: Threads, width: int) -> None:
+    async def work() -> None:
+        for _ in range(3):
+            await together(threads, [lambda: None] * 20)  # so short that few threads make them all
+            meeting = threading.Barrier(width)
+            await together(threads, [lambda m=meeting: m.wait(LONG)] * width)  # type: ignore[misc]
+
+    asyncio.run(work())
+
+
+def test_a_call_that_does_not_come_back_holds_up_no_other(threads: Threads) -> None:
+    free = threading.Event()
+
+    async def work() -> None:
+        stuck = [asyncio.create_task(threads.call(free.wait, LONG)) for _ in range(3)]
+        await asyncio.sleep(0)
+        stuck[0].cancel()
+        assert [await threads.call(abs, -number) for number in range(50)] == list(range(50))
+        assert not any(task.done() for task in stuck[1:])
+        free.set()
+        assert await asyncio.gather(*stuck[1:]) == [True, True]
+
+    asyncio.run(work())
+
+
+def test_an_answer_is_the_callers_in_any_loop_and_so_are_an_error_and_the_context(threads: Threads) -> None:
+    def leave() -> None:
+        raise SystemExit(3)
+
+    async def word(mine: str) -> object:
+        WORD.set(mine)
+        return await threads.call(WORD.get)
+
+    async def work() -> None:
+        with pytest.raises(SystemExit):
+            await threads.call(leave)
+        assert await asyncio.gather(*(word(str(number)) for number in range(20))) == [str(n) for n in range(20)]
+
+    for _ in range(2):
+        asyncio.run(work())
+    threads.close()
+    asyncio.run(work())
+
+
+def test_threads_end_when_they_are_closed() -> None:
+    async def work() -> list[threading.Thread]:
+        threads, meeting = Threads(), threading.Barrier(4)
+
+        def meet() -> threading.Thread:
+            meeting.wait(LONG)
+            return threading.current_thread()
+
+        found = await asyncio.gather(*(threads.call(meet) for _ in range(4)))
+        threads.close()
+        return found
+
+    for thread in asyncio.run(work()):
+        thread.join(LONG)
+        assert not thread.is_alive()
