@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -47,6 +49,12 @@ def test_what_is_there_is_found_without_being_executed(folder: Path, place: str)
 def test_what_is_missing_is_told(folder: Path, place: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
         looked_at(folder, place)
+
+
+def test_what_stands_in_for_an_original_counts_as_installed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "an_original", ModuleType("an_original"))
+    (folder / "graders.py").write_text("from an_original.graders import grader\ndef judge(): ...\n")
+    assert callable(looked_at(folder, "graders:judge"))
 
 
 def test_a_literal_is_no_function(folder: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib.util
+import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -72,6 +73,8 @@ def _is_in(folder: str, top: str) -> bool:
 
 
 def _must_be_installed(top: str) -> None:
+    if top in sys.modules:  # what stands in for an original is imported and has no spec
+        return
     if importlib.util.find_spec(top) is None:  # for a name without a dot, this executes nothing
         raise ModuleNotFoundError(f"No module named {top!r}", name=top)
 
