@@ -371,6 +371,13 @@ def test_a_prompt_without_names_is_the_criterion_of_its_judge(folder: Path) -> N
     assert statuses(folder, tests=[one(input="hello there", criteria="greets", assertions=[check])]) == {"a": "pass"}
     asked = (folder / "asked.txt").read_text()
     assert ["Is the tone kind?" in asked, "hello there" in asked, "greets" in asked] == [True, True, False]
+    (folder / "kind.md").write_text('Reply with {"score": 1.0 | 0.0}: is it kind?')
+    of_file = {**check, "prompt": "./kind.md"}
+    assert statuses(folder, tests=[one(input="hello there", criteria="greets", assertions=[of_file])]) == {"a": "pass"}
+    asked = (folder / "asked.txt").read_text()
+    assert ["is it kind?" in asked, "hello there" in asked, "kind.md" in asked] == [True, True, False]
+    for told in ({**of_file, "prompt": "file://kind.md"}, {**of_file, "name": "old", "type": "llm_judge"}):
+        assert "uses neither" in problems(load(folder, tests=[one(criteria="greets", assertions=[told])]))[0]
 
 
 def test_cases_are_chosen_by_what_they_say_of_themselves(folder: Path) -> None:

@@ -113,7 +113,7 @@ class Evaluators:
             if named:
                 tell(f"{place}.name", f"name: an evaluator of type {kind!r} needs a name")
                 return None
-            name = f"{written}-{raw['value']}" if raw.get("value") not in (None, "") else str(written)
+            name = _name_of(str(written), raw)
         spec = self._of_kind(kind, raw, place, name, tell)
         if spec is None:
             return None
@@ -197,7 +197,8 @@ class Evaluators:
 
     def _judge(self, raw: dict[str, Any], place: str, tell: Notes) -> dict[str, Any]:
         config: dict[str, Any] = {"judges": self._judges}
-        config |= prompt_config(raw.get("prompt"), f"{place}.prompt", self._files, tell)
+        newer = str(raw.get("type")).replace("-", "_") == "llm_grader"
+        config |= prompt_config(raw.get("prompt"), f"{place}.prompt", self._files, tell, newer=newer)
         if "prompt_command" in config:
             config["folder"] = self._folder
         key = "target" if "target" in raw else "provider"
@@ -287,6 +288,14 @@ class Evaluators:
                 tell(f"{place}.{problem.key}".rstrip("."), f"{spec['name']}: {problem.message}")
             return False
         return True
+
+
+def _name_of(written: str, raw: Mapping[str, Any]) -> str:
+    """What AgentV calls an assertion without a name: by its type and what it looks for, or how many texts these are."""
+    value = raw.get("value", raw.get("skill"))
+    if value in (None, "", []):
+        return written
+    return f"{written}-{len(value)}" if isinstance(value, list) else f"{written}-{value}"
 
 
 def _weighs_texts(place: str) -> bool:

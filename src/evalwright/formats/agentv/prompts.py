@@ -21,16 +21,17 @@ PROMPT_NAMES = (
 """What a template may have in double braces."""
 _NAME = re.compile(r"\{\{\s*([A-Za-z_]+)\s*\}\}")
 _ANSWER = re.compile(r"\{\{\s*(candidate_answer|output|answer|expected_messages|expected_output)\s*\}\}")
+_FILE = "file://"
 _PATH = re.compile(r"\S+\.(md|txt|prompt|j2|jinja2?|tmpl|yaml|yml|json)")
 """What is meant as a file, whether or not there is one."""
 
 
-def prompt_config(written: Any, place: str, files: Files, tell: Notes) -> dict[str, Any]:
-    """What the configuration of a judge gets of `prompt`."""
+def prompt_config(written: Any, place: str, files: Files, tell: Notes, *, newer: bool = False) -> dict[str, Any]:
+    """What the configuration of a judge gets of `prompt`; `newer` judges may take their criterion from a file."""
     if written is None:
         return {}
     if isinstance(written, str):
-        return _prompt(written, place, files, tell)
+        return _prompt(written, place, files, tell, newer)
     if not isinstance(written, dict):
         tell(place, f"prompt: expected text or {{command: [...]}}, found {type(written).__name__}")
         return {}
@@ -43,14 +44,16 @@ def prompt_config(written: Any, place: str, files: Files, tell: Notes) -> dict[s
     return {"prompt_command": command, **({"prompt_config": config} if isinstance(config, dict) else {})}
 
 
-def _prompt(written: str, place: str, files: Files, tell: Notes) -> dict[str, Any]:
+def _prompt(written: str, place: str, files: Files, tell: Notes, newer: bool) -> dict[str, Any]:
     """A prompt, or the file that it names; a text without any name to fill in is a criterion of the judge's own."""
     path, text = text_or_file(written, place, files, tell)
     if text is None:
         return {"prompt": ""}
     if path is None and _PATH.fullmatch(written):
         tell(place, f"there is no file {written!r} (tried: {', '.join(map(str, files.tried(written)))})")
-    elif path is None and not any(name in PROMPT_NAMES for name in _NAME.findall(text)):
+    elif (path is None or (newer and not written.startswith(_FILE))) and not any(
+        name in PROMPT_NAMES for name in _NAME.findall(text)
+    ):
         return {"criterion": text}
     elif not _ANSWER.search(text):
         report = tell.warn if path is None else tell
@@ -68,7 +71,7 @@ def text_or_file(written: str, place: str, files: Files, tell: Notes) -> tuple[P
 
     No text for a file outside of the boundary, which is told.
     """
-    named = written.removeprefix("file://")
+    named = written.removeprefix(_FILE)
     try:
         path = files.find(named)
         return path, written if path is None else files.text(path)
