@@ -116,7 +116,7 @@ def parse(data: bytes, file: str, flavour: Flavour) -> Document:
     """The YAML document in some bytes; `file` is its name in messages. Raises InputError."""
     root = _tree(data, file)
     with mistakes_of(file, data), collector_paused():
-        values = _Values(file, flavour)
+        values = _Values(file, flavour, frees=b"<<" not in data and b"!" not in data)
         value = None if root is None else values.of(root)
     if values.problems:
         raise InputError(values.problems)
@@ -146,11 +146,14 @@ class _Values:
 
     Mappings, lists and texts are made here; other scalars, and whatever is tagged or merged, by PyYAML. `problems` has
     the mistakes after which reading could go on: if there are any, the values must not be used.
+
+    `frees` lets go of nodes as soon as they have become values, so that they are never held with their values: the tree
+    alone takes four times as much. Only what is merged or tagged is made of nodes whose parts have been made before.
     """
 
-    def __init__(self, file: str, flavour: Flavour) -> None:
+    def __init__(self, file: str, flavour: Flavour, *, frees: bool) -> None:
         self.problems: list[Problem] = []
-        self._file = file
+        self._file, self._frees = file, frees
         self._tag_of = tag_of(flavour)
         self._constructor = constructor(flavour)
         self._plain: dict[str, tuple[str, Any]] = {}
@@ -171,7 +174,9 @@ class _Values:
         before = self._nodes
         made = self._mapping(node) if isinstance(node, yaml.MappingNode) else self._list(node)
         self._open.remove(id(node))
-        self._made[id(node)] = made, self._nodes - before + 1
+        self._made[id(node)] = made, self._nodes - before + 1  # no id is given twice: no node is made meanwhile
+        if self._frees:
+            node.value = ()
         return made
 
     def _again(self, node: yaml.Node, made: Any, size: int) -> Any:
