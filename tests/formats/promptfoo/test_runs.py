@@ -321,3 +321,45 @@ def test_a_test_may_name_its_prompts(tmp_path):
     found = run(tmp_path, {**config, "tests": [{"vars": {"q": "x"}, "prompts": ["b"]}, {"vars": {"q": "y"}}]})
     assert found.statuses == ["skip", "pass", "pass", "pass"]
     assert (found.native["successes"], found.outcome.exit_code) == (3, 0)
+
+
+NUNJUCKS = {
+    '{{ "a b c" | truncate(3) }} {{ "a b c" | truncate(3, true, "?") }}': "a b... a b?",
+    "{{ [1,2,3] | batch(2) | dump }} {{ [1,2,3] | slice(2) | dump }} {{ range(3) }}": "[[1,2],[3]] [[1,2],[3]] 0,1,2",
+    '{{ list | groupby("k") | dump }}': '{"1":[{"k":1}],"2":[{"k":2}]}',
+    '{{ list | selectattr("k") | length }} {{ list | rejectattr("k") | dump }}': "2 []",
+    '{{ 1 == "1" }} {{ 1 === "1" }} {{ 1 !== "1" }} {{ true == 1 }} {{ true === 1 }}': "true false true true false",
+    "{{ none == missing }} {{ 0 == none }}": "true false",
+    '{{ [1] == [1] }} {{ list == list }} {{ "a" != "b" }} {{ 1 < 2 }} {{ "x" == 3 }}': "false true true true false",
+}  # fmt: skip
+"""Each with what promptfoo's own Nunjucks gives."""
+
+
+def test_filters_and_comparisons_are_those_of_nunjucks(tmp_path):
+    prompts = [{"raw": template, "label": f"p{i}"} for i, template in enumerate(NUNJUCKS)]
+    tests = [{"vars": {"list": [{"k": 2}, {"k": 1}]}}]
+    found = run(tmp_path, {"prompts": prompts, "providers": ["echo"], "tests": tests})
+    assert sorted(found.outputs) == sorted(NUNJUCKS.values())
+
+
+def test_the_provider_of_a_test_leaves_the_transform_of_its_column(tmp_path):
+    providers = [{"id": "echo", "transform": "output.prompt"}]
+    own = {"id": "file://p.py", "transform": "output.nothing"}
+    code = "def call_api(prompt, options, context):\n    return {'output': {'prompt': prompt + '!'}}\n"
+    config = {**ECHO, "providers": providers, "tests": [{"vars": {"q": "a"}, "provider": own}]}
+    assert run(tmp_path, config, p__py=code).outputs == ["a!"]
+
+
+def test_command_line_options_of_the_file_go_before_its_evaluate_options(tmp_path):
+    config = {
+        **ECHO,
+        "evaluateOptions": {"repeat": 3},
+        "commandLineOptions": {"repeat": 2, "filterRange": "1:3", "verbose": True},
+        "tests": [{"vars": {"q": x}, "assert": [{"type": "contains", "value": x}]} for x in "abcd"],
+    }
+    suite = load_suite(write(tmp_path, config))
+    assert ([case.input["q"] for case in suite.cases], suite.run.trials) == (["b", "c"], 2)
+    assert [warning.key for warning in suite.warnings] == ["commandLineOptions.verbose"]
+    run(tmp_path, config, options={"output": tmp_path / "out.json"})
+    rows = json.loads((tmp_path / "out.json").read_text())["results"]["results"]
+    assert sorted((row["testIdx"], row["vars"]["q"]) for row in rows) == [(0, "b"), (1, "b"), (2, "c"), (3, "c")]

@@ -23,6 +23,8 @@ from evalwright.formats.promptfoo.values import pretty_json, template_text
 __all__ = ["rendered"]
 
 _STRICT_EQUALITY = re.compile(r"([=!])==")
+_STRICTLY = "strictly_"
+"""Marks `a === b`, for which Jinja2 has no word: `a == strictly_ == b`."""
 _TAG = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 _KEPT = 512
 """Compiled templates that are kept: a run has a few, unless each case brings its own."""
@@ -87,7 +89,7 @@ def _line(error: JinjaError) -> str:
 
 
 def _prepared(text: str) -> str:
-    return _TAG.sub(lambda tag: _STRICT_EQUALITY.sub(r"\1=", tag[0]), text) if "==" in text else text
+    return _TAG.sub(lambda tag: _STRICT_EQUALITY.sub(rf"== {_STRICTLY} \1=", tag[0]), text) if "==" in text else text
 
 
 @cache
@@ -107,7 +109,7 @@ class _Engine(SandboxedEnvironment):
 
     def __init__(self, filters: Mapping[str, Callable[..., Any]]) -> None:
         super().__init__(undefined=ChainableUndefined, finalize=_final, keep_trailing_newline=True, cache_size=0)
-        self.globals.update({"null": None, "undefined": self.undefined(name="undefined")})
+        self.globals.update({"null": None, "undefined": self.undefined(name="undefined"), "range": _range})
         self.filters.update(_FILTERS)
         for name, own in filters.items():
             self.filters[name] = own
@@ -143,8 +145,16 @@ class _Engine(SandboxedEnvironment):
         return True  # whatever can be named is a member of a value that is listed above, a macro or a global
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
-        """Loops with two names go over the pairs of a mapping."""
+        """Loops with two names go over the pairs of a mapping, and `==` is JavaScript's."""
         tree = super()._parse(source, name, filename)
+        for compared in tree.find_all(nodes.Compare):
+            strict = isinstance(compared.ops[0].expr, nodes.Name) and compared.ops[0].expr.name == _STRICTLY
+            if strict:
+                del compared.ops[0]
+            if compared.ops[0].op in ("eq", "ne") and len(compared.ops) == 1:
+                other = [compared.ops[0].expr, nodes.Const(strict)]
+                compared.expr = nodes.Filter(compared.expr, "equals", other, [], None, None)
+                compared.ops[0].expr = nodes.Const(True)
         for loop in tree.find_all(nodes.For):
             if isinstance(loop.target, nodes.Tuple):
                 loop.iter = nodes.Filter(loop.iter, "pairs of", [], [], None, None)
@@ -169,6 +179,68 @@ def _dump(value: Any, indent: int | None = None) -> str:
     if indent:
         return pretty_json(value, int(indent))
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+def _equals(left: Any, right: Any, strictly: bool) -> bool:
+    """`left == right` of JavaScript: nothing equals only nothing, and a text with a number that number."""
+    missing = [one is None or isinstance(one, Undefined) for one in (left, right)]
+    if any(missing):
+        return all(missing)
+    if isinstance(left, (list, dict)) and isinstance(right, (list, dict)):
+        return left is right
+    if isinstance(left, (int, float)) == isinstance(right, (int, float)):
+        return bool(left == right) and not (strictly and isinstance(left, bool) != isinstance(right, bool))
+    if strictly:
+        return False
+    texts = [str(int(one)) if isinstance(one, bool) else template_text(one).strip() for one in (left, right)]
+    try:
+        return float(texts[0] or 0) == float(texts[1] or 0)
+    except ValueError:
+        return False
+
+
+def _range(*numbers: float) -> Any:
+    return List(range(*map(int, numbers)))
+
+
+def _in_groups(value: Any, size: int, filling: Any = None) -> Any:
+    items = list(value)
+    groups = [List(items[i : i + size]) for i in range(0, len(items), size)]
+    if filling is not None and groups:
+        groups[-1] += [filling] * (size - len(groups[-1]))
+    return List(groups)
+
+
+def _in_columns(value: Any, number: int, filling: Any = None) -> Any:
+    items = list(value)
+    least, longer = divmod(len(items), number)
+    columns, start = List(), 0
+    for i in range(number):
+        end = start + least + (i < longer)
+        filled = [filling] if filling is not None and i >= longer else []
+        columns.append(List([*items[start:end], *filled]))
+        start = end
+    return columns
+
+
+def _grouped(value: Any, key: str) -> Any:
+    groups = Mapped()
+    for one in value:
+        groups.setdefault(template_text(one.get(key)), List()).append(one)
+    # JavaScript has keys that are whole numbers first, in their order.
+    return Mapped(sorted(groups.items(), key=lambda group: (0, int(group[0])) if group[0].isdecimal() else (1, 0)))
+
+
+def _chosen(wanted: bool) -> Callable[..., Any]:
+    return lambda value, key: List(one for one in value if bool(one.get(key)) is wanted)
+
+
+def _truncated(value: Any, length: int = 255, cuts_words: bool = False, end: str = "...") -> str:
+    text = template_text(value)
+    if len(text) <= length:
+        return text
+    blank = -1 if cuts_words else text.rfind(" ", 0, length + 1)
+    return text[: blank if blank > 0 else length] + end
 
 
 def _joined(value: Any, sign: str = "", attribute: str | None = None) -> str:
@@ -207,16 +279,23 @@ def _pairs(value: Any) -> Any:
 
 
 _FILTERS: dict[str, Callable[..., Any]] = {
+    "batch": _in_groups,
     "dump": _dump,
+    "equals": _equals,
+    "groupby": _grouped,
     "join": _joined,
     "length": _length,
     "nl2br": lambda text: template_text(text).replace("\n", "<br />\n"),
     "pairs of": _pairs,
     "replace": _replaced,
+    "rejectattr": _chosen(False),
     "reverse": _reversed,
     "round": _rounded,
+    "selectattr": _chosen(True),
+    "slice": _in_columns,
     "string": template_text,
     "lower": lambda text: template_text(text).lower(),
     "upper": lambda text: template_text(text).upper(),
+    "truncate": _truncated,
     "trim": lambda text: template_text(text).strip(),
 }

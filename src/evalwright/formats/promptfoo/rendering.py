@@ -109,7 +109,8 @@ class Rendering:
 
     async def _called(self, values: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
         file, name = self._prompt["function"]
-        provider = {"id": self._provider["id"], "label": self._provider["label"]}
+        label = self._provider["label"]
+        provider = {"id": self._provider["id"], "label": "" if label == self._provider["id"] else label}
         context = {"vars": {k: v for k, v in values.items() if k != "env"}, "provider": provider}
         given = await call_file(self._folder, f"{file}:{name}" if name else file, "get_prompt", [context], walled=False)
         if isinstance(given, str):

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from evalwright.files.durable import replace_file, storage_error
+from evalwright.formats.promptfoo.values import dense
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader, RunWriter
 from evalwright.model.result import CaseVerdict, EvaluationResult
@@ -80,6 +81,7 @@ def _results(reader: RunReader) -> Iterator[dict[str, Any]]:
     for row in reader.results(EvaluationResult):
         rows.setdefault((row.case_key, row.variant_name, row.trial), {})[row.evaluator] = row
     columns = {} if reader.plan is None else {variant.name: i for i, variant in enumerate(reader.plan.variants)}
+    trials = 1 if reader.plan is None else reader.plan.run.trials
     for trace in reader.traces(Trace):
         key = (trace.case_key, trace.variant_name, trace.trial)
         found = verdicts.get(key)
@@ -87,21 +89,22 @@ def _results(reader: RunReader) -> Iterator[dict[str, Any]]:
             continue
         case = Case(trace.case_id, trace.input) if trace.case_index is None else reader.case(trace.case_index)
         own = list(rows.get(key, {}).values())
-        yield _result(trace, found, own, case, columns.get(trace.variant_name, 0))
+        number = (trace.case_index or 0) * trials + trace.trial  # every repetition has a number of its own
+        yield _result(trace, found, own, case, (number, columns.get(trace.variant_name, 0)))
 
 
 def _result(
-    trace: Trace, verdict: CaseVerdict, rows: list[EvaluationResult], case: Case, column: int
+    trace: Trace, verdict: CaseVerdict, rows: list[EvaluationResult], case: Case, place: tuple[int, int]
 ) -> dict[str, Any]:
     seen: Mapping[str, Any] = trace.extra.get("promptfoo", {})
     reasons = "; ".join(verdict.reasons)
     named = {} if verdict.named_scores is msgspec.UNSET else verdict.named_scores
     result: dict[str, Any] = {
-        "promptIdx": column,
-        "testIdx": trace.case_index or 0,
+        "promptIdx": place[1],
+        "testIdx": place[0],
         "repeatIndex": trace.trial,
         "testCase": {"vars": case.input, "description": case.description, "metadata": case.metadata},
-        "prompt": {"raw": seen.get("prompt", ""), "label": trace.variant_name},
+        "prompt": {"raw": dense(seen.get("prompt", "")), "label": trace.variant_name},
         "provider": seen.get("provider", {"id": trace.variant_name, "label": ""}),
         "vars": seen.get("vars", {}),
         "success": verdict.status == "pass",

@@ -38,11 +38,13 @@ __all__ = ["load"]
 
 _KEYS = (
     "description", "prompts", "providers", "targets", "tests", "scenarios", "defaultTest", "env", "evaluateOptions",
-    "derivedMetrics", "nunjucksFilters", "assertionTemplates", "extensions",
+    "derivedMetrics", "nunjucksFilters", "assertionTemplates", "extensions", "commandLineOptions",
 )  # fmt: skip
 _WITHOUT_EFFECT = (
-    "$schema", "tags", "sharing", "outputPath", "commandLineOptions", "metadata", "tracing", "writeLatestResults",
+    "$schema", "tags", "sharing", "outputPath", "metadata", "tracing", "writeLatestResults",
 )  # fmt: skip
+_COMMAND_LINE = ("maxConcurrency", "repeat", "delay", "filterRange", "filterSample", "filterSampleSeed")
+"""Keys of `commandLineOptions` that are read; the others are of promptfoo's own terminal, cache and server."""
 _REFUSED = ("redteam", "plugins", "strategies")
 _CONCURRENT = 4
 _SHOWN = 200
@@ -79,6 +81,7 @@ class _Reading:
         }
         raw = resolved(raw, raw, self._origin)
         self._raw: dict[str, Any] = with_environment({k: v for k, v in raw.items() if k != "env"}, self._known)
+        self._running = {**_mapping(self._raw.get("evaluateOptions")), **_mapping(self._raw.get("commandLineOptions"))}
         self._sources = Sources(path.resolve().parent, options.get("allow_outside", ()))
 
     def suite(self) -> Suite:
@@ -90,7 +93,7 @@ class _Reading:
         providers = self._providers()
         assertions = Assertions(self._sources, raw)
         tests = Tests(raw, self._sources, assertions, origin)
-        cases = chosen_tests(tests.cases(), self._options)
+        cases = chosen_tests(tests.cases(), {**self._filters(), **self._options})
         in_turn = any(map(remembers, prompts)) or any(map(stored_as, cases))
         cases = with_dependence(cases, prompts) if in_turn else cases
         settings = self._settings(in_turn)
@@ -139,6 +142,21 @@ class _Reading:
             elif key not in (*_KEYS, *_REFUSED) and not key.startswith("x-"):
                 origin.at(key).warn(f"nothing reads this key{did_you_mean(key, _KEYS)}")
 
+        for key in _mapping(raw.get("commandLineOptions")):
+            if key not in _COMMAND_LINE:
+                origin.at("commandLineOptions", key).warn("this key has no effect here")
+
+    def _filters(self) -> dict[str, Any]:
+        """The filters that the configuration itself asks for; those of the command line go before them."""
+        found: dict[str, Any] = {}
+        if (text := self._running.get("filterRange")) is not None:
+            found["filter_range"] = str(text)
+        if "filterSample" in self._running:
+            found["filter_sample"] = self._count("filterSample", 1)
+        if "filterSampleSeed" in self._running:
+            found["filter_sample_seed"] = self._count("filterSampleSeed", 0, least=0)
+        return found
+
     def _check_comparisons(self, cases: Sequence[Case], variants: Sequence[Variant]) -> None:
         """Tell of assertions that compare columns where there is nothing to compare; each once, however many tests."""
         kinds = {frozenset(str(spec.called) for spec in case.evaluators or ()) for case in cases}
@@ -181,28 +199,34 @@ class _Reading:
         }
 
     def _settings(self, in_turn: bool) -> RunSettings:
-        given = {**_mapping(self._raw.get("commandLineOptions")), **_mapping(self._raw.get("evaluateOptions"))}
-        most = self._options.get("max_concurrency") or self._count(given, "maxConcurrency", _CONCURRENT)
-        trials = self._options.get("repeat") or self._count(given, "repeat", 1)
-        if in_turn:
+        most = self._options.get("max_concurrency") or self._count("maxConcurrency", _CONCURRENT)
+        trials = self._options.get("repeat") or self._count("repeat", 1)
+        if in_turn or self._delay():
             most = 1
         return RunSettings(max_concurrency=most, trials=trials, evaluator_timeout_seconds=600.0)
 
     def _limited(self, variant: Variant) -> Variant:
         """The variant with the time limit and the delay that the options set for all calls."""
-        given = _mapping(self._raw.get("evaluateOptions"))
-        limit, delay = given.get("timeoutMs"), given.get("delay")
+        limit = self._running.get("timeoutMs")
         if isinstance(limit, (int, float)) and limit > 0:
             variant = msgspec.structs.replace(variant, timeout_seconds=limit / 1000)
-        if isinstance(delay, (int, float)) and delay > 0:
+        if delay := self._delay():
             provider = {"delay": delay, **variant.config["provider"]}
             variant = msgspec.structs.replace(variant, config={**variant.config, "provider": provider})
         return variant
 
-    def _count(self, given: Mapping[str, Any], key: str, default: int) -> int:
-        value = given.get(key, default)
-        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            self._origin.at("evaluateOptions", key).tell(f"{key}: expected a whole number from 1, found {value!r}")
+    def _delay(self) -> float:
+        """Milliseconds after each call."""
+        delay = self._running.get("delay")
+        return delay if isinstance(delay, (int, float)) and delay > 0 else 0
+
+    def _count(self, key: str, default: int, least: int = 1) -> int:
+        value = self._running.get(key, default)
+        if isinstance(value, bool) or not isinstance(value, int) or value < least:
+            section = (
+                "commandLineOptions" if key in _mapping(self._raw.get("commandLineOptions")) else "evaluateOptions"
+            )
+            self._origin.at(section, key).tell(f"{key}: expected a whole number from {least}, found {value!r}")
             return default
         return value
 

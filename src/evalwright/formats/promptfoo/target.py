@@ -114,9 +114,10 @@ class PromptfooTarget:
             told = {**context, "vars": {**context["vars"], **inner}, "test": _described(case, own)}
             call = ProviderCall(prompt, told, config, trial, self._environment)
             reply = await self._caller_for(own)(call)
-        output = await self._transformed(reply, provider, options, context)
+        # A test's own provider is only called in the place of the column's, whose transform and delay stay.
+        output = await self._transformed(reply, options, context)
         self._remember(case, options, prompt, output)
-        if delay := provider.get("delay"):
+        if delay := self._provider.get("delay"):
             await asyncio.sleep(float(delay) / 1000)
         return _answered(reply, output, seen)
 
@@ -142,14 +143,12 @@ class PromptfooTarget:
             self._others[key] = caller_of(provider, self._folder)
         return self._others[key]
 
-    async def _transformed(
-        self, reply: ProviderReply, provider: Mapping[str, Any], options: Mapping[str, Any], context: Mapping[str, Any]
-    ) -> Any:
+    async def _transformed(self, reply: ProviderReply, options: Mapping[str, Any], context: Mapping[str, Any]) -> Any:
         output = reply.output
         if output is None:
             raise TargetError("no output: the provider gave null")
         context = {**context, "metadata": reply.metadata}
-        for code in (provider.get("transform"), options.get("transform", options.get("postprocess"))):
+        for code in (self._provider.get("transform"), options.get("transform", options.get("postprocess"))):
             if code:
                 try:
                     output = await transformed(code, output, context, self._folder)

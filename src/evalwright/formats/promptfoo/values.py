@@ -12,6 +12,7 @@ __all__ = [
     "as_it_was",
     "as_javascript",
     "compact_json",
+    "dense",
     "number_text",
     "pretty_json",
     "recorded",
@@ -49,10 +50,11 @@ def as_javascript(value: Any) -> Any:
 
 def recorded(variables: dict[str, Any]) -> dict[str, Any]:
     """Variables as promptfoo's result files have them: text that is JSON without its blanks."""
-    return {name: _dense(value) if isinstance(value, str) else value for name, value in variables.items()}
+    return {name: dense(value) if isinstance(value, str) else value for name, value in variables.items()}
 
 
-def _dense(text: str) -> str:
+def dense(text: str) -> str:
+    """Text that is JSON without its blanks, as promptfoo's result files have it."""
     if text[:1] not in ("{", "["):
         return text
     try:
