@@ -187,6 +187,27 @@ def test_successes_widen_up_to_the_first_width():
     assert asyncio.run(widened()) == 8
 
 
+def test_places_go_to_who_has_waited_longest_and_none_is_lost_when_waiting_ends():
+    async def main():
+        gate, came = Gate(1), []
+
+        async def wait(name):
+            async with gate:
+                came.append(name)
+                await asyncio.sleep(0)
+
+        await gate.__aenter__()
+        waiting = [asyncio.create_task(wait(name)) for name in "abcd"]
+        await asyncio.sleep(0)
+        waiting[1].cancel()  # while it waits
+        await gate.__aexit__()
+        waiting[0].cancel()  # it has been given the place, and does not know yet
+        await asyncio.gather(*waiting, return_exceptions=True)
+        return came, await width(gate)
+
+    assert asyncio.run(main()) == (["c", "d"], 1)
+
+
 def test_openai_states_the_time_to_the_millisecond_and_a_used_up_limit_states_one_too():
     assert retry_after({"retry-after-ms": "1250", "retry-after": "2"}) == 1.25
     assert retry_after({"retry-after-ms": "soon", "retry-after": "2"}) == 2

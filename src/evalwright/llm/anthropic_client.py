@@ -12,6 +12,7 @@ import msgspec
 from evalwright.llm.connections import bounded
 from evalwright.llm.failures import CallFailed, failure_of
 from evalwright.llm.fitting import ANTHROPIC_TOKENS, Fit
+from evalwright.llm.posts import body_and_options, objects_of, posted
 from evalwright.llm.replies import checked_reply, count_of, reading_reply, silent
 from evalwright.llm.routes import Route
 from evalwright.llm.streamed_replies import anthropic_message
@@ -48,14 +49,14 @@ class AnthropicClient:
 
     async def chat(self, model: str, request: ChatRequest, fit: Fit) -> ChatReply:
         started, first = time.monotonic(), None
-        body = _as_body(_request_body(model, request, fit))
+        body = _request_body(model, request, fit)
         with reading_reply():  # also around the call: the client itself stumbles over replies of a wrong shape
             try:
                 if request.stream is True:
-                    events = await self._client.messages.create(**body, stream=True)
+                    events = await self._client.messages.create(**_as_body(body), stream=True)
                     response, first = await anthropic_message(events, started)
                 else:
-                    response = await self._client.messages.create(**body)
+                    response = await posted(self._client, "/v1/messages", body)
             except self._errors as error:
                 raise failure_of(error) from error
             reply = _reply(response, model, int((time.monotonic() - started) * 1000), fit)
@@ -69,14 +70,12 @@ class AnthropicClient:
 
     def batch_question(self, model: str, request: ChatRequest, fit: Fit) -> dict[str, Any]:
         """The request as a batch has it."""
-        body = _as_body(_request_body(model, request, fit))
-        return {**{key: body[key] for key in ("model", "max_tokens", "messages")}, **body["extra_body"]}
+        whole, _ = body_and_options(_request_body(model, request, fit))
+        return whole
 
     def batch_reply(self, model: str, body: dict[str, Any], fit: Fit) -> ChatReply:
-        from anthropic.types import Message
-
         with reading_reply():
-            return _reply(Message.construct(**body), model, 0, fit)
+            return _reply(objects_of(json.dumps(body)), model, 0, fit)
 
     async def close(self) -> None:
         await self._client.close()
@@ -84,9 +83,9 @@ class AnthropicClient:
 
 def _as_body(body: dict[str, Any]) -> dict[str, Any]:
     """The request as the client takes it: what only newer or older servers know goes past its list of parameters."""
-    given = {key: body.pop(key) for key in ("model", "max_tokens", "messages")}
-    options: dict[str, Any] = {key: body.pop(key) for key in ("extra_headers", "extra_query") if key in body}
-    return {**given, **options, "extra_body": {**body.pop("extra_body", {}), **body}}
+    whole, options = body_and_options(body)
+    given = {key: whole.pop(key) for key in ("model", "max_tokens", "messages")}
+    return {**given, **options, "extra_body": whole}
 
 
 def _request_body(model: str, request: ChatRequest, fit: Fit) -> dict[str, Any]:

@@ -8,8 +8,10 @@ from contextvars import ContextVar
 from functools import cache
 from importlib import import_module
 from typing import Any
+from urllib.request import getproxies
 
 from evalwright.llm.failures import CallFailed
+from evalwright.llm.lanes import lanes
 
 __all__ = ["MOST_BYTES", "bounded", "headers_to", "replies_up_to"]
 
@@ -46,11 +48,14 @@ def bounded(client_class: Any) -> Any:
 
     Compressed replies are neither requested nor accepted: a few bytes could unpack to any number.
     """
+    # The pool of the HTTP library itself is left where it has to find the proxy for an address.
+    own = {} if getproxies() else {"transport": lanes(client_class)}
     return client_class(
         headers={"Accept-Encoding": "identity"},
         event_hooks={"response": [_bound]},
         follow_redirects=False,
         timeout=None,
+        **own,
     )
 
 

@@ -13,6 +13,7 @@ import msgspec
 from evalwright.llm.connections import bounded
 from evalwright.llm.failures import CallFailed, failure_of
 from evalwright.llm.fitting import Fit
+from evalwright.llm.posts import body_and_options, objects_of, posted
 from evalwright.llm.replies import checked_reply, count_of, reading_reply, silent
 from evalwright.llm.routes import Route
 from evalwright.llm.streamed_replies import openai_completion
@@ -50,13 +51,13 @@ class OpenAIClient:
 
             return await respond(self._client, self._errors, model, request, fit)
         started, first = time.monotonic(), None
-        body = _as_body(request_body(model, request, fit))
+        body = request_body(model, request, fit)
         with reading_reply():
             try:
                 if request.stream is True:
-                    response, first = await openai_completion(await self._streamed(body), started)
+                    response, first = await openai_completion(await self._streamed(_as_body(body)), started)
                 else:
-                    response = await self._client.chat.completions.create(**body)
+                    response = await posted(self._client, "/chat/completions", body)
             except self._errors as error:
                 raise failure_of(error) from error
             reply = reply_of(response, model, int((time.monotonic() - started) * 1000), fit.max_tokens)
@@ -78,14 +79,12 @@ class OpenAIClient:
         """The request as a batch has it. Raises CallFailed."""
         if request.api == "responses":
             raise CallFailed("bad_request", "batches are asked through the chat completions API, not through responses")
-        body: dict[str, Any] = _as_body(request_body(model, request, fit))["extra_body"]
-        return body
+        whole, _ = body_and_options(request_body(model, request, fit))
+        return whole
 
     def batch_reply(self, model: str, body: dict[str, Any], fit: Fit) -> ChatReply:
-        from openai.types.chat import ChatCompletion
-
         with reading_reply():
-            return reply_of(ChatCompletion.construct(**body), model, 0, fit.max_tokens)
+            return reply_of(objects_of(json.dumps(body)), model, 0, fit.max_tokens)
 
     async def embed(self, model: str, texts: Sequence[str]) -> Embedding:
         with reading_reply():
@@ -144,9 +143,8 @@ def request_body(model: str, request: ChatRequest, fit: Fit) -> dict[str, Any]:
 
 def _as_body(body: dict[str, Any]) -> dict[str, Any]:
     """The request in `extra_body`: the client would try all its types on each message, and refuse others."""
-    options: dict[str, Any] = {key: body.pop(key) for key in ("extra_headers", "extra_query") if key in body}
-    whole = {**body.pop("extra_body", {}), **body}
-    return {"model": body["model"], "messages": [], **options, "extra_body": whole}
+    whole, options = body_and_options(body)
+    return {"model": whole["model"], "messages": [], **options, "extra_body": whole}
 
 
 def _format(schema: dict[str, Any], how: str | None) -> dict[str, Any]:

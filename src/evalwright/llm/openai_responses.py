@@ -8,6 +8,7 @@ from typing import Any
 
 from evalwright.llm.failures import failure_of
 from evalwright.llm.fitting import Fit
+from evalwright.llm.posts import posted
 from evalwright.llm.replies import checked_reply, count_of, reading_reply, silent
 from evalwright.model.chat import ChatReply, ChatRequest, Usage
 from evalwright.model.trace import ToolCall
@@ -20,7 +21,7 @@ async def respond(client: Any, errors: type[Exception], model: str, request: Cha
     started = time.monotonic()
     with reading_reply():
         try:
-            response = await client.responses.create(**_body(model, request, fit))
+            response = await posted(client, "/responses", _body(model, request, fit))
         except errors as error:
             raise failure_of(error) from error
         return _reply(response, model, int((time.monotonic() - started) * 1000), fit.max_tokens)

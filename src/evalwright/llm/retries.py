@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import random
+from collections import deque
 from collections.abc import Awaitable, Callable, Collection
 from typing import TypeVar
 
@@ -79,24 +80,39 @@ class Rules:
 
 
 class Gate:
-    """Lets a number of calls through at a time: half of it after a 429, one more after as many successes as places."""
+    """Lets a number of calls through at a time: half of it after a 429, one more after as many successes as places.
+
+    A place that becomes free goes to the call that has waited longest, which alone is woken.
+    """
 
     def __init__(self, width: int) -> None:
         self._most = self._width = float(max(1, width))
         self._inside = self._waves = 0
-        self._changed = asyncio.Condition()
+        self._waiting: deque[asyncio.Future[None]] = deque()
 
     async def __aenter__(self) -> int:
         """Wait for a place; returns the number of the wave that the call belongs to, for `narrow`."""
-        async with self._changed:
-            await self._changed.wait_for(lambda: self._inside < int(self._width))
-            self._inside += 1
+        turn = asyncio.get_running_loop().create_future()
+        self._waiting.append(turn)
+        self._admit()
+        try:
+            await turn
+        except asyncio.CancelledError:
+            if not turn.cancelled():  # the place was given before the cancellation arrived
+                await self.__aexit__()
+            raise
         return self._waves
 
     async def __aexit__(self, *_error: object) -> None:
-        async with self._changed:
-            self._inside -= 1
-            self._changed.notify_all()
+        self._inside -= 1
+        self._admit()
+
+    def _admit(self) -> None:
+        while self._waiting and self._inside < int(self._width):
+            turn = self._waiting.popleft()
+            if not turn.done():  # else its call was cancelled while it waited
+                self._inside += 1
+                turn.set_result(None)
 
     def narrow(self, wave: int) -> None:
         """Halve the width after a 429, if it is the first one of its wave."""
@@ -106,6 +122,7 @@ class Gate:
 
     def widen(self) -> None:
         self._width = min(self._most, self._width + 1 / self._width)
+        self._admit()
 
 
 class Pace:

@@ -1,0 +1,39 @@
+"""Calls through an official client that leave out its types: it sends a body as it is, and gives back the text.
+
+The clients try all their types on each request and reply, which costs more than the rest of a call and checks nothing:
+what a server accepts it says itself, and a reply is checked where it is read.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+__all__ = ["JsonObject", "body_and_options", "objects_of", "posted"]
+
+_OPTIONS = {"extra_headers": "headers", "extra_query": "params"}
+
+
+class JsonObject(dict[str, Any]):
+    """An object of a reply; a field that is not there is None, as in the clients' own types."""
+
+    __getattr__ = dict.get
+
+
+def objects_of(text: str) -> Any:
+    """A reply's JSON. Raises ValueError."""
+    return json.loads(text, object_hook=JsonObject)
+
+
+async def posted(client: Any, path: str, body: dict[str, Any]) -> Any:
+    """The reply to a body with `extra_body`, `extra_headers` and `extra_query` in it, as the clients know them."""
+    whole, options = body_and_options(body)
+    given = {_OPTIONS[name]: value for name, value in options.items()}
+    return objects_of(await client.post(path, cast_to=str, body=whole, options=given))
+
+
+def body_and_options(body: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What is sent, and what else the client is told about a call."""
+    rest = dict(body)
+    options = {name: rest.pop(name) for name in _OPTIONS if name in rest}
+    return {**rest.pop("extra_body", {}), **rest}, options
