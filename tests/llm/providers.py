@@ -446,9 +446,9 @@ def anthropic_events(whole):
 
 
 @asynccontextmanager
-async def providing(answer=asked):
+async def providing(answer=asked, made=Providers):
     """Both providers, whose models say again what they were asked, unless `answer` says something else."""
-    providers = Providers(answer)
+    providers = made(answer)
     listener = await asyncio.start_server(providers.handle, "127.0.0.1", 0)
     providers.port = listener.sockets[0].getsockname()[1]
     try:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qsl
 
 import msgspec
 
@@ -15,7 +16,7 @@ from evalwright.llm.failures import CallFailed, failure_of
 from evalwright.llm.fitting import Fit
 from evalwright.llm.posts import body_and_options, objects_of, posted
 from evalwright.llm.replies import checked_reply, count_of, reading_reply, silent
-from evalwright.llm.routes import Route
+from evalwright.llm.routes import DEPLOYMENTS, Route
 from evalwright.llm.streamed_replies import openai_completion
 from evalwright.llm.thinking import content_and_thinking
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest, Embedding, Moderation, Usage
@@ -36,12 +37,18 @@ class OpenAIClient:
     def __init__(self, route: Route) -> None:
         import openai
 
-        self._client = openai.AsyncOpenAI(
+        address, _, query = (route.base_url or "").partition("?")
+        options = dict(parse_qsl(query))
+        dated = DEPLOYMENTS in address
+        own = {"api_version": options["api-version"]} if dated else {"default_query": options or None}
+        client_class: Any = openai.AsyncAzureOpenAI if dated else openai.AsyncOpenAI
+        self._client = client_class(
             api_key=route.key or _NO_KEY,
-            base_url=route.base_url,
+            base_url=address or None,
             max_retries=0,
             timeout=None,
             http_client=bounded(openai.DefaultAsyncHttpxClient),
+            **own,
         )
         self._errors: type[Exception] = openai.OpenAIError
 

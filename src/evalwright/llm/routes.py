@@ -9,13 +9,14 @@ from collections.abc import Mapping
 from contextlib import suppress
 from importlib import import_module
 from typing import NamedTuple
+from urllib.parse import quote
 
 import msgspec
 
 from evalwright.model.chat import ChatRequest
 from evalwright.registry import names
 
-__all__ = ["BATCHED", "Route", "key_of", "load_library", "route_of"]
+__all__ = ["BATCHED", "DEPLOYMENTS", "Route", "key_of", "load_library", "route_of"]
 
 
 class _Provider(NamedTuple):
@@ -46,6 +47,12 @@ BATCHED = ("openai", "anthropic")
 _LIBRARIES = ("openai", "anthropic", "litellm")
 """Packages behind interfaces, which take seconds to import on a slow machine."""
 _ALIASES = {"gemini": "google"}
+_AZURE_VERSIONS = ("AZURE_OPENAI_API_VERSION", "OPENAI_API_VERSION")
+_AZURE_VERSION = "2024-10-21"
+"""Of Azure's dated versions the last that is no preview."""
+DEPLOYMENTS = "/openai/deployments/"
+"""In addresses of Azure's dated versions, which know keys and versions in forms of their own."""
+_DATE = re.compile(r"20\d\d-\d\d-\d\d")
 _LOOPBACK = re.compile(r"https?://(localhost|127(\.\d+){3}|\[::1\])(:\d+)?(/|\Z)")
 
 
@@ -87,15 +94,28 @@ def route_of(request: ChatRequest, environment: Mapping[str, str] = os.environ) 
     provider = _PROVIDERS[named]
     of_environment = environment.get(provider.base_url_variable) if provider.base_url_variable else None
     base_url = request.base_url or of_environment or provider.base_url
-    # Azure's own variable holds the resource's address; its OpenAI-compatible API is below that.
-    if named == "azure" and base_url and "/openai" not in base_url:
-        base_url = base_url.rstrip("/") + "/openai/v1"
+    if named == "azure" and base_url:
+        base_url = _azure(base_url, model, environment)
     variables = (request.api_key_env,) if request.api_key_env else provider.keys
     variable = next((name for name in variables if environment.get(name)), variables[0])
     wants_key = base_url == provider.base_url or named == "azure" or request.api_key_env is not None
     return Route(
         provider.interface, model, base_url, environment.get(variable) or None, " or ".join(variables), wants_key
     )
+
+
+def _azure(address: str, model: str, environment: Mapping[str, str]) -> str:
+    """Where a model of Azure is: its API of version 1, as OpenAI's, or, if a dated version is chosen, its deployment.
+
+    The address may be that of the resource alone. See Azure's "API version lifecycle".
+    """
+    chosen = next((environment[name] for name in _AZURE_VERSIONS if environment.get(name)), "")
+    if "/openai" not in address:
+        dated = f"/deployments/{quote(model)}" if _DATE.match(chosen) else "/v1"
+        address = f"{address.rstrip('/')}/openai{dated}"
+    if DEPLOYMENTS not in address or "api-version=" in address:
+        return address
+    return f"{address}{'&' if '?' in address else '?'}api-version={chosen or _AZURE_VERSION}"
 
 
 def _elsewhere(request: ChatRequest, environment: Mapping[str, str]) -> Route | None:
