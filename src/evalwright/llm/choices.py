@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from evalwright.errors import InputError, Problem
+
 __all__ = ["ModelChoices"]
 
 
@@ -32,6 +34,13 @@ class ModelChoices:
 
     def check(self) -> None:
         """Open the named files once, so that a mistake shows before the run, not in each result. Raises InputError."""
+        problems = []
+        if self.cache is not None and self.no_cache:
+            problems.append(Problem("--no-cache", f"--cache {self.cache} has no effect with it: leave one of them out"))
+        if self.record is not None and self.record == self.replay:
+            problems.append(Problem("--record", f"{self.record} is replayed from: name another file"))
+        if problems:
+            raise InputError(problems)
         if self.replay is not None or self.record is not None:
             from evalwright.llm.recorded_calls import CallRecorder, RecordedCalls
 
@@ -39,7 +48,7 @@ class ModelChoices:
                 RecordedCalls(self.replay)
             if self.record is not None:
                 CallRecorder(self.record, str).close()
-        if self.cache is not None and not self.no_cache:
+        if self.cache is not None:
             from evalwright.llm.cache import Cache
 
             Cache(self.cache).close()

@@ -15,6 +15,7 @@ from evalwright.errors import EvaluatorError, Problem
 from evalwright.evaluators.judges.hearing import ReplyRetries, heard, what_was_sent
 from evalwright.evaluators.judges.replies import BadReply
 from evalwright.evaluators.wording import shorten
+from evalwright.llm.endpoints import endpoint_problems
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest
 from evalwright.model.plan import Price
 from evalwright.model.snapshot import Case
@@ -76,11 +77,12 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def model_problems(values: Mapping[str, Any], models: Iterable[tuple[str, Any]]) -> list[Problem]:
-    """What is wrong with the model names at keys of a configuration. A custom `base_url` accepts any name."""
+    """What is wrong with the address and the model names of a configuration. A custom `base_url` accepts any name."""
+    problems = endpoint_problems(values)
     if isinstance(values.get("base_url"), str):
-        return []
+        return problems
     found = [(key, _backend_problem(name)) for key, name in models if isinstance(name, str)]
-    return [Problem("", message, key=key) for key, message in found if message is not None]
+    return problems + [Problem("", message, key=key) for key, message in found if message is not None]
 
 
 class Prompt(NamedTuple):

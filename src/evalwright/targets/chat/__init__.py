@@ -9,6 +9,7 @@ import msgspec
 
 from evalwright.errors import InputError, Problem, TargetError
 from evalwright.files.plain import clean_text, plain
+from evalwright.llm.endpoints import endpoint_problems
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
@@ -60,7 +61,7 @@ class _Chat:
     _provider = ""
 
     def __init__(self, variant: Variant) -> None:
-        problems: list[Problem] = []
+        problems = endpoint_problems(variant.config)
         if "api_key" in variant.config:
             message = "put the key in an environment variable and give its name as api_key_env"
             problems.append(Problem("", message, key="api_key"))

@@ -1,0 +1,42 @@
+"""The address of a model, and the variable with its key, as authors write them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from evalwright.errors import Problem
+
+__all__ = ["endpoint_problems"]
+
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+_SHOWN = 40
+
+
+def endpoint_problems(values: Mapping[str, Any]) -> list[Problem]:
+    """What is wrong with `base_url` and `api_key_env` of a judge or a system, where they are texts."""
+    address, variable = values.get("base_url"), values.get("api_key_env")
+    problems = []
+    if isinstance(address, str) and not _is_address(address):
+        expected = "expected an address such as https://models.example.com/v1"
+        problems.append(Problem("", f"{expected}, found {_shown(address)}", key="base_url"))
+    if isinstance(variable, str) and not _VARIABLE.fullmatch(variable):
+        # what stands there may be the key itself, which no message shows
+        expected = "expected the name of the environment variable that holds the key, such as OPENAI_API_KEY"
+        problems.append(Problem("", f"{expected}, found something else, which is not shown", key="api_key_env"))
+    return problems
+
+
+def _is_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        return False
+
+
+def _shown(address: str) -> str:
+    """The beginning of an address, without what may be a credential in it."""
+    return "a text with credentials" if "@" in address else repr(address.partition("?")[0][:_SHOWN])
