@@ -50,6 +50,13 @@ def test_how_often_a_cell_is_called(rule, failure, tries):
     assert [retriable(rule, failure, n) for n in range(1, 8)] == [n < tries for n in range(1, 8)]
 
 
+def test_no_other_refusal_is_called_again_whatever_the_suite_says():
+    rule = RetryRule(max_attempts=4, on=["*"])
+    others = [status for status in range(400, 500) if status != 429]
+    assert [status for status in others if retriable(rule, error(status, 1.0), 1)] == []
+    assert [status for status in others if asked_pause(error(status, 1.0)) is not None] == []
+
+
 @pytest.mark.parametrize(
     ("failure", "seconds"),
     [
