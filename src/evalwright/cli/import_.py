@@ -80,6 +80,7 @@ def command(
 
 def _format_of(files: Sequence[Path], given: str | None, searched: bool) -> tuple[str, list[Path]]:
     """The format, and the files of it: all of them, unless a folder was searched for them."""
+    from evalwright.errors import InputError, Problem
     from evalwright.importers.detection import check, detected, head_of, unknown
 
     heads = {file: head_of(file) for file in files}
@@ -94,18 +95,16 @@ def _format_of(files: Sequence[Path], given: str | None, searched: bool) -> tupl
     name = given or (next(iter(several)) if len(several) == 1 else None)
     if name is None and not several:
         _refuse_suites(files)
+        if empty := [file for file in files if file.is_file() and not file.stat().st_size]:
+            raise InputError([Problem(str(file), "is empty, expected recorded conversations") for file in empty])
         raise unknown(files[0])
     if name is None:
-        from evalwright.errors import InputError, Problem
-
         said = [Problem(str(file), f"looks like {one}") for file, one in names.items() if one is not None]
         raise InputError(
             said, "the files are of several formats; pass --format NAME, or import them one after the other:"
         )
     kept = [file for file in files if names[file] == name]
     if not searched and len(kept) < len(files):
-        from evalwright.errors import InputError, Problem
-
         raise InputError([Problem(str(file), f"is not in the format {name}") for file in files if names[file] != name])
     return name, kept or [*files]
 

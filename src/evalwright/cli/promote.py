@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from evalwright.cli.options import run_argument, store_options
+from evalwright.errors import InputError
 
 __all__ = ["command"]
 
@@ -27,6 +28,8 @@ def command(run: Path, eval_name: str | None, runs_root: Path | None) -> int:
 
     reader, plan = open_run(run)
     with closing(reader):
+        if plan.shard is not None:
+            raise InputError(f"{run} is {plan.shard}: `evalwright merge` makes the run that can be promoted")
         link = promote(Path(reader.location), eval_name or plan.name, runs_root)
     say([harmless(f"promoted {plan.run_id}: {link}")])
     return 0

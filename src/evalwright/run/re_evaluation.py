@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from evalwright.errors import counted
+from evalwright.errors import InputError, counted
 from evalwright.files.masker import Masker
 from evalwright.llm.choices import ModelChoices
 from evalwright.model.damage import Mended
@@ -18,6 +18,7 @@ from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter
 from evalwright.run.batches import JudgeCalls, forget, in_batches
 from evalwright.run.cells import RunState
+from evalwright.run.judge import ask_models
 from evalwright.run.judge_processes import judge_again, processors
 from evalwright.run.locations import Place, find_run
 from evalwright.run.missing_keys import must_have_keys
@@ -66,6 +67,8 @@ def re_evaluate(
     with Signals(owns_process()) as signals, closing(place.store.open(place.run_id)) as writer:
         stored, plan, secrets = _plan_to_judge(writer, add, suite, secrets, trust_run=trust_run)
         state = RunState(warnings=plan.warnings)
+        if batch and not (plan.evaluators_by_case or ask_models(plan)):
+            raise InputError("--batch: no evaluator of this run asks a model")
         masker = Masker.of(secrets, os.environ)
         asking = JudgeCalls(plan, models, concurrency)
         asking = in_batches(asking, writer) if batch else asking

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from evalwright.errors import did_you_mean
+from evalwright.formats.promptfoo.doubts import doubt_assertion
+from evalwright.formats.promptfoo.kinds import CHECKS, COMPARISONS, PLACE, SET, UNSUPPORTED, base_of
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.providers import provider_of
 from evalwright.formats.promptfoo.sources import SCRIPTS, Sources, in_file, split_function
@@ -14,47 +16,8 @@ from evalwright.formats.promptfoo.templates import holds_template
 from evalwright.formats.promptfoo.values import as_javascript
 from evalwright.model.plan import EvaluatorSpec
 
-__all__ = ["CHECKS", "COMPARISONS", "SET", "Assertions", "Authored", "base_of", "short_form"]
+__all__ = ["Assertions", "Authored", "short_form"]
 
-SET = "assert-set"
-_PLACE = "evalwright.formats.promptfoo.checks."
-CHECKS: Mapping[str, str] = {
-    **{
-        name: f"{_PLACE}texts:{name.replace('-', '_')}"
-        for name in (
-            "contains", "icontains", "contains-any", "contains-all", "icontains-any", "icontains-all", "equals",
-            "regex", "starts-with", "word-count",
-        )
-    },
-    **{name: f"{_PLACE}structures:{name.replace('-', '_')}" for name in ("is-json", "contains-json")},
-    **{
-        name: f"{_PLACE}markup:{name.replace('-', '_')}"
-        for name in ("is-xml", "contains-xml", "is-html", "contains-html")
-    },
-    **{name: f"{_PLACE}similarity:{name.replace('-', '_')}" for name in ("levenshtein", "rouge-n", "bleu", "gleu")},
-    **{name: f"{_PLACE}limits:{name}_limit" for name in ("latency", "cost")},
-    **{name: f"{_PLACE}code:{name}" for name in ("javascript", "python")},
-    **{
-        name: f"{_PLACE}judged:{name.replace('-', '_')}"
-        for name in (
-            "llm-rubric", "factuality", "model-graded-factuality", "model-graded-closedqa", "g-eval", "similar",
-            "answer-relevance", "context-recall", "context-relevance", "context-faithfulness",
-        )
-    },
-    **{name: f"{_PLACE}openai:{name.replace('-', '_')}" for name in ("is-refusal", "tool-call-f1")},
-}  # fmt: skip
-"""The function of each type."""
-COMPARISONS = frozenset(("select-best", "max-score"))
-"""Types that judge the outputs of all columns together, after all other assertions."""
-_UNSUPPORTED = (
-    "agent-rubric", "classifier", "contains-sql", "conversation-relevance", "finish-reason", "guardrails", "human",
-    "is-sql", "is-valid-function-call", "is-valid-openai-function-call", "is-valid-openai-tools-call", "meteor",
-    "moderation", "perplexity", "perplexity-score", "pi", "rouge-l", "rouge-s", "ruby", "search-rubric",
-    "similar:dot", "similar:euclidean", "skill-used", "trace-error-spans", "trace-span-count",
-    "trace-span-duration", "trajectory:goal-success", "trajectory:step-count", "trajectory:tool-args-match",
-    "trajectory:tool-sequence", "trajectory:tool-used", "webhook",
-)  # fmt: skip
-"""Types that promptfoo has and this does not: refused by name."""
 _LISTS = ("contains-any", "contains-all", "icontains-any", "icontains-all")
 _THRESHOLDS = {
     "answer-relevance": 0.75, "context-faithfulness": 0.75, "context-recall": 0.75, "context-relevance": 0.75,
@@ -77,11 +40,6 @@ class Authored(NamedTuple):
     origin: Origin
 
 
-def base_of(kind: str) -> tuple[bool, str]:
-    """Whether a type is turned round, and the type that is."""
-    return (True, kind[4:]) if kind.startswith("not-") else (False, kind)
-
-
 def short_form(text: str) -> dict[str, Any]:
     """The assertion in one cell of a CSV file; a text that is of no type must be equalled."""
     text = text.strip()
@@ -93,7 +51,7 @@ def short_form(text: str) -> dict[str, Any]:
         return {"type": kind, "value": rest}
     found = _SHORT.match(text)
     kind = found[2] if found else ""
-    if found is None or kind not in (*CHECKS, *COMPARISONS, *_UNSUPPORTED):
+    if found is None or kind not in (*CHECKS, *COMPARISONS, *UNSUPPORTED):
         return {"type": "equals", "value": text}
     value = text[found.end() :].strip()
     assertion: dict[str, Any] = {"type": f"{found[1] or ''}{kind}"}
@@ -178,6 +136,7 @@ class Assertions:
             return None
         if "provider" in one and one["provider"] is not None:
             kept["provider"] = self.grader(one["provider"], origin.at("provider"))
+        doubt_assertion(one, origin)
         return self._with_files(kept, base, origin)
 
     def _known(self, kind: str, base: str, origin: Origin) -> bool:
@@ -186,11 +145,11 @@ class Assertions:
         place = origin.at("type")
         if base.startswith("promptfoo:redteam") or base in ("redteam",):
             place.tell(f"{kind!r} is of promptfoo's red team, which is not supported")
-        elif base in _UNSUPPORTED:
+        elif base in UNSUPPORTED:
             place.tell(f"the assertion type {kind!r} is not supported")
         else:
             place.tell(
-                f"unknown assertion type {kind!r}{did_you_mean(base, (*CHECKS, SET, *COMPARISONS, *_UNSUPPORTED))}"
+                f"unknown assertion type {kind!r}{did_you_mean(base, (*CHECKS, SET, *COMPARISONS, *UNSUPPORTED))}"
             )
         return False
 
@@ -241,7 +200,7 @@ def _asks(one: Mapping[str, Any]) -> bool:
         return any(map(_asks, one["assert"]))
     if one["type"] in COMPARISONS:
         return bool(one["type"] == "select-best")
-    return CHECKS[base_of(one["type"])[1]].startswith(f"{_PLACE}judged:")
+    return CHECKS[base_of(one["type"])[1]].startswith(f"{PLACE}judged:")
 
 
 def _evaluator(one: Mapping[str, Any]) -> str:

@@ -9,8 +9,8 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from evalwright.errors import EvaluatorError
-from evalwright.formats.promptfoo.assertions import CHECKS, SET, base_of
 from evalwright.formats.promptfoo.faults import ScriptError, TemplateError
+from evalwright.formats.promptfoo.kinds import CHECKS, SET, base_of
 from evalwright.formats.promptfoo.sources import SCRIPTS, in_file, split_function
 from evalwright.formats.promptfoo.templates import render, render_all
 from evalwright.formats.promptfoo.values import shown_text

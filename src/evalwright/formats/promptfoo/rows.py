@@ -8,6 +8,7 @@ import re
 from typing import Any
 
 from evalwright.formats.promptfoo.assertions import short_form
+from evalwright.formats.promptfoo.doubts import doubt_cell
 from evalwright.formats.promptfoo.origin import Origin
 
 __all__ = ["tests_in"]
@@ -26,6 +27,8 @@ def tests_in(text: str, origin: Origin) -> list[dict[str, Any]]:
     for column in header:
         if _NEARLY.match(column):
             origin.warn(f"the column {column!r} is a variable: with two underscores, '_{column}', it says more")
+        elif column == "expected" and not any(map(_EXPECTED.match, header)):
+            origin.warn("the column 'expected' is a variable: '__expected' has what the output must be")
         elif column.startswith("__") and not _is_known(column):
             origin.warn(f"nothing reads the column {column!r}")
     tests = []
@@ -43,6 +46,8 @@ def _test(row: dict[str, str], origin: Origin, number: int) -> dict[str, Any]:
     test: dict[str, Any] = {"vars": {key: value for key, value in row.items() if not key.startswith("__")}}
     expected = {found[1] or "1": short_form(row[key]) for key in row if (found := _EXPECTED.match(key)) and row[key]}
     for key, value in row.items():
+        for doubt in doubt_cell(value) if _EXPECTED.match(key) else ():
+            origin.warn(f"row {number}: {key}: {doubt}")
         if found := _CONFIG.match(key):
             _configure(expected, found, key, value, origin, number)
         elif key.startswith(_METADATA) and value:

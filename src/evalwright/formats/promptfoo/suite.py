@@ -14,11 +14,13 @@ from evalwright.errors import InputError, did_you_mean
 from evalwright.files.masker import may_be_secret
 from evalwright.formats.promptfoo import FORMAT
 from evalwright.formats.promptfoo.arithmetic import mistake_in
-from evalwright.formats.promptfoo.assertions import COMPARISONS, Assertions
+from evalwright.formats.promptfoo.assertions import Assertions
 from evalwright.formats.promptfoo.cases import Tests
 from evalwright.formats.promptfoo.columns import columns
 from evalwright.formats.promptfoo.dependence import remembers, stored_as, with_dependence
+from evalwright.formats.promptfoo.doubts import doubt_environment, doubt_prompts
 from evalwright.formats.promptfoo.file import env_names, mapping_of, resolved, with_environment
+from evalwright.formats.promptfoo.kinds import COMPARISONS
 from evalwright.formats.promptfoo.node_needs import places_for_node
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.prompts import prompts_of
@@ -101,6 +103,8 @@ class _Reading:
         self._check_comparisons(cases, variants)
         if unjudged := sum(not case.evaluators for case in cases):
             origin.warn(f"{unjudged} of {len(cases)} tests have no assertions: they pass whatever the output is")
+        doubt_prompts(prompts, cases, origin)
+        doubt_environment(raw, self._known, origin)
         if (cached := self._options.get("cached")) is not None:
             variants = _replaying(variants, cached, settings.trials)
         self._check_derived()
@@ -182,7 +186,11 @@ class _Reading:
         key = "providers" if raw.get("providers") else "targets"
         if not raw.get(key):
             if "redteam" not in raw:
-                origin.tell("no providers: expected the key providers (or targets) with what is to be asked")
+                near = [
+                    f"; should {one!r} be 'providers'?" for one in raw if did_you_mean(one, ("providers", "targets"))
+                ]
+                said = "no providers: expected the key providers (or targets) with what is to be asked"
+                origin.tell("".join([said, *near[:1]]))
             return []
         found = providers_of(raw[key], self._sources, origin.at(key))
         return chosen_columns(found, "--filter-providers", self._options.get("filter_providers"))

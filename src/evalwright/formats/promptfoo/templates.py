@@ -8,7 +8,7 @@ from typing import Any
 
 from evalwright.formats.promptfoo.values import template_text
 
-__all__ = ["holds_template", "render", "render_all"]
+__all__ = ["holds_template", "plain_names", "render", "render_all"]
 
 _NAME = re.compile(r"\{\{\s*([A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*)\s*\}\}")
 _MARK = re.compile(r"\{[{%#]")
@@ -20,6 +20,13 @@ _OF_TEXT = frozenset({"length"})
 def holds_template(text: str) -> bool:
     """Whether there is anything to render."""
     return _MARK.search(text) is not None
+
+
+def plain_names(text: str) -> set[str]:
+    """The first steps of the names that a template only prints; none of one that has statements, which may set them."""
+    if "{%" in text:
+        return set()
+    return {found[1].partition(".")[0] for found in _NAME.finditer(text)} - _WORDS
 
 
 def render(text: str, names: Mapping[str, Any], filters: Mapping[str, Any] | None = None) -> str:

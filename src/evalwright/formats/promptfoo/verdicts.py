@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from evalwright.formats.promptfoo.assertions import COMPARISONS
+from evalwright.formats.promptfoo.kinds import COMPARISONS
 from evalwright.model.plan import PassCriteria
 from evalwright.model.result import CaseVerdict, EvaluationResult, Status
 from evalwright.model.snapshot import Case

@@ -8,11 +8,11 @@ from typing import Any
 
 from evalwright.errors import EvaluatorError
 from evalwright.evaluators.wording import shorten
-from evalwright.formats.promptfoo.assertions import COMPARISONS
 from evalwright.formats.promptfoo.checks.replies import unreadable
 from evalwright.formats.promptfoo.checks.rubrics import own_messages
 from evalwright.formats.promptfoo.faults import TemplateError
 from evalwright.formats.promptfoo.graders import Grader, grader_of, grader_requests
+from evalwright.formats.promptfoo.kinds import COMPARISONS
 from evalwright.formats.promptfoo.templates import render
 from evalwright.formats.promptfoo.values import shown_text, template_text
 from evalwright.model.chat import ChatRequest

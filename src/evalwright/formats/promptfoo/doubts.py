@@ -1,0 +1,82 @@
+"""What promptfoo accepts and is hardly ever meant: each is told once, with a warning."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from evalwright.errors import counted, did_you_mean
+from evalwright.formats.promptfoo.dependence import stored_as
+from evalwright.formats.promptfoo.file import env_names
+from evalwright.formats.promptfoo.kinds import CHECKS, base_of
+from evalwright.formats.promptfoo.origin import Origin
+from evalwright.formats.promptfoo.patterns import pattern_of
+from evalwright.formats.promptfoo.prompts import AuthoredPrompt
+from evalwright.formats.promptfoo.templates import holds_template, plain_names
+from evalwright.model.snapshot import Case
+
+__all__ = ["doubt_assertion", "doubt_cell", "doubt_environment", "doubt_prompts"]
+
+_GIVEN = frozenset(("env", "_conversation", "prompt"))
+"""Names of prompts that promptfoo fills in itself."""
+_NEEDS_VALUE = frozenset(
+    (
+        *(kind for kind, place in CHECKS.items() if ".texts:" in place or ".similarity:" in place),
+        *("javascript", "python", "similar", "tool-call-f1"),
+    )
+)
+_SHARES = frozenset(
+    (
+        *(kind for kind, place in CHECKS.items() if ".similarity:" in place or ".judged:" in place),
+        "tool-call-f1",
+    )
+) - {"levenshtein"}
+"""Types whose threshold is a share."""
+_TYPED = re.compile(r"(?:not-)?([a-z][a-z-]+)(?:\([\d.]+\))?:")
+
+
+def doubt_prompts(prompts: Iterable[AuthoredPrompt], cases: Sequence[Case], origin: Origin) -> None:
+    """Warn of names in prompts that tests do not have: they are rendered as empty texts."""
+    stored = {name for case in cases if (name := stored_as(case)) is not None}
+    made = any(case.extra["promptfoo"].get("options", {}).get("transformVars") for case in cases)
+    for name in [] if made else sorted({name for one in prompts for name in plain_names(str(one.get("raw", "")))}):
+        lacking = sum(name not in case.input for case in cases)
+        if not lacking or name in stored or name in _GIVEN:
+            continue
+        known = {str(key) for case in cases for key in case.input}
+        hint = did_you_mean(name, known) or (f" (there are: {', '.join(sorted(known))})" if known else "")
+        of = f"{lacking:,} of {counted(len(cases), 'test')}"
+        origin.at("prompts").warn(f"the variable {name!r} is missing in {of}{hint}; it is rendered as an empty text")
+
+
+def doubt_environment(raw: Mapping[str, Any], known: Mapping[str, str], origin: Origin) -> None:
+    """Warn of variables of the environment that are not set."""
+    for name in sorted({name for name in env_names(raw) if name not in known}):
+        origin.warn(f"the environment variable {name} is not set; it is rendered as an empty text")
+
+
+def doubt_assertion(one: Mapping[str, Any], origin: Origin) -> None:
+    """Warn of an assertion that can never be judged, or never hold."""
+    base, value, threshold = base_of(one["type"])[1], one.get("value"), one.get("threshold")
+    if base in _NEEDS_VALUE and (value is None or (base != "equals" and value in ("", []))):
+        origin.warn(f"{one['type']} needs a value; without one it is an error")
+    elif base == "regex" and isinstance(value, str) and not holds_template(value) and (why := _mistake(value)):
+        origin.at("value").warn(f"{value!r:.60} is no pattern: {why}")
+    if base in _SHARES and isinstance(threshold, (int, float)) and not 0 <= threshold <= 1:
+        origin.at("threshold").warn(f"{one['type']} scores from 0 to 1, and the threshold is {threshold:g}")
+
+
+def doubt_cell(text: str) -> Iterator[str]:
+    """What is said of a cell of a CSV file that must be equalled although it looks like an assertion."""
+    found = _TYPED.match(text.strip())
+    if found is not None and found[1] not in CHECKS and (near := did_you_mean(found[1], CHECKS)):
+        yield f"no assertion type {found[1]!r}{near}; the output must equal {text.strip()!r:.60}"
+
+
+def _mistake(expression: str) -> str:
+    try:
+        pattern_of(expression)
+    except (re.error, ValueError) as error:
+        return str(error)
+    return ""
