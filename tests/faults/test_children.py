@@ -24,6 +24,7 @@ SYSTEMS = {
     "without its pipes": {"adapter": "cli", "command": ["/bin/sh", "-c", f"({BOTH}) >/dev/null 2>&1 </dev/null"]},
     "isolated": {"adapter": "python_function", "target": "agent:answer", "isolation": "process"},
 }
+SHARD = ("--shard", "1/2")
 ANOTHER_END = pytest.mark.slow("a run with systems of every kind again")
 STARTED = {"command": 3, "without its pipes": 2, "isolated": 1}
 """Processes of each whose arguments hold the mark, at least."""
@@ -68,13 +69,18 @@ def project(folder: Path, mark: str, systems: dict[str, dict[str, object]]) -> N
 
 @pytest.mark.cold
 @pytest.mark.parametrize(
-    "number", [signal.SIGKILL, *(pytest.param(other, marks=ANOTHER_END) for other in (signal.SIGHUP, signal.SIGTERM))]
+    ("number", "words"),
+    [
+        (signal.SIGKILL, ()),
+        *(pytest.param(number, (), marks=ANOTHER_END) for number in (signal.SIGHUP, signal.SIGTERM)),
+        *(pytest.param(number, SHARD, marks=ANOTHER_END) for number in (signal.SIGKILL, signal.SIGHUP)),
+    ],
 )
-def test_all_that_a_run_has_started_ends_with_it(tmp_path, number):
+def test_all_that_a_run_has_started_ends_with_it(tmp_path, number, words):
     mark = f"{os.getpid()}{number:03}"
     project(tmp_path, mark, SYSTEMS)
     running = subprocess.Popen(
-        [sys.executable, "-m", "evalwright", "run", "eval.yaml"],
+        [sys.executable, "-m", "evalwright", "run", "eval.yaml", *words],
         cwd=tmp_path,
         env={**os.environ, "TMPDIR": str(tmp_path / "tmp")},
         stdout=subprocess.DEVNULL,

@@ -349,6 +349,33 @@ def test_a_driver_that_was_killed_leaves_no_worker_and_is_resumed(project: Proje
     assert len(project.calls()) <= 80 + 8
 
 
+def alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP])
+def test_commands_on_other_machines_end_with_the_driver(project: Project, number: int) -> None:
+    command = 'echo "command $$" >> "/$FILE"; (sleep 100 & echo "below $!" >> "/$FILE"; wait) & wait'
+    file = str(project.ledger).removeprefix("/")  # a path of this machine would be one in the copy of the folder there
+    shell = {"adapter": "cli", "command": ["/bin/sh", "-c", command], "env": {"FILE": file}}
+    project.suite(2, [{"name": "shell", **shell}])
+    driver = project.start("run", "eval.yaml")
+    started = [pid for _, pid in project.after_calls(4, driver)]
+    assert all(map(alive, started))
+    driver.send_signal(number)
+    out, err = driver.communicate(timeout=120)
+    assert driver.returncode == (-9 if number == signal.SIGKILL else 130), out + err
+    until = time.monotonic() + 60
+    while any(map(alive, started)):
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    if number == signal.SIGHUP:
+        assert (project.run_folder / "summary.yaml").exists()
+
+
 def test_a_run_with_a_cluster_of_its_own_ends_with_it(project: Project) -> None:
     del project.environment["RAY_ADDRESS"], project.environment["RAY_AUTH_MODE"], project.environment["RAY_AUTH_TOKEN"]
     project.suite(4, [function("answer")], run={"executor": {"type": "local"}})
