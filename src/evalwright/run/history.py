@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Set
 from contextlib import closing, suppress
+from operator import ge
 from sys import byteorder
 
 import msgspec
@@ -52,6 +53,12 @@ class History(msgspec.Struct):
 
     def finished(self, number: int) -> bool:
         return self.traced[number] > 0 and self.judged[number] >= self.traced[number]
+
+    @property
+    def finished_cells(self) -> int:
+        """How many cells are finished."""
+        reached: int = sum(map(ge, self.judged, self.traced))
+        return reached - self.traced.count(0)
 
     def unjudged(self) -> set[int]:
         return {n for n, attempt in enumerate(self.traced) if attempt > self.judged[n]}

@@ -130,7 +130,7 @@ def _part(run: Path | Place, stack: ExitStack) -> _Part:
 def _finished(reader: RunReader, plan: Plan) -> bool:
     """Whether every cell of a shard in a database has its verdict; what a transaction wrote needs no manifest."""
     history = history_of(reader, Grid(plan))
-    return all(map(history.finished, range(len(history.traced))))
+    return history.finished_cells == len(history.traced)
 
 
 def _once(parts: Sequence[_Part]) -> list[_Part]:

@@ -141,7 +141,7 @@ def _rest_of(
 
             sequence = stored_sequence(writer, plan, again)
         total = len(history.traced)
-        finished = sum(map(history.finished, range(total)))
+        finished = history.finished_cells
         decided = sequence is not None and sequence.decided
         if (finished == total or decided) and not again:
             why = "every cell is finished" if again_of is _none_again else "no cell to run again"

@@ -79,6 +79,8 @@ def read_artifact(
     Raises InputError for one that a later major version wrote.
     The original evalh names the folders like the case and the variant, without a hash.
     """
+    if not artifacts.is_dir():  # as in most runs
+        return None
     places = [artifact_path(case_id, variant_name, trial, trials)]
     # Only where such a name stays inside the run folder.
     if not {"/", "\\", "\0"}.intersection(case_id + variant_name) and {".", ".."}.isdisjoint({case_id, variant_name}):
