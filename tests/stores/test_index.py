@@ -109,6 +109,7 @@ def test_counts_pages_and_orders_are_those_of_the_cells(tmp_path):
             for c in chosen_cells(Scanned(reader), plan, [], Choice())
         }
         assert len(index) == len(everything) == len(cells) > 10
+        assert index.superseded() == sum(history.attempts.values()) - len(index) > 0
         assert [entry.number for entry in everything] == sorted(entry.number for entry in everything)
         for entry in everything:
             cell = cells[entry.case_key, entry.variant, entry.trial]
@@ -189,6 +190,18 @@ def test_an_index_goes_on_where_it_ended_and_is_made_anew_where_the_run_is_anoth
         history.indexed()
         assert (history.folder / INDEX).stat().st_ino != made
     history.writer.close()
+
+
+def test_new_judgements_come_with_their_index(tmp_path, monkeypatch):
+    history = a_run(tmp_path)
+    history.indexed()
+    monkeypatch.setattr("evalwright.stores.local_files.run.INDEXED_FROM", 0)
+    history.reopened()
+    history.judged_again()
+    history.close()
+    made = (history.folder / INDEX).read_bytes()
+    assert said(history, scanned=False) == said(history, scanned=True)
+    assert (history.folder / INDEX).read_bytes() == made
 
 
 def test_an_index_that_was_kept_while_a_run_was_written_is_used_as_it_is(tmp_path):

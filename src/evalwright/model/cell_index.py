@@ -232,6 +232,9 @@ class CellIndex(Protocol):
     def sums(self) -> CellSums:
         """What all cells together took and cost."""
 
+    def superseded(self) -> int:
+        """The number of traces that do not count, because a later one of their cell does."""
+
     def attempts(self) -> CellAttempts:
         """How far each cell is, at the cost of those that are not as most are."""
 

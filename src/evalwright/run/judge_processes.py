@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from evalwright.errors import EvalwrightError, InputError, Interrupted
+from evalwright.model.cell_index import index_of
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import JudgementShare, Part, RunWriter
 from evalwright.model.result import EvaluationResult
@@ -115,6 +116,8 @@ def judge_again(
             kept = _kept(job, before, state.done, judgements.share(len(parts)))
         drop_manifest(Path(writer.location))
         judgements.commit()
+        if (index := index_of(writer)) is not None:  # made now, so that no reader waits for it
+            index.close()
     except Interrupted:
         judgements.abandon()
         raise KeyboardInterrupt from None

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import closing
 from datetime import datetime
 
 import msgspec
 
 from evalwright.files.bulk import Repeats
 from evalwright.model.cell import OfCase
+from evalwright.model.cell_index import index_of
 from evalwright.model.protocols import RunReader
 
 __all__ = ["Newest", "newest_of"]
@@ -43,7 +45,11 @@ class Newest(msgspec.Struct):
 
 
 def newest_of(reader: RunReader) -> Newest:
-    """Read the keys of all traces once, and those of repeated cells again."""
+    """Read the keys of all traces once, and those of repeated cells again; by an index often neither."""
+    if (index := index_of(reader)) is not None:
+        with closing(index):
+            if not index.superseded():
+                return Newest({}, len(index))
     repeats = Repeats()
     for cell in reader.traces(_Cell):
         repeats.add(cell.key)

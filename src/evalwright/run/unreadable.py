@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
+from contextlib import closing
 
 import msgspec
 
+from evalwright.model.cell_index import CellSelection, index_of
 from evalwright.model.protocols import JudgementShare, RunWriter
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
@@ -20,12 +22,15 @@ class _Row(msgspec.Struct, gc=False):
 
 
 def judged_before(writer: RunWriter) -> int:
-    """The number of stored verdicts.
+    """The number of stored verdicts; of an indexed run, in which none can be superfluous, those that count.
 
     Raises InputError for a result, a verdict or a summary of a later major version: what cannot be read must not be
     replaced.
     """
     writer.summary()
+    if (index := index_of(writer)) is not None:
+        with closing(index):
+            return len(index) - index.count(CellSelection(statuses=[None]))
     for _ in writer.results(_Row):
         pass
     return sum(1 for _ in writer.verdicts(_Row))

@@ -78,6 +78,7 @@ class Follower:
         self._cells: dict[tuple[str, str, int], CellState] = {}
         self._deltas: dict[int, int] = {}
         self._replaced: list[float] = []
+        self._traces = 0
         self._seen = None if self._ids else bytearray(_SEEN >> 3)
 
     def follow(self, *, trusted: bool = False) -> None:
@@ -102,6 +103,7 @@ class Follower:
                 raise Odd("two cells have one name") from error
             finally:  # after a failure nothing of what was read may be left: profiles, marks of what was written
                 self._cells.clear()
+                self._traces = 0
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
 
@@ -122,6 +124,7 @@ class Follower:
 
     def _take_traces(self, records: Iterator[tuple[Any, int, int]]) -> None:
         for trace, at, length in records:
+            self._traces += 1
             cell = self._cell(trace)
             if cell.number is None:
                 self._placed(cell, trace.case_index)
@@ -236,6 +239,11 @@ class Follower:
         self._connection.executemany("INSERT OR REPLACE INTO covered VALUES (?, ?, ?, ?)", rows)
         self._connection.executemany("INSERT INTO replaced VALUES (?)", [(cost,) for cost in self._replaced])
         self._replaced.clear()
+        self._connection.execute(
+            "INSERT INTO meta VALUES ('traces', ?) ON CONFLICT DO UPDATE SET value = value + excluded.value",
+            (self._traces,),
+        )
+        self._traces = 0
 
 
 def _records(lines: Iterator[Line], kind: type[Any], decode: Callable[[bytes], Any]) -> Iterator[tuple[Any, int, int]]:

@@ -145,6 +145,10 @@ class RunIndex:
         rows = self._connection.execute(f"SELECT cost_usd FROM {table} WHERE cost_usd IS NOT NULL")
         return array("d", chain.from_iterable(rows))
 
+    def superseded(self) -> int:
+        (traces,) = self._connection.execute("SELECT value FROM meta WHERE name = 'traces'").fetchone()
+        return int(traces) - len(self)
+
     def attempts(self) -> CellAttempts:
         (most,) = self._connection.execute("SELECT max(number) FROM cells").fetchone()
         # With every number up to the highest there, what is left out is known without looking at it.

@@ -7,7 +7,7 @@ from hashlib import blake2b
 
 __all__ = ["COLUMNS", "INSERT", "REPLACE", "VERSION", "case_hash", "connected", "created", "is_ours"]
 
-VERSION = "1"
+VERSION = "2"
 
 COLUMNS = (
     "number",

@@ -107,10 +107,17 @@ class LineEncoder:
         return (line if line.isascii() else _without_separators(line)) + b"\n"
 
     def lines(self, records: Sequence[object]) -> bytes:
+        return self.finished(self.unfinished(records))
+
+    def unfinished(self, records: Sequence[object]) -> bytes:
+        """The lines as they are before `finished`, which takes those of many calls in one."""
         try:
-            lines = self._encoder.encode_lines(records)
+            return self._encoder.encode_lines(records)
         except (RecursionError, OverflowError) as error:
             raise ValueError(f"cannot be stored as JSON: {error}") from error
+
+    def finished(self, lines: bytes) -> bytes:
+        """Lines as they may be stored: without secrets, and split at LF only."""
         if self._mask is not None:
             lines = self._mask(lines)
         return lines if lines.isascii() else _without_separators(lines)

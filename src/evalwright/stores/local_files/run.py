@@ -6,7 +6,7 @@ import os
 import weakref
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from filecmp import cmp
 from pathlib import Path
 from threading import Lock
@@ -406,6 +406,11 @@ class LocalWriter(LocalReader):
         finally:  # also after a failure: the run can go on with whichever set is there
             self._results, self._verdicts = (AppendFile(self.folder / name, PRIVATE) for name in (RESULTS, VERDICTS))
             self._files[1:] = [self._results, self._verdicts]
+        if not self.damage and self._is_large():  # all traces were read, and the rest is our own
+            from evalwright.stores.index import IndexKeeper
+
+            with self._indexing, closing(IndexKeeper(self.folder, self._numbering)) as keeper:
+                keeper.follow()
 
     def close(self) -> None:
         """Sync what is unsynced, then release the lock. Raises StorageError."""
