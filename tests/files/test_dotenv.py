@@ -5,7 +5,7 @@ import os
 import pytest
 
 from evalwright.errors import InputError
-from evalwright.files.dotenv import nearest_dotenv, read_dotenv
+from evalwright.files.dotenv import is_address, nearest_dotenv, read_dotenv
 
 
 def test_the_first_file_wins_over_the_others_and_the_process_is_left_alone(tmp_path):
@@ -88,3 +88,8 @@ def test_a_key_in_both_places_is_not_sent_to_the_address_of_the_file(tmp_path):
     (tmp_path / ".env").write_text("OPENAI_BASE_URL=http://x\nOPENAI_API_KEY=decoy")
     with pytest.raises(InputError, match="OPENAI_API_KEY of your environment would be sent"):
         read_dotenv([tmp_path], {"OPENAI_API_KEY": "sk-real"})
+
+
+def test_names_of_addresses():
+    names = ("base_url", "url", "endpoint", "api_base_url", "host", "OPENAI_BASE_URL")
+    assert [name for name in (*names, "api_key", "model", "urls", "hostname") if is_address(name)] == [*names]

@@ -213,3 +213,11 @@ def test_models_without_a_price_are_told_once_but_not_those_on_this_machine(tmp_
     plan = plan_of(suite(tmp_path, ["hello"], variants=variants), RunOptions())
     assert len(list(with_keys(plan, [Case("a", "x"), Case("b", "x")], None))) == 2
     assert plan.warnings == ["no price is known of gpt-x: what it costs is in no total"]
+
+
+@pytest.mark.parametrize("original", [False, True])
+def test_only_where_list_prices_hold_is_one_missed(tmp_path, keys, original):
+    variants = [Variant(name, "openai_chat", {"model": "gpt-x"}, evalh_rules=original) for name in "ab"]
+    plan = plan_of(suite(tmp_path, ["hello"], variants=variants), RunOptions())
+    assert len(list(with_keys(plan, [Case("a", "x")], ModelChoices()))) == 1
+    assert plan.warnings == ([] if original else ["no price is known of gpt-x: what it costs is in no total"])

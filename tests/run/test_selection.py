@@ -151,3 +151,18 @@ def test_cases_are_chosen_by_patterns_tags_and_number(tmp_path: Path, options: R
     files = {"cases.yaml": f"cases: [{cases}]\n", "eval.yaml": NATIVE % "{type: yaml, path: cases.yaml}"}
     suite = load_suite(written(tmp_path, files), to_run=False)
     assert [case.id for case in chosen_cases(suite, options)] == chosen
+
+
+def test_a_forecast_counts_the_trials_of_each_system(tmp_path: Path) -> None:
+    a = "{name: a, adapter: openai_chat, model: gpt-4o-mini, trials: 3}"
+    b = "{name: b, adapter: openai_chat, model: gpt-4o-mini}"
+    suite = NATIVE.replace("{name: s, adapter: replay}", f"{a}, {b}") % "{type: yaml, path: cases.yaml}"
+    suite += "run: {trials: 2}\n"
+    found = {}
+    for name, text in (("both", suite), ("a", suite.replace(f", {b}", ""))):
+        (tmp_path / name).mkdir()
+        loaded = load_suite(written(tmp_path / name, {"eval.yaml": text, "cases.yaml": CASES}), to_run=False)
+        found[name] = forecast(loaded, RunOptions())
+    assert [found[name].cells for name in ("both", "a")] == [5, 3]
+    assert found["both"].system_cost_usd == pytest.approx(found["a"].system_cost_usd * 5 / 3)
+    assert (found["a"].judge_calls, found["a"].judge_cost_usd, found["a"].unpriced) == (0, 0.0, [])

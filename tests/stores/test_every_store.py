@@ -246,6 +246,8 @@ def test_no_secret_is_kept(kept: Kept) -> None:
     writer.close()
     assert [found for found in kept.everything() if SECRET.encode() in found] == []
     reader = kept.store().read(a_plan().run_id)
+    assert reader.plan is not None
+    assert (reader.plan.metadata["more"], SECRET in str(reader.plan.metadata["key"])) == (1, False)
     assert [trace.case_id for trace in reader.traces(Trace)] == [f"c-{MASKED}"]
     reader.close()
 

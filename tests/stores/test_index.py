@@ -13,10 +13,13 @@ from hypothesis import strategies as st
 
 from acceptance.projects import project
 from evalwright.model.cell_index import CellSelection, index_of
+from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.result import CaseVerdict
 from evalwright.reports.cells import Choice, chosen_cells
 from evalwright.run.stored_run import open_run
 from evalwright.stores.index import INDEX, IndexKeeper, opened_index, reading
+from evalwright.stores.local_files import LocalFiles
+from evalwright.testing import a_case, a_plan, a_result, a_trace, a_verdict
 from stores.histories import History, Scanned, TableHistory, must_agree, said
 from stores.stores import Kept
 
@@ -249,3 +252,31 @@ def test_the_command_makes_an_index_of_any_run_and_says_why_there_is_none(tmp_pa
         file.write(b"{\n")
     refused = made.evalwright("index", history.folder)
     assert (refused.code, "cannot be read" in refused.err) == (2, True)
+
+
+def test_records_that_lie_apart_or_were_written_again_are_found(tmp_path):
+    plan = a_plan(cases_total=2, evaluators=[EvaluatorSpec(name, "contains_text") for name in ("e0", "e1", "e2")])
+    with closing(LocalFiles(tmp_path).create(plan, [a_case(id=name) for name in ("a", "b")], {})) as writer:
+        cells = [{"case_id": name, "case_index": place, "variant_name": "v1"} for place, name in enumerate("ab")]
+        for latency in (1, 2):  # both of attempt 1
+            for cell in cells:
+                writer.append_trace(a_trace(**cell, latency_ms=latency))
+        for name in ("e0", "e1", "e2"):
+            for cell in cells:
+                case = cell["case_id"]
+                row = a_result(case_id=case, variant_name="v1", evaluator=name, passed=case == "a", score=0.3)
+                writer.append_results([row])
+        for cell in cells:
+            writer.append_verdict(a_verdict(**cell, status="pass" if cell["case_id"] == "a" else "fail"))
+    reader, _ = open_run(writer.folder)
+    with closing(reader), closing(index_of(reader, small=True)) as index:
+        for entry in index.cells():
+            trace, results, verdict = index.records(entry)
+            assert (entry.latency_ms, trace.latency_ms, trace.case_id) == (2, 2, entry.case_id)
+            assert [(row.evaluator, row.case_id) for row in results] == [(f"e{n}", entry.case_id) for n in range(3)]
+            assert (verdict.case_id, entry.status) == (entry.case_id, "pass" if entry.case_id == "a" else "fail")
+            passed = entry.case_id == "a"
+            said = [(one.evaluator, one.status, one.passed, one.score) for one in entry.outcomes]
+            assert said == [(f"e{n}", "pass" if passed else "fail", passed, 0.3) for n in range(3)]
+        assert [entry.case_id for entry in index.cells(CellSelection(statuses=["fail"]))] == ["b"]
+        assert [entry.case_id for entry in index.cells(CellSelection(statuses=["pass"]))] == ["a"]
