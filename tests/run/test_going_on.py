@@ -6,7 +6,7 @@ import pytest
 
 from evalwright import registry
 from evalwright.errors import InputError, RunLockedError
-from evalwright.model.plan import EvaluatorSpec
+from evalwright.model.plan import EvaluatorSpec, Variant
 from evalwright.model.result import CaseVerdict, Evaluation, EvaluationResult
 from evalwright.model.trace import Trace
 from evalwright.run.re_evaluation import re_evaluate
@@ -125,6 +125,34 @@ def test_one_evaluator_can_be_added_from_another_suite(tmp_path):
     }
     assert [e.name for e in open_run(outcome.run_dir)[1].evaluators] == ["says_done", "says_last"]
     assert {r.evaluator for r in again.summary.by_evaluator} == {"says_done", "says_last"}
+
+
+@pytest.mark.parametrize("added", ["says_done", "agrees", "best"])
+def test_what_goes_by_the_results_of_others_is_judged_again_with_any_of_them(tmp_path, added):
+    by_results = [
+        EvaluatorSpec("agrees", "python_function", {"function": "verdicts:agrees"}),
+        EvaluatorSpec("best", "promptfoo_comparison", {"assertion": {"type": "max-score"}}),
+    ]
+    variants = [
+        Variant(name, "python_function", {"target": "agents:tabled", "answers": answers})
+        for name, answers in (("a", "1"), ("b", "0"))
+    ]
+    made = suite(tmp_path, ["x"], variants=variants, evaluators=[SAYS_DONE, SAYS_LAST, *by_results])
+    outcome = run_suite(made)
+
+    def passed() -> dict[tuple[str, str], bool]:
+        found = rows(outcome.run_dir, EvaluationResult, "results")
+        return {(row.variant_name, row.evaluator): row.passed for row in found}
+
+    before = passed()
+    assert (before["a", "agrees"], before["a", "best"], before["b", "best"]) == (True, True, False)
+    turned = EvaluatorSpec("says_done", "contains_text", {"none_of": ["done"]})
+    re_evaluate(outcome.run_dir, add=added, suite=suite(tmp_path, [], evaluators=[turned, *by_results]))
+    if added != "says_done":  # which judges as before, as do all others
+        assert passed() == before
+        return
+    after = {key: not value for key, value in before.items() if key[1] != "says_last"}
+    assert passed() == {**before, **after}
 
 
 def test_an_unknown_evaluator_is_refused_and_nothing_changes(tmp_path):

@@ -6,6 +6,7 @@ import json
 from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from evalwright import registry
@@ -29,7 +30,7 @@ def on_a_shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Suite:
     monkeypatch.setenv("SHELF_TOKEN", "token-0f-the-shelf")
     shelf.SHELVES.clear()
     config = {"name": "upper", "token": "token-0f-the-shelf", "password": "literal-passw0rd", "path": str(tmp_path)}
-    return suite(tmp_path, ["done", "raise"]).model_copy(update={"store": Plugin("shelf", config)})
+    return msgspec.structs.replace(suite(tmp_path, ["done", "raise"]), store=Plugin("shelf", config))
 
 
 def test_a_run_in_another_packages_store_is_found_by_its_note(on_a_shelf: Suite, tmp_path: Path) -> None:
@@ -38,7 +39,7 @@ def test_a_run_in_another_packages_store_is_found_by_its_note(on_a_shelf: Suite,
     place = find_run(folder, named=on_a_shelf.store)
     assert "nothing to do" in str(resume(place).notes)
     assert retry(place).run_dir == folder
-    changed = on_a_shelf.model_copy(update={"evaluators": [SAYS_DONE, SAYS_LAST]})
+    changed = msgspec.structs.replace(on_a_shelf, evaluators=[SAYS_DONE, SAYS_LAST])
     assert re_evaluate(place, suite=changed, processes=1).run_dir == folder
     reader, plan = open_run(place)
     with closing(reader):
@@ -129,7 +130,7 @@ def test_a_damaged_note_is_named(on_a_shelf: Suite) -> None:
 @pytest.mark.parametrize("processes", [1, 3])
 def test_traces_in_a_file_are_judged_again_by_several_processes(tmp_path: Path, processes: int) -> None:
     kept = suite(tmp_path, ["done"] * 40, evaluators=[SAYS_DONE, SAYS_LAST])
-    kept = kept.model_copy(update={"store": Plugin("sqlite", {"path": str(tmp_path / "runs.db")})})
+    kept = msgspec.structs.replace(kept, store=Plugin("sqlite", {"path": str(tmp_path / "runs.db")}))
     place = run_suite(kept).run_dir
     assert place.parent == tmp_path / "runs.db"
     outcome = re_evaluate(place, processes=processes)

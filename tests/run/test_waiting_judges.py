@@ -2,6 +2,7 @@
 
 import sys
 
+import msgspec
 import pytest
 
 from evalwright import registry
@@ -62,12 +63,12 @@ TWO = [EvaluatorSpec("first", WAITING.type), EvaluatorSpec("second", WAITING.typ
 @pytest.mark.parametrize(("totals", "width"), [("", 2), ("agentv", 1)])
 def test_the_format_says_whether_the_judges_of_a_cell_are_asked_together_not_the_rule(tmp_path, judges, totals, width):
     judged = suite(tmp_path, ["done"], evaluators=TWO, criteria=PassCriteria(rule="bands"))
-    run_suite(judged.model_copy(update={"totals": totals}))
+    run_suite(msgspec.structs.replace(judged, totals=totals))
     assert judges.most_at_once == width
 
 
 @pytest.mark.parametrize(("totals", "number"), [("", 0), ("agentv", 0), ("northstar", 1)])
 def test_the_format_says_whether_the_trace_of_an_error_is_judged_not_the_rule(tmp_path, totals, number):
     judged = suite(tmp_path, [9], "agents:flaky", criteria=PassCriteria(rule="bands"))
-    outcome = run_suite(judged.model_copy(update={"totals": totals}))
+    outcome = run_suite(msgspec.structs.replace(judged, totals=totals))
     assert (len(rows(outcome)), outcome.exit_code) == (number, 3)

@@ -30,6 +30,7 @@ __all__ = [
     "fields_by_key",
     "is_judge",
     "undeclared_keys",
+    "uses_results",
 ]
 
 
@@ -63,6 +64,16 @@ def is_judge(spec: EvaluatorSpec) -> bool:
     """Whether an evaluator calls models; False for one of a plug-in that is not installed here."""
     try:
         return calls_models(spec.type, spec.config)
+    except InputError:
+        return False
+
+
+def uses_results(spec: EvaluatorSpec) -> bool:
+    """Whether an evaluator goes by the results of others; False for one that cannot be built here."""
+    try:
+        said = getattr(load("evaluators", spec.type), "uses_results", False)
+        # of some it depends on their configuration, which only one that is built knows
+        return said if isinstance(said, bool) else build_evaluator(spec.type, spec.config).traits.uses_results
     except InputError:
         return False
 

@@ -13,7 +13,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalwright.errors import InputError, Interrupted
-from evalwright.evaluators.build import build, declared, is_judge
+from evalwright.evaluators.build import build, declared, is_judge, uses_results
 from evalwright.model.artifact import Artifact
 from evalwright.model.plan import EvaluatorSpec, Plan
 from evalwright.model.result import CaseVerdict, Evaluation, EvaluationResult
@@ -67,6 +67,7 @@ class Judge:
         self._built = self._build(plan.evaluators)
         self._names = [spec.name for spec in plan.evaluators]
         self._comparisons = [spec for spec in plan.evaluators if compares(spec.type) and self._is_asked(spec)]
+        self._standing = [spec.name for spec in plan.evaluators if not self._is_asked(spec)]
         self._spoiling = spoiling_of(plan)
         self._verdict = self._verdict_by(plan)
         self.uses_case: bool = self._by_case or bool(self._comparisons) or any(check.uses_case for check in self._built)
@@ -78,7 +79,8 @@ class Judge:
         return [self._check(spec) for spec in specs if self._is_asked(spec) and not compares(spec.type)]
 
     def _is_asked(self, spec: EvaluatorSpec) -> bool:
-        return self._only is None or spec.name == self._only
+        """Where only one judges again, those that go by its results do, too: they would say what is no longer so."""
+        return self._only is None or spec.name == self._only or uses_results(spec)
 
     def _check(self, spec: EvaluatorSpec) -> _Check:
         evaluator, traits = build(spec)
@@ -113,6 +115,12 @@ class Judge:
         """The evaluators that a cell of the case needs a result of."""
         return [spec.name for spec in case.evaluators or ()] if self._by_case else self._names
 
+    def standing(self, case: Case) -> list[str]:
+        """Those of them whose stored results stand, because only others judge again."""
+        if not self._by_case:
+            return self._standing
+        return [spec.name for spec in case.evaluators or () if not self._is_asked(spec)]
+
     def comparisons(self, case: Case) -> list[EvaluatorSpec]:
         """The evaluators of the case that judge the answers of all variants together."""
         if not self._by_case:
@@ -136,12 +144,12 @@ class Judge:
         tick = monotonic()
         date = date_of(tick)
         checks = self._build(case.evaluators or ()) if self._by_case else self._built
-        for spec, evaluate, _, uses_artifact, uses_results, scores, patience in checks:
+        for spec, evaluate, _, uses_artifact, comes_last, scores, patience in checks:
             if known and spec.name in known:
                 continue
             outcome: Any
             error = failed = None
-            if uses_results:
+            if comes_last:
                 # Called when all others are there; its row keeps its place among theirs.
                 pending.append(
                     Pending(len(results), partial(evaluate, case, trace), self._patience_of_last, scores, spec)

@@ -238,7 +238,7 @@ class _Again:
     ) -> None:
         self._job, self._judge, self._share, self._tally, self._report = job, judge, share, tally, report
         self._clock = clock
-        self._kept = _KeptRows(job.writer, job.only) if job.only else None
+        self._kept = _KeptRows(job.writer) if job.only else None
         self._artifacts = _artifacts(job) if judge.uses_artifact else None
         self._comparing: Comparing | None = None
         self._judged = 0
@@ -276,8 +276,7 @@ class _Again:
     async def _finished(
         self, case: Case, trace: Trace, results: list[EvaluationResult], pending: Sequence[Pending]
     ) -> Sequence[_Cell]:
-        await self._judge.finish(results, pending)
-        return [(case, trace, self._beside(case, trace, results))]
+        return [(case, trace, await self._complete(case, trace, results, pending))]
 
     async def _compared(
         self, case: Case, trace: Trace, results: list[EvaluationResult], pending: Sequence[Pending]
@@ -285,22 +284,31 @@ class _Again:
         """All cells of the case and trial with the last of them."""
         from evalwright.run.steps.compare import Compared, Comparing
 
-        await self._judge.finish(results, pending)
+        rows = await self._complete(case, trace, results, pending)
         if self._comparing is None:
             self._comparing = Comparing(self._job.plan, self._judge, self._clock)
-        if cells := self._comparing.join(Compared(case, trace, self._beside(case, trace, results))):
+        if cells := self._comparing.join(Compared(case, trace, rows)):
             await self._comparing.compare(cells)
         return [(cell.case, cell.trace, cell.results) for cell in cells]
+
+    async def _complete(
+        self, case: Case, trace: Trace, results: list[EvaluationResult], pending: Sequence[Pending]
+    ) -> list[EvaluationResult]:
+        """All rows of a trace: what is pending may go by those that are kept."""
+        rows = self._beside(case, trace, results)
+        places = {id(row): i for i, row in enumerate(rows)}
+        await self._judge.finish(rows, [one._replace(position=places[id(results[one.position])]) for one in pending])
+        return rows
 
     async def _settle(self, judging: asyncio.Task[Sequence[_Cell]]) -> None:
         for case, trace, results in await judging:
             self._store(case, trace, results)
 
     def _beside(self, case: Case, trace: Trace, results: list[EvaluationResult]) -> list[EvaluationResult]:
-        """The new results, and the kept ones where only one evaluator judges again."""
+        """The new results, and the kept ones where only some evaluators judge again."""
         if self._kept is None or self._judge.passes_over(trace):
             return results
-        return self._kept.beside(trace, self._judge.names(case), results)
+        return self._kept.beside(trace, self._judge.names(case), self._judge.standing(case), results)
 
     def _store(self, case: Case, trace: Trace, results: list[EvaluationResult]) -> None:
         verdict = self._judge.conclude(case, trace, results, self._share.append_results)
@@ -320,15 +328,15 @@ def _artifacts(job: _Job) -> StoredArtifacts:
 class _KeptRows:
     """The other evaluators' stored rows, read along with the traces: both files have nearly the same order."""
 
-    def __init__(self, writer: RunWriter, judged_again: str) -> None:
+    def __init__(self, writer: RunWriter) -> None:
         self._rows = writer.results(EvaluationResult)
-        self._judged_again = judged_again
         self._waiting: dict[tuple[str, str, int, int], dict[str, EvaluationResult]] = {}
 
-    def beside(self, trace: Trace, names: Sequence[str], new: list[EvaluationResult]) -> list[EvaluationResult]:
+    def beside(
+        self, trace: Trace, names: Sequence[str], others: Sequence[str], new: list[EvaluationResult]
+    ) -> list[EvaluationResult]:
         """The kept rows of a trace and its new ones, in the order of `names`: what its cell is judged by."""
         key = (trace.case_key, trace.variant_name, trace.trial, trace.attempt)
-        others = [name for name in names if name != self._judged_again]
         while any(name not in self._waiting.get(key, ()) for name in others):
             row = next(self._rows, None)
             if row is None:

@@ -30,5 +30,9 @@ def last(input, results):
     return synchronous(input)
 
 
+def agrees(results):
+    return results["says_done"].passed
+
+
 def verdict(input):
     return Evaluation(passed={"yes": "yes", "one": 1, "none": None}[input], score=1.0)

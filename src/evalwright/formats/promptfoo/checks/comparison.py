@@ -47,6 +47,10 @@ class PromptfooComparison:
             raise ValueError(f"assertion.type: expected one of {', '.join(COMPARISONS)}")
         self._assertion, self._options, self._folder = assertion, options or {}, folder
 
+    @property
+    def uses_results(self) -> bool:
+        return bool(self._assertion["type"] == "max-score")
+
     def asks(self, case: Case) -> Iterator[ChatRequest]:
         """The call of the judge, which is one for all columns."""
         if self.calls_models({"assertion": self._assertion}):
