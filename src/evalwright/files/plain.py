@@ -39,7 +39,10 @@ def plain(value: Any, place: str, notes: list[str], depth: int = 0) -> Any:
 
     Adds a line to `notes` for each replacement. Raises TargetError beyond MAX_DEPTH (cycles included).
     """
-    if _is_plain(value):
+    is_dict = value.__class__ is dict
+    if is_dict and depth < MAX_DEPTH and all(map(_is_plain, value.values())) and all(map(_is_plain_key, value)):
+        return {**value}
+    if not is_dict and _is_plain(value):
         return value
     if isinstance(value, str):
         return clean_text(str(value), place, notes)
@@ -50,8 +53,6 @@ def plain(value: Any, place: str, notes: list[str], depth: int = 0) -> Any:
         return float(value) if value - value == 0 else _replaced(str(value), place, notes)
     if depth >= MAX_DEPTH:
         raise TargetError(f"{place.partition('.')[0].partition('[')[0]} is nested deeper than {MAX_DEPTH} levels")
-    if type(value) is dict and all(map(_is_plain, value.values())) and all(map(_is_plain_key, value)):
-        return {**value}
     if isinstance(value, Mapping):
         return {
             (name := _key(key, place, notes)): plain(item, f"{place}.{name}" if depth < 8 else place, notes, depth + 1)

@@ -249,9 +249,10 @@ class _Again:
         needs_case = judge.uses_case or job.writer.plan is None
         waiting: deque[asyncio.Task[Sequence[_Cell]]] = deque()
         for trace in job.writer.traces(Trace, part):
-            key = (trace.case_key, trace.variant_name, trace.trial)
-            if job.newest.superseded(key, trace.attempt, trace.started_at):
-                continue
+            if job.newest.winners:
+                key = (trace.case_key, trace.variant_name, trace.trial)
+                if job.newest.superseded(key, trace.attempt, trace.started_at):
+                    continue
             case = job.case_of(trace) if needs_case else _NO_CASE
             artifact = self._artifacts.of(trace) if self._artifacts is not None else None
             results, pending = judge.evaluate(case, trace, (), artifact)

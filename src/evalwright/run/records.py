@@ -127,9 +127,16 @@ def result_of(
 
     A score outside of its range, and a verdict that is no bool, are errors: they must not enter a rate or a mean.
     """
-    if outcome is not None and (wrong := _wrong(outcome, scores)) is not None:
-        error, outcome = wrong, _without_verdict(outcome)
-    said = _NOTHING if outcome is None else outcome
+    if outcome is None:
+        said = _NOTHING
+    elif (wrong := _wrong(outcome, scores)) is not None:
+        error, said = wrong, _without_verdict(outcome)
+    else:
+        said = outcome
+    if spec.required is None:
+        reason = said.reason or _outright(said, error)
+    else:
+        reason = _reason(said, error, None if outcome is None else spec)
     return EvaluationResult(
         trace.case_id,
         trace.variant_name,
@@ -140,9 +147,7 @@ def result_of(
         finished,
         trace.run_id,
         said.score,
-        said.reason or _outright(said, error)
-        if spec.required is None
-        else _reason(said, error, None if outcome is None else spec),
+        reason,
         said.detail,
         latency_ms,
         error,

@@ -24,20 +24,20 @@ __all__ = ["answer_in", "answer_of", "says_nothing"]
 _KEYS = frozenset(
     {"final_answer", "thinking", "structured", "tool_calls", "tool_results", "messages", "metrics", "extra"}
 )
-_WITHOUT_PARTS = frozenset({"final_answer", "thinking", "structured", "extra", "messages"})
-"""Those of which the parts are not looked at here."""
 _OF_OUTPUT = frozenset({"final_answer", "thinking", "structured"})
 _TEXTS = ("answer", "output", "text", "content")
 """Keys under which a structured answer may hold its text, the first one that is there."""
-_INTEGERS = (
-    "token_input",
-    "token_output",
-    "token_thinking",
-    "latency_first_token_ms",
-    "latency_last_token_ms",
-    "stream_chunks",
+_INTEGERS = frozenset(
+    {
+        "token_input",
+        "token_output",
+        "token_thinking",
+        "latency_first_token_ms",
+        "latency_last_token_ms",
+        "stream_chunks",
+    }
 )
-_FLOATS = ("cost_usd", "cost_thinking_usd", "tokens_per_second")
+_FLOATS = frozenset({"cost_usd", "cost_thinking_usd", "tokens_per_second"})
 
 _OF_METRICS = frozenset({*_INTEGERS, *_FLOATS, "stream_completed", "custom"})
 _OF_CALL = frozenset({"id", "name", "arguments", "input", "type", "function", "started_at"})
@@ -96,11 +96,16 @@ def answer_of(
 def _answer(returned: dict[str, Any], notes: list[str]) -> Answer:
     answer = Answer(output=_output(returned, notes))
     if not _OF_OUTPUT.issuperset(returned):
-        answer.tool_calls = [_tool_call(x, i, notes) for i, x in enumerate(_items(returned, "tool_calls"))]
-        answer.tool_results = [_tool_result(x, i, notes) for i, x in enumerate(_items(returned, "tool_results"))]
-        answer.messages = [_message(x, i, notes) for i, x in enumerate(_items(returned, "messages"))]
-        answer.metrics = _metrics(returned.get("metrics"), notes)
-        answer.extra = _mapping(returned.get("extra"), "extra", notes)
+        if returned.get("tool_calls") is not None:
+            answer.tool_calls = [_tool_call(x, i, notes) for i, x in enumerate(_items(returned, "tool_calls"))]
+        if returned.get("tool_results") is not None:
+            answer.tool_results = [_tool_result(x, i, notes) for i, x in enumerate(_items(returned, "tool_results"))]
+        if returned.get("messages") is not None:
+            answer.messages = [_message(x, i, notes) for i, x in enumerate(_items(returned, "messages"))]
+        if returned.get("metrics") is not None:
+            answer.metrics = _metrics(returned["metrics"], notes)
+        if returned.get("extra") is not None:
+            answer.extra = _mapping(returned["extra"], "extra", notes)
     return answer
 
 
@@ -146,7 +151,7 @@ def _fields(returned: Any) -> Any:
 
 
 def _refuse_unread(returned: Mapping[Any, Any], function: Any) -> None:
-    if _WITHOUT_PARTS.issuperset(returned):
+    if _is_all_read(returned):
         return
     unread = list(_unread(returned, _KEYS, "", "other values belong under extra"))
     for key, known, hint in (
@@ -166,6 +171,23 @@ def _refuse_unread(returned: Mapping[Any, Any], function: Any) -> None:
             unread.append(f"tool_calls[{i}] has no 'name'")
     if unread:
         raise TargetError(f"{'; '.join(unread)}{_place(function)}")
+
+
+def _is_all_read(returned: Mapping[Any, Any]) -> bool:
+    """Whether every key is known and every call has a name, as in nearly all answers, found quickly."""
+    if not _KEYS.issuperset(returned):
+        return False
+    for key, known, named in (("tool_calls", _OF_CALL, True), ("tool_results", _OF_RESULT, False)):
+        items = returned.get(key)
+        if items is None:
+            continue
+        if items.__class__ is not list:
+            return False
+        for item in items:
+            if item.__class__ is not dict or not known.issuperset(item) or (named and not item.get("name")):
+                return False
+    metrics = returned.get("metrics")
+    return metrics is None or (metrics.__class__ is dict and _OF_METRICS.issuperset(metrics))
 
 
 def _unread(given: Mapping[Any, Any], known: Collection[str], place: str, hint: str) -> Iterator[str]:
@@ -303,15 +325,20 @@ def _message(item: Any, position: int, notes: list[str]) -> TraceMessage:
 def _metrics(value: Any, notes: list[str]) -> Metrics:
     if not isinstance(value, dict):
         return Metrics()
-    metrics = Metrics(custom=_mapping(value.get("custom"), "metrics.custom", notes))
+    metrics = Metrics()
     for name, given in value.items():  # those that are there: most answers report two or three of twelve
         if name in _INTEGERS:
+            if given.__class__ is int and 0 <= given < 2**53:  # of which a float holds every digit
+                setattr(metrics, name, given)
+                continue
             number = _number(given)
             setattr(metrics, name, None if number is None else int(number))
         elif name in _FLOATS:
             setattr(metrics, name, _number(given))
         elif name == "stream_completed":
             metrics.stream_completed = given if isinstance(given, bool) else None
+        elif name == "custom":
+            metrics.custom = _mapping(given, "metrics.custom", notes)
     return metrics
 
 
