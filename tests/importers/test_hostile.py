@@ -134,3 +134,45 @@ def test_paths_and_control_characters_in_a_session_stay_text(tmp_path):
         "eval.yaml",
         "x.jsonl",
     ]
+
+
+WITH_SECRETS = {
+    "claude-code": [
+        session_line(0, "user", "key SECRET"),
+        session_line(1, "assistant", [{**USE, "input": {"k": "SECRET"}}]),
+    ],
+    "openai-messages": [{"id": "a", "messages": [{"role": "user", "content": "SECRET"}], "score": 1}],
+    "langfuse": [{**RECORDS["langfuse"][0], "input": [{"role": "user", "content": "SECRET"}]}],
+}
+
+
+@pytest.mark.parametrize("format", WITH_SECRETS)
+def test_secrets_of_the_environment_are_in_nothing_that_is_written(tmp_path, monkeypatch, format):
+    secret = "sk-of-a-user-4711"
+    monkeypatch.setenv("SOME_API_KEY", secret)
+    monkeypatch.setenv("OTHER_TOKEN", "assistant")
+    path = tmp_path / "x.jsonl"
+    path.write_text("".join(json.dumps(one) + "\n" for one in WITH_SECRETS[format]).replace("SECRET", secret))
+    importer = load("importers", format)
+    if hasattr(importer, "import_files"):
+        importer.import_files([path], tmp_path / "out", None)
+    else:
+        importer.import_file(path, tmp_path / "out", None)
+    text = (tmp_path / "out" / "cases.jsonl").read_text()
+    assert (secret in text, "***MASKED***" in text) == (False, True)
+    assert list(load_suite(tmp_path / "out" / "eval.yaml").cases)  # keys and roles stay what they are
+
+
+def test_a_large_session_is_written_in_pieces_and_trials_in_their_order(tmp_path):
+    """Recordings that name their trials may come in another order than that in which they are counted."""
+    long = "x" * 700_000
+    lines = [
+        {"doc_id": 1, "resps": [[f"{long}{n}"]], "arguments": [[f"{long}q", ""]], "metrics": [], "trial": 1 - n}
+        for n in (0, 1)
+    ]
+    _, [case] = imported(tmp_path, "lm-eval", written(tmp_path / "x.jsonl", lines), mapping={"trial": "trial"})
+    traces = case["embedded_trace"]
+    assert [trace["trial"] for trace in traces] == [0, 1]
+    assert [trace["output"]["final_answer"][-1] for trace in traces] == ["1", "0"]
+    assert [message["role"] for message in traces[0]["messages"]] == ["user", "assistant"]
+    assert len(traces[0]["messages"][0]["content"]) == len(long) + 1

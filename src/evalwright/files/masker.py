@@ -141,7 +141,7 @@ class Masker:
         """
         return _JSON_STRING.sub(self._mask_token, lines) if self.finds(lines) else lines
 
-    def finds(self, lines: bytes) -> bool:
+    def finds(self, lines: bytes | bytearray) -> bool:
         """Whether JSON Lines may hold a secret; False is certain."""
         for needle in self._needles:  # noqa: SIM110 - half the cost of any() on every record
             if needle in lines:

@@ -7,6 +7,7 @@ cases, each with its recordings in the order of their trials.
 from __future__ import annotations
 
 import hashlib
+import os
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -17,11 +18,22 @@ import msgspec
 
 from evalwright.errors import InputError, Problem, counted
 from evalwright.files.durable import replace_file, replace_lines
+from evalwright.files.masker import Masker
 from evalwright.importers.mapping import compile_mapping
 from evalwright.importers.recording import ReadConversation, Recording, RecordReader
 from evalwright.importers.recordings import RecordingPlace, Recordings, open_recordings
+from evalwright.model.trace import Metrics, Output, Span, ToolCall, ToolResult, Trace, TraceMessage
 
-__all__ = ["ANSWERED", "ImportResult", "check_free", "import_recordings", "write_cases", "write_suite"]
+__all__ = [
+    "ANSWERED",
+    "ImportResult",
+    "check_free",
+    "import_recordings",
+    "masked",
+    "secrets_here",
+    "write_cases",
+    "write_suite",
+]
 
 _CASES, _SUITE = "cases.jsonl", "eval.yaml"
 
@@ -56,7 +68,7 @@ def import_recordings(
     reader = RecordReader(source, compiled, read_conversation)
     with open_recordings(source, compiled) as recordings:
         survey = _survey(reader, recordings, source)
-        write_cases(out, _case_lines(survey, reader, recordings))
+        write_cases(out, masked(_case_lines(survey, reader, recordings)))
     description = f"{survey.traces} recordings of {len(survey.cases)} cases, replayed and judged"
     files = write_suite(out, source.stem, description, _evaluators(survey), survey.trials)
     return ImportResult(len(survey.cases), survey.trials, survey.traces, files, survey.notes())
@@ -70,8 +82,29 @@ def check_free(out: Path) -> None:
         raise InputError(present)
 
 
+def secrets_here() -> Masker:
+    """What masks the secrets of this environment in what is imported: agents print them. Names of keys stay."""
+    made = (Trace, TraceMessage, ToolCall, ToolResult, Output, Metrics, Span)
+    keys = (name for record in made for name in record.__struct_fields__)
+    return Masker.of({}, os.environ).keeping([*keys, *_WORDS])
+
+
+_WORDS = (
+    "schema_version", "id", "input", "expected", "facts", "metadata", "group", "embedded_trace", "user_message",
+    "system", "user", "assistant", "tool", "llm", "agent", "ok", "error", "unset", "recorded", "source", "import",
+)  # fmt: skip
+
+
+def masked(lines: Iterator[bytes]) -> Iterator[bytes]:
+    """Lines of JSON without the secrets of this environment."""
+    return map(secrets_here().mask_bytes, lines)
+
+
 def write_cases(out: Path, lines: Iterator[bytes]) -> None:
-    """Write `cases.jsonl` into `out`, all lines or no file. Raises InputError, StorageError and what `lines` raises."""
+    """Write `cases.jsonl` into `out`, all lines or no file. Raises InputError, StorageError and what `lines` raises.
+
+    The lines have no secrets: see `masked`.
+    """
     _make_folder(out)
     replace_lines(out / _CASES, lines)
 

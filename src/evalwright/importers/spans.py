@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import msgspec
 
 from evalwright.errors import InputError, Problem
-from evalwright.importers.imported_cases import ANSWERED, ImportResult, check_free, write_cases, write_suite
+from evalwright.importers.imported_cases import ANSWERED, ImportResult, check_free, masked, write_cases, write_suite
 from evalwright.importers.span_files import Lose, WireSpan, read_spans
 from evalwright.importers.span_traces import trace_of_spans
 from evalwright.importers.spool import RecordSpool
@@ -68,7 +68,7 @@ def import_spans(
         if not spool.keys:
             raise InputError(losses.problems(source) or [Problem(str(source), "contains no spans")])
         written = _Cases(source, losses)
-        write_cases(out, written.lines(spool))
+        write_cases(out, masked(written.lines(spool)))
     description = f"{written.cases} recorded traces, replayed and judged"
     files = write_suite(out, source.stem, description, [ANSWERED])
     return ImportResult(written.cases, 1, written.cases, files, written.notes())

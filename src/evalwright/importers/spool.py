@@ -10,6 +10,7 @@ from itertools import groupby
 import msgspec
 
 from evalwright.errors import StorageError
+from evalwright.files.masker import Masker
 from evalwright.model.trace import Trace
 
 __all__ = ["RecordSpool", "SetAside", "TraceSpool"]
@@ -61,9 +62,13 @@ class SetAside(msgspec.Struct):
 
 
 class TraceSpool:
-    """Traces as JSON in a file without a name. They are written and read in pieces: one may be a session of hours."""
+    """Traces as JSON in a file without a name, and without secrets.
 
-    def __init__(self) -> None:
+    They are written and read in pieces: one may be a session of hours.
+    """
+
+    def __init__(self, masker: Masker) -> None:
+        self._masker = masker
         self._encoder = msgspec.json.Encoder()
         self._end = 0
         try:
@@ -97,9 +102,11 @@ class TraceSpool:
         return SetAside(trace.variant_name, trace.trial, start, self._end - start)
 
     def _write(self, buffer: bytearray) -> None:
+        # always whole values of JSON: no secret is cut in two
+        data = self._masker.mask_bytes(bytes(buffer)) if self._masker.finds(buffer) else buffer
         try:
             self._file.seek(self._end)
-            self._end += self._file.write(buffer)
+            self._end += self._file.write(data)
         except OSError as error:
             raise _no_space(error) from error
         buffer.clear()

@@ -15,7 +15,15 @@ from typing import Any, ClassVar
 
 import msgspec
 
-from evalwright.importers.imported_cases import ANSWERED, ImportResult, check_free, write_cases, write_suite
+from evalwright.files.masker import Masker
+from evalwright.importers.imported_cases import (
+    ANSWERED,
+    ImportResult,
+    check_free,
+    secrets_here,
+    write_cases,
+    write_suite,
+)
 from evalwright.importers.mapping import MISSING, RecordMapping, compile_mapping
 from evalwright.importers.pricing import ListPricing
 from evalwright.importers.recordings import described, moment, too_deep
@@ -110,8 +118,9 @@ def import_traces(
     check_free(out)
     mapped = _Mapped(compile_mapping(mapping)) if mapping else None
     reading = ImportFindings()
-    with closing(RecordSpool()) as spool, closing(TraceSpool()) as recordings:
-        gathered = _Gathered(spool, recordings)
+    masker = secrets_here()
+    with closing(RecordSpool()) as spool, closing(TraceSpool(masker)) as recordings:
+        gathered = _Gathered(spool, recordings, masker)
         for record in read(files, reading):
             if mapped:
                 mapped.apply(record, reading.mistakes)
@@ -194,9 +203,9 @@ def _case(case_id: str, first: _Row) -> dict[str, Any]:
 class _Gathered:
     """All records by case, set aside on disk; what the suite needs to know of them is counted."""
 
-    def __init__(self, spool: RecordSpool, recordings: TraceSpool) -> None:
+    def __init__(self, spool: RecordSpool, recordings: TraceSpool, masker: Masker) -> None:
         self.traces = 0
-        self._spool, self._recordings = spool, recordings
+        self._spool, self._recordings, self._mask = spool, recordings, masker.mask_bytes
         self._encode = msgspec.msgpack.Encoder().encode
         self._decode = msgspec.msgpack.Decoder(_Row).decode
         self._unnamed: Counter[Path] = Counter()
@@ -241,7 +250,7 @@ class _Gathered:
             rows = [self._decode(one) for one in encoded]
             rows.sort(key=lambda row: row.trial or 0)
             found = [row.recording for row in rows if row.recording is not None]
-            case = encode(_case(case_id, rows[0]))
+            case = self._mask(encode(_case(case_id, rows[0])))
             if not found:
                 yield case + b"\n"
                 continue

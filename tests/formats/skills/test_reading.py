@@ -90,7 +90,7 @@ def test_other_shapes_are_one_message_about_what_is_expected(tmp_path, document)
     path = skill_in(tmp_path)
     path.write_text(json.dumps(document))
     with pytest.raises(InputError) as raised:
-        load_suite(path, "skills", to_run=False)
+        load_suite(path)
     assert [("evals[].prompt" in problem.message) for problem in raised.value.problems] == [True]
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-__all__ = ["foreign_format"]
+__all__ = ["asks_queries", "foreign_format"]
 
 _LOOKED_AT = 1 << 16
 """Characters of a file."""
@@ -32,6 +32,13 @@ _AGENTV_TEST = re.compile(
     re.M,
 )
 """A test with an id, which promptfoo has not, and with a key of AgentV or a plain sentence as what to assert."""
+
+
+def asks_queries(head: Mapping[str, Any]) -> bool:
+    """Whether `tests` have a `query` and no input, as in some files of Agent Skills and in no suite of AgentV."""
+    tests = head.get("tests")
+    first = tests[0] if isinstance(tests, list) and tests else None
+    return isinstance(first, dict) and "query" in first and first.keys().isdisjoint(("input", "input_messages"))
 
 
 def foreign_format(path: Path, head: Mapping[str, Any]) -> str:

@@ -1,4 +1,4 @@
-"""Which files are evals of skills. Standard library only: asked for files of every format."""
+"""Which files are evals of skills. Little is imported: asked for files of every format."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
+
+from evalwright.formats.shared.foreign import asks_queries
 
 __all__ = ["NAME", "detects", "names_in", "suite_in"]
 
@@ -23,7 +25,7 @@ def detects(path: Path, head: Mapping[str, Any]) -> bool:
     if path.name != NAME or not _OTHERS.isdisjoint(head):
         return False
     if head:
-        return any(key in head for key in (*_LISTS, "skill_name", "skill"))
+        return any(key in head for key in (*_LISTS, "skill_name", "skill")) or asks_queries(head)
     return _is_list_of_prompts(path)
 
 

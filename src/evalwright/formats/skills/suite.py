@@ -37,7 +37,7 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
     document = yaml.load(path)
     findings = Findings(path, document)
     skill, cases = read_evals(path, document, findings, options)
-    if to_run and not options.get("agent"):
+    if to_run and cases and not options.get("agent"):
         findings.tell((), "a run needs --agent: claude, codex, gemini, copilot, or a command line", absent=True)
     if to_run and not skill.complete and options.get("variants") != WITHOUT:
         findings.tell((), f"a run needs the skill: there is no SKILL.md in {skill.root}", absent=True)
