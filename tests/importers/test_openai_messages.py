@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,7 +17,7 @@ from evalwright.errors import InputError
 from evalwright.files.yaml import load
 from evalwright.formats.loading import load_suite
 from evalwright.importers.imported_cases import ImportResult
-from evalwright.importers.openai_messages import import_file
+from evalwright.importers.openai_messages import OpenAIMessages, import_file
 from evalwright.model.trace import Trace
 from evalwright.run.options import RunOptions
 from evalwright.run.start import run_suite
@@ -435,3 +436,33 @@ def test_a_reward_that_is_mapped_and_not_there_is_a_mistake(tmp_path: Path) -> N
     records = [{"id": "c", "messages": HELLO, "info": {"reward": 1}}, {"id": "d", "messages": HELLO}]
     (said,) = problems(tmp_path, records, {"reward": "info.reward"})
     assert "expected the reward of the record, found nothing" in said
+
+
+def test_several_files_make_one_suite_and_may_be_packed(tmp_path: Path) -> None:
+    """Records of one case in two files are its trials; a mistake names the file in which the other record is."""
+    files = [tmp_path / "a.jsonl", tmp_path / "b.jsonl.gz", tmp_path / "c.json"]
+    texts = [
+        json.dumps({"id": id, "messages": [{"role": "user", "content": id}], "trial": trial}) for id, trial in CELLS
+    ]
+    files[0].write_text(texts[0] + "\n")
+    files[1].write_bytes(gzip.compress(f"{texts[1]}\n{texts[2]}\n".encode()))
+    files[2].write_text(f"[{texts[3]}]")
+    result = OpenAIMessages.import_files(files, tmp_path / "out")
+    assert (result.cases, result.traces, result.trials) == (2, 4, 3)
+    made = [json.loads(line) for line in (tmp_path / "out" / "cases.jsonl").read_text().splitlines()]
+    assert [trace["extra"]["imported_from"]["file"] for trace in made[0]["embedded_trace"]] == [
+        "a.jsonl",
+        "c.json",
+        "b.jsonl.gz",
+    ]
+    files[2].write_text(f"[{texts[0]}]")
+    with pytest.raises(InputError, match=r"trial 0 of case 'x' is in line 1 of .*a\.jsonl already"):
+        OpenAIMessages.import_files(files, tmp_path / "again")
+    for name in ("empty.jsonl", "broken.jsonl"):
+        (tmp_path / name).write_text("{\n" if name == "broken.jsonl" else "")
+    with pytest.raises(InputError) as raised:
+        OpenAIMessages.import_files([tmp_path / "empty.jsonl", files[0], tmp_path / "broken.jsonl"], tmp_path / "no")
+    assert {Path(problem.file).name for problem in raised.value.problems} == {"empty.jsonl", "broken.jsonl"}
+
+
+CELLS = (("x", 0), ("x", 2), ("y", 0), ("x", 1))

@@ -277,10 +277,19 @@ def test_an_empty_file_is_refused(tmp_path):
         imported(tmp_path)
 
 
-def test_a_compressed_file_is_refused_in_so_many_words(tmp_path):
-    (tmp_path / "spans.json").write_bytes(gzip.compress(b"{}"))
-    with pytest.raises(InputError, match="is compressed with gzip, expected JSON: decompress it first"):
-        OtlpJson.import_file(tmp_path / "spans.json", tmp_path / "out")
+def test_spans_of_one_trace_may_be_in_several_files_and_packed(tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps(exported(span(1, "ask", {"input.value": "Where?"}))))
+    (tmp_path / "b.json").write_bytes(gzip.compress(json.dumps(exported(span(2, "step", below=1))).encode()))
+    (tmp_path / "c.json").write_bytes(gzip.compress(b'{"resourceSpans": []}' * 9)[:-9])
+    files = [tmp_path / "a.json", tmp_path / "b.json"]
+    for format in (OtlpJson, OpenInference):
+        out = tmp_path / format.__name__
+        assert format.import_files(files, out).cases == 1
+        (trace,) = [json.loads(line)["embedded_trace"] for line in (out / "cases.jsonl").read_text().splitlines()]
+        assert {one["name"] for one in trace["spans"]} == {"ask", "step"}
+        assert trace["extra"]["imported_from"]["file"] == "a.json and 1 more file"
+    with pytest.raises(InputError, match=r"c\.json  cannot be read"):
+        OtlpJson.import_files([*files, tmp_path / "c.json"], tmp_path / "out")
 
 
 def test_a_mapping_is_refused(tmp_path):

@@ -152,7 +152,7 @@ def _list_prices(name: str) -> ListPricing:
 def _imported(
     name: str, files: Sequence[Path], out: Path, stated: Mapping[str, str], more: Mapping[str, Any]
 ) -> ImportResult:
-    """What the importer wrote; those of plug-ins, and of conversations and spans, take one file."""
+    """What the importer wrote; those of plug-ins may take one file."""
     importer = registry.load("importers", name)
     several = getattr(importer, "import_files", None)
     if several is not None:

@@ -1,6 +1,6 @@
 """Imports recorded conversations as a suite that replays them: `cases.jsonl` with embedded traces, and `eval.yaml`.
 
-The file is read twice: the first pass checks all records and remembers only where they are, the second writes the
+The files are read twice: the first pass checks all records and remembers only where they are, the second writes the
 cases, each with its recordings in the order of their trials.
 """
 
@@ -9,7 +9,8 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
@@ -29,8 +30,8 @@ __all__ = [
     "ImportResult",
     "check_free",
     "import_recordings",
-    "masked",
     "secrets_here",
+    "without_secrets",
     "write_cases",
     "write_suite",
 ]
@@ -57,21 +58,30 @@ class ImportResult:
 
 
 def import_recordings(
-    source: Path, out: Path, mapping: Mapping[str, str] | Path | None, read_conversation: ReadConversation
+    files: Sequence[Path], out: Path, mapping: Mapping[str, str] | Path | None, read_conversation: ReadConversation
 ) -> ImportResult:
-    """Write the suite of a file of recordings into folder `out`.
+    """Write the suite of files of recordings into folder `out`.
 
     Raises InputError with all mistakes, and then nothing is written; StorageError if writing fails.
     """
     check_free(out)
     compiled = compile_mapping(mapping)
-    reader = RecordReader(source, compiled, read_conversation)
-    with open_recordings(source, compiled) as recordings:
-        survey = _survey(reader, recordings, source)
-        write_cases(out, masked(_case_lines(survey, reader, recordings)))
+    with ExitStack() as stack:
+        sources, problems = list[_Source](), list[Problem]()
+        for file in files:
+            try:
+                recordings = stack.enter_context(open_recordings(file, compiled))
+            except InputError as error:
+                problems += error.problems
+            else:
+                sources.append(_Source(file, RecordReader(file, compiled, read_conversation), recordings))
+        if problems:
+            raise InputError(problems)
+        survey = _survey(sources)
+        write_cases(out, without_secrets(_case_lines(survey)))
     description = f"{survey.traces} recordings of {len(survey.cases)} cases, replayed and judged"
-    files = write_suite(out, source.stem, description, _evaluators(survey), survey.trials)
-    return ImportResult(len(survey.cases), survey.trials, survey.traces, files, survey.notes())
+    written = write_suite(out, files[0].stem, description, _evaluators(survey), survey.trials)
+    return ImportResult(len(survey.cases), survey.trials, survey.traces, written, survey.notes())
 
 
 def check_free(out: Path) -> None:
@@ -95,7 +105,7 @@ _WORDS = (
 )  # fmt: skip
 
 
-def masked(lines: Iterator[bytes]) -> Iterator[bytes]:
+def without_secrets(lines: Iterator[bytes]) -> Iterator[bytes]:
     """Lines of JSON without the secrets of this environment."""
     return map(secrets_here().mask_bytes, lines)
 
@@ -103,27 +113,46 @@ def masked(lines: Iterator[bytes]) -> Iterator[bytes]:
 def write_cases(out: Path, lines: Iterator[bytes]) -> None:
     """Write `cases.jsonl` into `out`, all lines or no file. Raises InputError, StorageError and what `lines` raises.
 
-    The lines have no secrets: see `masked`.
+    The lines have no secrets: see `without_secrets`.
     """
     _make_folder(out)
     replace_lines(out / _CASES, lines)
 
 
 @dataclass(slots=True)
+class _Source:
+    """One of the files, and what reads it."""
+
+    file: Path
+    reader: RecordReader
+    recordings: Recordings
+
+
+@dataclass(slots=True)
 class _Entry:
     """One checked record: where it is and which cell it belongs to."""
 
+    source: _Source
     place: RecordingPlace
     case_id: str | None
     trial: int | None
 
+    def complain(self, message: str) -> None:
+        self.source.reader.complain(self.place, "", message)
+
+    def label(self, seen_from: _Entry) -> str:
+        """Where it is, with its file if that is another one."""
+        line = self.place.line
+        where = f"line {line}" if line is not None else self.place.key or "the record"
+        return where if self.source is seen_from.source else f"{where} of {self.source.file}"
+
 
 @dataclass(slots=True)
 class _Survey:
-    """What the first pass finds out about a file."""
+    """What the first pass finds out about the files."""
 
     cases: dict[str, list[_Entry]] = field(default_factory=dict)
-    """Entries of each case in the order of their trials, cases in the order of the file."""
+    """Entries of each case in the order of their trials, cases in the order of the files."""
     expecting: int = 0
     """Records with expected actions."""
     rewarded: int = 0
@@ -152,73 +181,67 @@ class _Survey:
         return notes
 
 
-def _survey(reader: RecordReader, recordings: Recordings, source: Path) -> _Survey:
-    """Check all records. Raises InputError with all problems of the file."""
+def _survey(sources: list[_Source]) -> _Survey:
+    """Check all records. Raises InputError with all problems of the files."""
     survey = _Survey()
     entries: list[_Entry] = []
     expected: dict[str | None, tuple[bytes, _Entry]] = {}
-    for place, text in recordings:
-        recording = reader.read(place, text)
-        if recording is None:
-            continue
-        entry = _Entry(place, recording.case_id, recording.trial)
-        entries.append(entry)
-        survey.rewarded += recording.reward is not None
-        survey.graded += recording.reward not in (None, 0, 1)
-        survey.expecting += recording.actions is not None
-        if recording.case_id is not None:
-            _check_same_actions(reader, entry, recording, expected)
-    if not entries and not reader.problems:
-        raise InputError(Problem(str(source), "contains no records"))
-    _name(entries, reader)
-    survey.cases = _by_case(entries, reader)
-    if reader.problems:
-        raise InputError(_shortened(reader.problems))
+    for source in sources:
+        known = len(entries)
+        for place, text in source.recordings:
+            recording = source.reader.read(place, text)
+            if recording is None:
+                continue
+            entry = _Entry(source, place, recording.case_id, recording.trial)
+            entries.append(entry)
+            survey.rewarded += recording.reward is not None
+            survey.graded += recording.reward not in (None, 0, 1)
+            survey.expecting += recording.actions is not None
+            if recording.case_id is not None:
+                _check_same_actions(entry, recording, expected)
+        if len(entries) == known and not source.reader.problems:
+            source.reader.problems.append(Problem(str(source.file), "contains no records"))
+    _name(entries, any(source.reader.names_cases for source in sources))
+    survey.cases = _by_case(entries, any(source.reader.counts_trials for source in sources))
+    if problems := [problem for source in sources for problem in source.reader.problems]:
+        raise InputError(_shortened(problems))
     return survey
 
 
-def _check_same_actions(
-    reader: RecordReader, entry: _Entry, recording: Recording, expected: dict[str | None, tuple[bytes, _Entry]]
-) -> None:
+def _check_same_actions(entry: _Entry, recording: Recording, expected: dict[str | None, tuple[bytes, _Entry]]) -> None:
     """Check that all trials of a case expect the same: they are attempts at one task."""
     encoded = msgspec.json.encode(recording.actions, order="deterministic")
     digest = hashlib.blake2b(encoded, digest_size=16).digest()
     first, other = expected.setdefault(entry.case_id, (digest, entry))
     if first != digest:
-        where = _label(other.place)
-        reader.complain(entry.place, "", f"expects different actions than the same case {entry.case_id!r} in {where}")
+        entry.complain(f"expects different actions than the same case {entry.case_id!r} in {other.label(entry)}")
 
 
-def _name(entries: list[_Entry], reader: RecordReader) -> None:
-    """Number the records of a file without case ids; if some records have one, all must."""
-    for entry in entries:
-        if entry.case_id is None and not reader.names_cases:
-            entry.case_id = f"record-{entry.place.number + 1}"
+def _name(entries: list[_Entry], names_cases: bool) -> None:
+    """Number the records of files without case ids; if some records have one, all must."""
+    for number, entry in enumerate(entries, start=1):
+        if entry.case_id is None and not names_cases:
+            entry.case_id = f"record-{number}"
         elif entry.case_id is None:
-            reader.complain(entry.place, "", "expected a case id as in other records, found nothing")
+            entry.complain("expected a case id as in other records, found nothing")
 
 
-def _by_case(entries: list[_Entry], reader: RecordReader) -> dict[str, list[_Entry]]:
+def _by_case(entries: list[_Entry], counts_trials: bool) -> dict[str, list[_Entry]]:
     """Entries grouped by case, in the order of their trials; records without a trial number keep their order."""
     cases: dict[str, list[_Entry]] = {}
     for entry in entries:
         if entry.case_id is not None:
             cases.setdefault(entry.case_id, []).append(entry)
-        if reader.counts_trials and entry.trial is None:
-            reader.complain(entry.place, "", "expected a trial as in other records, found nothing")
+        if counts_trials and entry.trial is None:
+            entry.complain("expected a trial as in other records, found nothing")
     for case_id, group in cases.items():
         seen: dict[int | None, _Entry] = {}
         for entry in group:
             other = seen.setdefault(entry.trial, entry)
-            if reader.counts_trials and other is not entry:
-                where = _label(other.place)
-                reader.complain(entry.place, "", f"trial {entry.trial} of case {case_id!r} is in {where} already")
+            if counts_trials and other is not entry:
+                entry.complain(f"trial {entry.trial} of case {case_id!r} is in {other.label(entry)} already")
         group.sort(key=lambda entry: entry.trial or 0)
     return cases
-
-
-def _label(place: RecordingPlace) -> str:
-    return f"line {place.line}" if place.line is not None else place.key or "the record"
 
 
 def _shortened(problems: list[Problem]) -> list[Problem]:
@@ -226,18 +249,19 @@ def _shortened(problems: list[Problem]) -> list[Problem]:
     more = len(problems) - _MOST_PROBLEMS
     if more <= 0:
         return problems
-    shown = sorted(problems, key=lambda problem: problem.line or 0)[:_MOST_PROBLEMS]
+    shown = sorted(problems, key=lambda problem: (problem.file, problem.line or 0))[:_MOST_PROBLEMS]
     last = shown[-1]
     return [*shown, Problem(last.file, f"and {counted(more, 'more problem')}", last.line)]
 
 
-def _case_lines(survey: _Survey, reader: RecordReader, recordings: Recordings) -> Iterator[bytes]:
+def _case_lines(survey: _Survey) -> Iterator[bytes]:
     encoder = msgspec.json.Encoder()
     for case_id, entries in survey.cases.items():
-        found = [reader.read(entry.place, recordings.text(entry.place)) for entry in entries]
+        found = [one.source.reader.read(one.place, one.source.recordings.text(one.place)) for one in entries]
         whole = [recording for recording in found if recording is not None]
         if len(whole) < len(entries):
-            raise InputError(reader.problems, "the file changed while it was read")
+            problems = [problem for one in entries for problem in one.source.reader.problems]
+            raise InputError(problems, "the file changed while it was read")
         yield encoder.encode(_case(case_id, whole)) + b"\n"
 
 

@@ -7,7 +7,7 @@ text are kept as their type in brackets, such as `[image_url]`.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -25,13 +25,19 @@ def import_file(source: Path, out: Path, mapping: Mapping[str, str] | Path | Non
 
     Raises InputError with every mistake of the file, or if `out` has such files already; then nothing is written.
     """
-    return import_recordings(source, out, mapping, read_conversation)
+    return import_recordings([source], out, mapping, read_conversation)
+
+
+def import_files(sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | Path | None = None) -> ImportResult:
+    """The same of several files, which make one suite: records of one case in two of them are its trials."""
+    return import_recordings(sources, out, mapping, read_conversation)
 
 
 class OpenAIMessages:
     """The import format `openai-messages`."""
 
     import_file: Callable[..., ImportResult] = staticmethod(import_file)
+    import_files: Callable[..., ImportResult] = staticmethod(import_files)
 
 
 def read_conversation(messages: Any, key: str, complain: Complain) -> RecordedConversation:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 from collections.abc import Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -12,6 +14,7 @@ from typing import Any, BinaryIO, Protocol
 import msgspec
 
 from evalwright.errors import InputError, Problem
+from evalwright.files.packed import PACKED, opened, unpacked_name
 from evalwright.importers.mapping import MISSING, RecordMapping
 
 __all__ = [
@@ -65,11 +68,22 @@ def open_recordings(source: Path, mapping: RecordMapping) -> Recordings:
     Raises InputError if the file cannot be read or has another content.
     """
     try:
-        if source.suffix.lower() in _LINES:
-            return _Lines(source.open("rb"))
+        if unpacked_name(source).suffix.lower() in _LINES:
+            return _Lines(_unpacked(source))
         return _Document(source, mapping)
     except OSError as error:
         raise InputError(Problem(str(source), f"cannot be read: {error.strerror or error}")) from None
+
+
+def _unpacked(source: Path) -> BinaryIO:
+    """A file as one that can be read from any place."""
+    if source.suffix.lower() not in PACKED:
+        return source.open("rb")
+    file = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
+    with opened(source) as packed:
+        shutil.copyfileobj(packed, file, 1 << 20)
+    file.seek(0)
+    return file
 
 
 class _Lines:
@@ -103,7 +117,8 @@ class _Document:
     """One JSON document: a list of records, an object with such a list, or one record."""
 
     def __init__(self, source: Path, mapping: RecordMapping) -> None:
-        data = source.read_bytes().removeprefix(_BOM)
+        with opened(source) as file:
+            data = file.read().removeprefix(_BOM)
         self._records, self._key = _split(str(source), data, mapping)
 
     def __enter__(self) -> _Document:

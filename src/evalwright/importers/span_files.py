@@ -18,12 +18,12 @@ from typing import Any
 import msgspec
 
 from evalwright.errors import InputError, Problem
+from evalwright.files.packed import opened
 from evalwright.importers.recordings import described
 
 __all__ = ["Lose", "WireEvent", "WireSpan", "moment_ns", "read_spans"]
 
 _BOM = b"\xef\xbb\xbf"
-_PACKED = {"gzip": b"\x1f\x8b", "zstd": b"\x28\xb5\x2f\xfd"}
 _ID = re.compile(r"(?:0x)?([0-9A-Za-z+/=_-]{1,64})")
 _HEXADECIMAL = re.compile(r"[0-9A-Fa-f]+")
 _NOTHING = re.compile(r"0*")
@@ -81,15 +81,10 @@ def read_spans(source: Path, plain: bool, lose: Lose) -> Iterator[WireSpan]:
 
 
 def _documents(source: Path, lose: Lose) -> Iterator[tuple[str, Any]]:
-    with source.open("rb") as file:
-        start = file.read(4)
-        packed = next((name for name, magic in _PACKED.items() if start.startswith(magic)), None)
-        if packed is not None:
-            raise InputError(Problem(str(source), f"is compressed with {packed}, expected JSON: decompress it first"))
-        file.seek(0)
+    with opened(source) as file:
         begun = [line for line in (file.readline().removeprefix(_BOM), file.readline()) if line.strip()]
-        a_line_is_whole = any(isinstance(_decoded(one), dict | list) for one in begun)
-        file.seek(0)
+    a_line_is_whole = any(isinstance(_decoded(one), dict | list) for one in begun)
+    with opened(source) as file:
         if begun and (begun[0].strip() == b"[" or not a_line_is_whole):
             yield from _across_lines(file.read().removeprefix(_BOM).decode(errors="replace"), lose)
             return

@@ -13,8 +13,15 @@ from typing import Any, Protocol
 
 import msgspec
 
-from evalwright.errors import InputError, Problem
-from evalwright.importers.imported_cases import ANSWERED, ImportResult, check_free, masked, write_cases, write_suite
+from evalwright.errors import InputError, Problem, counted
+from evalwright.importers.imported_cases import (
+    ANSWERED,
+    ImportResult,
+    check_free,
+    without_secrets,
+    write_cases,
+    write_suite,
+)
 from evalwright.importers.span_files import Lose, WireSpan, read_spans
 from evalwright.importers.span_traces import trace_of_spans
 from evalwright.importers.spool import RecordSpool
@@ -33,6 +40,10 @@ class OtlpJson:
     def import_file(source: Path, out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
         return import_spans([source], out, mapping, partial(read_spans, plain=False))
 
+    @staticmethod
+    def import_files(sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
+        return import_spans(sources, out, mapping, partial(read_spans, plain=False))
+
 
 class OpenInference:
     """The import format `openinference`: also plain spans, as SDKs print them and Phoenix exports them."""
@@ -40,6 +51,10 @@ class OpenInference:
     @staticmethod
     def import_file(source: Path, out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
         return import_spans([source], out, mapping, partial(read_spans, plain=True))
+
+    @staticmethod
+    def import_files(sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None = None) -> ImportResult:
+        return import_spans(sources, out, mapping, partial(read_spans, plain=True))
 
 
 class ReadSpans(Protocol):
@@ -62,13 +77,15 @@ def import_spans(
     encode = msgspec.msgpack.Encoder().encode
     with closing(RecordSpool()) as spool:
         for file in sources:
+            losses.file = file.name if len(sources) > 1 else ""
             for span in read(file, lose=losses.add):
                 spool.add(span.trace_id, encode(span))
         source = sources[0]
         if not spool.keys:
             raise InputError(losses.problems(source) or [Problem(str(source), "contains no spans")])
-        written = _Cases(source, losses)
-        write_cases(out, masked(written.lines(spool)))
+        losses.file = ""
+        written = _Cases(sources, losses)
+        write_cases(out, without_secrets(written.lines(spool)))
     description = f"{written.cases} recorded traces, replayed and judged"
     files = write_suite(out, source.stem, description, [ANSWERED])
     return ImportResult(written.cases, 1, written.cases, files, written.notes())
@@ -80,11 +97,13 @@ class _Losses:
     def __init__(self) -> None:
         self._number = 0
         self._first: list[tuple[str, str]] = []
+        self.file = ""
+        """The name of the one that is read, where there are several."""
 
     def add(self, place: str, why: str) -> None:
         self._number += 1
         if self._number <= _SHOWN:
-            self._first.append((place, why))
+            self._first.append((f"{self.file}: {place}" if self.file else place, why))
 
     def problems(self, source: Path) -> list[Problem]:
         return [Problem(str(source), f"{place}: {why}") for place, why in self._first]
@@ -98,9 +117,11 @@ class _Losses:
 class _Cases:
     """The cases of a file, and what its user should know about them."""
 
-    def __init__(self, source: Path, losses: _Losses) -> None:
+    def __init__(self, sources: Sequence[Path], losses: _Losses) -> None:
         self.cases = 0
-        self._source = source
+        self._source = sources[0]
+        more = f" and {counted(len(sources) - 1, 'more file')}" if len(sources) > 1 else ""
+        self._origin = f"{self._source.name}{more}"
         self._losses = losses
         self._counts = {"err": 0, "silent": 0, "unrecorded": 0, "warned": 0}
 
@@ -111,7 +132,7 @@ class _Cases:
             if not any(record.name is not None for record in records):
                 self._losses.add(f"trace {records[0].trace_id}", "has events, but none of its spans is in the file")
                 continue
-            trace, about = trace_of_spans(records, self._source.name)
+            trace, about = trace_of_spans(records, self._origin)
             self._note(trace)
             yield encoder.encode(_case(trace, about)) + b"\n"
         if not self.cases:
@@ -132,8 +153,8 @@ class _Cases:
             "unrecorded": "traces were exported without the answer: their cases are skipped",
             "warned": "traces have warnings, see extra.warnings",
         }
-        counted = [f"{self._counts[name]} of {self.cases} {what}" for name, what in says.items() if self._counts[name]]
-        return [*self._losses.notes(), *counted]
+        told = [f"{self._counts[name]} of {self.cases} {what}" for name, what in says.items() if self._counts[name]]
+        return [*self._losses.notes(), *told]
 
 
 def _case(trace: Trace, about: dict[str, Any]) -> dict[str, Any]:
