@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Hashable, Mapping, Sequence
+from itertools import compress
 from typing import NamedTuple
+
+import msgspec
 
 from evalwright.decisions.sides import PASS_RATE, CaseTotal, SideCounts
 from evalwright.decisions.terms import Terms
@@ -17,7 +21,7 @@ from evalwright.statistics.differences import (
 )
 from evalwright.statistics.proportions import Interval
 
-__all__ = ["Counting", "Ground", "Labelled", "Pairs", "ValueRange", "scale_of"]
+__all__ = ["Counting", "Ground", "Labelled", "Pairs", "SharedCases", "ValueRange", "scale_of"]
 
 
 class ValueRange(NamedTuple):
@@ -90,7 +94,37 @@ def scale_of(a: SideCounts, b: SideCounts, metric: str) -> ValueRange:
     return ValueRange() if low >= 0 and high <= 1 else ValueRange(low, high)
 
 
-class Ground(NamedTuple):
+class SharedCases(NamedTuple):
+    """The cases of both sides. Of indexed runs many have the same two totals: what follows from these is found once."""
+
+    cases: list[str]
+    kinds: list[tuple[CaseTotal, CaseTotal]]
+    of: list[int]
+    """The kind of each case."""
+
+    def times(self) -> list[int]:
+        """How many cases there are of each kind."""
+        counted = Counter(self.of)
+        return [counted[kind] for kind in range(len(self.kinds))]
+
+    def only(self, kept: Sequence[bool]) -> SharedCases:
+        """The cases of some kinds."""
+        if all(kept):
+            return self
+        chosen = [kept[kind] for kind in self.of]
+        return SharedCases(list(compress(self.cases, chosen)), self.kinds, list(compress(self.of, chosen)))
+
+
+def _shared(a: Mapping[str, CaseTotal], b: Mapping[str, CaseTotal], left_out: Collection[str]) -> SharedCases:
+    cases = [case for case in a if case in b and case not in left_out]
+    befores, afters = [a[case] for case in cases], [b[case] for case in cases]
+    keys = list(zip(map(id, befores), map(id, afters), strict=True))
+    kinds = dict(zip(keys, zip(befores, afters, strict=True), strict=True))
+    numbers = {key: number for number, key in enumerate(kinds)}
+    return SharedCases(cases, [*kinds.values()], [numbers[key] for key in keys])
+
+
+class Ground(msgspec.Struct):
     """What every part of one decision stands on."""
 
     a: SideCounts
@@ -102,10 +136,20 @@ class Ground(NamedTuple):
     """Divided by the size of the family."""
     groups: Mapping[str, str]
     left_out: Collection[str]
+    known: dict[str, SharedCases] = {}
+    """By metric, as far as they were asked for."""
 
     def outcomes(self) -> tuple[Mapping[str, CaseTotal], Mapping[str, CaseTotal]]:
         """Both sides by the metric."""
         return self.a.outcomes(self.terms.metric), self.b.outcomes(self.terms.metric)
+
+    def shared(self, metric: str | None = None) -> SharedCases:
+        """The cases that both sides have and that are not left out, by a metric: the decision's, if none is named."""
+        name = self.terms.metric if metric is None else metric
+        found = self.known.get(name)
+        if found is None:
+            found = self.known[name] = _shared(self.a.outcomes(name), self.b.outcomes(name), self.left_out)
+        return found
 
     def units(self, cases: Sequence[str]) -> list[Hashable] | None:
         """The unit of each case; None where each is its own."""
@@ -121,34 +165,36 @@ class Ground(NamedTuple):
         """The cases that both sides judged by another metric."""
         return self._paired(evaluator, scale_of(self.a, self.b, evaluator), _NOTHING, _NOTHING, None)
 
+    def differences(
+        self, shared: SharedCases, values: Sequence[float | None], scale: ValueRange, *, single: bool
+    ) -> Pairs:
+        """The cases of all kinds that have a value, with it."""
+        kept = shared.only([value is not None for value in values])
+        differences: list[float] = list(map(values.__getitem__, kept.of))  # type: ignore[arg-type]
+        return Pairs(kept.cases, differences, self.units(kept.cases), single, scale)
+
     def _paired(
         self, metric: str, scale: ValueRange, one: Counting, other: Counting, only: Collection[str] | None
     ) -> Pairs:
-        cases, differences, single = [], [], True
-        trials: list[TrialsOfCase] | None = [] if self.terms.population == "suite" else None
-        scores, afters = metric != PASS_RATE, self.b.outcomes(metric)
-        befores = self.a.outcomes(metric)
-        asked = befores if only is None else {case: befores[case] for case in only if case in befores}
-        for case, before in asked.items():
-            after = afters.get(case)
-            if after is None or case in self.left_out:
-                continue
-            total_a, n_a, total_b, n_b = before.total, before.judged, after.total, after.judged
-            if before.target_errors or before.evaluator_errors:
-                total_a, n_a = one.of(before)
-            if after.target_errors or after.evaluator_errors:
-                total_b, n_b = other.of(after)
-            if not n_a or not n_b:
-                continue
-            if trials is not None:
-                if n_a < _LEAST_TRIALS or n_b < _LEAST_TRIALS:
-                    continue
-                squares = (one.squares_of(before), other.squares_of(after)) if scores else ()
-                trials.append(TrialsOfCase(total_a, n_a, total_b, n_b, *squares))
-            cases.append(case)
-            differences.append(total_b / n_b - total_a / n_a)
-            single = single and n_a == n_b == 1 and total_a in (0, 1) and total_b in (0, 1)
-        return Pairs(cases, differences, self.units(cases), single, scale, trials)
+        shared = self.shared(metric)
+        if only is not None:
+            befores = self.a.outcomes(metric)
+            asked = {case: befores[case] for case in only if case in befores}
+            shared = _shared(asked, self.b.outcomes(metric), self.left_out)
+        suite = self.terms.population == "suite"
+        trials = [_trials_of(kind, one, other, _LEAST_TRIALS if suite else 1) for kind in shared.kinds]
+        values = [None if t is None else t.total_b / t.trials_b - t.total_a / t.trials_a for t in trials]
+        single = all(
+            t.trials_a == t.trials_b == 1 and t.total_a in (0, 1) and t.total_b in (0, 1)
+            for t in trials
+            if t is not None
+        )
+        pairs = self.differences(shared, values, scale, single=single)
+        if not suite:
+            return pairs
+        if metric != PASS_RATE:
+            trials = [t and _with_squares(t, kind, one, other) for t, kind in zip(trials, shared.kinds, strict=True)]
+        return pairs._replace(trials=[found for kind in shared.of if (found := trials[kind]) is not None])
 
     def decided(self, pairs: Pairs) -> DecidedDifference:
         """The difference at this margin; no verdict to ship where B must be better and is only not worse."""
@@ -160,3 +206,15 @@ class Ground(NamedTuple):
         found = verdict_of(ends, self.margin)
         short = self.terms.better and found == "ship" and (ends is None or ends[0] <= 0)
         return "undecided" if short else found
+
+
+def _trials_of(kind: tuple[CaseTotal, CaseTotal], one: Counting, other: Counting, least: int) -> TrialsOfCase | None:
+    """What both sides' trials of a case came to; None where a side has fewer than so many."""
+    (total_a, n_a), (total_b, n_b) = one.of(kind[0]), other.of(kind[1])
+    return TrialsOfCase(total_a, n_a, total_b, n_b) if n_a >= least and n_b >= least else None
+
+
+def _with_squares(
+    trials: TrialsOfCase, kind: tuple[CaseTotal, CaseTotal], one: Counting, other: Counting
+) -> TrialsOfCase:
+    return trials._replace(squares_a=one.squares_of(kind[0]), squares_b=other.squares_of(kind[1]))

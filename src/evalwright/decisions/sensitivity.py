@@ -17,7 +17,7 @@ def error_part(ground: Ground, verdict: Answer) -> ErrorPart:
     a, b = ground.outcomes()
     part = ErrorPart(_counts(a), _counts(b), ground.terms.errors)
     errors = any((part.a.target, part.a.evaluator, part.b.target, part.b.evaluator))
-    shares = _shares(ground, errors).difference(ground.alpha)
+    shares = _shares(ground).difference(ground.alpha)
     part.share_difference, part.ci = shares.difference, shares.ci
     if not errors:
         return part
@@ -36,9 +36,9 @@ def error_part(ground: Ground, verdict: Answer) -> ErrorPart:
 
 def _extremes(ground: Ground) -> tuple[float | None, float | None]:
     """The lowest and the highest difference that the errors allow."""
-    a, b = ground.outcomes()
-    cases = [case for case in a if case in b and case not in ground.left_out]
-    found = error_bounds(*([_triple(side[case], ground) for case in cases] for side in (a, b)))
+    shared = ground.shared()
+    a, b = ([_triple(kind[side], ground) for kind in shared.kinds] for side in (0, 1))
+    found = error_bounds(a, b, shared.times())
     width = ground.scale.width
     return tuple(None if end is None else end * width for end in (found.lowest, found.highest))  # type: ignore[return-value]
 
@@ -60,20 +60,17 @@ def _counts(outcomes: Mapping[str, CaseTotal]) -> ErrorCounts:
     return ErrorCounts(sum(one.target_errors for one in erred), sum(one.evaluator_errors for one in erred))
 
 
-def _shares(ground: Ground, errors: bool) -> Pairs:
+def _shares(ground: Ground) -> Pairs:
     """The share of trials that erred, by case."""
-    a, b = ground.outcomes()
-    if not errors:  # as mostly: nothing is to be divided
-        judged = {case for case, other in b.items() if other.judged}
-        cases = [case for case, one in a.items() if one.judged and case in judged and case not in ground.left_out]
-        single = all(a[case].judged == b[case].judged == 1 for case in cases)
-        return Pairs(cases, [0.0] * len(cases), ground.units(cases), single, ValueRange())
-    shared = [(case, one, b[case]) for case, one in a.items() if case in b and case not in ground.left_out]
-    tried = [(case, one, other) for case, one, other in shared if _trials(one) and _trials(other)]
-    cases = [case for case, _, _ in tried]
-    differences = [_errors(other) / _trials(other) - _errors(one) / _trials(one) for _, one, other in tried]
-    single = all(_trials(one) == _trials(other) == 1 for _, one, other in tried)
-    return Pairs(cases, differences, ground.units(cases), single, ValueRange())
+    shared = ground.shared()
+    tried = [(one, other) if _trials(one) and _trials(other) else None for one, other in shared.kinds]
+    values = [None if kind is None else _share(kind[1]) - _share(kind[0]) for kind in tried]
+    single = all(_trials(kind[0]) == _trials(kind[1]) == 1 for kind in tried if kind is not None)
+    return ground.differences(shared, values, ValueRange(), single=single)
+
+
+def _share(outcome: CaseTotal) -> float:
+    return _errors(outcome) / _trials(outcome)
 
 
 def _errors(outcome: CaseTotal) -> int:

@@ -25,28 +25,40 @@ class ErrorBounds(NamedTuple):
     errors_b: int
 
 
-def error_bounds(a: Sequence[Sequence[float]], b: Sequence[Sequence[float]]) -> ErrorBounds:
-    """From (passed, judged, errored) trials of each case on both sides. Raises ValueError for unequal lengths."""
-    judged = [b_[0] / b_[1] - a_[0] / a_[1] for a_, b_ in zip(a, b, strict=True) if a_[1] and b_[1]]
+def error_bounds(
+    a: Sequence[Sequence[float]], b: Sequence[Sequence[float]], times: Sequence[int] | None = None
+) -> ErrorBounds:
+    """From (passed, judged, errored) trials of each case on both sides; each stands for so many `times` cases.
+
+    Raises ValueError for unequal lengths.
+    """
+    cases = list(zip(a, b, [1] * len(a) if times is None else times, strict=True))
+    judged = [(b_[0] / b_[1] - a_[0] / a_[1], n) for a_, b_, n in cases if a_[1] and b_[1]]
     return ErrorBounds(
-        fsum(judged) / len(judged) if judged else None,
-        len(judged),
-        _mean(a, b, 0, 0),
-        _mean(a, b, 1, 1),
-        _mean(a, b, 1, 0),
-        _mean(a, b, 0, 1),
-        int(sum(case[2] for case in a)),
-        int(sum(case[2] for case in b)),
+        _mean(judged),
+        sum(n for _, n in judged),
+        _mean(_differences(cases, 0, 0)),
+        _mean(_differences(cases, 1, 1)),
+        _mean(_differences(cases, 1, 0)),
+        _mean(_differences(cases, 0, 1)),
+        int(sum(case[2] * n for case, _, n in cases)),
+        int(sum(case[2] * n for _, case, n in cases)),
     )
 
 
-def _mean(a: Sequence[Sequence[float]], b: Sequence[Sequence[float]], as_a: int, as_b: int) -> float | None:
-    found = [
-        _share(other, as_b) - _share(one, as_a)
-        for one, other in zip(a, b, strict=True)
+_Cases = list[tuple[Sequence[float], Sequence[float], int]]
+
+
+def _differences(cases: _Cases, as_a: int, as_b: int) -> list[tuple[float, int]]:
+    return [
+        (_share(other, as_b) - _share(one, as_a), n)
+        for one, other, n in cases
         if one[1] + one[2] and other[1] + other[2]
     ]
-    return fsum(found) / len(found) if found else None
+
+
+def _mean(found: list[tuple[float, int]]) -> float | None:
+    return fsum(value * n for value, n in found) / sum(n for _, n in found) if found else None
 
 
 def _share(case: Sequence[float], value: int) -> float:
