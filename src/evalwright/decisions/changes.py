@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Sequence
 from math import fsum
 
-from evalwright.decisions.pairing import Counting
+from evalwright.decisions.pairing import Counting, SharedCases
 from evalwright.decisions.sides import CaseTotal
 from evalwright.model.decision import ChangedPart, ShiftedCase
 from evalwright.statistics.changes import changed_cases, flip_chance
@@ -24,46 +23,33 @@ _Table = tuple[int, int, int, int]
 """Passed trials and trials of A, and of B."""
 
 
-def changed_part(
-    a: Mapping[str, CaseTotal],
-    b: Mapping[str, CaseTotal],
-    left_out: Collection[str],
-    counting: Counting,
-    alpha: float | None = None,
-) -> ChangedPart:
+def changed_part(shared: SharedCases, counting: Counting, alpha: float | None = None) -> ChangedPart:
     """Changed cases by name, those beyond noise apart. A case without verdict on a side is none of them.
 
     With `alpha`, given where cases are no groups, pairs of single trials are tested together.
     """
-    names: list[str] = []
-    tables: list[_Table] = []
-    part = ChangedPart()
-    for case, one in a.items():
-        other = b.get(case)
-        if other is None or case in left_out:
-            continue
-        passed, n, passed_b, m = one.total, one.judged, other.total, other.judged
-        if one.target_errors or one.evaluator_errors:
-            passed, n = counting.of(one)
-        if other.target_errors or other.evaluator_errors:
-            passed_b, m = counting.of(other)
-        if n and m:
-            names.append(case)
-            tables.append((int(passed), n, int(passed_b), m))
-            if (before := int(passed) * m) != (after := int(passed_b) * n):
-                (part.worse if after < before else part.better).append(case)
-    part.worse.sort()
-    part.better.sort()
+    tables = [_table(*kind, counting) for kind in shared.kinds]
+    judged = shared.only([n > 0 and m > 0 for _, n, _, m in tables])
+    gains = [y * n - x * m for x, n, y, m in tables]
+    part = ChangedPart(
+        worse=sorted(judged.only([gain < 0 for gain in gains]).cases),
+        better=sorted(judged.only([gain > 0 for gain in gains]).cases),
+    )
     part.flipped = len(part.worse) + len(part.better)
-    kinds = Counter(tables)
-    if any(n > 1 or m > 1 for _, n, _, m in kinds):
-        part.flipped_expected = fsum(flip_chance(*table) * times for table, times in kinds.items())
-        part.too_few_trials = all(min(n, m) < _TRIALS for _, n, _, m in kinds)
-        part.beyond_noise = _beyond_noise(names, tables)
+    kinds = [(table, times) for table, times in zip(tables, judged.times(), strict=True) if times]
+    if any(n > 1 or m > 1 for (_, n, _, m), _ in kinds):
+        part.flipped_expected = fsum(flip_chance(*table) * times for table, times in kinds)
+        part.too_few_trials = all(min(n, m) < _TRIALS for (_, n, _, m), _ in kinds)
+        part.beyond_noise = _beyond_noise(judged.cases, [tables[kind] for kind in judged.of])
     elif alpha is not None and part.flipped:
-        both = sum(times for (x, _, y, _), times in kinds.items() if x and y)
-        _evidence(part, both, len(tables), alpha)
+        both = sum(times for (x, _, y, _), times in kinds if x and y)
+        _evidence(part, both, len(judged.cases), alpha)
     return part
+
+
+def _table(one: CaseTotal, other: CaseTotal, counting: Counting) -> _Table:
+    (passed, n), (passed_b, m) = counting.of(one), counting.of(other)
+    return int(passed), n, int(passed_b), m
 
 
 def _evidence(part: ChangedPart, both_pass: int, n: int, alpha: float) -> None:

@@ -87,8 +87,7 @@ def decision_of(
 def _changed(ground: Ground, counting: Counting) -> ChangedPart:
     if ground.terms.metric != PASS_RATE:
         return ChangedPart()
-    one, other = ground.outcomes()
-    return changed_part(one, other, ground.left_out, counting, None if ground.groups else ground.alpha)
+    return changed_part(ground.shared(), counting, None if ground.groups else ground.alpha)
 
 
 def _equivalent(method: str | None, pairs: Pairs, margin: float, alpha: float) -> float | None:
@@ -143,7 +142,8 @@ def side_rate(
 
 
 def _most_trials(outcomes: Mapping[str, CaseTotal]) -> int:
-    return max((o.judged + o.target_errors + o.evaluator_errors for o in outcomes.values()), default=0)
+    kinds = {id(outcome): outcome for outcome in outcomes.values()}  # most cases share theirs with others
+    return max((o.judged + o.target_errors + o.evaluator_errors for o in kinds.values()), default=0)
 
 
 def _only(mine: Mapping[str, CaseTotal], theirs: Mapping[str, CaseTotal]) -> list[str]:
