@@ -212,7 +212,6 @@ def test_a_program_may_print_the_prompt_of_a_judge(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("check", "said"),
     [
-        ({"type": "agent-judge"}, "agent of AgentV's own"),
         ({"type": "skill-trigger"}, "skill"),
         ({"type": "contains", "value": "x", "min_score": 2}, "min_score"),
         ({"type": "llm-grader", "prompt": {"config": {}}}, "prompt.command"),
@@ -465,3 +464,23 @@ def test_what_is_expected_is_text_for_judges_without_places_on_this_machine(fold
     statuses(folder, tests=[{**case, "assert": [judge]}])
     assert "from a file" in (asked := (folder / "asked").read_text())
     assert str(folder) not in asked
+
+
+def test_judges_are_shown_what_the_system_called_and_changed(folder: Path) -> None:
+    (folder / "template").mkdir()
+    said = {"text": "done", "output_messages": [{"role": "assistant", "content": "done", "tool_calls": [
+        {"tool": "Read", "input": {"file_path": "notes.txt"}}]}]}  # fmt: skip
+    command = f"echo made > made.txt; echo '{json.dumps(said)}' > {{OUTPUT_FILE}}"
+    system = {"name": "default", "provider": "cli", "command": command, "workspace_template": "template"}
+    judge = {"name": "judge", "provider": "cli", "command": "echo '{\"score\": 1}'; echo {PROMPT} >> asked.txt"}
+    (folder / "targets.yaml").write_text(json.dumps({"targets": [{**system, "judge_target": "judge"}, judge]}))
+    prompt = "{{ output }} called {{ tool_calls }}."
+    checks = [{"type": "agent-judge", "max_steps": 3}, {"type": "llm-grader", "prompt": prompt}]
+    suite = load(folder, tests=[one(criteria="x", assertions=checks)])
+    assert statuses(folder, tests=[one(criteria="x", assertions=checks)]) == {"a": "pass"}
+    assert [str(found) for found in suite.warnings if "opens no files" in found.message] != []
+    asked = (folder / "asked.txt").read_text()
+    assert 'Tool calls:\n- Read: {"file_path": "notes.txt"}' in asked
+    assert "Changes of files:" in asked
+    assert "+made" in asked
+    assert 'done called - Read: {"file_path": "notes.txt"}.' in asked

@@ -96,12 +96,11 @@ class Evaluators:
         written = raw.get("type")
         kind = str(written).replace("-", "_") if isinstance(written, str) else ""
         negated = kind.startswith("not_")
-        kind = ALIASES.get(kind.removeprefix("not_"), kind.removeprefix("not_"))
+        kind = kind.removeprefix("not_")
         if kind in AGENT_JUDGES:
-            tell(
-                f"{place}.type", f"evaluators of type {written!r} need an agent of AgentV's own, which is not available"
-            )
-            return None
+            seen = "sees the answer, the tool calls and the changed files, and opens no files by itself as in AgentV"
+            tell.warn(f"{place}.type", f"{written}: this judge {seen}")
+        kind = ALIASES.get(kind, kind)
         custom = None if kind in (*TYPES, *PREMADE) else custom_command(str(written), self._files)
         if custom is not None:
             raw, kind = {**raw, "type": "script", "name": raw.get("name", written), "script": custom}, "code_judge"

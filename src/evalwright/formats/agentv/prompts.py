@@ -16,7 +16,7 @@ __all__ = ["prompt_config", "text_or_file"]
 PROMPT_NAMES = (
     "question", "input", "candidate_answer", "output", "answer", "expected_outcome", "criteria", "outcome",
     "reference_answer", "expected_output", "input_messages", "expected_messages", "output_messages", "file_changes",
-    "note", "metadata", "description", "conversation_id",
+    "note", "metadata", "metadata_json", "description", "conversation_id", "tool_calls",
 )  # fmt: skip
 """What a template may have in double braces."""
 _NAME = re.compile(r"\{\{\s*([A-Za-z_]+)\s*\}\}")

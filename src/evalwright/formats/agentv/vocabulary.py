@@ -19,7 +19,7 @@ __all__ = [
 
 ALIASES = {
     "code_grader": "code_judge", "script": "code_judge", "llm_grader": "llm_judge", "llm_rubric": "llm_judge",
-    "rubrics": "rubric", "assert_set": "composite",
+    "rubrics": "rubric", "assert_set": "composite", "agent_judge": "llm_judge", "agent_grader": "llm_judge",
 }  # fmt: skip
 NEWER_CODE = ("code_grader", "script")
 TEXT_CHECKS = (
@@ -65,6 +65,6 @@ NEWER_KEYS = {
     "token_usage": {"max_total_tokens": "max_total"},
 }
 AGENT_JUDGES = ("agent_judge", "agent_grader")
-"""Judges that look into the workspace by themselves."""
+"""Judges that look into the workspace by themselves in AgentV; here they are shown what changed in it."""
 AGGREGATORS = {"code_grader": "code_judge", "llm_grader": "llm_judge"}
 """Newer names of ways to combine the members of a composite."""

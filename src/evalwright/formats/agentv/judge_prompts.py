@@ -1,0 +1,93 @@
+"""The prompts of AgentV's judges: what they name in double braces, and what is put there."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from evalwright.evaluators.tools.calls import TracedCall, calls_of, messages_of
+from evalwright.evaluators.wording import shorten
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Trace
+
+__all__ = ["DEFAULT_PROMPT", "filled_prompt", "prompt_values"]
+
+_NAME = re.compile(r"\{\{\s*([A-Za-z_]+)\s*\}\}")
+_ALIASES = {
+    "input": "question", "output": "candidate_answer", "answer": "candidate_answer", "criteria": "expected_outcome",
+    "outcome": "expected_outcome", "expected_output": "reference_answer",
+}  # fmt: skip
+DEFAULT_PROMPT = """\
+Judge whether the candidate answer meets the criterion.
+
+Criterion:
+{{ expected_outcome }}
+
+Question:
+{{ question }}
+
+Reference answer (may be empty):
+{{ reference_answer }}
+
+Note of the author (may be empty):
+{{ note }}
+
+Candidate answer:
+{{ candidate_answer }}
+"""
+_FOUND = {"file_changes": "Changes of files", "tool_calls": "Tool calls"}
+_LONGEST_ARGUMENTS = 300
+
+
+def prompt_values(case: Case, trace: Trace) -> dict[str, str]:
+    """What the names in double braces stand for."""
+    extra = case.extra
+    return {
+        "question": str(extra.get("prompt") or extra.get("question") or case.input).strip(),
+        "expected_outcome": str(extra.get("expected_outcome") or "").strip(),
+        "candidate_answer": (trace.output.final_answer or "").strip(),
+        "reference_answer": str(extra.get("reference_answer") or "").strip(),
+        "input_messages": _json(_without_places(extra.get("input_messages") or [])),
+        "expected_messages": _json(_without_places(extra.get("expected_messages") or [])),
+        "output_messages": _json(messages_of(trace)),
+        "file_changes": str(trace.extra.get("file_changes") or ""),
+        "note": case.note or "",
+        "description": case.description or "",
+        "conversation_id": case.group or "",
+        "metadata": _json(case.metadata),
+        "metadata_json": json.dumps(case.metadata, ensure_ascii=False, separators=(",", ":")),
+        "tool_calls": "\n".join(map(_call_line, calls_of(trace))),
+    }
+
+
+def _without_places(value: Any) -> Any:
+    """Messages without where on this machine their files are, which is nothing to judge by."""
+    if isinstance(value, list):
+        return [_without_places(item) for item in value]
+    if isinstance(value, dict):
+        return {key: _without_places(item) for key, item in value.items() if key != "resolvedPath"}
+    return value
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def filled_prompt(template: str, values: dict[str, str]) -> str:
+    """One pass: what a value brings in is never expanded; unknown names stay as they are.
+
+    The default prompt also has what the system changed and called, where it did, as in AgentV 4.
+    """
+
+    def value(match: re.Match[str]) -> str:
+        return values.get(_ALIASES.get(match[1], match[1]), match[0])
+
+    found = {name: heading for name, heading in _FOUND.items() if template == DEFAULT_PROMPT and values.get(name)}
+    return _NAME.sub(value, template) + "".join(f"\n{heading}:\n{values[name]}\n" for name, heading in found.items())
+
+
+def _call_line(call: TracedCall) -> str:
+    if not call.args:
+        return f"- {call.name}"
+    return f"- {call.name}: {shorten(json.dumps(call.args, ensure_ascii=False), _LONGEST_ARGUMENTS)}"
