@@ -108,14 +108,6 @@ def test_a_dry_run_refuses_it_as_well(tmp_path: Path) -> None:
         forecast(suite, RunOptions())
 
 
-def test_a_dry_run_refuses_cases_that_a_run_records_as_errors(tmp_path: Path) -> None:
-    case = "name: n\nexecution: {target: t}\ntests: [{id: welcome, vars: {a: b}}, {id: o, criteria: x, input: hi}]\n"
-    suite = load_suite(written(tmp_path, {".agentv/targets.yaml": TARGETS, "eval.yaml": case}), to_run=False)
-    assert len(list(chosen_cases(suite, RunOptions()))) == 2
-    with pytest.raises(InputError, match="welcome"):
-        forecast(suite, RunOptions())
-
-
 def test_originals_that_run_without_cases_get_a_warning(tmp_path: Path) -> None:
     (tmp_path / "set.jsonl").write_text("")
     suite = load_suite(tmp_path / "set.jsonl", "northstar")

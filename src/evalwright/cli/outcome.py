@@ -110,7 +110,7 @@ def _next(outcome: Outcome, run: str) -> str:
     # To resume would call the system again for unreadable traces; runs of other programs cannot be resumed.
     if outcome.unreadable or outcome.of_original:
         return f"evalwright inspect {run}"
-    if outcome.exit_code == 2:
+    if outcome.summary.cells_unread:
         return f"evalwright validate {shlex.quote(str(seen_from_here(Path(outcome.plan.config_path))))}"
     if outcome.plan.shard is not None and not outcome.summary.cells_missing:
         return f"evalwright merge RUN...  with all {outcome.plan.shard.of} shards"

@@ -188,7 +188,7 @@ def command(
     else:
         outcome = _retried(retried, suite, options, include_evaluator_failures, watch)
     code = present(outcome, as_json=as_json, quiet=quiet, github=github)
-    return 0 if exit_zero and code in (1, 2, 3) else code
+    return 0 if exit_zero and code in (1, 3) else code
 
 
 def _check_sequence(options: RunOptions) -> None:
@@ -275,7 +275,9 @@ def _print_forecast(load: Callable[[], Suite], options: RunOptions) -> int:
     say([f"Dry run: {calls}{_money(found)}"])
     if found.unpriced:
         say([f"No price is known of {', '.join(found.unpriced)}: add it to the price table of the suite"])
-    return 0
+    if found.unread:
+        say(["Cases that cannot be read, and would be errors:", *map(str, found.unread)])
+    return 3 if found.unread else 0
 
 
 def _money(found: Forecast) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from evalwright.errors import InputError, Problem
+from evalwright.errors import Problem
 from evalwright.evaluators.build import calls_models
 from evalwright.llm.prices import built_in_price, dollars, price_in
 from evalwright.model.plan import EvaluatorSpec, Plan, Variant
@@ -15,7 +15,7 @@ from evalwright.model.snapshot import Case
 from evalwright.registry import load
 from evalwright.run.options import RunOptions
 from evalwright.run.plan import plan_of
-from evalwright.run.selection import chosen_cases
+from evalwright.run.selection import chosen_cases, unread_cases
 from evalwright.targets.build import target_traits
 
 if TYPE_CHECKING:
@@ -42,6 +42,8 @@ class Forecast(NamedTuple):
     system_cost_usd: float | None
     unpriced: list[str]
     """The models of which no price is known."""
+    unread: list[Problem]
+    """The mistakes of cases that a run would record as errors."""
 
 
 def forecast(suite: Suite, options: RunOptions) -> Forecast:
@@ -50,14 +52,16 @@ def forecast(suite: Suite, options: RunOptions) -> Forecast:
     per_case = sum(variant.trials or plan.run.trials for variant in plan.variants)
     chats = [(variant, model) for variant in plan.variants if (model := _model_of(variant)) is not None]
     judging, answering = _Sum(plan), _Sum(plan)
-    lost: Mapping[str, list[Problem]] = getattr(suite.cases, "lost", {})
-    problems: list[Problem] = []
+    lost = unread_cases(suite)
+    unread: list[Problem] = []
     cases = 0
     for position, case in enumerate(chosen_cases(suite, options)):
         if plan.shard is not None and not plan.shard.has(position):
             continue
+        if case.id in lost:
+            unread += lost[case.id]
+            continue
         cases += 1
-        problems += lost.get(case.id, ())
         for variant, model in chats:
             answering.add(model, _asked_system(variant, case), variant.config, variant.trials or plan.run.trials)
         for spec in (case.evaluators or []) if plan.evaluators_by_case else plan.evaluators:
@@ -65,10 +69,8 @@ def forecast(suite: Suite, options: RunOptions) -> Forecast:
                 asked = _tokens([case.input, case.expected, spec.config]) + _OWN_WORDS + _ANSWER
                 for model in _models(spec):
                     judging.add(model, asked, spec.config, per_case)
-    if problems:
-        raise InputError(problems)  # of cases that a run would record as errors
     unpriced = list(dict.fromkeys([*answering.unpriced, *judging.unpriced]))
-    return Forecast(cases * per_case, judging.calls, judging.dollars, answering.dollars, unpriced)
+    return Forecast(cases * per_case, judging.calls, judging.dollars, answering.dollars, unpriced, unread)
 
 
 class _Sum:

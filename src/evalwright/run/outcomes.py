@@ -61,8 +61,7 @@ class Outcome:
 
     @property
     def exit_code(self) -> int:
-        """0 passed, 1 did not pass, 2 some cases could not be read, 3 cells have no verdict or records cannot be read,
-        130 interrupted.
+        """0 passed, 1 did not pass, 3 cells have no verdict or records cannot be read, 130 interrupted.
 
         A gate decides instead of the cells whether the run passed; without one it passes when every cell passed or was
         skipped. Either way it has not passed while a cell has no verdict. A shard ends with 0 when it is finished,
@@ -75,8 +74,6 @@ class Outcome:
     def _judged_code(self) -> int:
         if self.plan.shard is not None:  # whoever repeats what did not end with 0 must not repeat what failed
             return 3 if self.summary.cells_missing else 0
-        if self.summary.cells_unread:
-            return 2
         gate = self.summary.gate
         if self.plan.until_decided is not None and gate is not None:
             # errors are in the decision as the worst that they could have been, and the rest was not needed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,15 @@ if TYPE_CHECKING:
     from evalwright.model.case import EvalCase
     from evalwright.model.suite import Suite
 
-__all__ = ["all_warnings", "any_chosen", "chosen_cases", "lines_of_warnings", "must_not_be_empty", "with_warnings"]
+__all__ = [
+    "all_warnings",
+    "any_chosen",
+    "chosen_cases",
+    "lines_of_warnings",
+    "must_not_be_empty",
+    "unread_cases",
+    "with_warnings",
+]
 
 _MOST_COMPARED = 1000
 _MOST_WARNINGS = 100
@@ -25,17 +33,31 @@ _MOST_WARNINGS = 100
 
 
 def chosen_cases(suite: Suite, options: RunOptions) -> Iterator[Case]:
-    """The cases to run, in file order. Raises InputError for every mistake of the dataset, or when there is none."""
-    fits, taken = _filter(options), 0
+    """The cases to run, in file order. Raises InputError for every mistake of the dataset, or when there is none.
+
+    Some formats run on where cases cannot be read, and record these as errors; one that can be read is needed.
+    """
+    fits, taken, unread = _filter(options), 0, list[Problem]()
+    lost, readable = unread_cases(suite), False
     for case in suite.cases:
         if fits(case) and (options.limit is None or taken < options.limit):
             taken += 1
+            unread += lost.get(case.id, ())
+            readable = readable or case.id not in lost
             yield snapshot(case)
+    if taken and not readable:
+        raise InputError(unread)
     if not taken and not options.allow_empty:
         if options.narrowed:
             near = _near(suite, options)
             raise InputError(f"no case matches {options.narrowed}{near}; --allow-empty runs the suite without one")
         must_not_be_empty(suite)
+
+
+def unread_cases(suite: Suite) -> Mapping[str, Sequence[Problem]]:
+    """The mistakes of each case that cannot be read, by its id; complete once the cases were gone through."""
+    found: Mapping[str, Sequence[Problem]] = getattr(suite.cases, "lost", {})
+    return found
 
 
 def _near(suite: Suite, options: RunOptions) -> str:

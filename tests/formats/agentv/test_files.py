@@ -123,7 +123,7 @@ def test_a_case_that_cannot_be_read_is_an_error_and_the_others_run(project, entr
     (lost,) = [v for v in found.values() if v.case_id != "a"]
     assert (found["a"].status, lost.status) == ("pass", "error")
     assert said in lost.error.message
-    assert (outcome.exit_code, outcome.summary.cells_unread) == (2, 1)
+    assert (outcome.exit_code, outcome.summary.cells_unread) == (3, 1)
 
 
 @pytest.mark.parametrize("text", ["a: 1\n", "- 1\n", "evalcases: {}\n", "", "evalcases: [\n"])
@@ -514,11 +514,15 @@ def test_calls_with_odd_ids_and_times_are_calls_all_the_same(project, call):
     assert results(outcome)["a", "t"].score == 1
 
 
-def test_a_dry_run_rejects_the_chosen_cases_that_a_run_could_not_read(project):
+def test_a_dry_run_tells_the_chosen_cases_that_a_run_could_not_read(project):
     sound = json.loads(case([{"name": "c", "type": "latency", "threshold": 60000}]))["evalcases"]
     (project / "EVAL.yaml").write_text(json.dumps({"evalcases": [*sound, {"id": "b", "input": "hi"}]}))
-
     suite = load_suite(project / "EVAL.yaml")
-    assert forecast(suite, RunOptions(cases=("a",))).cells == 1
-    with pytest.raises(InputError, match="expected_outcome"):
-        forecast(suite, RunOptions())
+    assert not forecast(suite, RunOptions(cases=("a",))).unread
+    found = forecast(suite, RunOptions())
+    assert (found.cells, "expected_outcome" in found.unread[0].message) == (1, True)
+    suite.out = project / "runs"
+    for ask in (forecast, run_suite):  # with nothing to run neither does
+        with pytest.raises(InputError, match="expected_outcome"):
+            ask(suite, RunOptions(cases=("b",)))
+    assert not any((project / "runs").glob("*_*"))
