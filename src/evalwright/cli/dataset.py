@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -42,10 +43,17 @@ def lint(paths: tuple[Path, ...], dialect: str | None, as_json: bool, **options:
     """
     from evalwright.cli.screen import say
     from evalwright.datasets.lint import findings_in
+    from evalwright.errors import InputError, Problem
 
     found: list[Finding] = []
+    empty: list[Problem] = []
     for file, cases in _cases_of(paths, dialect, options):
-        found += findings_in(cases, file)
+        number = count()
+        found += findings_in((case for case, _ in zip(cases, number, strict=False)), file)
+        if not next(number):
+            empty.append(Problem(str(file), "has no cases"))
+    if empty:
+        raise InputError(empty)
     if as_json:
         say([_encoded(found)])
     else:

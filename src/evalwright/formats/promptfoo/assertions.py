@@ -155,6 +155,8 @@ class Assertions:
 
     def _set(self, one: dict[str, Any], origin: Origin) -> dict[str, Any]:
         members = list(self._listed(Authored(one.get("assert"), origin.at("assert"))))
+        if not members:
+            origin.warn("a set without assertions passes whatever the output is")
         for i, member in enumerate(members):
             if member["type"] in COMPARISONS:
                 origin.at("assert", i).tell(f"{member['type']} compares whole tests: it cannot stand in a set")

@@ -12,11 +12,12 @@ from evalwright.formats.promptfoo.file import env_names
 from evalwright.formats.promptfoo.kinds import CHECKS, base_of
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.patterns import pattern_of
-from evalwright.formats.promptfoo.prompts import AuthoredPrompt
+from evalwright.formats.promptfoo.prompts import AuthoredPrompt, allows
 from evalwright.formats.promptfoo.templates import holds_template, plain_names
+from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 
-__all__ = ["doubt_assertion", "doubt_cell", "doubt_environment", "doubt_prompts"]
+__all__ = ["doubt_assertion", "doubt_cell", "doubt_columns", "doubt_environment", "doubt_prompts"]
 
 _GIVEN = frozenset(("env", "_conversation", "prompt"))
 """Names of prompts that promptfoo fills in itself."""
@@ -54,6 +55,19 @@ def doubt_environment(raw: Mapping[str, Any], known: Mapping[str, str], origin: 
     """Warn of variables of the environment that are not set."""
     for name in sorted({name for name in env_names(raw) if name not in known}):
         origin.warn(f"the environment variable {name} is not set; it is rendered as an empty text")
+
+
+def doubt_columns(cases: Sequence[Case], variants: Sequence[Variant], origin: Origin) -> None:
+    """Warn of tests for certain prompts or providers of which there are none, so that they are never run."""
+    for key, part in (("prompts", "prompt"), ("providers", "provider")):
+        columns = [variant.config[part] for variant in variants]
+        lists = (case.extra["promptfoo"].get(key) for case in cases)
+        for names in sorted({tuple(map(str, one)) for one in lists if isinstance(one, list)}):
+            if not any(allows([*names], one) for one in columns):
+                known = {str(one[name]) for one in columns for name in ("label", "id") if one.get(name)}
+                hint = "".join(did_you_mean(name, known) for name in names[:1])
+                listed = ", ".join(names)
+                origin.at("tests").warn(f"{key} {listed}: there are none of these{hint}; such tests are skipped")
 
 
 def doubt_assertion(one: Mapping[str, Any], origin: Origin) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from evalwright.formats.promptfoo.assertions import Assertions
 from evalwright.formats.promptfoo.cases import Tests
 from evalwright.formats.promptfoo.columns import columns
 from evalwright.formats.promptfoo.dependence import remembers, stored_as, with_dependence
-from evalwright.formats.promptfoo.doubts import doubt_environment, doubt_prompts
+from evalwright.formats.promptfoo.doubts import doubt_columns, doubt_environment, doubt_prompts
 from evalwright.formats.promptfoo.file import env_names, mapping_of, resolved, with_environment
 from evalwright.formats.promptfoo.kinds import COMPARISONS
 from evalwright.formats.promptfoo.node_needs import places_for_node
@@ -100,11 +101,14 @@ class _Reading:
         cases = with_dependence(cases, prompts) if in_turn else cases
         settings = self._settings(in_turn)
         variants = [self._limited(one) for one in columns(prompts, providers, self._shared())]
+        if not variants and providers:
+            origin.at("prompts").tell("no prompt for any provider: expected at least one, so that something is asked")
         self._check_comparisons(cases, variants)
         if unjudged := sum(not case.evaluators for case in cases):
             origin.warn(f"{unjudged} of {len(cases)} tests have no assertions: they pass whatever the output is")
         doubt_prompts(prompts, cases, origin)
         doubt_environment(raw, self._known, origin)
+        doubt_columns(cases, variants, origin)
         if (cached := self._options.get("cached")) is not None:
             variants = _replaying(variants, cached, settings.trials)
         self._check_derived()
@@ -186,11 +190,9 @@ class _Reading:
         key = "providers" if raw.get("providers") else "targets"
         if not raw.get(key):
             if "redteam" not in raw:
-                near = [
-                    f"; should {one!r} be 'providers'?" for one in raw if did_you_mean(one, ("providers", "targets"))
-                ]
-                said = "no providers: expected the key providers (or targets) with what is to be asked"
-                origin.tell("".join([said, *near[:1]]))
+                strange = (one for one in raw if one not in _KEYS and did_you_mean(one, ("providers", "targets")))
+                hint = "".join(f"; should {one!r} be 'providers'?" for one in islice(strange, 1))
+                origin.tell(f"no providers: expected the key providers (or targets) with what is to be asked{hint}")
             return []
         found = providers_of(raw[key], self._sources, origin.at(key))
         return chosen_columns(found, "--filter-providers", self._options.get("filter_providers"))
