@@ -76,3 +76,7 @@ def test_a_score_that_reaches_the_threshold_passes():
     trace = Trace("c", "v", NOW, NOW, 0, "q", Output())
     for score, status in ((0.3, "pass"), (0.1 + 0.2, "pass"), (0.3 - 1e-8, "fail"), (0.2999999999, "pass")):
         assert banded_verdict([], trace, [row("a", score)], threshold=0.3).status == status
+
+
+def test_a_result_that_the_plan_does_not_name_weighs_one():
+    assert verdict([row("a", 1.0), row("b", 0.0)], [EvaluatorSpec("a", "t", weight=1.0)]).score == 0.5

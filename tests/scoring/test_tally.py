@@ -15,6 +15,7 @@ from evalwright.scoring.newest import newest_cells
 from evalwright.scoring.tally import Tally
 from evalwright.scoring.verdict import cell_status
 from evalwright.statistics.proportions import wilson
+from evalwright.statistics.rates import rate_with_design_effect
 from evalwright.testing import a_result, a_trace, a_verdict
 from scoring.histories import EVALUATORS, MOMENT, Record, histories, plan, plans, stored
 
@@ -331,7 +332,8 @@ def test_a_run_ends_with_its_last_record_whatever_the_order() -> None:
     one.merge(counted([("c1", "v0", "pass")], of, finished_at=moments[2]))
     for case, moment in zip(("c1", "c2"), (moments[0], moments[2]), strict=True):
         cell: dict[str, Any] = {"case_id": case, "variant_name": "v0", "finished_at": moment}
-        one.add(a_trace(**cell), [], a_verdict(case_id=case, variant_name="v0"))
+        rows = [a_result(case_id=case, variant_name="v0", evaluator="e0", finished_at=moments[0])]
+        one.add(a_trace(**cell), rows, a_verdict(case_id=case, variant_name="v0"))
     assert one.summary(of, MOMENT).finished_at == moments[1]
 
 
@@ -349,8 +351,29 @@ def test_totals_of_a_format_are_those_of_all_shares() -> None:
     tally = Tally.of(of)
     for case, status in (("c0", "pass"), ("c1", "pass"), ("c2", "error"), ("c3", "fail")):
         tally.merge(counted([(case, "v0", status)], of))  # type: ignore[list-item]
+    tally.count_extra("v0", {"asserts": (3, 1), "sums": {"tone": 0.5}})
     found = tally.summary(of, MOMENT)
     assert found.native is not None
     assert [found.native[key] for key in ("successes", "failures", "errors")] == [2, 1, 1]
+    (column,) = found.native["prompts"]
+    assert (column["assertPassCount"], column["assertFailCount"], column["namedScores"]) == (3, 1, {"tone": 0.5})
     assert found.gate is not None
     assert (found.gate.passed, found.gate.parts[0].value, found.gate.parts[0].n) == (False, 50.0, 4)
+
+
+def test_intervals_of_evaluators_and_of_groups_are_those_of_their_own_counts() -> None:
+    of = plan(variants=[Variant("v0", "replay")], cases_total=6)
+    tally = Tally.of(of)
+    passed = [True, True, True, True, False, False]
+    groups = [0, 0, 1, 1, 1, 2]
+    for number, (good, group) in enumerate(zip(passed, groups, strict=True)):
+        cell: dict[str, Any] = {"case_id": f"c{number}", "variant_name": "v0"}
+        row = a_result(**cell, evaluator="e0", passed=False)
+        tally.add(a_trace(**cell, group=f"g{group}"), [row], a_verdict(**cell, status="pass" if good else "fail"))
+    found = tally.summary(of, MOMENT)
+    assert found.variants[0].pass_rate_ci95 == pytest.approx(rate_with_design_effect(passed, groups).ci)
+    never = next(one.by_variant["v0"] for one in found.by_evaluator if one.evaluator == "e0")
+    assert (never.pass_rate, never.cases) == (0.0, 3)
+    assert never.pass_rate_ci95 is not None
+    assert never.pass_rate_ci95[0] == 0.0
+    assert never.pass_rate_ci95[1] < 1.0
