@@ -12,7 +12,7 @@ import msgspec
 from evalwright.errors import EvaluatorError, TargetError
 from evalwright.formats.promptfoo.calls import ProviderCall, caller_of
 from evalwright.formats.promptfoo.models import embedding_model, request_of
-from evalwright.formats.promptfoo.providers import Provider, provider_kind
+from evalwright.formats.promptfoo.providers import REPLY_RETRIES, Provider, provider_kind
 from evalwright.formats.promptfoo.values import compact_json, shown_text
 from evalwright.llm.kept_calls import kept_call
 from evalwright.model.chat import ChatRequest
@@ -34,6 +34,14 @@ class Grader:
         self._provider, self._folder = provider, folder
         self.name: str = provider["label"]
         self.cost_usd: float | None = None
+        self.reply_retries: int = provider.get("config", {}).get(REPLY_RETRIES, 1)
+        """How often it is asked again where its reply cannot be read."""
+        self.complaints: list[str] = []
+        """Why it was."""
+
+    @property
+    def detail(self) -> dict[str, Any]:
+        return {"judge": self.name, **({"asked_again": self.complaints} if self.complaints else {})}
 
     @property
     def model(self) -> str:

@@ -11,7 +11,7 @@ from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.sources import Sources, split_function
 from evalwright.formats.promptfoo.values import as_javascript
 
-__all__ = ["CHAT", "PASSED_ON", "Provider", "provider_kind", "provider_of", "providers_of"]
+__all__ = ["CHAT", "PASSED_ON", "REPLY_RETRIES", "Provider", "provider_kind", "provider_of", "providers_of"]
 
 Provider = dict[str, Any]
 """`id`, `label`, `config`, and perhaps `prompts`, `transform`, `delay`, `env`, `inputs`: plain data."""
@@ -30,9 +30,11 @@ PASSED_ON = (
     "logprobs", "top_logprobs", "thinking", "text", "parallel_tool_calls",
 )  # fmt: skip
 """Keys of a model's `config` that are sent as they are."""
+REPLY_RETRIES = "replyRetries"
+"""Ours, in the `config` of a provider that judges: how often it is asked again where its reply cannot be read."""
 _READ = (
     "model", "temperature", "max_tokens", "max_output_tokens", "instructions", "systemPrompt", "passthrough", "headers",
-    "apiBaseUrl", "apiHost", "apiKey", "apiKeyEnvar", *PASSED_ON,
+    "apiBaseUrl", "apiHost", "apiKey", "apiKeyEnvar", REPLY_RETRIES, *PASSED_ON,
 )  # fmt: skip
 _NEAREST = {
     "anthropic:claude-agent-sdk": "call the agent from a Python or exec provider",
@@ -106,6 +108,10 @@ def _checked(one: Mapping[str, Any], sources: Sources, origin: Origin) -> list[P
     config = one.get("config")
     if config is not None and not isinstance(config, dict):
         origin.at("config").tell(f"expected a mapping, found {type(config).__name__}")
+        return []
+    retries = (config or {}).get(REPLY_RETRIES, 1)
+    if type(retries) is not int or not 0 <= retries <= 3:
+        origin.at("config", REPLY_RETRIES).tell(f"expected a whole number from 0 to 3, found {retries!r}")
         return []
     if named in ("http", "https") and not (config or {}).get("url"):
         origin.at("config").tell("config.url: the address is missing")

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from evalwright.errors import EvaluatorError
+from evalwright.evaluators.judges.replies import BadReply
 from evalwright.evaluators.wording import shorten
-from evalwright.formats.promptfoo.checks.replies import unreadable
+from evalwright.formats.promptfoo.checks.replies import graded_reply
 from evalwright.formats.promptfoo.checks.rubrics import own_messages
 from evalwright.formats.promptfoo.faults import TemplateError
 from evalwright.formats.promptfoo.graders import Grader, grader_of, grader_requests
@@ -83,7 +84,7 @@ class PromptfooComparison:
         given = []
         for i, _ in enumerate(cells):
             reason = f"selected as the best: {criteria}" if i == index else f"{name} is better: {criteria}"
-            given.append(Evaluation(i == index, float(i == index), reason, {"judge": grader.name, "best": name}))
+            given.append(Evaluation(i == index, float(i == index), reason, {**grader.detail, "best": name}))
         given[0].cost_usd = grader.cost_usd
         return given
 
@@ -100,10 +101,14 @@ class PromptfooComparison:
             {"role": "system", "content": _BEST},
             {"role": "user", "content": f"<Criterion>\n{criteria}\n</Criterion>\n{listed}"},
         ]
-        text = (await grader.ask(messages)).strip()
-        found = {int(one) for one in _NUMBER.findall(text)}
-        if len(found) != 1 or not 0 <= (index := found.pop()) < len(outputs):
-            raise unreadable(grader, text, f"expected one index from 0 to {len(outputs) - 1}, found {shorten(text)!r}")
+
+        def read(reply: str) -> int:
+            found = {int(one) for one in _NUMBER.findall(reply)}
+            if len(found) != 1 or not 0 <= (index := found.pop()) < len(outputs):
+                raise BadReply(f"expected one index from 0 to {len(outputs) - 1}, found {shorten(reply.strip())!r}")
+            return index
+
+        index, _ = await graded_reply(grader, messages, read)
         return index
 
     async def _highest(self, cells: _Cells) -> list[Evaluation]:

@@ -11,10 +11,11 @@ from evalwright.evaluators.judges.replies import BadReply
 from evalwright.evaluators.similarity.cosine import cosine
 from evalwright.evaluators.wording import shorten
 from evalwright.formats.promptfoo.checks.replies import (
-    asked_object,
+    graded_reply,
     one_object,
     passes_and_score,
     score_in,
+    the_object,
     unreadable,
 )
 from evalwright.formats.promptfoo.checks.rubrics import own_messages
@@ -58,18 +59,19 @@ async def llm_rubric(question: Asked) -> Evaluation:
         {"role": "user", "content": f"<Output>\n{question.text}\n</Output>\n<Rubric>\n{rubric}\n</Rubric>"},
     ]
     grader = _grader(question)
-    said, text = await asked_object(grader, messages, ("pass", "score"))
-    try:
-        passed, score = passes_and_score(said)
-    except BadReply as error:
-        raise unreadable(grader, text, error) from None
+
+    def read(reply: str) -> tuple[dict[str, Any], bool, float]:
+        found = the_object(reply, ("pass", "score"))
+        return found, *passes_and_score(found)
+
+    (said, passed, score), text = await graded_reply(grader, messages, read)
     reason = said.get("reason")
     reached = passed and (question.threshold is None or score >= question.threshold)
     return Evaluation(
         reached != question.negated,
         1 - score if question.negated else score,
         template_text(reason) if reason is not None else "",
-        {"judge": grader.name, "judge_reply": shorten(text, _KEPT)},
+        {**grader.detail, "judge_reply": shorten(text, _KEPT)},
         cost_usd=grader.cost_usd,
     )
 
@@ -86,19 +88,19 @@ async def factuality(question: Asked) -> Evaluation:
         },
     ]
     grader = _grader(question)
-    text = await grader.ask(messages)
-    try:
-        found = one_object(text, ("category",))
-    except BadReply as error:
-        raise unreadable(grader, text, error) from None
-    plain = _CATEGORY.match(text)
-    category = str(found.get("category", "")).strip("() ").upper()[:1] if found else plain[1].upper() if plain else ""
-    if category not in _FACTUAL:
-        raise unreadable(grader, text, "no category from A to E")
+    (category, found), _ = await graded_reply(grader, messages, _category)
     scores = {**_DEFAULT_FACTUAL, **question.options.get("factuality", {})}
     score = float(scores[_FACTUAL[category]])
-    reason = str((found or {}).get("reason") or f"the judge's category is {category}")
-    return Evaluation(score > 0, score, reason, {"judge": grader.name, "category": category}, cost_usd=grader.cost_usd)
+    reason = str(found.get("reason") or f"the judge's category is {category}")
+    return Evaluation(score > 0, score, reason, {**grader.detail, "category": category}, cost_usd=grader.cost_usd)
+
+
+def _category(text: str) -> tuple[str, dict[str, Any]]:
+    found, plain = one_object(text, ("category",)), _CATEGORY.match(text)
+    category = str(found.get("category", "")).strip("() ").upper()[:1] if found else plain[1].upper() if plain else ""
+    if category not in _FACTUAL:
+        raise BadReply("no category from A to E")
+    return category, found or {}
 
 
 async def model_graded_factuality(question: Asked) -> Evaluation:
@@ -120,13 +122,17 @@ async def model_graded_closedqa(question: Asked) -> Evaluation:
         },
     ]
     grader = _grader(question)
-    text = (await grader.ask(messages)).strip()
-    last = _LAST_LETTER.search(text)
-    if last is None:
-        raise unreadable(grader, text, "its last line is neither Y nor N")
-    found = question.of(last[1] == "Y", f"the judge says: {shorten(text)}")
-    found.detail, found.cost_usd = {"judge": grader.name}, grader.cost_usd
+    letter, text = await graded_reply(grader, messages, _last_letter)
+    found = question.of(letter == "Y", f"the judge says: {shorten(text.strip())}")
+    found.detail, found.cost_usd = grader.detail, grader.cost_usd
     return found
+
+
+def _last_letter(text: str) -> str:
+    last = _LAST_LETTER.search(text.strip())
+    if last is None:
+        raise BadReply("its last line is neither Y nor N")
+    return last[1]
 
 
 async def g_eval(question: Asked) -> Evaluation:
@@ -140,34 +146,38 @@ async def g_eval(question: Asked) -> Evaluation:
     score = sum(scores) / len(scores)
     limit = 0.7 if question.threshold is None else question.threshold
     passed = (score >= limit) != question.negated
-    return Evaluation(
-        passed, score, "\n\n".join(filter(None, reasons)), {"judge": grader.name}, cost_usd=grader.cost_usd
-    )
+    return Evaluation(passed, score, "\n\n".join(filter(None, reasons)), grader.detail, cost_usd=grader.cost_usd)
 
 
 async def _g_eval(question: Asked, grader: Grader, criteria: str) -> tuple[float, str]:
-    asked = (
+    steps_wanted = (
         "Make three to five concise steps for evaluating a reply by these criteria. Reply with one JSON object:"
         f' {{"steps": [text]}}.\n<Criteria>\n{criteria}\n</Criteria>'
     )
-    said, text = await asked_object(grader, [{"role": "user", "content": asked}], ("steps",))
-    steps = said.get("steps")
-    if not isinstance(steps, list):
-        raise unreadable(grader, text, "no list of steps")
+    steps, _ = await graded_reply(grader, _user(steps_wanted), _steps)
     listed = "\n".join(map(template_text, steps))
-    asked = (
+    score_wanted = (
         'Score a reply from 0 to 10 by the steps. Reply with one JSON object: {"score": number, "reason": text}.\n'
         f"<Criteria>\n{criteria}\n</Criteria>\n<Steps>\n{listed}\n</Steps>\n"
         f"<Source>\n{question.trace.extra['promptfoo']['prompt']}\n</Source>\n<Reply>\n{question.text}\n</Reply>"
     )
-    said, text = await asked_object(grader, [{"role": "user", "content": asked}], ("score",))
-    try:
-        score = score_in(said.get("score"))
-    except BadReply as error:
-        raise unreadable(grader, text, error) from None
+    (score, reason), _ = await graded_reply(grader, _user(score_wanted), _score_of_ten)
+    return score / 10, reason
+
+
+def _steps(text: str) -> list[Any]:
+    steps = the_object(text, ("steps",)).get("steps")
+    if not isinstance(steps, list):
+        raise BadReply("no list of steps")
+    return steps
+
+
+def _score_of_ten(text: str) -> tuple[float, str]:
+    said = the_object(text, ("score",))
+    score = score_in(said.get("score"))
     if not 0 <= score <= 10:
-        raise unreadable(grader, text, "no score from 0 to 10")
-    return score / 10, str(said.get("reason") or "")
+        raise BadReply("no score from 0 to 10")
+    return score, str(said.get("reason") or "")
 
 
 async def similar(question: Asked) -> Evaluation:
@@ -191,28 +201,32 @@ async def similar(question: Asked) -> Evaluation:
 async def context_recall(question: Asked) -> Evaluation:
     """The share of sentences of the value that the variable `context` bears out."""
     grader = _grader(question)
-    asked = (
+    wanted = (
         "For each sentence of the answer say whether the context bears it out: repeat it on a line of its own,"
         " followed by [Attributed] or [Not Attributed].\n"
         f"<Context>\n{_context(question)}\n</Context>\n<Answer>\n{template_text(question.value)}\n</Answer>"
     )
-    text = await grader.ask([{"role": "user", "content": asked}])
-    lines = [line for line in text.splitlines() if "attributed]" in line.lower()]
-    if not lines:
-        raise unreadable(grader, text, "no sentence is marked")
+    lines, _ = await graded_reply(grader, _user(wanted), _marked_lines)
     borne = sum("[not attributed]" not in line.lower() for line in lines)
     return _share(question, borne / len(lines), grader)
+
+
+def _marked_lines(text: str) -> list[str]:
+    lines = [line for line in text.splitlines() if "attributed]" in line.lower()]
+    if not lines:
+        raise BadReply("no sentence is marked")
+    return lines
 
 
 async def context_relevance(question: Asked) -> Evaluation:
     """The share of sentences of the variable `context` that the variable `query` needs."""
     grader, context = _grader(question), _context(question)
-    asked = (
+    wanted = (
         "Copy from the context, unchanged and one a line, only the sentences that are needed to answer the question."
         " If there are none, reply Insufficient Information.\n"
         f"<Context>\n{context}\n</Context>\n<Question>\n{_query(question)}\n</Question>"
     )
-    text = await grader.ask([{"role": "user", "content": asked}])
+    text = await grader.ask(_user(wanted))
     total = len(_sentences(context))
     needed = 0 if "insufficient information" in text.lower() else len(_sentences(text))
     return _share(question, min(1.0, needed / total) if total else 0.0, grader)
@@ -221,33 +235,37 @@ async def context_relevance(question: Asked) -> Evaluation:
 async def context_faithfulness(question: Asked) -> Evaluation:
     """The share of statements of the output that the variable `context` bears out."""
     grader = _grader(question)
-    asked = (
+    wanted = (
         "Break the answer to the question into single statements, one a line, nothing else.\n"
         f"<Question>\n{_query(question)}\n</Question>\n<Answer>\n{question.text}\n</Answer>"
     )
-    statements = [
-        line for line in (await grader.ask([{"role": "user", "content": asked}])).splitlines() if line.strip()
-    ]
-    asked = (
+    statements = [line for line in (await grader.ask(_user(wanted))).splitlines() if line.strip()]
+    if not statements:
+        raise unreadable(grader, "", "no statements")
+    wanted = (
         "Say for each statement whether the context bears it out. End with one line: Final verdict for each statement"
         f" in order: Yes. or No. for each.\n<Context>\n{_context(question)}\n</Context>\n<Statements>\n"
         + "\n".join(statements)
         + "\n</Statements>"
     )
-    text = await grader.ask([{"role": "user", "content": asked}])
+    said, _ = await graded_reply(grader, _user(wanted), _final_verdicts)
+    return _share(question, said.count("yes") / len(said), grader)
+
+
+def _final_verdicts(text: str) -> list[str]:
     _, *marked = text.lower().split("final verdict for each statement in order:")
     said = re.findall(r"\b(yes|no)\b", marked[-1]) if len(marked) == 1 else []
-    if not (said and statements):
-        raise unreadable(grader, text, "no final verdicts")
-    return _share(question, said.count("yes") / len(said), grader)
+    if not said:
+        raise BadReply("no final verdicts")
+    return said
 
 
 async def answer_relevance(question: Asked) -> Evaluation:
     """How near the questions that the output answers are to the one that was asked."""
     grader = _grader(question)
     model = grader_of(question.assertion, question.options, question.folder, "embedding").model
-    asked = f"Write the one question that this answer answers, nothing else.\n<Answer>\n{question.text}\n</Answer>"
-    text = (await grader.ask([{"role": "user", "content": asked}])).strip()
+    wanted = f"Write the one question that this answer answers, nothing else.\n<Answer>\n{question.text}\n</Answer>"
+    text = (await grader.ask(_user(wanted))).strip()
     given = await session().models.embed(model, [_query(question), text])
     return _share(question, cosine(*given.vectors), grader)
 
@@ -256,9 +274,7 @@ def _share(question: Asked, score: float, grader: Grader) -> Evaluation:
     limit = 0.0 if question.threshold is None else question.threshold
     passed = (score >= limit - _EPSILON) != question.negated
     said = "" if passed else f"{question.kind} is {score:.4g}, the threshold is {limit:g}"
-    return Evaluation(
-        passed, 1 - score if question.negated else score, said, {"judge": grader.name}, cost_usd=grader.cost_usd
-    )
+    return Evaluation(passed, 1 - score if question.negated else score, said, grader.detail, cost_usd=grader.cost_usd)
 
 
 def _context(question: Asked) -> str:
@@ -274,6 +290,10 @@ def _query(question: Asked) -> str:
 
 def _sentences(text: str) -> list[str]:
     return [part for part in re.split(r"(?<=[.!?])\s+|\n+", text.strip()) if part.strip()]
+
+
+def _user(text: str) -> list[dict[str, Any]]:
+    return [{"role": "user", "content": text}]
 
 
 def _grader(question: Asked) -> Grader:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
 
 from evalwright.errors import EvaluatorError
 from evalwright.evaluators.judges.replies import BadReply, keys_once
@@ -13,31 +13,53 @@ from evalwright.evaluators.wording import shorten
 from evalwright.formats.promptfoo.checks.structures import objects_in
 from evalwright.formats.promptfoo.graders import Grader
 
-__all__ = ["asked_object", "one_object", "passes_and_score", "score_in", "unreadable"]
+__all__ = ["graded_reply", "one_object", "passes_and_score", "score_in", "the_object", "unreadable"]
+
+T = TypeVar("T")
 
 _KEPT = 2000
 """Characters of a reply that are kept when it cannot be read."""
+_SHOWN = 8000
+"""Characters of it that a grader is shown again."""
 _TRUE, _FALSE = ("true", "yes", "pass", "y", "1"), ("false", "no", "fail", "n", "0")
 
 
 def unreadable(grader: Grader, text: str, why: object) -> EvaluatorError:
     message = f"the reply of the judge {grader.name} cannot be used: {why}"
-    detail = {"judge_reply": shorten(text, _KEPT)}
+    detail = {**grader.detail, "judge_reply": shorten(text, _KEPT)}
     return EvaluatorError(message, "unreadable_reply", detail, grader.cost_usd)
 
 
-async def asked_object(
-    grader: Grader, messages: list[dict[str, Any]], keys: Iterable[str]
-) -> tuple[dict[str, Any], str]:
-    """The object in the grader's reply, and the reply. Raises EvaluatorError."""
-    text = await grader.ask(messages)
-    try:
-        found = one_object(text, keys)
-    except BadReply as error:
-        raise unreadable(grader, text, error) from None
+async def graded_reply(grader: Grader, messages: list[dict[str, Any]], read: Callable[[str], T]) -> tuple[T, str]:
+    """What `read` makes of the grader's reply, and the reply. A reply for which it raises BadReply is complained of,
+    and asked for again so often as the grader allows. Raises EvaluatorError.
+    """
+    question = messages
+    for left in range(grader.reply_retries, -1, -1):
+        text = await grader.ask(question)
+        try:
+            return read(text), text
+        except BadReply as error:
+            problem = str(error)
+        if left:
+            grader.complaints.append(problem)
+            question = [*messages, *_complaint(text, problem)]
+    raise unreadable(grader, text, problem)
+
+
+def _complaint(text: str, problem: str) -> list[dict[str, Any]]:
+    # an empty message of the assistant is refused by some servers
+    said = [{"role": "assistant", "content": text[:_SHOWN]}] if text.strip() else []
+    complaint = f"This reply cannot be used: {problem}. Reply once more, only in the form that was asked for."
+    return [*said, {"role": "user", "content": complaint}]
+
+
+def the_object(text: str, keys: Iterable[str]) -> dict[str, Any]:
+    """The object in a text. Raises BadReply where there is none, too."""
+    found = one_object(text, keys)
     if found is None:
-        raise unreadable(grader, text, "expected a JSON object, found none")
-    return found, text
+        raise BadReply("expected a JSON object, found none")
+    return found
 
 
 def one_object(text: str, keys: Iterable[str]) -> dict[str, Any] | None:
