@@ -13,7 +13,7 @@ from evalwright.llm.choices import ModelChoices
 from evalwright.llm.models import LiveModels
 from evalwright.model.chat import ChatReply, Embedding
 from evalwright.model.plan import Price
-from llm.models import JSON, openai, request
+from llm.models import JSON, asked, openai, request
 from targets.loopback import reply, serving
 from warm import run
 
@@ -150,3 +150,24 @@ def test_what_one_server_said_is_no_answer_of_another(tmp_path):
         return said
 
     assert asyncio.run(ask(["first", "second"])) == ["first", "second"]
+
+
+@pytest.mark.parametrize(
+    ("purpose", "made", "kept"),
+    [
+        ("judge", {"finish_reason": "stop"}, 1),
+        ("judge", {"finish_reason": "length"}, 0),
+        ("judge", {"finish_reason": "content_filter"}, 0),
+        ("judge", {"refusal": "no"}, 0),
+        ("system", {"finish_reason": "stop"}, 0),
+        ("user", {"finish_reason": "stop"}, 0),
+    ],
+)
+def test_only_whole_replies_of_judges_are_kept(tmp_path, purpose, made, kept):
+    refusal, ended = made.get("refusal"), made.get("finish_reason", "stop")
+    choice = {"index": 0, "finish_reason": ended, "message": {"content": "yes", "refusal": refusal}}
+    body = {"model": "m", "choices": [choice]}
+    path = tmp_path / "c"
+    _, server = asked([reply(body, headers=JSON)], purpose=purpose, cache=path)
+    assert len(server.requests) == 1
+    assert (replies(path) if path.exists() else 0) == kept

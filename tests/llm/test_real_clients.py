@@ -82,6 +82,20 @@ def test_a_field_that_the_service_does_not_know_is_refused_in_its_words():
             told(question(model, extra={"extra_body": {"colour": "red"}}))
 
 
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("model", [OPENAI, CLAUDE])
+def test_headers_and_queries_of_a_call_are_no_part_of_its_body(model, stream):
+    extra = {"extra_headers": {"X-Team": "red"}, "extra_query": {"trace": "1"}, "extra_body": {"top_p": 0.5}}
+    _, server = told(question(model, extra=extra, stream=stream))
+    ((_, _, headers, body),) = server.requests
+    assert (headers["x-team"], body["top_p"], "extra_headers" in body, "extra_query" in body) == (
+        "red",
+        0.5,
+        False,
+        False,
+    )
+
+
 def test_a_wrong_key_is_no_answer():
     for model, name in ((OPENAI, "OPENAI_API_KEY"), (CLAUDE, "ANTHROPIC_API_KEY")):
         with pytest.raises(EvaluatorError) as raised:
