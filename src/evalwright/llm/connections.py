@@ -8,10 +8,8 @@ from contextvars import ContextVar
 from functools import cache
 from importlib import import_module
 from typing import Any
-from urllib.request import getproxies
 
 from evalwright.llm.failures import CallFailed
-from evalwright.llm.lanes import lanes
 
 __all__ = ["MOST_BYTES", "bounded", "headers_to", "replies_up_to"]
 
@@ -48,6 +46,11 @@ def bounded(client_class: Any) -> Any:
 
     Compressed replies are neither requested nor accepted: a few bytes could unpack to any number.
     """
+    # here: runs that call no model do not need them
+    from urllib.request import getproxies
+
+    from evalwright.llm.lanes import lanes
+
     # The pool of the HTTP library itself is left where it has to find the proxy for an address.
     own = {} if getproxies() else {"transport": lanes(client_class)}
     return client_class(
