@@ -117,6 +117,10 @@ def test_what_is_imported_can_be_run_and_what_is_too_deep_names_its_line(tmp_pat
     if depth > 100:
         with pytest.raises(InputError, match="2  is nested too deeply"):
             imported(tmp_path, "claude-code", path)
+        back = json.dumps(session_line(1, "user", [{**BACK, "content": "DEEP"}])).replace('"DEEP"', deep)
+        path.write_text(f"\n{back}\n")
+        with pytest.raises(InputError, match="2  is nested too deeply"):
+            imported(tmp_path, "claude-code", path)
         return
     imported(tmp_path, "claude-code", path)
     assert len(list(load_suite(tmp_path / "out" / "eval.yaml").cases)) == 1
@@ -176,3 +180,14 @@ def test_a_large_session_is_written_in_pieces_and_trials_in_their_order(tmp_path
     assert [trace["output"]["final_answer"][-1] for trace in traces] == ["1", "0"]
     assert [message["role"] for message in traces[0]["messages"]] == ["user", "assistant"]
     assert len(traces[0]["messages"][0]["content"]) == len(long) + 1
+
+
+def test_lines_of_other_systems_are_read_and_none_that_is_no_text(tmp_path):
+    path = tmp_path / "x.jsonl"
+    lines = [json.dumps(session_line(0, "user", "q")), "", json.dumps(session_line(1, "assistant", "a", "m"))]
+    path.write_bytes(b"\xef\xbb\xbf" + "\r\n".join([*lines, ""]).encode())
+    _, [case] = imported(tmp_path, "claude-code", path)
+    assert [message["content"] for message in case["embedded_trace"]["messages"]] == ["q", "a"]
+    path.write_bytes(path.read_bytes() + b'{"type": "user", "sessionId": "s", "nobody reads this": "\xff"}\n')
+    with pytest.raises(InputError, match="4  is not UTF-8 text"):
+        imported(tmp_path / "other", "claude-code", path)

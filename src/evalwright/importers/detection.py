@@ -227,7 +227,9 @@ def detected(head: Head) -> str | None:
 
 
 def unknown(file: Path) -> InputError:
-    """That no format fits, and what each was told by."""
+    """That no format fits, and what each was told by. Raises InputError for a file that cannot be read."""
+    if next(iter(lines(file)), None) is None:
+        return InputError(Problem(str(file), "is empty"))
     looked = "\n".join(f"  {name:<18}  {mark}" for name, _, mark in FORMATS)
     problem = Problem(str(file), "no known format was recognised; pass --format NAME. Looked for:")
     return InputError(f"{problem}\n{looked}")

@@ -242,6 +242,9 @@ def test_what_is_no_table_is_refused_with_file_and_line(tmp_path, name, data, li
         ({"path": "d.csv", "map": {"inptu": "q"}}, "dataset.map", "inptu"),
         ({"path": "d.csv", "types": {"q": "integer"}}, "dataset.types.q", "integer"),
         ({"path": "d.txt"}, "dataset.type", "type"),
+        ({"path": "d.csv", "types": {"q": ["int"]}}, "dataset.types.q", "['int']"),
+        ({"path": "d.csv", "encoding": "hex"}, "dataset.encoding", "'hex'"),
+        ({"path": "d.csv", "delimiter": 7}, "dataset.delimiter", "expected text, found 7"),
     ],
 )
 def test_what_is_wrong_with_the_section_is_told_when_it_is_loaded(tmp_path, dataset, key, fact):

@@ -135,7 +135,7 @@ class Conversions:
     def __init__(self, given: Any) -> None:
         if not isinstance(given, Mapping):
             raise InputError(Problem("", "expected a mapping of columns to types", key="dataset.types"))
-        wrong = {column: name for column, name in given.items() if name not in _CONVERTED}
+        wrong = {column: name for column, name in given.items() if not isinstance(name, str) or name not in _CONVERTED}
         if wrong:
             raise InputError(
                 Problem("", f"unknown type {name!r}; expected {', '.join(_CONVERTED)}", key=f"dataset.types.{column}")

@@ -57,9 +57,12 @@ class TableDataset(Dataset):
     def __init__(self, path: Path, name: str, config: Mapping[str, Any]) -> None:
         super().__init__(path, name, config)
         self._files: Sequence[Path] = config.get("files") or [path]
+        for key in ("delimiter", "encoding", "records"):
+            if not isinstance(found := config.get(key), str | None):
+                raise InputError(Problem("", f"expected text, found {found!r}", key=f"dataset.{key}"))
         self._mapped = Mapped(config.get("map"))
         self._conversions = Conversions(config.get("types") or {})
-        self._encoding: str = config.get("encoding") or _UTF_8
+        self._encoding = _known_encoding(config.get("encoding") or _UTF_8)
         self._delimiter: str | None = config.get("delimiter")
         self._records: str | None = config.get("records")
         self._source = bool(config.get("source"))
@@ -165,6 +168,15 @@ class TableDataset(Dataset):
                 places[case.id] = place
 
 
+def _known_encoding(name: str) -> str:
+    try:
+        "x".encode(name)  # also of those that are known, some are of no text
+    except LookupError:
+        said = f"expected an encoding such as utf-8, latin-1 or cp1252, found {name!r}"
+        raise InputError(Problem("", said, key="dataset.encoding")) from None
+    return name
+
+
 def _listed(columns: Sequence[str]) -> str:
     return ", ".join(columns[:20]) + (", ..." if len(columns) > 20 else "")
 
@@ -183,7 +195,7 @@ class CsvRows(TableDataset):
         with opened(file) as source, io.TextIOWrapper(source, self._encoding, newline="") as text:
             try:
                 yield from self._read(file, text)
-            except (UnicodeError, LookupError) as error:
+            except UnicodeError as error:
                 raise InputError(Problem(str(file), self._undecoded(error))) from None
 
     def _read(self, file: Path, text: io.TextIOWrapper) -> Iterator[TableRow]:
