@@ -75,6 +75,8 @@ def test_as_text_a_forest_fits_the_columns() -> None:
     assert lines[1].endswith("−11.2 [−20.0, −3.0]")
     assert lines[1].index("●") < lines[1].index("│")
     assert len(interval_line(ROWS[0], 78)) == 78
+    drawn_in = interval_line(ForestRow("a guarded interval", 1.0, -0.2, 0.9), 78)
+    assert drawn_in.index("─") < drawn_in.rindex("─") < drawn_in.index("●")
     assert spark([0, 0.5, 1]) == "▁▅█"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import sqrt
+from math import isfinite, sqrt
 
 from evalwright.decisions.changes import changed_part
 from evalwright.decisions.identity import Identity, some_names
@@ -200,6 +200,8 @@ def _next(decision: Decision, pairs: Pairs, b: SideCounts, *, better: bool) -> N
     costs = list(b.measures["cost"].means().values())
     claim = "worse" if gap < 0 else "better" if better else "not worse"
     cells = (needed - now) * (decision.n if decision.population == "suite" else trials)
-    cost = cells * sum(costs) / len(costs) if costs else None
+    cost = cells * (sum(costs) / len(costs)) if costs else None
+    if cost is not None and not isfinite(cost):
+        cost = None
     more = (decision.n, needed) if decision.population == "suite" else (needed, trials)
     return NextPart(*more, cost, claim)

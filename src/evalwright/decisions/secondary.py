@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from evalwright.decisions.pairing import Ground
 from evalwright.decisions.terms import QUANTILES, Guard
@@ -25,7 +25,8 @@ def _guard(ground: Ground, guard: Guard) -> GuardPart:
     if guard.evaluator is not None:
         found = ground.pairs_of(guard.evaluator).difference(ground.alpha)
         state = "undecided" if found.ci is None else _state(-found.ci[1], -found.ci[0], -guard.limit)
-        return GuardPart(guard.name, guard.limit, found.difference, found.ci, state)
+        missing = "no case was judged by it on both sides" if found.ci is None else ""
+        return GuardPart(guard.name, guard.limit, found.difference, found.ci, state, missing)
     if guard.name in QUANTILES:
         value, ends = _quantile(ground, QUANTILES[guard.name])
         missing = "needs 20 units that both sides measured" if ends is None else ""
@@ -43,8 +44,19 @@ def _ratio(ground: Ground, measure: str) -> tuple[float | None, tuple[float, flo
     before, after = ground.a.measures[measure].means(), ground.b.measures[measure].means()
     cases = [case for case in before if case in after and case not in ground.left_out]
     found = ratio_of_means([before[c] for c in cases], [after[c] for c in cases], ground.units(cases), 1 - ground.alpha)
-    missing = "not measured on both sides" if not cases else "a side is 0" if found.ci is None else ""
+    missing = "" if found.ci is not None else _why_none(measure, before, after, cases)
     return found.ratio, found.ci, missing
+
+
+def _why_none(measure: str, before: Mapping[str, float], after: Mapping[str, float], cases: Sequence[str]) -> str:
+    """Why a ratio of means has no interval."""
+    if not cases:
+        return "not measured on both sides"
+    if not any(before[c] for c in cases) or not any(after[c] for c in cases):
+        return "a side is 0"
+    if len(cases) == 1:
+        return "measured of a single case"
+    return f"the {measure} of one unit is all of a side, or too large to compare"
 
 
 def _quantile(ground: Ground, level: float) -> tuple[float | None, tuple[float, float] | None]:

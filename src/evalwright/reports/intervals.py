@@ -53,8 +53,12 @@ class Ruler(NamedTuple):
 
 
 def range_of(rows: Sequence[ForestRow], margin: float) -> tuple[float, float]:
-    """All intervals, 0 and the margin, with a little room."""
-    low, high = min(0.0, -margin, *(row.low for row in rows)), max(0.0, *(row.high for row in rows))
+    """All intervals with their estimates, 0 and the margin, with a little room.
+
+    An estimate may lie outside of a guarded interval, which is drawn towards the middle of the scale.
+    """
+    seen = [value for row in rows for value in row[1:4]]
+    low, high = min(0.0, -margin, *seen), max(0.0, *seen)
     room = (high - low or 1.0) * 0.05
     return low - room, high + room
 

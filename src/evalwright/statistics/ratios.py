@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Hashable, Sequence
 from itertools import accumulate
-from math import exp, fsum, log, sqrt
+from math import exp, fsum, isfinite, log, sqrt
 from random import Random
 from typing import NamedTuple
 
@@ -17,7 +17,10 @@ __all__ = ["QuantileRatio", "RatioOfMeans", "quantile_ratio", "ratio_of_means"]
 
 
 class RatioOfMeans(NamedTuple):
-    """Σ b/Σ a; the ratio is None where a sum is 0, the rest also where leaving out a unit makes one 0."""
+    """Σ b/Σ a; the ratio is None where a sum is 0, the rest also where leaving out a unit makes one 0.
+
+    None also where a number is beyond the range of floats.
+    """
 
     ratio: float | None
     se_log: float | None
@@ -36,8 +39,15 @@ def ratio_of_means(
         raise ValueError(f"expected as many values of A as of B, found {len(a)} and {len(b)}")
     if any(value < 0 for value in (*a, *b)):
         raise ValueError("expected values of at least 0")
-    before, after, df = _totals(a, groups), _totals(b, groups), units_of(a, groups).df
-    sum_a, sum_b = fsum(a), fsum(b)
+    try:
+        return _ratio_of_sums(_totals(a, groups), _totals(b, groups), units_of(a, groups).df, confidence)
+    except OverflowError:
+        return RatioOfMeans(None, None, None, None)
+
+
+def _ratio_of_sums(before: Sequence[float], after: Sequence[float], df: float, confidence: float) -> RatioOfMeans:
+    """Of the totals of units. Raises OverflowError where a number is beyond the range of floats."""
+    sum_a, sum_b = fsum(before), fsum(after)
     if not sum_a or not sum_b:
         return RatioOfMeans(None, None, None, None)
     middle, number = log(sum_b / sum_a), len(before)
@@ -116,4 +126,5 @@ def _ratio(sides: Sequence[tuple[list[float], list[int]]], level: float, weights
         if not counts or not counts[-1]:
             return None
         found.append(values[bisect_left(counts, level * counts[-1])])
-    return found[1] / found[0] if found[0] > 0 else None
+    ratio = found[1] / found[0] if found[0] > 0 else None
+    return ratio if ratio is not None and isfinite(ratio) else None

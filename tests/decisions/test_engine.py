@@ -1,0 +1,123 @@
+"""What holds of every decision, whatever the runs were."""
+
+from __future__ import annotations
+
+import random
+from math import isfinite
+from typing import Any
+
+import msgspec
+from hypothesis import given
+from hypothesis import strategies as st
+
+from evalwright.decisions.engine import decision_of
+from evalwright.decisions.identity import Identity
+from evalwright.decisions.pairing import Labelled
+from evalwright.decisions.sides import CaseTotal, Measured, SideCounts
+from evalwright.decisions.terms import Guard, Terms
+from evalwright.model.decision import Decision
+from evalwright.reports.decision import decision_lines
+from evalwright.reports.text import Paint
+
+GUARDS = (
+    *(Guard("cost", 1.1), Guard("latency", 1.2), Guard("latency_p95", 1.3)),
+    *(Guard("tokens", 1.0), Guard("evaluator:rates", -0.01)),
+)
+SCORES = ((0.0, 1.0), (0.0, 0.0), (5.0, 5.0), (1.0, 5.0), (-3.0, 1e9))
+TAKEN = ((), (0.0,), (0.0, 5.0), (0.3, 0.7), (1.0, 1.0, 1e30))
+
+
+def side(pick: random.Random, cases: list[str], groups: dict[str, str], rate: float, errors: float) -> SideCounts:
+    made = SideCounts("v", groups={case: groups[case] for case in cases if case in groups})
+    most, low_high, taken = pick.choice([1, 1, 2, 6]), pick.choice(SCORES), pick.choice(TAKEN)
+    for case in cases:
+        one, score = made.passes.setdefault(case, CaseTotal()), CaseTotal()
+        for _ in range(pick.choice([most, pick.randint(1, most)])):
+            if pick.random() < errors:
+                one.target_errors += 1
+                score.target_errors += 1
+                continue
+            value = pick.choice([*low_high, pick.uniform(*low_high)])
+            one.judged, one.total = one.judged + 1, one.total + (pick.random() < rate)
+            score.judged, score.total, score.squares = score.judged + 1, score.total + value, score.squares + value**2
+            if taken:
+                made.measures[pick.choice(["cost", "latency", "tokens"])].add(case, pick.choice(taken))
+        made.scores.setdefault("rates", {})[case] = score
+    made.range["rates"] = low_high
+    return made
+
+
+def a_decision(seed: int) -> tuple[Decision, Terms]:
+    pick = random.Random(seed)
+    cases = [f"c{i}" for i in range(pick.choice([1, 2, 3, 5, 6, 11, 12, 13, 40]))]
+    kind = pick.choice(["none", "all", "own", "two", "half"])
+    groups = {
+        case: {"all": "g", "own": case, "two": f"g{i % 2}"}.get(kind, "g" if i < len(cases) // 2 else case)
+        for i, case in enumerate(cases if kind != "none" else [])
+    }
+    rate, errors = pick.choice([0, 0.5, 0.9, 1]), pick.choice([0, 0, 0, 0.2, 1])
+    a = side(pick, cases, groups, rate, pick.choice([0, errors]))
+    b = side(pick, [*cases, "new"], groups, pick.choice([rate, 0, 1]), errors)
+    terms = Terms(
+        metric=pick.choice(["pass_rate", "pass_rate", "rates"]),
+        margin=pick.choice([None, None, 0.0, 0.1, 0.999]),
+        alpha=pick.choice([0.05, 0.05, 0.01, 0.2, 0.5, 0.001]),
+        better=pick.random() < 0.3,
+        guards=tuple(pick.sample(GUARDS, pick.randint(0, 3))),
+        errors=pick.choice(["exclude", "fail", "strict"]),
+        population=pick.choice(["cases", "cases", "cases", "suite"]),
+        family=pick.choice([1, 3]),
+        slice_margin=pick.choice([None, 0.05]),
+    )
+    slices = {("k", "x"): cases[::2], ("k", "y"): cases[1::2], ("k", "rare"): cases[:1]}
+    known = Labelled(groups, slices if pick.random() < 0.5 else {})
+    return decision_of(a, b, terms, Identity(shared=len(cases)), known), terms
+
+
+def agree(ends: tuple[float, float], p: float | None, alpha: float, null: float) -> bool:
+    """Whether p is at most alpha exactly where the null lies outside; at an end, either."""
+    rounding = 1e-9 * max(1.0, *map(abs, ends))
+    if min(abs(end - null) for end in ends) <= rounding:
+        return p is not None
+    return p is not None and (p <= alpha) == (not ends[0] < null < ends[1])
+
+
+def numbers_of(value: Any) -> list[float]:
+    if isinstance(value, dict | list | tuple):
+        return [number for one in (value.values() if isinstance(value, dict) else value) for number in numbers_of(one)]
+    return [value] if isinstance(value, float) else []
+
+
+@given(st.integers(0, 2**32))
+def test_no_decision_lacks_a_number_or_contradicts_itself(seed: int) -> None:
+    found, terms = a_decision(seed)
+    alpha, states = found.alpha / found.family, [guard.state for guard in found.guards]
+    assert all(map(isfinite, numbers_of(msgspec.to_builtins(found))))
+    for part in (found, *found.evaluators, *found.slices):
+        p = part.p_better if isinstance(part, Decision) else part.p
+        assert (part.ci is None) == (part.n == 0)
+        assert part.ci is None or agree(part.ci, p, alpha, 0.0)
+    for guard in found.guards:
+        assert bool(guard.reason) == (guard.ci is None)
+        assert guard.ci is not None or guard.state == "undecided"
+    said = "undecided"
+    if found.ci is not None:
+        low, high = found.ci
+        assert agree(found.ci, found.p_margin, alpha, -found.margin)
+        said = "ship" if low > (0 if terms.better else -found.margin) else "dont" if high < -found.margin else said
+    if found.verdict == "ship":
+        assert said == "ship"
+        assert set(states) <= {"holds"}
+    elif found.verdict == "dont":
+        assert said == "dont" or "broken" in states or found.reasons[0].startswith("slice ")
+    else:
+        assert found.reasons
+    assert all(len(line) <= 80 for line in decision_lines(found, Paint()))
+
+
+def test_measures_of_several_trials_are_averaged_by_case() -> None:
+    cost = Measured()
+    for case, value in (("a", 1.0), ("b", 2.0), ("a", 3.0), ("a", 5.0)):
+        cost.add(case, value)
+    cost.add_column(["c", "d"], [None, 7.0])
+    assert (cost.means(), cost.values()) == ({"a": 3.0, "b": 2.0, "d": 7.0}, [1.0, 3.0, 5.0, 2.0, 7.0])
