@@ -179,6 +179,24 @@ def test_means_and_weighted_means_have_an_interval_and_the_least_score_has_none(
     assert median == (1 / 3, 2 / 3)
 
 
+def test_a_value_without_an_interval_says_why():
+    scores = {"a": [i / 80 for i in range(80)], "b": [0.5] * 9}
+    owned = {"a": Owned(scores["a"], range(80)), "b": Owned(scores["b"], [0] * 9)}
+    both = {"kind": "weighted_average", "weights": {"a": 1, "b": 1}, "op": "gte", "value": 0}
+    conditions = [
+        *(simple(aggregation=name) for name in ("min", "max", "p95", "p99")),
+        *(simple("b", aggregation=name) for name in ("median", "avg_score")),
+        *({**both, "aggregation": name} for name in ("avg_score", "p50")),
+    ]
+    parts = decided({"kind": "logical", "operator": "and", "conditions": conditions}, scores, owned=owned).parts
+    assert [(part.ci95 is None, bool(part.interval_reason)) for part in parts] == [
+        *[(True, True)] * 2, (False, False), *[(True, True)] * 2, (False, False), *[(True, True)] * 2,
+    ]  # fmt: skip
+    assert parts[0].interval_reason == "the least score of a sample does not bound those of other cases"
+    assert parts[2].ci95 == (71 / 80, 79 / 80)
+    assert parts[3].interval_reason == "it takes 368 scores, there are 80"
+
+
 def judged(passed, **fields):
     return [a_result(evaluator="a", passed=passed, **fields)]
 

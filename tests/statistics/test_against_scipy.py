@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from evalwright.statistics import cluster_jackknife, mcnemar_interval, proportion_interval
 from evalwright.statistics.changes import fisher_exact
 from evalwright.statistics.distributions import noncentral_t_above, t_quantile, t_two_sided
+from evalwright.statistics.latency import quantile_ends, quantile_needs
 
 stats: Any = pytest.importorskip("scipy.stats")
 degrees = st.floats(1.0, 500.0)
@@ -62,3 +63,13 @@ def test_groups_of_one_are_the_paired_t_test(differences: list[float]) -> None:
 def test_wilsons_interval(k: int, n: int) -> None:
     ends = stats.binomtest(min(k, n), n).proportion_ci(method="wilson")
     assert proportion_interval(min(k, n), n).wilson == pytest.approx((ends.low, ends.high), abs=1e-9)
+
+
+@pytest.mark.parametrize("share", [0.5, 0.9, 0.95, 0.99])
+def test_a_quantile_lies_between_order_statistics_with_the_chance_that_is_said(share: float) -> None:
+    least = quantile_needs(share)
+    assert quantile_ends(range(least - 1), share) is None
+    for n in (least, least + 1, 5 * least, 1000):
+        low, high = quantile_ends(range(1, n + 1), share) or (0, 0)  # values are their own ranks
+        assert stats.binom.cdf(low - 1, n, share) <= 0.025 < stats.binom.cdf(low, n, share)
+        assert stats.binom.sf(high - 1, n, share) <= 0.025 < stats.binom.sf(high - 2, n, share)

@@ -181,7 +181,9 @@ class GatePart(msgspec.Struct):
     undecided: bool = False
     """Of a claim: the interval holds the threshold, or what errors would have been decides."""
     ci95: Interval | None = None
-    """Of a condition on a mean, an accuracy or a median: the interval around the value, which decides nothing."""
+    """Of a condition on a value: the interval around it, which decides nothing."""
+    interval_reason: str = ""
+    """Why a measured value has no interval."""
 
 
 class GateOutcome(msgspec.Struct):

@@ -78,7 +78,8 @@ def condition(part: GatePart) -> str:
         measured = f"{part.value:.4g} [{ends[0]:.4g}, {ends[1]:.4g}]"
     wanted = f" {part.op} {part.threshold:g}" if part.threshold is not None else ""
     unit = "case" if part.ci is not None or part.undecided else "score"
-    return f"{part.name} {measured}{wanted} ({counted(part.n, unit)})"
+    why = f"; no interval: {part.interval_reason}" if part.interval_reason else ""
+    return f"{part.name} {measured}{wanted} ({counted(part.n, unit)}{why})"
 
 
 def outcome(gate: GateOutcome) -> tuple[str, str]:

@@ -116,7 +116,7 @@ def decided(
     outcome = _holds(rule, scores, parts, empty_is_zero)
     for part, condition in zip(parts, _conditions(rule), strict=True):
         if owned and part.n:
-            part.ci95 = ends_of_condition(condition, owned, partial(_reaches, condition))
+            part.ci95, part.interval_reason = ends_of_condition(condition, owned, partial(_reaches, condition))
     gate = GateOutcome(outcome is True, parts)
     if outcome is None:
         gate.undecided, gate.reason = True, "nothing was measured"

@@ -7,16 +7,19 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from math import fsum
 from typing import Any, NamedTuple
 
-from evalwright.statistics.latency import quantiles
+from msgspec import UNSET
+
+from evalwright.model.facts import TraceLike
+from evalwright.statistics.latency import quantile_ends, quantile_needs
 from evalwright.statistics.rates import rate_of_units, score_ends
 from evalwright.statistics.units import Cluster, Units, units_from
 
-__all__ = ["Owned", "Reaches", "ends_of_condition"]
+__all__ = ["CountedPasses", "Ends", "Owned", "Reaches", "ends_of_condition"]
 
 Interval = tuple[float, float]
 Reaches = Callable[[float], bool]
 
-_MEDIANS = ("median", "p50")
+QUANTILES = {"median": 0.5, "p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 
 
 class Owned(NamedTuple):
@@ -26,31 +29,72 @@ class Owned(NamedTuple):
     owners: Sequence[Hashable] = ()
 
 
-def ends_of_condition(rule: Mapping[str, Any], owned: Mapping[str, Owned], reaches: Reaches) -> Interval | None:
-    """The 95 % interval of a mean, of an accuracy (in percent) or of a median of one score for each case.
+class Ends(NamedTuple):
+    """The 95 % interval of a condition's value, or why there is none."""
 
-    None where there is none: of the least and the greatest score and of tails, of averages over evaluators that did not
-    score the same cases, and without scores. `reaches` says which score counts as passed.
+    ends: Interval | None
+    missing: str = ""
+
+
+class CountedPasses:
+    """Cells that passed, by case or group of cases: those are independent, and not the cells of one."""
+
+    def __init__(self) -> None:
+        self._units: dict[Hashable, list[int]] = {}
+
+    def add(self, trace: TraceLike, passed: bool) -> None:
+        owner: Hashable = trace.case_key if trace.group is UNSET else (trace.group,)
+        found = self._units.setdefault(owner, [0, 0])
+        found[0] += passed
+        found[1] += 1
+
+    def merge(self, other: CountedPasses) -> None:
+        for owner, (passed, n) in other._units.items():
+            found = self._units.setdefault(owner, [0, 0])
+            self._units[owner] = [found[0] + passed, found[1] + n]
+
+    def ends(self) -> Interval | None:
+        """The 95 % interval of the share that passed; None without cells."""
+        return rate_of_units(units_from(Counter(Cluster(float(passed), n) for passed, n in self._units.values()))).ci
+
+
+def ends_of_condition(rule: Mapping[str, Any], owned: Mapping[str, Owned], reaches: Reaches) -> Ends:
+    """The interval of a mean, of an accuracy (in percent), or of a median or percentile of one score for each case.
+
+    The least and the greatest score of a sample say nothing of those to come; a percentile lies between order
+    statistics (`quantile_ends`). `reaches` says which score counts as passed.
     """
     weighted = rule["kind"] == "weighted_average"
     weights: Mapping[str, float] = rule["weights"] if weighted else {rule["metric_key"]: 1.0}
     parts = [owned.get(key, Owned()) for key in weights]
     if not all(part.scores for part in parts):
-        return None
+        return Ends(None, "an evaluator has no scores")
     aggregation = rule["aggregation"]
-    if aggregation in _MEDIANS and len(parts) == 1 and len(set(parts[0].owners)) == len(parts[0].owners):
-        return quantiles(list(parts[0].scores)).median_ci
+    if aggregation in ("min", "max"):
+        word = "least" if aggregation == "min" else "greatest"
+        return Ends(None, f"the {word} score of a sample does not bound those of other cases")
     if aggregation not in ("avg_score", "accuracy"):
-        return None
+        return _quantile(parts, QUANTILES[aggregation])
     accuracy = aggregation == "accuracy"
     units = _units(parts, list(weights.values()), reaches if accuracy else float)
     if units is None:
-        return None
+        return Ends(None, "the evaluators did not score the same cases")
     if not accuracy:
         seen = [score for part in parts for score in part.scores]
-        return score_ends(units, low=min(0.0, *seen), high=max(1.0, *seen))
+        return Ends(score_ends(units, low=min(0.0, *seen), high=max(1.0, *seen)))
     ends = rate_of_units(units).ci if len(parts) == 1 else score_ends(units)
-    return None if ends is None else (100 * ends[0], 100 * ends[1])
+    return Ends(None if ends is None else (100 * ends[0], 100 * ends[1]))
+
+
+def _quantile(parts: Sequence[Owned], share: float) -> Ends:
+    """Order statistics are those of independent scores: one evaluator, and one score of each case."""
+    if len(parts) > 1:
+        return Ends(None, "an average of percentiles of several evaluators has none")
+    scores, owners = parts[0]
+    if len(set(owners)) < len(owners):
+        return Ends(None, "some cases have several scores, or are of one group: they are not independent")
+    ends = quantile_ends(scores, share)
+    return Ends(ends, "" if ends else f"it takes {quantile_needs(share)} scores, there are {len(scores):,}")
 
 
 def _units(parts: Sequence[Owned], weights: Sequence[float], value: Callable[[float], float]) -> Units | None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
-from math import ceil, floor
+from math import ceil, floor, log
 from typing import NamedTuple
 
 from evalwright.statistics.distributions import binomial_cdf
 from evalwright.statistics.proportions import Interval
 
-__all__ = ["Quantiles", "interpolated", "quantiles"]
+__all__ = ["Quantiles", "interpolated", "quantile_ends", "quantile_needs", "quantiles"]
 
 
 class Quantiles(NamedTuple):
@@ -39,6 +39,23 @@ def quantiles(latency_ms: Sequence[float]) -> Quantiles:
         return Quantiles(p50, p90, p95, p99, None, None, None)
     ends, interval = (rank, n - rank + 1), (float(ordered[rank - 1]), float(ordered[n - rank]))
     return Quantiles(p50, p90, p95, p99, ends, interval, 1 - 2 * binomial_cdf(rank - 1, n, 0.5))
+
+
+def quantile_ends(values: Sequence[float], share: float, alpha: float = 0.05) -> Interval | None:
+    """The 1 - alpha interval of a quantile (0 < share < 1) between two order statistics, whatever the distribution.
+
+    Ranks l and u with P(X < l) <= alpha/2 and P(X >= u) <= alpha/2 for X ~ Bin(n, share), l the largest and u the
+    least (Hahn and Meeker 1991, 5.2). None where too few values lie beyond the quantile: see `quantile_needs`.
+    """
+    ordered, n = sorted(values), len(values)
+    low = bisect_right(range(n), alpha / 2, key=lambda rank: binomial_cdf(rank, n, share))
+    high = bisect_left(range(n), 1 - alpha / 2, key=lambda rank: binomial_cdf(rank, n, share)) + 1
+    return (float(ordered[low - 1]), float(ordered[high - 1])) if low > 0 and high <= n else None
+
+
+def quantile_needs(share: float, alpha: float = 0.05) -> int:
+    """The least number of values with which a quantile has an interval: those beyond it must not all be missing."""
+    return ceil(log(alpha / 2) / log(max(share, 1 - share)))
 
 
 def interpolated(ordered: Sequence[float], share: float) -> float:

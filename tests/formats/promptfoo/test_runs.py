@@ -150,7 +150,10 @@ def test_the_share_that_must_pass_is_a_gate(tmp_path, monkeypatch):
     tests = [{"vars": {"q": x}, "assert": [{"type": "equals", "value": "a"}]} for x in "ab"]
     assert run(tmp_path, {**ECHO, "tests": tests}).outcome.exit_code == 1
     monkeypatch.setenv("PROMPTFOO_PASS_RATE_THRESHOLD", "50")
-    assert run(tmp_path, {**ECHO, "tests": tests}).outcome.exit_code == 0
+    outcome = run(tmp_path, {**ECHO, "tests": tests}).outcome
+    (part,) = outcome.summary.gate.parts
+    assert (outcome.exit_code, part.value) == (0, 50)
+    assert part.ci95 == pytest.approx((9.453, 90.547), abs=0.001), "Wilson's, of two cases"
 
 
 @pytest.mark.parametrize(

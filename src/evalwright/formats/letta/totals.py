@@ -100,7 +100,7 @@ class LettaTotals:
             scores = _scores(rows, gate["metric_key"])
             mean = sum(scores) / len(scores) if scores else None
             part = GatePart(f"reward({gate['metric_key']})", True, mean, n=len(scores))
-            part.ci95 = ends_of_condition(
+            part.ci95, part.interval_reason = ends_of_condition(
                 {**gate, "aggregation": "avg_score"}, {gate["metric_key"]: _owned(rows, gate["metric_key"])}, bool
             )
             return GateOutcome(True, [part], f"a reward, no gate; {_errors(rows)}", undecided=not scores)

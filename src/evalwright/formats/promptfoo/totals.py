@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from evalwright.formats.promptfoo.arithmetic import value_of
 from evalwright.model.facts import ResultLike, TraceLike
@@ -12,6 +12,9 @@ from evalwright.model.plan import Plan
 from evalwright.model.result import Status
 from evalwright.model.summary import GateOutcome, GatePart, RunSummary
 from evalwright.statistics.sums import ExactSum
+
+if TYPE_CHECKING:
+    from evalwright.scoring.gate_intervals import CountedPasses
 
 __all__ = ["PromptfooTotals"]
 
@@ -59,6 +62,11 @@ class PromptfooTotals:
         self._columns = {variant.name: _Column() for variant in plan.variants}
         self._derived = plan.metadata.get("derived_metrics") or []
         self._gate = plan.gate
+        self._passes: CountedPasses | None = None
+        if plan.gate is not None:
+            from evalwright.scoring.gate_intervals import CountedPasses
+
+            self._passes = CountedPasses()
 
     def add(
         self, trace: TraceLike, results: Collection[ResultLike], status: Status, score: float | None = None
@@ -68,6 +76,8 @@ class PromptfooTotals:
         column.passed += status == "pass"
         column.failed += status in ("fail", "borderline")
         column.errors += status == "error"
+        if self._passes is not None:
+            self._passes.add(trace, status == "pass")
 
     def add_extra(self, variant: str, extra: Mapping[str, Any]) -> None:
         """What verdicts say beside their score."""
@@ -76,6 +86,8 @@ class PromptfooTotals:
     def merge(self, other: Any) -> None:
         for name, column in other._columns.items():
             self._columns.setdefault(name, _Column()).merge(column)
+        if self._passes is not None:
+            self._passes.merge(other._passes)
 
     def finish(self, summary: RunSummary) -> None:
         columns = self._columns.values()
@@ -116,4 +128,6 @@ class PromptfooTotals:
         wanted: float = self._gate["pass_rate"]
         rate = 100 * passed / cells if cells else 0.0
         part = GatePart(f"pass rate >= {wanted:g} %", rate >= wanted, rate, n=cells)
+        if self._passes is not None and (ends := self._passes.ends()) is not None:
+            part.ci95 = 100 * ends[0], 100 * ends[1]
         return GateOutcome(part.passed, [part])

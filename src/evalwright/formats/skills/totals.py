@@ -12,6 +12,7 @@ from evalwright.model.facts import ResultLike, TraceLike
 from evalwright.model.plan import Plan
 from evalwright.model.result import Status
 from evalwright.model.summary import GateOutcome, GatePart, RunSummary
+from evalwright.scoring.gate_intervals import CountedPasses
 
 __all__ = ["SkillTotals", "telling"]
 
@@ -31,12 +32,15 @@ class SkillTotals:
         self._criteria: dict[_Criterion, _Shares] = {}
         self._deciding = deciding_variants(plan.variants)
         self._decided = plan.gate is not None
+        self._passes = {name: CountedPasses() for name in self._deciding}
 
     def add(
         self, trace: TraceLike, results: Collection[ResultLike], status: Status, score: float | None = None
     ) -> None:
         cells = self._cells.setdefault(trace.variant_name, {})
         cells[status] = cells.get(status, 0) + 1
+        if trace.variant_name in self._passes and status in ("pass", "fail"):
+            self._passes[trace.variant_name].add(trace, status == "pass")
         for row in results:
             if row.error is None and not row.skipped and is_criterion(row.evaluator):
                 shares = self._criteria.setdefault((trace.case_key, row.evaluator), {})
@@ -49,6 +53,8 @@ class SkillTotals:
             own = self._cells.setdefault(name, {})
             for status, number in cells.items():
                 own[status] = own.get(status, 0) + number
+        for name, passes in other._passes.items():
+            self._passes[name].merge(passes)
         for key, shares in other._criteria.items():
             mine = self._criteria.setdefault(key, {})
             for name, (held, judged) in shares.items():
@@ -76,6 +82,7 @@ class SkillTotals:
             rate = passed / (passed + failed) if passed + failed else None
             parts.append(GatePart(f"{name}: cells that passed", not failed and passed > 0, rate, "gte", 1.0, passed))
             parts[-1].n = passed + failed
+            parts[-1].ci95 = self._passes[name].ends()
         if not parts:
             return GateOutcome(True, reason="only what has the skill decides")
         failed_parts = [part for part in parts if part.value is not None and part.value < 1]
