@@ -489,6 +489,18 @@ def test_guards_slices_and_errors_are_those_of_the_command():
         ew.decide(before, after, slices=["metadata.lang"])
     with pytest.raises(ew.InputError, match="expected 'exclude'"):
         ew.decide(before, after, errors="ignore")
+    with pytest.raises(ew.InputError, match="expected a run or its folder, found None") as raised:
+        ew.decide(before, None, slices=5, variant=7, group=4, labels=3, better=1, allow_changed="no", alpha="a")
+    wrong = ["after", "variant", "slices", "group", "labels", "better", "allow_changed", "alpha"]
+    assert [problem.key for problem in raised.value.problems] == wrong
+    for call, keys in (
+        (lambda: ew.compare(None, 3, by=4, variant={"a": 1}), ["before", "after", "variant", "by"]),
+        (lambda: ew.plan(None, detect=0.03, runs=[before, None], trials=3), ["suite", "runs", "trials"]),
+        (lambda: ew.plan(True, detect=0.03), ["suite"]),
+    ):
+        with pytest.raises(ew.InputError) as raised:
+            call()
+        assert [problem.key for problem in raised.value.problems] == keys
 
 
 def test_decisions_and_comparisons_are_drawn_in_notebooks():

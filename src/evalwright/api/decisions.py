@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
+from evalwright.api.arguments import kind_problems
 from evalwright.api.pairs import paired_variants
 from evalwright.api.problems import named_as_arguments, points_of, refused
 from evalwright.api.runs import Run, run_of
-from evalwright.errors import InputError, counted
+from evalwright.errors import InputError, Problem, counted
 
 if TYPE_CHECKING:
     from evalwright.decisions.runs import TwoRuns
@@ -184,9 +185,10 @@ def decide(
     Raises:
         InputError: arguments or runs that cannot be used, or cases or evaluators that changed between the runs.
     """
-
     loss = points_of(margin, "margin")
-    _check(loss, metric, alpha, correction, errors, population, guards)
+    kinds = kind_problems(before=before, after=after, variant=variant, slices=slices, group=group, labels=labels)
+    flags = kind_problems(better=better, allow_changed=allow_changed)
+    _check(loss, metric, alpha, correction, errors, population, guards, [*kinds, *flags])
     terms = _terms(metric, loss, alpha, better, slices, errors, population, group)
     one, other = run_of(before), run_of(after)
     found = _found(one, other, terms, guards or {}, variant, None if labels is None else Path(labels), allow_changed)
@@ -250,6 +252,7 @@ def _found(
     """The decision about each pair of variants, with their names; and which of them others dominate."""
     from msgspec.structs import replace
 
+    from evalwright.decisions.clusters import explain
     from evalwright.decisions.runs import two_runs
     from evalwright.run.judged_pairs import judges_of_runs
 
@@ -262,7 +265,9 @@ def _found(
             _must_be_alike(runs, terms.metric)
         runs.terms = replace(terms, guards=_guards(guards, runs))
         pairs = paired_variants(one.variants, other.variants, variant)
-        return [(pair, runs.decision(*pair)) for pair in pairs], runs.dominated(pairs)
+        decisions = [runs.decision(*pair) for pair in pairs]
+        explain(reader_a, reader_b, decisions)
+        return list(zip(pairs, decisions, strict=True)), runs.dominated(pairs)
 
 
 def _guards(guards: Mapping[str, str], runs: TwoRuns) -> tuple[Guard, ...]:
@@ -322,8 +327,17 @@ _CHOICES = {
 }
 
 
-def _check(margin: float, metric: Any, alpha: Any, correction: str, errors: str, population: str, guards: Any) -> None:
-    problems = []
+def _check(
+    margin: float,
+    metric: Any,
+    alpha: Any,
+    correction: str,
+    errors: str,
+    population: str,
+    guards: Any,
+    kinds: Iterable[Problem],
+) -> None:
+    problems = list(kinds)
     if not isinstance(metric, str):
         problems.append(refused("metric", f"expected 'pass_rate' or the name of an evaluator, found {metric!r}"))
     if not margin >= 0:

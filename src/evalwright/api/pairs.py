@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+from evalwright.api.arguments import kind_problems
 from evalwright.api.comparisons import Comparison, adjusted
 from evalwright.api.problems import refused
 from evalwright.api.runs import Run, run_of
@@ -42,6 +43,8 @@ def compare(
     Raises:
         InputError: a run that cannot be read, or variants that cannot be paired.
     """
+    if problems := list(kind_problems(before=before, after=after, variant=variant, by=by)):
+        raise InputError(problems)
     one, other = run_of(before), run_of(after)
     reader_a, plan_a = one._opened()
     reader_b, plan_b = other._opened()

@@ -8,6 +8,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from evalwright.api.arguments import kind_problems
 from evalwright.api.problems import points_of, refused
 from evalwright.api.runs import Run, run_of
 from evalwright.errors import InputError, Problem
@@ -123,12 +124,10 @@ def plan(
 
     seen = None if detect is None else points_of(detect, "detect")
     loss = points_of(margin, "margin")
-    problems = list(_problems(seen, loss, at_least, power, alpha, trials))
-    given = [runs] if isinstance(runs, Run | str | os.PathLike) else list(runs)
-    if len(given) > 2:
-        problems.append(refused("runs", f"expected at most two, found {len(given)}"))
+    problems = [*kind_problems(suite=suite, runs=runs), *_problems(seen, loss, at_least, power, alpha, trials)]
     if problems:
         raise InputError(problems)
+    given = [runs] if isinstance(runs, Run | str | os.PathLike) else list(runs or ())
     sides = [_side(run_of(run)) for run in given]
     name, cases, concurrency = _cases(suite)
     aim = Aim(seen or 0.0, loss, alpha, power)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import closing
 from pathlib import Path
@@ -24,7 +25,7 @@ from evalwright.run.locations import Place, find_run
 from evalwright.run.sequence import outcome_of
 from evalwright.run.stored_run import plan_of_run
 
-__all__ = ["add_decisions", "add_tradeoffs", "with_baselines", "with_slices"]
+__all__ = ["add_decisions", "add_tradeoffs", "with_claims"]
 
 _PROMOTED = "baseline"
 
@@ -121,7 +122,7 @@ def _baseline(against: str, plan: Plan, reader: RunReader | None = None) -> Plac
         ) from error
 
 
-def with_baselines(plan: Plan, runs: Path | None) -> None:
+def _with_baselines(plan: Plan, runs: Path | None) -> None:
     """Raise InputError where a claim names a run that is not there: before anything is paid for."""
     problems = []
     for claim in _claims(plan):
@@ -136,7 +137,27 @@ def with_baselines(plan: Plan, runs: Path | None) -> None:
         raise InputError(problems)
 
 
-def with_slices(plan: Plan, cases: Iterable[Case]) -> Iterator[Case]:
+def with_claims(plan: Plan, out: Path | None, cases: Iterable[Case]) -> Iterator[Case]:
+    """The cases, once what the claims of the gate name is there: baselines now, slices and groups behind the last case.
+
+    Raises InputError. Where a baseline is missing, the cases are read for what else is wrong.
+    """
+    found = _with_slices(plan, cases)
+    if plan.shard is not None:  # no baseline is asked for before all shards are merged
+        return found
+    try:
+        _with_baselines(plan, out)
+    except InputError as error:
+        problems = list(error.problems)
+        try:
+            deque(found, maxlen=0)
+        except InputError as later:
+            problems += later.problems
+        raise InputError(problems) from error
+    return found
+
+
+def _with_slices(plan: Plan, cases: Iterable[Case]) -> Iterator[Case]:
     """The cases; behind the last one it is known that each slice and group of a claim is there. Raises InputError."""
     wanted = {key for claim in _claims(plan) for key in claim.get("slices", ()) if key != "*"}
     wanted |= {f"metadata.{claim['group']}" for claim in _claims(plan) if claim["group"] not in (None, "none")}

@@ -86,11 +86,9 @@ def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[
 
             cases = with_keys(plan, cases, options.models)
         if is_decided(plan):
-            from evalwright.run.decided import with_baselines, with_slices
+            from evalwright.run.decided import with_claims
 
-            if plan.shard is None:  # no baseline is asked for before all shards are merged
-                with_baselines(plan, options.out or suite.out)
-            cases = with_slices(plan, cases)
+            cases = with_claims(plan, options.out or suite.out, cases)
         sequence = None
         if options.until_decided:
             from evalwright.run.sequence import ordered
