@@ -5,8 +5,10 @@ from __future__ import annotations
 import pytest
 
 from evalwright.decisions.clusters import clusters_of, masked_reason
+from evalwright.model.decision import FailureCluster
 from evalwright.model.result import CaseVerdict
 from evalwright.model.trace import TraceError
+from evalwright.reports.decision import reason_lines
 from evalwright.testing import MemoryRun, MemoryStore, a_plan, a_verdict
 
 
@@ -57,4 +59,17 @@ def test_reasons_of_about_the_same_words_are_one_and_those_that_b_gained_come_fi
         ("refund: the refund of order <n> was omitted", 0, 5, refunds, refunds, []),
         ("timeout: no answer within <n> seconds", 0, 1, ["t"], ["t"], []),
         ("tone: too short, <n> words", 2, 1, ["a", "b"], [], ["b"]),
+    ]
+
+
+def test_text_says_which_reasons_came_and_which_went() -> None:
+    found = [
+        FailureCluster("refund omitted", 0, 5, ["r"], ["r"], []),
+        FailureCluster("too slow", 3, 4, ["a", "b", "c"], ["b", "c"], ["a"]),
+        FailureCluster("too short", 2, 1, ["a", "b"], [], ["b"]),
+        FailureCluster("tone", 6, 0, ["a"], [], ["a"]),
+    ]
+    assert reason_lines(found, 80) == [
+        "  why worse  5 × refund omitted (new)    1 × too slow (2 gained, 1 lost)",
+        "  why better 6 × tone (gone)    1 × too short",
     ]

@@ -36,6 +36,7 @@ def test_changed_cases_come_worst_first_and_errors_are_neither(pair):
     summary = seen(text[text.index('id="summary"') : text.index('id="changed"')])
     for part in ("1 worse", "1 better", "4 unchanged", "1 not comparable"):
         assert part in summary
+    assert "Reason A B Gained by Lost by" in seen(text[text.index('id="reasons"') : text.index('id="changed"')])
     picture = b64decode(re.search(r'class="plot" src="data:image/svg[^,]*,([^"]*)" alt="[^"]*0.0 pp', text)[1]).decode()
     assert "pass rate" in picture  # and each slice by a tag below it
     assert "tag=other" in picture

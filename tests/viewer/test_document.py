@@ -199,6 +199,7 @@ def test_changed_cells_come_first_and_each_leads_to_its_place(tmp_path: Path) ->
     changed = [cell_key(name, "agent", 0) for name in ("case-1", "case-2")]
     assert [address for address in page.addresses if address.startswith("#")] == [f"#{key}" for key in changed]
     assert page.said.index("case-1agentworse") < page.said.index("case-2agentbetter") < page.said.index("Failures:")
+    assert "Reasons of failures and errors" in page.said
     assert [said for said in ("because of the reply", "is polite", "needle-3") if said not in page.said] == []
 
 

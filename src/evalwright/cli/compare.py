@@ -73,6 +73,7 @@ def command(
 
     from evalwright.cli.pairs import opened_pair
     from evalwright.cli.screen import say, screen_paint, tell
+    from evalwright.decisions.clusters import explain
     from evalwright.decisions.comparison import comparison_of, regressed
     from evalwright.decisions.terms import Terms, margin_of
     from evalwright.reports.comparison import comparison_of_runs
@@ -86,6 +87,8 @@ def command(
         for name in runs.a.keys() & runs.b.keys():
             runs.refuse_strangers(name, name)
         comparison = comparison_of(runs, str(a), str(b))
+        decisions = [one.decision for one in comparison.variants]
+        explain(opened.before, opened.after, decisions, keep_changed=allow_changed)
     if os.path.abspath(str(a)) == os.path.abspath(str(b)):  # noqa: PTH100 - a run may be in a database
         tell([f"warning: A and B are the same run, {a}: name the earlier one first and the later one second"])
     if as_json:

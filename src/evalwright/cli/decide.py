@@ -101,7 +101,7 @@ def command(
     is UNDECIDED.
     """
     from evalwright.cli.pairs import opened_pair
-    from evalwright.decisions.clusters import clusters_of
+    from evalwright.decisions.clusters import explain
     from evalwright.decisions.runs import pairs_of
     from evalwright.decisions.terms import Terms, margin_of
 
@@ -120,9 +120,7 @@ def command(
             opened.runs.refuse_changed(cases=True)
         pairs = pairs_of(opened.runs, variant, variants)
         found = _decided(opened.runs, pairs, guard)
-        for (before, after), decision in zip(pairs, found, strict=True):
-            changed = decision.identity.cases_changed
-            decision.clusters = clusters_of(opened.before, opened.after, before, after, frozenset(changed))
+        explain(opened.before, opened.after, found)
         superfluous = opened.runs.dominated(pairs)
     _tell(found, superfluous, as_json)
     if plot is not None:

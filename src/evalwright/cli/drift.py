@@ -55,6 +55,7 @@ def command(
 
     from evalwright.cli.pairs import opened_pair
     from evalwright.cli.screen import say
+    from evalwright.decisions.clusters import explain
     from evalwright.decisions.comparison import regressed
     from evalwright.decisions.drift import drift
     from evalwright.decisions.terms import Terms, margin_of
@@ -80,11 +81,12 @@ def command(
         if not allow_changed:
             opened.runs.refuse_changed()
         found = drift(opened.before, opened.after, opened.plan_before.run_id, opened.runs)
+        decisions = [found.report.decision] if found.report.decision else found.report.decisions
+        explain(opened.before, opened.after, decisions, keep_changed=allow_changed)
     if folder.is_dir():
         replace_file(folder / "drift.yaml", dump(msgspec.to_builtins(found.report)).encode())
     say(drift_lines(found, plan.run_id))
     if exit_nonzero_on_regression and found.report.regressions_count:
         return 1
-    decisions = [found.report.decision] if found.report.decision else found.report.decisions
     worse = [regressed(one, loss or 0.0) for one in decisions] if fail_on_regression else []
     return 1 if True in worse else 3 if None in worse or opened.runs.unread else 0

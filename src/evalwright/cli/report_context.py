@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from evalwright.cli.pairs import opened_pair
+from evalwright.decisions.clusters import explain
 from evalwright.decisions.comparison import comparison_of
 from evalwright.decisions.terms import Terms
 from evalwright.reports.context import Before, ReportContext
@@ -32,4 +33,5 @@ def opened_context(
         for name in runs.a.keys() & runs.b.keys():
             runs.refuse_strangers(name, name)
         before = Before(opened.before, comparison_of(runs, str(compare), str(run)))
+        explain(opened.before, opened.after, [one.decision for one in before.comparison.variants])
         yield ReportContext(before, link, limit)

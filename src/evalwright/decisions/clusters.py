@@ -11,11 +11,11 @@ import msgspec
 
 from evalwright.model.cell import OfCase
 from evalwright.model.cell_index import CellSelection, StaleIndex, index_of
-from evalwright.model.decision import FailureCluster
+from evalwright.model.decision import Decision, FailureCluster
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import Status
 
-__all__ = ["clusters_of", "masked_reason"]
+__all__ = ["clusters_of", "explain", "masked_reason"]
 
 _FAILED: tuple[Status, ...] = ("fail", "borderline", "error")
 _LONGEST = 160
@@ -83,6 +83,13 @@ def clusters_of(
     joined = _joined(sorted(counts.items(), key=lambda item: (-sum(item[1].cells), item[0])))
     clusters = [found.part(text) for text, found in joined.items()]
     return sorted(clusters, key=lambda one: (one.a - one.b, -one.a - one.b, one.signature))
+
+
+def explain(a: RunReader, b: RunReader, decisions: Iterable[Decision], *, keep_changed: bool = False) -> None:
+    """Add to each decision the reasons of its variants; without cases that changed, unless these are kept."""
+    for one in decisions:
+        left_out = frozenset(() if keep_changed else one.identity.cases_changed)
+        one.clusters = clusters_of(a, b, one.variant_a, one.variant_b, left_out)
 
 
 def _joined(found: Iterable[tuple[str, _Count]]) -> dict[str, _Count]:

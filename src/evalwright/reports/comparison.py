@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from evalwright.decisions.comparison import RunComparison, VariantComparison
 from evalwright.model.decision import Bound, ErrorPart
-from evalwright.reports.decision import change_of, claim
+from evalwright.reports.decision import change_of, claim, reason_lines
 from evalwright.reports.decision_columns import EVALUATOR_CHANGE_COLUMNS, RUN_COMPARISON_COLUMNS
 from evalwright.reports.numbers import points
 from evalwright.reports.terminal import cell_name, table_lines
@@ -15,6 +15,7 @@ from evalwright.reports.text import Paint, one_line
 __all__ = ["comparison_of_runs"]
 
 _MOST_LISTED = 20
+_WIDTH = 80
 _STYLES = {"ship": "pass", "dont": "fail", "undecided": "borderline"}
 
 
@@ -26,6 +27,7 @@ def comparison_of_runs(comparison: RunComparison, paint: Paint) -> list[str]:
         table_lines(RUN_COMPARISON_COLUMNS, comparison.variants, paint) or ["the runs have no variant in common"],
         table_lines(EVALUATOR_CHANGE_COLUMNS, comparison.evaluators, paint),
         [line for one in comparison.variants for line in _errors(one)],
+        [line for one in comparison.variants for line in _reasons(one, len(comparison.variants) > 1, paint)],
         _changes(comparison.variants, paint),
         _only("A", _cells_only(comparison, "a"), paint),
         _only("B", _cells_only(comparison, "b"), paint),
@@ -53,6 +55,12 @@ def _errors(found: VariantComparison) -> list[str]:
     bounds = [f"all {name} {points(one.difference)}" for name, one in _bounds(errors) if one.difference is not None]
     same = "same verdict" if errors.same_verdict else "another verdict"
     return [f"errors in {one_line(found.variant, 40)}: {sides}; {', '.join(bounds)}: {same}"]
+
+
+def _reasons(found: VariantComparison, titled: bool, paint: Paint) -> list[str]:
+    """Why B fails more often than A, or less."""
+    lines = reason_lines(found.decision.clusters, max(40, min(paint.columns or _WIDTH, _WIDTH)))
+    return [f"{one_line(found.variant, 40)}:" if titled else "", *lines][not titled :] if lines else []
 
 
 def _bounds(errors: ErrorPart) -> list[tuple[str, Bound]]:

@@ -7,7 +7,7 @@ from textwrap import wrap
 
 from evalwright.decisions.sides import PASS_RATE
 from evalwright.errors import counted
-from evalwright.model.decision import Decision, ErrorCounts, GuardPart, SideRate, SlicePart
+from evalwright.model.decision import Decision, ErrorCounts, FailureCluster, GuardPart, SideRate, SlicePart
 from evalwright.reports import numbers
 from evalwright.reports.intervals import ForestRow, interval_line
 from evalwright.reports.text import Paint, one_line
@@ -19,6 +19,7 @@ __all__ = [
     "claim",
     "decision_lines",
     "forest_of",
+    "reason_lines",
     "units_line",
     "with_ends",
 ]
@@ -81,7 +82,7 @@ def decision_lines(decision: Decision, paint: Paint, *, titled: bool = False) ->
     columns = max(40, min(paint.columns or _WIDTH, _WIDTH))
     lines = [*_claims(decision), *_rates(decision, columns), *_errors(decision), *_judge(decision)]
     lines += [*_slices(decision, columns), *_guards(decision, columns), *_evaluators(decision), *_changed(decision)]
-    lines += _clusters(decision, columns)
+    lines += reason_lines(decision.clusters, columns)
     body = [*_picture(decision, columns), *(row for line in lines if line for row in _wrapped(line, columns))]
     title = [f"{one_line(decision.variant_a, 30)} → {one_line(decision.variant_b, 30)}"] if titled else []
     warnings = [row for line in decision.warnings for row in _wrapped(f"warning: {one_line(line)}", columns)]
@@ -132,7 +133,11 @@ def _head(decision: Decision, paint: Paint, columns: int) -> list[str]:
     units = units_line(decision)
     left = f"{words}  {change}"
     gap = columns - len(left) - len(units)
-    coloured = left.replace(words, paint(words, _STYLES[decision.verdict]), 1)
+    style = _STYLES[decision.verdict]
+    if len(left) > columns:
+        head, *rest = _wrapped(words, columns)
+        return [paint(head, style), *rest, f"  {change}", f"  {units}"]
+    coloured = left.replace(words, paint(words, style), 1)
     return [coloured + " " * gap + units] if gap > 1 else [coloured, f"  {units}"]
 
 
@@ -297,10 +302,22 @@ def _changed(decision: Decision) -> list[str]:
     return [f"  changed    {len(beyond):,} of {decision.n:,} beyond noise: {ways}; {flipped}"]
 
 
-def _clusters(decision: Decision, columns: int) -> list[str]:
-    gained = [one for one in decision.clusters if one.b > one.a][:_SHOWN]
-    parts = [f"{one.b - one.a} × {one_line(one.signature, 60)}" for one in gained]
-    return _packed([f"  why worse  {parts[0]}", *parts[1:]], columns, " " * 13) if parts else []
+def reason_lines(clusters: Sequence[FailureCluster], columns: int) -> list[str]:
+    """The reasons of failures and errors that B has more often than A, and those that it has less often."""
+    worse = [one for one in clusters if one.b > one.a]
+    better = sorted((one for one in clusters if one.a > one.b), key=lambda one: one.b - one.a)
+    lines = []
+    for title, found in (("why worse", worse), ("why better", better)):
+        parts = [_reason(one) for one in found[:_SHOWN]]
+        lines += _packed([f"  {title:<10} {parts[0]}", *parts[1:]], columns, " " * 13) if parts else []
+    return lines
+
+
+def _reason(one: FailureCluster) -> str:
+    mark = " (new)" if not one.a else " (gone)" if not one.b else ""
+    if not mark and one.gained and one.lost:
+        mark = f" ({len(one.gained):,} gained, {len(one.lost):,} lost)"
+    return f"{abs(one.b - one.a):,} × {one_line(one.signature, 60 - len(mark))}{mark}"
 
 
 def _next(decision: Decision, columns: int) -> list[str]:

@@ -220,7 +220,7 @@ def _decided(decisions: Sequence[Decision]) -> str:
 def _compared(reader: RunReader, summary: RunSummary, context: ReportContext) -> dict[str, Any]:
     """The changed cells of a comparison with an earlier run, those that got worse first."""
     if context.before is None:
-        return {"compared": None, "compared_picture": "", "changed": []}
+        return {"compared": None, "compared_picture": "", "compared_reasons": [], "changed": []}
     comparison = context.before.comparison
     cells, _ = changed_cells(reader, context.before, summary.cells_total)
     changed = [(cell_key(cell.case_key, cell.variant, 0), cell) for cell in cells]
@@ -228,6 +228,7 @@ def _compared(reader: RunReader, summary: RunSummary, context: ReportContext) ->
         "compared": table_of(RUN_COMPARISON_COLUMNS, list(comparison.variants)),
         "compared_with": comparison.a,
         "compared_picture": _decided([one.decision for one in comparison.variants]),
+        "compared_reasons": [(one.variant, one.decision.clusters) for one in comparison.variants],
         "changed": changed,
     }
 

@@ -10,10 +10,12 @@ from contextlib import closing
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from evalwright.decisions.clusters import explain
 from evalwright.decisions.runs import TwoRuns, one_run, two_runs
 from evalwright.decisions.terms import Terms
 from evalwright.errors import EvalwrightError, InputError
 from evalwright.model.decision import Decision
+from evalwright.model.protocols import RunReader
 from evalwright.viewer.filters import Filter
 from evalwright.viewer.shelf import OpenRun
 from evalwright.viewer.table import CellTable
@@ -114,22 +116,27 @@ class PairedRuns:
             "CREATE TABLE narrowed (query TEXT, case_key TEXT, PRIMARY KEY (query, case_key)) WITHOUT ROWID"
         )
         try:
-            runs = self._counted()
-            self.decision = runs.decision(variant_a, variant_b)
-            self.warnings = _warnings(runs, self.decision)
+            self.decision = self._decided()
         except EvalwrightError as error:
             self.problem = str(error)
         self._fill()
 
-    def _counted(self) -> TwoRuns:
+    def _decided(self) -> Decision:
         terms = Terms(slices=("tag",))
         reader_a, plan_a = self.a.source.open()
         with closing(reader_a):
             if self.a.id == self.b.id:
-                return one_run(reader_a, plan_a, terms)
+                return self._explained(one_run(reader_a, plan_a, terms), reader_a, reader_a)
             reader_b, plan_b = self.b.source.open()
             with closing(reader_b):
-                return two_runs(reader_a, plan_a, reader_b, plan_b, terms)
+                return self._explained(two_runs(reader_a, plan_a, reader_b, plan_b, terms), reader_a, reader_b)
+
+    def _explained(self, runs: TwoRuns, a: RunReader, b: RunReader) -> Decision:
+        """The decision with its reasons; what is to be warned of is kept."""
+        decision = runs.decision(self.variant_a, self.variant_b)
+        explain(a, b, [decision])
+        self.warnings = _warnings(runs, decision)
+        return decision
 
     def _fill(self) -> None:
         for name, run, variant in (("a", self.a, self.variant_a), ("b", self.b, self.variant_b)):

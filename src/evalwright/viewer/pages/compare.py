@@ -137,6 +137,7 @@ def compare_context(
         "choices": {name: _choices(found, name) for name in ("evaluator", "tag", "error")},
         "statuses": STATUSES,
         "slices": [] if decision is None else [one for one in decision.slices if one.key == "tag"],
+        "reasons": [] if decision is None else decision.clusters,
         "points": numbers.points,
         "next": after + _PAGE if after + _PAGE < number else 0,
         "previous": max(0, after - _PAGE) if after else None,
