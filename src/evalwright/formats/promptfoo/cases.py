@@ -18,7 +18,7 @@ from evalwright.formats.promptfoo.rows import tests_in
 from evalwright.formats.promptfoo.scripts import Generated, generated_tests
 from evalwright.formats.promptfoo.sources import SCRIPTS, Sources, in_file, split_function
 from evalwright.formats.promptfoo.values import as_javascript
-from evalwright.formats.shared.findings import Findings
+from evalwright.formats.shared.findings import Findings, kind_found
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.snapshot import Case
 
@@ -64,6 +64,8 @@ class Tests:
         if self._raw.get("tests") is not None:
             yield from self._tests(self._raw["tests"], self._origin.at("tests"))
         scenarios = self._raw.get("scenarios")
+        if scenarios is not None and not isinstance(scenarios, list):
+            self._origin.at("scenarios").tell(f"scenarios: expected a list, found {kind_found(scenarios)}")
         for i, scenario in enumerate(scenarios if isinstance(scenarios, list) else []):
             yield from self._scenario(scenario, self._origin.at("scenarios", i))
 

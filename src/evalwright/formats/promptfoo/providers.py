@@ -118,6 +118,9 @@ def _checked(one: Mapping[str, Any], sources: Sources, origin: Origin) -> list[P
         return []
     if named.startswith("openai:chat:"):
         named = named.replace(":chat:", ":", 1)
+    if kind in ("chat", "embedding") and named.endswith(":") and not (config or {}).get("model"):
+        origin.tell(f"the provider {named!r} names no model: expected {named}MODEL")
+        return []
     if kind == "chat":
         for key in config or ():
             if key not in _READ:

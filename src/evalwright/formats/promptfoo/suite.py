@@ -27,10 +27,11 @@ from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.prompts import prompts_of
 from evalwright.formats.promptfoo.providers import Provider, providers_of
 from evalwright.formats.promptfoo.recorded_results import must_be_results
+from evalwright.formats.promptfoo.references import unknown_names
 from evalwright.formats.promptfoo.selection import chosen_columns, chosen_tests
 from evalwright.formats.promptfoo.sources import Sources
 from evalwright.formats.shared.environment import literal_secrets
-from evalwright.formats.shared.findings import Findings
+from evalwright.formats.shared.findings import Findings, kind_found
 from evalwright.model.plan import Plugin, RunSettings, Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.suite import Suite
@@ -75,6 +76,8 @@ class _Reading:
     ) -> None:
         self._path, self._findings, self._options = path, findings, options
         self._origin = Origin(findings)
+        if not isinstance(raw.get("env", {}), dict):
+            self._origin.at("env").tell(f"env: expected a mapping of variables, found {kind_found(raw['env'])}")
         self._own = {str(key): str(value) for key, value in _mapping(raw.get("env")).items()}
         known = {**environment(), **variables, **self._own}
         self._own = {key: with_environment(value, known) for key, value in self._own.items()}
@@ -92,11 +95,15 @@ class _Reading:
         self._keys()
         learn(self._own)
         prompts = prompts_of(raw.get("prompts"), self._sources, origin.at("prompts"))
-        prompts = chosen_columns(prompts, "--filter-prompts", self._options.get("filter_prompts"))
         providers = self._providers()
         assertions = Assertions(self._sources, raw)
         tests = Tests(raw, self._sources, assertions, origin)
-        cases = chosen_tests(tests.cases(), {**self._filters(), **self._options})
+        cases = tests.cases()
+        for message in unknown_names(cases, prompts, providers):
+            origin.at("tests" if raw.get("tests") else "scenarios").tell(message)
+        cases = chosen_tests(cases, {**self._filters(), **self._options})
+        prompts = chosen_columns(prompts, "--filter-prompts", self._options.get("filter_prompts"))
+        providers = chosen_columns(providers, "--filter-providers", self._options.get("filter_providers"))
         in_turn = any(map(remembers, prompts)) or any(map(stored_as, cases))
         cases = with_dependence(cases, prompts) if in_turn else cases
         settings = self._settings(in_turn)
@@ -194,8 +201,7 @@ class _Reading:
                 hint = "".join(f"; should {one!r} be 'providers'?" for one in islice(strange, 1))
                 origin.tell(f"no providers: expected the key providers (or targets) with what is to be asked{hint}")
             return []
-        found = providers_of(raw[key], self._sources, origin.at(key))
-        return chosen_columns(found, "--filter-providers", self._options.get("filter_providers"))
+        return providers_of(raw[key], self._sources, origin.at(key))
 
     def _shared(self) -> dict[str, Any]:
         filters = _mapping(self._raw.get("nunjucksFilters"))
@@ -211,32 +217,34 @@ class _Reading:
     def _settings(self, in_turn: bool) -> RunSettings:
         most = self._options.get("max_concurrency") or self._count("maxConcurrency", _CONCURRENT)
         trials = self._options.get("repeat") or self._count("repeat", 1)
-        if in_turn or self._delay():
+        if in_turn or self._milliseconds("delay"):
             most = 1
         return RunSettings(max_concurrency=most, trials=trials, evaluator_timeout_seconds=600.0)
 
     def _limited(self, variant: Variant) -> Variant:
         """The variant with the time limit and the delay that the options set for all calls."""
-        limit = self._running.get("timeoutMs")
-        if isinstance(limit, (int, float)) and limit > 0:
+        if limit := self._milliseconds("timeoutMs"):
             variant = msgspec.structs.replace(variant, timeout_seconds=limit / 1000)
-        if delay := self._delay():
+        if delay := self._milliseconds("delay"):
             provider = {"delay": delay, **variant.config["provider"]}
             variant = msgspec.structs.replace(variant, config={**variant.config, "provider": provider})
         return variant
 
-    def _delay(self) -> float:
-        """Milliseconds after each call."""
-        delay = self._running.get("delay")
-        return delay if isinstance(delay, (int, float)) and delay > 0 else 0
+    def _milliseconds(self, key: str) -> float:
+        value = self._running.get(key, 0)
+        if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
+            self._option(key).tell(f"{key}: expected milliseconds, a number from 0, found {value!r}")
+            return 0
+        return value
+
+    def _option(self, key: str) -> Origin:
+        own = _mapping(self._raw.get("commandLineOptions"))
+        return self._origin.at("commandLineOptions" if key in own else "evaluateOptions", key)
 
     def _count(self, key: str, default: int, least: int = 1) -> int:
         value = self._running.get(key, default)
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            section = (
-                "commandLineOptions" if key in _mapping(self._raw.get("commandLineOptions")) else "evaluateOptions"
-            )
-            self._origin.at(section, key).tell(f"{key}: expected a whole number from {least}, found {value!r}")
+            self._option(key).tell(f"{key}: expected a whole number from {least}, found {value!r}")
             return default
         return value
 

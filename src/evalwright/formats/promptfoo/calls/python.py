@@ -29,7 +29,7 @@ class PythonFile:
         try:
             self._function = python_function(Path(folder, path), name)
         except ScriptError as error:
-            raise InputError(Problem("", str(error), key="providers")) from None
+            raise InputError(Problem(str(Path(folder, path)), str(error), key=provider["label"])) from None
 
     async def __call__(self, call: ProviderCall) -> ProviderReply:
         options = {**self._options, "config": {**self._options["config"], **call.config}}
