@@ -43,7 +43,7 @@ def test_rows_of_one_test_and_prompt_are_a_case_whatever_their_numbers(tmp_path)
 
 
 def test_a_failed_assertion_is_no_error_and_zeros_are_no_measurement(tmp_path):
-    failed = row(0, 0, "a", success=False, error="Expected x", failureReason=1)
+    failed = row(0, 0, "a", success=False, error="Expected x", failureReason=1, gradingResult=None)
     broken = row(1, 0, "a", success=False, error="no such host", failureReason=2, response=None, gradingResult=None)
     _, cases = promptfoo(tmp_path, [failed, broken])
     traces = {case["id"]: case["embedded_trace"] for case in cases}
