@@ -54,7 +54,7 @@ FORMAT = Format(
             "evalwright.formats.agentv.turns:ConversationTurns",
             "Scores of the turns of a conversation, each judged by checks of its own.",
             see={"composite": "one answer, several checks"},
-            example={"turns": [[{"name": "says_30", "type": "contains", "config": {"value": "30"}}]], "stop": True},
+            example={"turns": [[{"name": "says_30", "type": "contains", "config": {"phrases": ["30"]}}]], "stop": True},
         ),
         "skill_trigger": entry(
             "evalwright.formats.agentv.skills:SkillTrigger",
