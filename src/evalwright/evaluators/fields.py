@@ -54,7 +54,10 @@ def select(path: str) -> Callable[[Any], Any]:
         return lambda record: _walk(record, steps)
 
     def first(record: Any) -> Any:
-        found = read(record) if record.__class__ is Trace else _walk(record, steps)
+        try:
+            found = read(record) if record.__class__ is Trace else _walk(record, steps)
+        except AttributeError:  # somebody made the trace of plain data
+            found = _walk(record, steps)
         return found if found.__class__ in _AS_THEY_ARE else as_stored(found)
 
     return first
