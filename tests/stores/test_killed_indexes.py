@@ -54,7 +54,8 @@ def write(kept: Kept, length: int | None, sender: Connection) -> None:
     fuse = Fuse(length)
     history = made(kept)
     sys.setprofile(fuse)
-    for step in STEPS:
+    # The writer of a folder keeps its index by itself, and a reader would wait for it.
+    for step in [step for step in STEPS if step != "indexed" or kept.kind != "local_files"]:
         getattr(history, step)()
         history.writer.sync()
     history.close()
