@@ -17,7 +17,8 @@ _OPTIONS = {"extra_headers": "headers", "extra_query": "params"}
 class JsonObject(dict[str, Any]):
     """An object of a reply; a field that is not there is None, as in the clients' own types."""
 
-    __getattr__ = dict.get
+    def __getattr__(self, name: str) -> Any:
+        return self.get(name)
 
 
 def objects_of(text: str) -> Any:
