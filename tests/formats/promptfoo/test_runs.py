@@ -30,6 +30,27 @@ def test_every_prompt_is_asked_of_every_provider(tmp_path):
     assert (found.native["successes"], found.outcome.exit_code) == (4, 0)
 
 
+def test_variables_are_data_in_prompts_of_json_and_templates_in_other_prompts(tmp_path):
+    given = {
+        "name": "bo",
+        "loud": "{{ name | upper }}",
+        "both": "{{name}} {{loud}}",
+        "data": "{% if ready %}{{ name | upper }}{% endif %}",
+        "cut": "{{ name | upper }} {% if",
+    }
+    text = "{{loud}}; {{both}}; {{data}}; {{cut}}"
+    config = {"prompts": [text, json.dumps([text])], "providers": ["echo"], "tests": [{"vars": given}]}
+    as_text, as_json = run(tmp_path, config).outputs
+    assert as_text == f"BO; bo BO; {given['data']}; {given['cut']}"
+    assert json.loads(as_json) == [f"{given['loud']}; bo {given['loud']}; {given['data']}; {given['cut']}"]
+
+
+def test_a_prompt_with_a_tag_that_does_not_end_is_sent_as_it_stands(tmp_path):
+    ran = run(tmp_path, {**ECHO, "prompts": ["# Who {#who}\nis {{q}}?"], "tests": [{"vars": {"q": "Ann"}}]})
+    assert ran.outputs == ["# Who {#who}\nis {{q}}?"]
+    assert any("does not end on its line" in warning for warning in ran.outcome.summary.warnings)
+
+
 def test_lists_of_texts_are_multiplied_out_and_other_lists_are_values(tmp_path):
     test = {"vars": {"a": ["x", "y"], "b": ["1", "2"], "c": [{"k": 1}]}}
     found = run(tmp_path, {"prompts": ["{{a}}{{b}}{{ c | dump }}"], "providers": ["echo"], "tests": [test]})

@@ -7,13 +7,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from evalwright.errors import counted, did_you_mean
+from evalwright.evaluators.wording import shorten
 from evalwright.formats.promptfoo.dependence import stored_as
 from evalwright.formats.promptfoo.file import env_names
 from evalwright.formats.promptfoo.kinds import CHECKS, base_of
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.patterns import pattern_of
 from evalwright.formats.promptfoo.prompts import AuthoredPrompt, allows
-from evalwright.formats.promptfoo.templates import holds_template, plain_names
+from evalwright.formats.promptfoo.templates import holds_template, is_cut, plain_names
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 
@@ -38,7 +39,11 @@ _TYPED = re.compile(r"(?:not-)?([a-z][a-z-]+)(?:\([\d.]+\))?:")
 
 
 def doubt_prompts(prompts: Iterable[AuthoredPrompt], cases: Sequence[Case], origin: Origin) -> None:
-    """Warn of names in prompts that tests do not have: they are rendered as empty texts."""
+    """Warn of names in prompts that tests do not have, and of prompts that promptfoo does not render."""
+    prompts = list(prompts)
+    for raw in (str(one.get("raw", "")) for one in prompts):
+        if is_cut(raw):
+            origin.at("prompts").warn(f"{shorten(raw)}: a tag does not end on its line; the prompt is sent unrendered")
     stored = {name for case in cases if (name := stored_as(case)) is not None}
     made = any(case.extra["promptfoo"].get("options", {}).get("transformVars") for case in cases)
     for name in [] if made else sorted({name for one in prompts for name in plain_names(str(one.get("raw", "")))}):

@@ -15,12 +15,11 @@ from evalwright.formats.promptfoo.faults import ScriptError, TemplateError
 from evalwright.formats.promptfoo.prompts import AuthoredPrompt
 from evalwright.formats.promptfoo.scripts import call_file
 from evalwright.formats.promptfoo.sources import SCRIPTS, in_file, split_function
-from evalwright.formats.promptfoo.templates import holds_template, render, render_all
+from evalwright.formats.promptfoo.templates import holds_template, is_cut, joined, names_nothing, render, render_all
 from evalwright.formats.promptfoo.values import as_javascript, compact_json, pretty_json
 
 __all__ = ["Rendering", "rendering_error"]
 
-_ROUNDS = 5
 _IMAGES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".svg")
 
 
@@ -41,7 +40,7 @@ class Rendering:
         self._files: dict[Path, str] = {}
         self._own_filters: dict[str, Any] | None = None
 
-    async def variables(self, given: Mapping[str, Any], environment: Mapping[str, str]) -> dict[str, Any]:
+    async def variables(self, given: Mapping[str, Any]) -> dict[str, Any]:
         """The variables of a cell: files read, one trailing line break dropped, references to each other filled in."""
         values = dict(given)
         for name, value in given.items():
@@ -50,23 +49,7 @@ class Rendering:
         for name, value in values.items():
             if isinstance(value, str) and value.endswith("\n"):
                 values[name] = value[:-1]
-        return self._joined(values, environment)
-
-    def _joined(self, values: dict[str, Any], environment: Mapping[str, str]) -> dict[str, Any]:
-        for _ in range(_ROUNDS):
-            changed = False
-            for name, value in values.items():
-                if isinstance(value, str) and holds_template(value):
-                    others = {other: one for other, one in values.items() if other != name}
-                    try:
-                        new = self.text(value, {**others, "env": environment})
-                    except TemplateError:
-                        continue
-                    changed = changed or new != value
-                    values[name] = new
-            if not changed:
-                break
-        return values
+        return joined(values)
 
     async def _of_file(self, name: str, named: str, values: Mapping[str, Any]) -> Any:
         path, _ = split_function(named)
@@ -130,7 +113,13 @@ class Rendering:
                 pass
             else:
                 return pretty_json(render_all(as_javascript(document), values))
-        return self.text(raw, values)
+        return raw if is_cut(raw) else self.text(raw, {name: self._filled(one, values) for name, one in values.items()})
+
+    def _filled(self, value: Any, values: Mapping[str, Any]) -> Any:
+        """A variable as prompts that are text show it: a template, unless it names what there is not."""
+        if not isinstance(value, str) or not holds_template(value) or is_cut(value) or names_nothing(value, values):
+            return value
+        return self.text(value, values)
 
     def text(self, text: str, values: Mapping[str, Any]) -> str:
         """A template of the configuration, rendered. Raises TemplateError."""

@@ -127,7 +127,7 @@ class PromptfooTarget:
         given: Mapping[str, Any] = case.input if isinstance(case.input, dict) else {}
         if code := options.get("transformVars"):
             given = await transformed_vars(code, given, {"vars": given}, self._folder)
-        values = await self._rendering.variables({**self._kept, **given}, self._environment)
+        values = await self._rendering.variables({**self._kept, **given})
         if self._remembers and options.get("disableConversationVar") is not True:
             values["_conversation"] = self._talks[talk_of(case)]
         values["env"] = self._environment

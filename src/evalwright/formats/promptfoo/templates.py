@@ -8,13 +8,21 @@ from typing import Any
 
 from evalwright.formats.promptfoo.values import template_text
 
-__all__ = ["holds_template", "plain_names", "render", "render_all"]
+__all__ = ["holds_template", "is_cut", "joined", "names_nothing", "plain_names", "render", "render_all"]
 
 _NAME = re.compile(r"\{\{\s*([A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*)\s*\}\}")
 _MARK = re.compile(r"\{[{%#]")
 _WORDS = frozenset({"true", "false", "none", "null", "undefined", "loop", "not"})
 """Names with a meaning of their own, which the engine knows."""
 _OF_TEXT = frozenset({"length"})
+_REFERENCE = re.compile(r"\{\{\s*(\w+)\s*\}\}", re.ASCII)
+_ROUNDS = 5
+_CUT = re.compile(r"\{%[^%]*$|\{\{[^}]*$|\{#[^#]*$", re.MULTILINE)
+_RAW = re.compile(r"\{%\s*raw\s*%\}.*\{%\s*endraw\s*%\}", re.DOTALL)
+_COMMENT = re.compile(r"\{#.*?#\}", re.DOTALL)
+_USED = re.compile(r"\{\{\s*([^{}\s|]+)\s*(?:\|[^}]+)?\}\}|\{%\s*(?:if|for)\s+([^{}\s]+)\s*.*?%\}")
+_LOOP = re.compile(r"\{%\s*for\s+(\w+)\s+in\s+(\w+)\s*%\}")
+_ROOT = re.compile(r"[A-Za-z_]\w*")
 
 
 def holds_template(text: str) -> bool:
@@ -27,6 +35,37 @@ def plain_names(text: str) -> set[str]:
     if "{%" in text:
         return set()
     return {found[1].partition(".")[0] for found in _NAME.finditer(text)} - _WORDS
+
+
+def joined(values: dict[str, Any]) -> dict[str, Any]:
+    """Variables with the others that they name in place of `{{name}}`, the first one of each text in each round."""
+    for _ in range(_ROUNDS):
+        named = {name: _REFERENCE.search(value) for name, value in values.items() if isinstance(value, str)}
+        found = {name: one for name, one in named.items() if one is not None and one[1] in values}
+        if not found:
+            break
+        for name, one in found.items():
+            other = values[one[1]]
+            values[name] = values[name].replace(one[0], "null" if other is None else template_text(other), 1)
+    return values
+
+
+def is_cut(text: str) -> bool:
+    """Whether a mark is opened and not closed on its line: promptfoo then takes the text as it stands."""
+    return _CUT.search(text) is not None and _RAW.search(text) is None
+
+
+def names_nothing(text: str, values: Mapping[str, Any]) -> bool:
+    """Whether a text names variables that there are not: promptfoo then takes it for data, not for a template.
+
+    What counts as a name there are promptfoo's own patterns, so that the same texts are data.
+    """
+    text = _COMMENT.sub("", text)
+    names = {one or other for one, other in _USED.findall(text)}
+    for item, items in _LOOP.findall(text):
+        names = names - {item} | {items}
+    roots = {found[0] for name in names if (found := _ROOT.match(name))} - {"env"}
+    return not roots <= values.keys()
 
 
 def render(text: str, names: Mapping[str, Any], filters: Mapping[str, Any] | None = None) -> str:
