@@ -15,7 +15,14 @@ from evalwright.formats.promptfoo.faults import ScriptError, TemplateError
 from evalwright.formats.promptfoo.prompts import AuthoredPrompt
 from evalwright.formats.promptfoo.scripts import call_file
 from evalwright.formats.promptfoo.sources import SCRIPTS, in_file, split_function
-from evalwright.formats.promptfoo.templates import holds_template, is_cut, joined, names_nothing, render, render_all
+from evalwright.formats.promptfoo.templates import (
+    holds_template,
+    is_cut,
+    names_nothing,
+    render,
+    render_all,
+    with_references,
+)
 from evalwright.formats.promptfoo.values import as_javascript, compact_json, pretty_json
 
 __all__ = ["Rendering", "rendering_error"]
@@ -49,7 +56,7 @@ class Rendering:
         for name, value in values.items():
             if isinstance(value, str) and value.endswith("\n"):
                 values[name] = value[:-1]
-        return joined(values)
+        return with_references(values)
 
     async def _of_file(self, name: str, named: str, values: Mapping[str, Any]) -> Any:
         path, _ = split_function(named)

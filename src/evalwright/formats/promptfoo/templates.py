@@ -8,7 +8,7 @@ from typing import Any
 
 from evalwright.formats.promptfoo.values import template_text
 
-__all__ = ["holds_template", "is_cut", "joined", "names_nothing", "plain_names", "render", "render_all"]
+__all__ = ["holds_template", "is_cut", "names_nothing", "plain_names", "render", "render_all", "with_references"]
 
 _NAME = re.compile(r"\{\{\s*([A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*)\s*\}\}")
 _MARK = re.compile(r"\{[{%#]")
@@ -37,7 +37,7 @@ def plain_names(text: str) -> set[str]:
     return {found[1].partition(".")[0] for found in _NAME.finditer(text)} - _WORDS
 
 
-def joined(values: dict[str, Any]) -> dict[str, Any]:
+def with_references(values: dict[str, Any]) -> dict[str, Any]:
     """Variables with the others that they name in place of `{{name}}`, the first one of each text in each round."""
     for _ in range(_ROUNDS):
         named = {name: _REFERENCE.search(value) for name, value in values.items() if isinstance(value, str)}
