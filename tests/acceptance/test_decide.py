@@ -80,6 +80,9 @@ def test_the_first_line_says_the_verdict_and_all_fits_eighty_columns(made: Proje
     assert "errors strict" in strict  # no default is hidden that is not kept
     assert "latency" in ended.out
     assert ended.code == 3
+    compared = made.evalwright("compare", a, b, COLUMNS="80").out.splitlines()
+    assert any(line.startswith("errors in ") for line in compared)
+    assert max(len(line) for line in compared if not line.startswith(("A  /", "B  /"))) <= 80  # the runs' folders
 
 
 def test_what_it_would_take_is_of_the_claim_that_is_open(made: Project) -> None:

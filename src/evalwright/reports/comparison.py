@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from textwrap import wrap
 
 from evalwright.decisions.comparison import RunComparison, VariantComparison
 from evalwright.model.decision import Bound, ErrorPart
@@ -22,11 +23,11 @@ _STYLES = {"ship": "pass", "dont": "fail", "undecided": "borderline"}
 def comparison_of_runs(comparison: RunComparison, paint: Paint) -> list[str]:
     """What was shown, rates, changes, errors, and cases that changed; every change is B − A."""
     parts = [
-        [_headline(one, paint) for one in comparison.variants],
+        [line for one in comparison.variants for line in _headline(one, paint)],
         [f"{paint('A', 'bold')}  {one_line(comparison.a)}", f"{paint('B', 'bold')}  {one_line(comparison.b)}"],
         table_lines(RUN_COMPARISON_COLUMNS, comparison.variants, paint) or ["the runs have no variant in common"],
         table_lines(EVALUATOR_CHANGE_COLUMNS, comparison.evaluators, paint),
-        [line for one in comparison.variants for line in _errors(one)],
+        [line for one in comparison.variants for line in _wrapped(_errors(one), paint)],
         [line for one in comparison.variants for line in _reasons(one, len(comparison.variants) > 1, paint)],
         _changes(comparison.variants, paint),
         _only("A", _cells_only(comparison, "a"), paint),
@@ -36,17 +37,29 @@ def comparison_of_runs(comparison: RunComparison, paint: Paint) -> list[str]:
     return [line for part in parts if part for line in [*part, ""]][:-1]
 
 
-def _headline(found: VariantComparison, paint: Paint) -> str:
-    decision = found.decision
-    words = paint(claim(decision), _STYLES[decision.verdict])
-    return f"{one_line(found.variant, 40)}: {words}" + (f", {change_of(decision)}" if decision.n else "")
+def _width(paint: Paint) -> int:
+    return max(40, min(paint.columns or _WIDTH, _WIDTH))
 
 
-def _errors(found: VariantComparison) -> list[str]:
+def _wrapped(line: str, paint: Paint) -> list[str]:
+    return wrap(line, _width(paint), subsequent_indent="  ", break_on_hyphens=False)
+
+
+def _headline(found: VariantComparison, paint: Paint) -> list[str]:
+    decision, name = found.decision, one_line(found.variant, 40)
+    said = claim(decision)
+    change = change_of(decision) if decision.n else ""
+    verdict = f"{name}: {paint(said, _STYLES[decision.verdict])}"
+    if len(f"{name}: {said}, {change}") > _width(paint):
+        return [verdict, f"  {change}"]
+    return [f"{verdict}, {change}" if change else verdict]
+
+
+def _errors(found: VariantComparison) -> str:
     """Errors of both sides, and what the difference would be if they had been verdicts."""
     errors = found.decision.errors
     if errors.all_failed is None or errors.all_passed is None:
-        return []
+        return ""
     sides = ", ".join(
         f"{name} {side.target + side.evaluator:,}"
         + (f" (target {side.target:,}, evaluator {side.evaluator:,})" if side.target + side.evaluator else "")
@@ -54,12 +67,12 @@ def _errors(found: VariantComparison) -> list[str]:
     )
     bounds = [f"all {name} {points(one.difference)}" for name, one in _bounds(errors) if one.difference is not None]
     same = "same verdict" if errors.same_verdict else "another verdict"
-    return [f"errors in {one_line(found.variant, 40)}: {sides}; {', '.join(bounds)}: {same}"]
+    return f"errors in {one_line(found.variant, 40)}: {sides}; {', '.join(bounds)}: {same}"
 
 
 def _reasons(found: VariantComparison, titled: bool, paint: Paint) -> list[str]:
     """Why B fails more often than A, or less."""
-    lines = reason_lines(found.decision.clusters, max(40, min(paint.columns or _WIDTH, _WIDTH)))
+    lines = reason_lines(found.decision.clusters, _width(paint))
     return [f"{one_line(found.variant, 40)}:" if titled else "", *lines][not titled :] if lines else []
 
 
