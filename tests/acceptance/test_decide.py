@@ -108,6 +108,13 @@ def test_errors_that_could_turn_it_leave_it_undecided(made: Project) -> None:
     assert (found["difference"], found["n"]) == (pytest.approx(-0.2), 60)
 
 
+def test_cases_of_one_run_alone_are_no_reason_of_a_difference(made: Project) -> None:
+    a, b = ran(made, "1x20 0x10"), ran(made, "1x20 0x30")
+    _, found = decided(made, a, b)
+    assert (found["difference"], found["n"]) == (0, 30)
+    assert [(one["a"], one["b"]) for one in found["clusters"]] == [(10, 10)]  # type: ignore[attr-defined]
+
+
 @pytest.mark.slow("three runs, two decisions")
 def test_a_case_that_asks_something_else_is_refused_or_left_out(made: Project) -> None:
     a, b = ran(made, "1x30"), ran(made, "1x30", question="another")
@@ -199,6 +206,7 @@ def test_mistakes_in_labels_of_two_runs_are_told_together(made: Project) -> None
         (["--slices", "metadata.lng"], 'did you mean "metadata.lang"'),
         (["--variant", "w"], "no variant w:w"),
         (["--group", "town"], "no case has 'town'"),
+        (["--alpha", "nan"], "'nan' is not a number"),
     ],
 )
 def test_mistakes_name_the_value_and_what_is_accepted(made: Project, flags: list[str], named: str) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from evalwright.cli.numbers import NumberRange
 from evalwright.cli.options import as_json, color, run_argument, store_options
 from evalwright.cli.pairs import pair_options
 from evalwright.errors import InputError
@@ -34,7 +35,7 @@ _Scores = tuple[dict[str, float], int]
     metavar="M",
     help="The largest loss that does not matter: 2pp, 0.02 (default: 2pp for the verdict, 0 for --fail-on-regression).",
 )
-@click.option("--alpha", type=click.FloatRange(0, 1, True, True), default=0.05, show_default=True, metavar="A")
+@click.option("--alpha", type=NumberRange(0, 1, True, True), default=0.05, show_default=True, metavar="A")
 @pair_options
 @click.option("--allow-changed", is_flag=True, help="Compare cases and evaluators that changed, too.")
 @click.option(

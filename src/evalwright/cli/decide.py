@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from evalwright.cli.numbers import NumberRange
 from evalwright.cli.options import as_json, color, run_argument, store_options
 from evalwright.cli.pairs import pair_options
 
@@ -31,7 +32,7 @@ __all__ = ["command"]
 )
 @click.option(
     "--alpha",
-    type=click.FloatRange(0, 1, True, True),
+    type=NumberRange(0, 1, True, True),
     default=0.05,
     show_default=True,
     metavar="A",

@@ -106,7 +106,7 @@ def input_error_lines(error: InputError, nothing_done: str = "") -> list[str]:
 def _count(problems: Sequence[Problem]) -> str:
     files = {problem.file for problem in problems}
     where = next(iter(files)) if len(files) == 1 else f"{len(files)} files"
-    return f"{counted(len(problems), 'problem')} in {where}"
+    return f"{counted(len(problems), 'problem')} in {where}" if where else counted(len(problems), "problem")
 
 
 def _place(problem: Problem) -> str:

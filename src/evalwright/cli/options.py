@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from evalwright.cli.numbers import NumberRange
 from evalwright.model.format import Format, Option
 from evalwright.registry import formats, package_of
 
@@ -199,14 +200,14 @@ _MODEL_OPTIONS = (
     click.option(
         "--budget",
         "budget_usd",
-        type=click.FloatRange(min=0),
+        type=NumberRange(min=0),
         metavar="USD",
         help="Stop calling models once they have cost this much.",
     ),
     click.option("--allow-unpriced", is_flag=True, help="With --budget: also call models without a price."),
     click.option(
         "--requests-per-minute",
-        type=click.FloatRange(min=0, min_open=True),
+        type=NumberRange(min=0, min_open=True),
         metavar="N",
         help="Limit model calls per minute.",
     ),
@@ -308,7 +309,7 @@ def _type(option: Option) -> click.ParamType[Any]:
     if option.type == "int":
         return click.IntRange(None if low is None else int(low), None if high is None else int(high))
     if option.type == "float":
-        return click.FloatRange(low, high)
+        return NumberRange(low, high)
     return click.Path(path_type=Path) if option.type == "path" else click.STRING
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from evalwright.cli.numbers import NumberRange
 from evalwright.cli.options import RunPath, as_json, dialect, suite_argument
 from evalwright.errors import InputError
 
@@ -29,13 +30,13 @@ __all__ = ["command"]
 )
 @click.option(
     "--power",
-    type=click.FloatRange(0.05, 0.999),
+    type=NumberRange(0.05, 0.999),
     default=0.8,
     show_default=True,
     metavar="P",
     help="The chance of showing it.",
 )
-@click.option("--alpha", type=click.FloatRange(0, 1, True, True), default=0.05, show_default=True, metavar="A")
+@click.option("--alpha", type=NumberRange(0, 1, True, True), default=0.05, show_default=True, metavar="A")
 @click.option(
     "--from",
     "runs",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from evalwright.cli.numbers import NumberRange
 from evalwright.cli.options import (
     SuiteCommand,
     allow_empty,
@@ -110,7 +111,7 @@ def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> Sha
 @click.option("--max-cases", type=_COUNT, metavar="N", help="With --until-decided: stop after N cases.")
 @click.option(
     "--max-cost",
-    type=click.FloatRange(min=0, min_open=True),
+    type=NumberRange(min=0, min_open=True),
     metavar="USD",
     help="With --until-decided: start nothing new once system calls have cost this much.",
 )

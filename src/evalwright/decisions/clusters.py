@@ -86,9 +86,13 @@ def clusters_of(
 
 
 def explain(a: RunReader, b: RunReader, decisions: Iterable[Decision], *, keep_changed: bool = False) -> None:
-    """Add to each decision the reasons of its variants; without cases that changed, unless these are kept."""
+    """Add to each decision the reasons of its variants in the cases of both runs.
+
+    Cases that changed are left out, unless these are kept.
+    """
     for one in decisions:
-        left_out = frozenset(() if keep_changed else one.identity.cases_changed)
+        known = one.identity
+        left_out = frozenset((*known.a_only, *known.b_only, *(() if keep_changed else known.cases_changed)))
         one.clusters = clusters_of(a, b, one.variant_a, one.variant_b, left_out)
 
 

@@ -1,0 +1,20 @@
+"""Numbers among the options of commands."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import click
+
+__all__ = ["NumberRange"]
+
+
+class NumberRange(click.FloatRange):
+    """A number within bounds. Comparisons with NaN never say that it lies outside, so it is refused by itself."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        number = super().convert(value, param, ctx)
+        if math.isnan(number):
+            self.fail(f"{value!r} is not a number.", param, ctx)
+        return number
