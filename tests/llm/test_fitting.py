@@ -172,6 +172,20 @@ def test_what_was_learned_holds_for_later_calls():
     assert asyncio.run(calls()) == [(True, "m"), (False, "m"), (False, "m"), (True, "other")]
 
 
+def test_calls_under_way_at_the_same_time_learn_from_each_other():
+    both = asyncio.Barrier(2)
+
+    async def refuses(writer):
+        await both.wait()
+        writer.write(refused(400, "`temperature` is deprecated for this model.", ["Connection: close"]))
+        await writer.drain()
+
+    hot = [request(text, temperature=0.0) for text in ("hi", "ho")]
+    replies, server = asked([refuses, refuses, openai()], *hot)
+    assert [reply.text for reply in replies] == ["hello", "hello"]
+    assert ["temperature" in body for body in bodies(server)] == [True, True, False, False]
+
+
 @pytest.mark.parametrize(
     ("script", "fields", "error"),
     [

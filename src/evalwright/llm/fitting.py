@@ -139,6 +139,8 @@ class Fits:
             try:
                 reply: ChatReply = await client.chat(route.model, request, fit)
             except CallFailed as failure:
+                if self.of(route, request, adapts=adapts) != fit and any(True for _ in refused_parts(failure, fit)):
+                    continue  # another call, under way at the same time, has learned it meanwhile
                 # a parameter of a system under test is the user's choice: its refusal is the answer
                 refused = self._refused.get(_about(route, request), frozenset())
                 fixed = refused if adapts else refused | {"temperature"}
