@@ -130,7 +130,7 @@ def test_tests_and_variables_are_made_by_functions(tmp_path):
     config = {**ECHO, "tests": ["file://gen.py:make", {"vars": {"q": "file://var.py"}}]}
     files = {
         "gen.py": "def make(config=None):\n    return [{'vars': {'q': f'py{i}'}} for i in range(2)]\n",
-        "var.py": "def get_var(name, prompt, others):\n    return {'output': name + '!'}\n",
+        "var.py": "def get_var(name, prompt, others):\n    return {'output': name + '!  \\n'}\n",
     }
     assert run(tmp_path, config, **files).outputs == ["py0", "py1", "q!"]
 

@@ -66,10 +66,11 @@ class Rendering:
             if suffix == ".py":
                 arguments.pop()
             given = await call_file(self._folder, named, "get_var", arguments, walled=False)
-            if not isinstance(given, dict) or given.get("error") or "output" not in given:
+            if not isinstance(given, dict) or given.get("error") or given.get("output") in (None, ""):
                 said = given.get("error") if isinstance(given, dict) else f"gave {given!r:.60}"
                 raise ScriptError(f"{named}: {said or 'no output'}")
-            return as_javascript(given["output"])
+            output = as_javascript(given["output"])
+            return output.strip() if suffix == ".py" and isinstance(output, str) else output
         return self._content(Path(self._folder, path), suffix)
 
     def _content(self, path: Path, suffix: str) -> str:

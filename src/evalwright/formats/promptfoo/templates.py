@@ -15,6 +15,7 @@ _MARK = re.compile(r"\{[{%#]")
 _WORDS = frozenset({"true", "false", "none", "null", "undefined", "loop", "not"})
 """Names with a meaning of their own, which the engine knows."""
 _OF_TEXT = frozenset({"length"})
+# As promptfoo has them, so that the same texts are references, data and templates.
 _REFERENCE = re.compile(r"\{\{\s*(\w+)\s*\}\}", re.ASCII)
 _ROUNDS = 5
 _CUT = re.compile(r"\{%[^%]*$|\{\{[^}]*$|\{#[^#]*$", re.MULTILINE)
@@ -22,7 +23,7 @@ _RAW = re.compile(r"\{%\s*raw\s*%\}.*\{%\s*endraw\s*%\}", re.DOTALL)
 _COMMENT = re.compile(r"\{#.*?#\}", re.DOTALL)
 _USED = re.compile(r"\{\{\s*([^{}\s|]+)\s*(?:\|[^}]+)?\}\}|\{%\s*(?:if|for)\s+([^{}\s]+)\s*.*?%\}")
 _LOOP = re.compile(r"\{%\s*for\s+(\w+)\s+in\s+(\w+)\s*%\}")
-_ROOT = re.compile(r"[A-Za-z_]\w*")
+_ROOT = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
 def holds_template(text: str) -> bool:
