@@ -54,6 +54,7 @@ def test_a_mistake_is_explained(
     assert code == mistake.code, said
     assert [text for text in (*mistake.place, *mistake.cause, *mistake.cure) if text not in said] == [], said
     assert [text for text in (*NEVER, *mistake.never) if text in said] == []
+    assert [line for line, count in Counter(err.splitlines()).items() if line.strip() and count > 1] == []
 
 
 def test_each_grade_is_earned() -> None:

@@ -253,10 +253,18 @@ def _ran(suite: Suite, options: RunOptions, watch: Watch) -> Outcome:
     from evalwright.cli.screen import warn
     from evalwright.run.start import run_suite
 
+    began = False
+
+    def watched(state: RunState) -> AbstractContextManager[None]:
+        nonlocal began
+        began = True
+        return watch(state)
+
     try:
-        return run_suite(suite, options, watch)
+        return run_suite(suite, options, watched)
     except InputError:
-        warn(suite.warnings)
+        if not began:  # the display shows them first of all
+            warn(suite.warnings)
         raise
 
 
