@@ -1,9 +1,9 @@
 """Keeps foreign code from harming the machine, as far as the system allows. Imports the standard library only.
 
 On Linux with namespaces such code has no network, sees no other process and can change files only in an empty folder
-that disappears with it; as root it first becomes the user nobody. With Landlock it reads nothing but the interpreter,
-installed packages and the system. Everywhere it has limits of memory, processor time, files and processes. A wall that
-cannot be raised is reported, not required: containers often forbid namespaces.
+that disappears with it; as root it first becomes a user that has nothing. With Landlock it reads nothing but the
+interpreter, installed packages and the system. Everywhere it has limits of memory, processor time, files and processes.
+A wall that cannot be raised is reported, not required: containers often forbid namespaces.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ _LARGEST_FILE = 2**20
 _MOST_PROCESSES = 16
 _MOST_FILES = 64
 _NOBODY = 65534
+_PASSING_USERS = range(61_184, 65_520)
+"""What systemd gives to users who own nothing and come and go."""
 _SCRATCH = (Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"))
 """Folders to lay an empty one over: the first that holds no part of the interpreter."""
 
@@ -57,6 +59,9 @@ class Walls:
         self._root = os.geteuid() == 0
         self._apart = False
         self._read_only = False
+        # The kernel counts processes by user, over the whole machine: `nobody` would share its limit with other runs.
+        self._user = _PASSING_USERS[int.from_bytes(os.urandom(4)) % len(_PASSING_USERS)]
+        self._counted = 0
         needed = places_of_python()
         self._landlock = Landlock([*needed, *readable])
         self._needs_reading = not all(map(_open_to_all, needed))
@@ -69,6 +74,8 @@ class Walls:
             self._prctl(_REAPER, 1)  # what a child leaves behind becomes ours, and can be killed
             self._apart = self._leave()
             self._read_only = self._apart and self._freeze_files()
+            if not (self._root or self._apart):  # what the user already runs counts, too
+                self._counted = _running(os.geteuid())
             # Keeps code from reading our memory through /proc. Last: afterwards the id maps above could not be written.
             self._prctl(_DUMPABLE, 0)
         closed = self._landlock.holds
@@ -88,7 +95,7 @@ class Walls:
         _limit(
             (resource.RLIMIT_AS, _MEMORY),
             (resource.RLIMIT_FSIZE, _LARGEST_FILE),
-            (resource.RLIMIT_NPROC, _MOST_PROCESSES),
+            (resource.RLIMIT_NPROC, self._counted + _MOST_PROCESSES),
             (resource.RLIMIT_CPU, int(seconds) + 2),
         )
         if not self._apart:
@@ -101,7 +108,7 @@ class Walls:
         if sys.platform == "linux":
             self._drop_privileges(None)
         # No limit of address space, of which Node reserves far more than it uses; and its threads count as processes.
-        _limit((resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_NPROC, 4 * _MOST_PROCESSES))
+        _limit((resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_NPROC, self._counted + 4 * _MOST_PROCESSES))
 
     def _leave(self) -> bool:
         namespaces = _NEW_MOUNTS | _NEW_IPC | _NEW_NETWORK
@@ -157,9 +164,11 @@ class Walls:
             self._prctl(_KEEP_CAPABILITIES, 1)  # changing the user would drop it
             with suppress(OSError):  # some containers have root only, without the right to become another user
                 os.setgroups([])
-            with suppress(OSError):  # groups before the user: afterwards the right to change them is gone
-                os.setresgid(_NOBODY, _NOBODY, _NOBODY)
-                os.setresuid(_NOBODY, _NOBODY, _NOBODY)
+            for user in (self._user, _NOBODY):  # some containers have few users
+                with suppress(OSError):  # groups before the user: afterwards the right to change them is gone
+                    os.setresgid(user, user, user)
+                    os.setresuid(user, user, user)
+                    break
         self._prctl(_NO_NEW_PRIVILEGES, 1)  # no set-user-ID program gives them back
         header = (ctypes.c_uint32 * 2)(_CAPABILITIES_VERSION, 0)
         self._libc.capset(header, (ctypes.c_uint32 * 6)(kept, kept, kept, 0, 0, 0))
@@ -181,6 +190,16 @@ def _limit(*limits: tuple[int, int]) -> None:
     for what, most in (*limits, (resource.RLIMIT_NOFILE, _MOST_FILES), (resource.RLIMIT_CORE, 0)):
         with suppress(ValueError, OSError):  # macOS does not enforce RLIMIT_AS
             resource.setrlimit(what, (most, most))
+
+
+def _running(user: int) -> int:
+    """Threads of a user's processes, as far as they can be seen."""
+    count = 0
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):  # it has just ended
+            if process.stat().st_uid == user:
+                count += sum(1 for _ in (process / "task").iterdir())
+    return count
 
 
 def _end_as(status: int) -> NoReturn:

@@ -262,6 +262,32 @@ def test_one_interpreter_serves_many_cases():
     assert children() <= before + 1
 
 
+@pytest.fixture
+def crowd():
+    """Threads of the user that code once ran as: for root `nobody`, else ourselves."""
+    user = 65_534 if os.geteuid() == 0 else os.geteuid()
+    program = (
+        f"import os, sys, threading; os.setuid({user})\n"
+        "for _ in range(70): threading.Thread(target=sys.stdin.read).start()\nprint(flush=True)"
+    )
+    with subprocess.Popen([sys.executable, "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"\n"
+        yield
+        process.kill()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a limit that Linux counts by user")
+@pytest.mark.parametrize("namespaces", [True, False])
+def test_what_else_runs_takes_nothing_of_the_limit_of_processes(crowd, namespaces):
+    leave = "" if namespaces else "Walls._leave = lambda self: False; "
+    script = f"import sys; from evalwright.sandbox.walls import Walls; {leave}"
+    script += "from evalwright.sandbox.server import main; main(int(sys.argv[1]))"
+    body = "import threading\n    one = threading.Thread(); one.start(); one.join()\n    return True"
+    request = {"code": HEAD + body, "arguments": ["", {}, {}], "seconds": 5.0}
+    assert asyncio.run(ask_worker([sys.executable, "-c", script], request))["value"] is True
+
+
 @pytest.mark.parametrize(
     ("body", "event"),
     [
