@@ -377,3 +377,23 @@ def test_intervals_of_evaluators_and_of_groups_are_those_of_their_own_counts() -
     assert never.pass_rate_ci95 is not None
     assert never.pass_rate_ci95[0] == 0.0
     assert never.pass_rate_ci95[1] < 1.0
+
+
+@pytest.mark.parametrize(("trials", "groups"), [(4, 1), (4, 5), (1, 5)])
+def test_an_evaluator_that_alone_decides_has_the_rate_and_the_interval_of_its_cells(trials: int, groups: int) -> None:
+    """With trials, groups, and cases of which an error left fewer trials than of others."""
+    of = plan(variants=[Variant("v0", "replay")], cases_total=40, run=RunSettings(trials=trials))
+    tally = Tally.of(of)
+    for number in range(40 * trials):
+        case, trial = divmod(number, trials)
+        cell: dict[str, Any] = {"case_id": f"c{case}", "variant_name": "v0", "trial": trial}
+        broken, good = number % 7 == 0, (case * 5 + trial * 3) % 11 < 6
+        row = a_result(**cell, evaluator="e0", passed=good, error="down" if broken else None)
+        group = {"group": f"g{case // groups}"} if groups > 1 and case < 30 else {}
+        status: Status = "error" if broken else "pass" if good else "fail"
+        tally.add(a_trace(**cell, **group), [row], a_verdict(**cell, status=status))
+    found = tally.summary(of, MOMENT)
+    variant, row_of_it = found.variants[0], found.by_evaluator[0].by_variant["v0"]
+    assert row_of_it.pass_rate == pytest.approx(variant.pass_rate, rel=1e-12)
+    assert row_of_it.pass_rate_ci95 == pytest.approx(variant.pass_rate_ci95, rel=1e-9)
+    assert row_of_it.n == sum(number for status, number in variant.cells.items() if status != "error")

@@ -1,6 +1,6 @@
 """Folds over the records of a run (produced): safe to delete, rebuilt on demand.
 
-Every rate carries `n` and a 95 % Wilson interval, every mean its `n`. Field names without a comment are
+Every rate carries `n` and a 95 % interval, every mean its `n`. Field names without a comment are
 those of the evalh format, section b.2.
 """
 
@@ -97,9 +97,9 @@ class VariantSummary(msgspec.Struct):
 class EvaluatorRate(msgspec.Struct):
     """One evaluator on one variant: `n` counts results with a verdict, `scored` the scores behind `avg_score`.
 
-    Without such results there is no rate. Errors and skipped results are counted beside it.
-    `cases` is the number of cases behind the interval: repeats of a case are not independent, nor are cases of a group,
-    which count as one.
+    `pass_rate` is the mean over cases of the share of passed results, with the interval that a variant's rate has;
+    without results there is none. Errors and skipped results are counted beside it. `cases` is the number of cases, or
+    of groups of cases, behind it: repeats of a case are not independent, nor are cases of a group.
     """
 
     pass_rate: float | None

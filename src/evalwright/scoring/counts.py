@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from math import fsum
 from typing import NamedTuple
 
@@ -13,12 +13,12 @@ from evalwright.model.facts import ResultLike, TraceLike
 from evalwright.model.plan import PassCriteria
 from evalwright.model.result import Status
 from evalwright.model.summary import EvaluatorRate
+from evalwright.scoring.trial_shares import rate_of_cases, rate_of_singles
 from evalwright.statistics.power import detectable_difference
-from evalwright.statistics.proportions import Interval, wilson
-from evalwright.statistics.rates import DesignRate, rate_of_counts, rate_of_units, rate_with_design_effect
+from evalwright.statistics.proportions import Interval
+from evalwright.statistics.rates import DesignRate, rate_of_counts
 from evalwright.statistics.sums import ExactSum, Mean
 from evalwright.statistics.trials import within_variance
-from evalwright.statistics.units import Cluster, units_from
 
 __all__ = ["CaseCounts", "EvaluatorCount", "Unjudged", "VariantCount"]
 
@@ -41,9 +41,13 @@ _OF_STATUS: dict[str, int] = {
 class EvaluatorCount:
     """Results of one evaluator on one variant. `n` are those with a verdict, passed or not."""
 
-    __slots__ = ("_scores", "costed", "errors", "full", "n", "passed", "scored", "skipped", "spent")
+    __slots__ = ("_scores", "cases", "costed", "errors", "full", "groups", "n", "passed", "scored", "skipped", "spent")
 
-    def __init__(self) -> None:
+    def __init__(self, by_case: bool = False) -> None:
+        self.cases: dict[str, int] | None = {} if by_case else None
+        """Passed and judged trials by case, packed; None where no case is repeated."""
+        self.groups: dict[str, list[int]] = {}
+        """Passed and judged cases by group, where cases are not counted one by one."""
         self.n: int = 0
         self.passed: int = 0
         self.errors: int = 0
@@ -78,27 +82,45 @@ class EvaluatorCount:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self._scores.merge(other._scores)
         self.spent.merge(other.spent)
+        if self.cases is not None and other.cases is not None:
+            for case, value in other.cases.items():
+                self.cases[case] = self.cases.get(case, 0) + value
+        for group, (passed, judged) in other.groups.items():
+            of = self.groups.setdefault(group, [0, 0])
+            of[0] += passed
+            of[1] += judged
 
-    def rate(self, repeats: float, grouped: bool) -> EvaluatorRate:
-        """Passed among the results with a verdict; no rate where there is none.
+    def add_verdict(self, case: str, group: str | msgspec.UnsetType, passed: bool) -> None:
+        """Count one result with a verdict."""
+        self.n += 1
+        self.passed += passed
+        if self.cases is not None:
+            self.cases[case] = self.cases.get(case, 0) + (_JUDGED + _PASSED if passed else _JUDGED)
+        elif group is not msgspec.UNSET:
+            of = self.groups.setdefault(group, [0, 0])
+            of[0] += passed
+            of[1] += 1
 
-        `repeats` is the mean number of results of a case, or of a group of cases: they are not independent, so that
-        the interval is that of as many cases as there are such.
+    def rate(self, groups: Mapping[str, str]) -> EvaluatorRate:
+        """The rate of its results with a verdict by the rule of the pass rate of cells; none where there is none.
+
+        `groups` are those of the cases, where cases are counted one by one.
         """
-        # At least one case: fewer results than a case has repeats would be rounded to none, and have no interval.
-        cases = max(1, round(self.n / repeats)) if self.n else 0
-        share = self.passed / self.n if self.n else None
+        if self.cases is None:
+            found = rate_of_singles(self.passed, self.n, ((passed, of) for passed, of in self.groups.values()))
+        else:
+            found = rate_of_cases({case: _unpacked(value) for case, value in self.cases.items()}, groups)
         return EvaluatorRate(
-            pass_rate=share,
+            pass_rate=found.rate,
             avg_score=self.score_total / self.scored if self.scored else None,
             n=self.n,
-            pass_rate_ci95=wilson((share or 0.0) * cases, cases),
+            pass_rate_ci95=found.ci,
             scored=self.scored,
             errors=self.errors,
             skipped=self.skipped,
-            cases=cases,
+            cases=found.units,
             cost_usd=self.cost_usd,
-            grouped=grouped,
+            grouped=bool(self.groups or groups),
         )
 
     @property
@@ -142,7 +164,7 @@ class Unjudged(NamedTuple):
 
 
 class VariantCount:
-    """Everything counted about one variant; per case only with `by_case`."""
+    """Everything counted about one variant; per case only with `by_case`, and of its evaluators if `repeated`."""
 
     cost: Mean
     latency: Mean
@@ -159,12 +181,16 @@ class VariantCount:
         "evaluators",
         "group_passes",
         "grouped",
+        "groups",
         "latency",
+        "repeated",
         "tokens_input",
         "tokens_output",
     )
 
-    def __init__(self, by_case: bool, criteria: PassCriteria) -> None:
+    def __init__(self, by_case: bool, criteria: PassCriteria, *, repeated: bool = False) -> None:
+        self.repeated: bool = repeated
+        """Whether a case may have several trials."""
         self._unjudged = Unjudged.of(criteria)
         self._of_status = {**_OF_STATUS, "error": _JUDGED} if self._unjudged.cells else _OF_STATUS
         self.cells: dict[str, int] = dict.fromkeys(_STATUSES, 0)
@@ -174,6 +200,8 @@ class VariantCount:
         self.cases: dict[str, int] | None = {} if by_case else None
         self.grouped: dict[str, str] = {}
         """The groups of the judged cases that have one."""
+        self.groups: dict[str, str] = {}
+        """Those of all cases that have one, where each evaluator's results are counted by case."""
         self.group_passes: dict[str, int] = {}
         """Passed cases by group, where cases are not counted one by one."""
 
@@ -203,22 +231,25 @@ class VariantCount:
                 self.group_passes[trace.group] = self.group_passes.get(trace.group, 0) + (status == "pass")
         # Evaluators that are called on errored traces, too, judge no answer there: they would lower their own rates.
         if not errored or self._unjudged.traces:
-            self._add_results(results)
+            if self.repeated and trace.group is not msgspec.UNSET:
+                self.groups[trace.case_key] = trace.group
+            self._add_results(trace, results)
 
-    def _add_results(self, results: Collection[ResultLike]) -> None:
+    def _add_results(self, trace: TraceLike, results: Collection[ResultLike]) -> None:
         evaluators, errors_count = self.evaluators, self._unjudged.results
+        case, group = trace.case_key, trace.group
         for row in results:
             count = evaluators.get(row.evaluator)
             if count is None:
-                count = evaluators[row.evaluator] = EvaluatorCount()
+                count = evaluators[row.evaluator] = EvaluatorCount(self.repeated)
             if row.error is not None:
                 count.errors += 1
-                count.n += errors_count
+                if errors_count:
+                    count.add_verdict(case, group, False)
             elif row.skipped:
                 count.skipped += 1
             else:
-                count.n += 1
-                count.passed += row.passed
+                count.add_verdict(case, group, row.passed)
                 if (score := row.score) is not None:
                     count.scored += 1
                     if score == 1:
@@ -231,17 +262,7 @@ class VariantCount:
 
     def rate(self, evaluator: str) -> EvaluatorRate:
         """One evaluator's share of passed results."""
-        return self.evaluators.get(evaluator, EvaluatorCount()).rate(self._repeats, bool(self.grouped))
-
-    @property
-    def _repeats(self) -> float:
-        """Cells of a case, or of a group of cases, in the mean: those with a verdict, where there are any."""
-        cells, cases = sum(self.cells.values()), len(self.cases or ())
-        judged = sum(number for status, number in self.cells.items() if self._of_status[status] & _MASK)
-        # Errors leave gaps in the repeats: with these counted as repeats, the interval would be that of too few cases.
-        if self.cases and 0 < judged < cells:
-            cells, cases = judged, self.by_case().judged
-        return cells / self._independent(cases or cells)
+        return self.evaluators.get(evaluator, EvaluatorCount()).rate(self.groups)
 
     def judge_cost_usd(self) -> float | None:
         """What all evaluators' models cost, where any result says so."""
@@ -266,8 +287,9 @@ class VariantCount:
         for name in ("latency", "cost", "tokens_input", "tokens_output"):
             getattr(self, name).merge(getattr(other, name))
         for name, count in other.evaluators.items():
-            self.evaluators.setdefault(name, EvaluatorCount()).merge(count)
+            self.evaluators.setdefault(name, EvaluatorCount(self.repeated)).merge(count)
         self.grouped.update(other.grouped)
+        self.groups.update(other.groups)
         for group, passes in other.group_passes.items():
             self.group_passes[group] = self.group_passes.get(group, 0) + passes
         if self.cases is not None and other.cases is not None:
@@ -292,16 +314,16 @@ class VariantCount:
             rate = passed / judged if judged else self._rate_of_nothing
             return CaseCounts(total, passed, self.errored, rate, judged, self._independent(judged))
         always = errored = judged = 0
-        share = 0.0
-        # Sorted, because floats are summed: a run that is counted in another order of cells gives the same last digit.
-        for value, number in sorted(Counter(self.cases.values()).items()):
+        shares: list[float] = []
+        for value, number in Counter(self.cases.values()).items():
             passed, of = _unpacked(value)
             errored += number * (value >= _TARGET_ERROR)
             if of:
                 judged += number
                 always += number if passed == of and not _errors(value) else 0
-                share += number * (passed / of)
-        rate = share / judged if judged else self._rate_of_nothing
+                shares.append(number * (passed / of))
+        # Exactly summed: a run that is counted in another order of cells gives the same last digit.
+        rate = fsum(shares) / judged if judged else self._rate_of_nothing
         return CaseCounts(len(self.cases), always, errored, rate, judged, self._independent(judged))
 
     @property
@@ -311,20 +333,14 @@ class VariantCount:
 
     def pass_interval(self) -> Interval | None:
         """The 95 % interval of the pass rate, in which trials and groups are paid their price; None without a rate."""
-        return rate_of_counts(self._shares()).ci if not self.grouped else self._design().ci
+        return self._design().ci
 
     def _design(self) -> DesignRate:
-        """The pass rate with the price of groups."""
-        if self.cases is None:
-            sizes = Counter(self.grouped.values())
-            parts = Counter(Cluster(float(passes), sizes[group]) for group, passes in self.group_passes.items())
-            passed = self.cells["pass"] - sum(self.group_passes.values())
-            parts[Cluster(1.0, 1)] += passed
-            parts[Cluster(0.0, 1)] += self.by_case().judged - len(self.grouped) - passed
-            return rate_of_units(units_from(parts))
-        trials = self.trials()
-        groups = [self.grouped.get(case, (case,)) for case in trials]
-        return rate_with_design_effect([passed / of for passed, of in trials.values()], groups)
+        if self.cases is not None:
+            return rate_of_cases(self.trials(), self.grouped)
+        sizes = Counter(self.grouped.values())
+        groups = [(passes, sizes[group]) for group, passes in self.group_passes.items()]
+        return rate_of_singles(self.cells["pass"], self.by_case().judged, groups)
 
     def detectable(self) -> float | None:
         """The difference that another run of the same cases and trials would have to have to be shown at 80 % power."""

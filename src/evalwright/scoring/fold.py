@@ -26,11 +26,16 @@ def fold(reader: RunReader, plan: Plan, *, by_case: bool = False) -> Tally:
 
     Memory does not grow with the number of cells, except with `by_case` or if a retry replaced records.
     """
-    by_case = by_case or reader.plan is None
+
+    def empty() -> Tally:
+        return Tally.of(
+            plan, by_case=by_case, repeated=reader.plan is None
+        )  # a run of evalh may have repeated any case
+
     if plan.evaluators_by_case:
-        return _as_judged(reader, plan, by_case)
+        return _as_judged(reader, empty())
     needed = names_needed(reader, plan)
-    tally = Tally.of(plan, by_case=by_case)
+    tally = empty()
     if not tally.needs_records and (index := index_of(reader)) is not None:
         from evalwright.scoring.looked_up import count_of_index, indexed_cells
 
@@ -44,7 +49,7 @@ def fold(reader: RunReader, plan: Plan, *, by_case: bool = False) -> Tally:
         _count(tally, streamed_cells(reader, evaluators, errored=errored), plan, needed)
     except Superseded:
         # From the start: some of what was counted until now is replaced by newer records.
-        tally = Tally.of(plan, by_case=by_case)
+        tally = empty()
         _count(tally, newest_cells(reader), plan, needed)
     return tally
 
@@ -59,10 +64,9 @@ def _count(
         count(trace, results, cell_status(criteria, needed, trace.error is not None, results))
 
 
-def _as_judged(reader: RunReader, plan: Plan, by_case: bool) -> Tally:
+def _as_judged(reader: RunReader, tally: Tally) -> Tally:
     """The count by the stored verdicts, for plans in which each case names its own evaluators."""
     verdicts = {(v.case_key, v.variant_name, v.trial, v.attempt): v for v in reader.verdicts(_VerdictFacts)}
-    tally = Tally.of(plan, by_case=by_case)
     for trace, results in newest_cells(reader):
         verdict = verdicts.get((trace.case_key, trace.variant_name, trace.trial, trace.attempt))
         if verdict is not None:

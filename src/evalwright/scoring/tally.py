@@ -35,8 +35,8 @@ Trials = Mapping[str, tuple[int, int]]
 class Tally:
     """The count of a run or of a share of it.
 
-    `by_case` keeps one number for each case, which repeated trials and the comparison of variants need; without
-    it memory does not grow with the number of cells.
+    `by_case` keeps one number for each case, which the comparison of variants needs; `repeated` trials need it for each
+    evaluator, too. Without them memory does not grow with the number of cells.
     """
 
     def __init__(
@@ -44,11 +44,12 @@ class Tally:
         variants: Iterable[str],
         *,
         by_case: bool,
+        repeated: bool = False,
         totals: Totals | None = None,
         criteria: PassCriteria | None = None,
         evaluators: Sequence[str] = (),
     ) -> None:
-        self._by_case, self._criteria = by_case, criteria or PassCriteria()
+        self._by_case, self._repeated, self._criteria = by_case, repeated, criteria or PassCriteria()
         self._totals = totals
         self._evaluators = evaluators
         self._variants = {name: self._new() for name in variants}
@@ -56,15 +57,16 @@ class Tally:
         """When the last of the counted records was finished: a summary that is made again has the time of the first."""
 
     def _new(self) -> VariantCount:
-        return VariantCount(self._by_case, self._criteria)
+        return VariantCount(self._by_case, self._criteria, repeated=self._repeated)
 
     @classmethod
-    def of(cls, plan: Plan, *, by_case: bool = False) -> Tally:
+    def of(cls, plan: Plan, *, by_case: bool = False, repeated: bool = False) -> Tally:
         """An empty count for a plan: by case where it repeats cases or has variants to compare."""
-        repeated = any((variant.trials or plan.run.trials) > 1 for variant in plan.variants)
+        repeated = repeated or any((variant.trials or plan.run.trials) > 1 for variant in plan.variants)
         return cls(
             [variant.name for variant in plan.variants],
             by_case=by_case or repeated or len(plan.variants) > 1,
+            repeated=repeated,
             totals=totals_of(plan),
             criteria=plan.pass_criteria,
             evaluators=[spec.name for spec in plan.evaluators],
