@@ -6,7 +6,8 @@ the same test are one case for each prompt; those with one `promptIdx` are its t
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import math
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -19,7 +20,7 @@ from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImp
 from evalwright.importers.transcript import Tokens, Transcript
 from evalwright.model.trace import TraceError
 
-__all__ = ["PromptfooResults"]
+__all__ = ["PromptfooResults", "recorded_cost"]
 
 _PROVIDER_FAILED = 2
 """The `failureReason` of a row without an answer: `error` holds the reason of a failed assertion, too."""
@@ -67,6 +68,7 @@ class _Rows:
                 _transcript(row, self._reading).trace(_variant(row), self._extra(row)),
                 trial=_test_index(row),
                 metadata=_metadata(row),
+                description=_description(row),
                 record=row,
             )
 
@@ -136,6 +138,12 @@ def _metadata(row: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in (found or {}).items() if not key.startswith("_promptfoo")}
 
 
+def _description(row: dict[str, Any]) -> str | None:
+    test = row.get("testCase")
+    found = test.get("description") if isinstance(test, dict) else None
+    return found if isinstance(found, str) and found else None
+
+
 def _transcript(row: dict[str, Any], reading: ImportFindings) -> Transcript:
     talk = Transcript()
     prompt = row.get("prompt")
@@ -203,16 +211,24 @@ def _score(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def _tokens(row: dict[str, Any], response: dict[str, Any]) -> Tokens:
-    """Tokens and cost; zeros where nothing was counted are no measurement."""
+    """Tokens and cost; tokens of zero are no measurement."""
     usage = response.get("tokenUsage")
     usage = usage if isinstance(usage, dict) else {}
     counted = bool(usage.get("total") or usage.get("prompt") or usage.get("completion"))
-    cost = row.get("cost")
     return Tokens(
         usage.get("prompt") if counted else None,
         usage.get("completion") if counted else None,
-        cost=cost if isinstance(cost, int | float) and (cost or counted) else None,
+        cost=recorded_cost(row),
     )
+
+
+def recorded_cost(row: Mapping[str, Any]) -> float | None:
+    """What a call cost, in US dollars. promptfoo gives a row the cost 0 where the provider says nothing of it."""
+    response = row.get("response")
+    said = response.get("cost") if isinstance(response, dict) else None
+    cost = said if said is not None else row.get("cost") or None
+    usable = isinstance(cost, int | float) and not isinstance(cost, bool) and math.isfinite(cost) and cost >= 0
+    return float(cost) if usable and cost is not None else None
 
 
 class PromptfooResults(TraceImporter):

@@ -90,7 +90,7 @@ def test_files_of_javascript_judge_transform_and_answer(tmp_path):
         "same.js": "exports.same = (a, b) => a === b;",
     }
     found = run(tmp_path, config, **files)
-    assert found.judged() == ["javascript#0 pass", "equals#1 pass"]
+    assert found.judged() == ["javascript#0 pass", "equals#1 pass"], found.rows
     [trace] = found.traces.values()
     assert (trace.output.final_answer, trace.metrics.cost_usd) == ("ASK HI!", 0.25)
 

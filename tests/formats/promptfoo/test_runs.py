@@ -11,6 +11,7 @@ import pytest
 from evalwright.cli import main
 from evalwright.errors import InputError
 from evalwright.formats.loading import format_at, load_suite
+from evalwright.importers.promptfoo_results import PromptfooResults
 from evalwright.run.resumption import resume
 from formats.promptfoo.runs import ECHO, Ran, asserted, run, run_at, write
 
@@ -307,9 +308,35 @@ def test_the_result_file_of_promptfoo_is_written(tmp_path):
     assert document["stats"] == {"successes": 1, "failures": 1, "errors": 0}
     first, second = document["results"]
     assert (first["success"], first["failureReason"], first["testCase"]["vars"]) == (True, 0, {"q": "a"})
-    assert (second["failureReason"], second["response"]) == (1, {"output": "b"})
+    assert (second["failureReason"], second["response"]) == (1, {"output": "b", "cost": 0})
     [part] = second["gradingResult"]["componentResults"]
     assert (part["pass"], part["assertion"]) == (False, {"type": "equals", "value": "a"})
+
+
+def test_the_result_file_keeps_what_is_unknown_and_one_name_for_each_prompt(tmp_path):
+    prompts = ["A first long prompt that asks for {{q}}", "Another prompt, as long as that, asks for {{q}}"]
+    provider = "def call_api(prompt, options, context):\n    return {'output': prompt, **context['vars']['more']}\n"
+    limit = {"type": "cost", "threshold": 1}
+    tests = [{"vars": {"q": str(i), "more": more}, "assert": [limit]} for i, more in enumerate([{}, {"cost": 0}])]
+    config = {"prompts": prompts, "providers": ["echo", {"id": "file://own.py", "label": "own"}], "tests": tests}
+    out = tmp_path / "out.json"
+    first = run(tmp_path, config, options={"output": out}, own__py=provider)
+    document = json.loads(out.read_text())["results"]
+    labels = {(one["provider"], one["label"]) for one in document["prompts"]}
+    assert labels == {(name, prompt) for name in ("echo", "own") for prompt in prompts}
+    rows = {(row["promptIdx"], row["testIdx"]): row for row in document["results"]}
+    assert {(row["provider"]["label"], row["prompt"]["label"]) for row in rows.values()} == labels
+    assert [rows[2, 0]["cost"], rows[2, 1]["cost"], rows[0, 0]["cost"]] == [None, 0, 0]
+    again = run_at(tmp_path / "promptfooconfig.yaml", tmp_path, {"cached": out})
+    assert again.statuses == first.statuses == ["pass", "pass", "error", "error", *["pass"] * 4]
+    found = PromptfooResults.import_files([out], tmp_path / "imported")
+    assert (found.cases, found.traces) == (4, 8)
+    recorded = [json.loads(line) for line in (tmp_path / "imported/cases.jsonl").read_text().splitlines()]
+    own = [one for case in recorded for one in case["embedded_trace"] if one["variant_name"] == "own"]
+    assert sorted((one["input"]["q"], one["metrics"]["cost_usd"]) for one in own) == [
+        *[("0", None)] * 2,
+        *[("1", 0)] * 2,
+    ]
 
 
 def test_what_promptfoo_recorded_is_judged_in_place_of_calls(tmp_path):

@@ -14,6 +14,7 @@ from evalwright.errors import InputError, Problem, TargetError
 from evalwright.formats.promptfoo.calls import ProviderReply
 from evalwright.formats.promptfoo.calls.replies import reply_in
 from evalwright.formats.promptfoo.values import compact_json, recorded
+from evalwright.importers.promptfoo_results import recorded_cost
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer
 
@@ -46,7 +47,7 @@ class RecordedResults:
         response = row.get("response") or {}
         if row.get("failureReason") == _PROVIDER_FAILED and "output" not in response:
             raise TargetError(str(row.get("error") or "the provider failed"), "recorded_error")
-        reply = reply_in({**response, "cost": row.get("cost", response.get("cost")), "error": None})
+        reply = reply_in({**response, "cost": recorded_cost(row), "error": None})
         took = row.get("latencyMs")
         return reply, int(took) if isinstance(took, (int, float)) else None
 

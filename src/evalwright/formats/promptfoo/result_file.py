@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
 from evalwright.files.durable import replace_file, storage_error
 from evalwright.formats.promptfoo.values import dense
-from evalwright.model.plan import Plan
+from evalwright.model.plan import Plan, Variant
 from evalwright.model.protocols import RunReader, RunWriter
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.snapshot import Case
@@ -45,13 +45,14 @@ class ResultsReport:
 
     def render(self, reader: RunReader, summary: RunSummary) -> str:
         native: Mapping[str, Any] = summary.native or {}
+        columns = _columns(reader.plan)
         document = {
             "evalId": summary.run_id,
             "results": {
                 "version": 3,
                 "timestamp": summary.started_at.isoformat(),
-                "prompts": [_column(one, reader.plan) for one in native.get("prompts", ())],
-                "results": list(_results(reader)),
+                "prompts": [_at(columns, one["variant"]).described(one) for one in native.get("prompts", ())],
+                "results": list(_results(reader, columns)),
                 "stats": {key: native.get(key, 0) for key in ("successes", "failures", "errors")},
             },
             "config": {} if reader.plan is None else {"description": reader.plan.metadata.get("description")},
@@ -61,26 +62,47 @@ class ResultsReport:
         return msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n"
 
 
-def _column(one: Mapping[str, Any], plan: Plan | None) -> dict[str, Any]:
-    variant = next((v for v in plan.variants if v.name == one["variant"]), None) if plan is not None else None
-    prompt = {} if variant is None else variant.config.get("prompt", {})
-    provider = {} if variant is None else variant.config.get("provider", {})
-    return {
-        "raw": prompt.get("raw", ""),
-        "label": prompt.get("label", one["variant"]),
-        "provider": provider.get("label", one["variant"]),
-        "metrics": {key: value for key, value in one.items() if key != "variant"},
-    }
+class _Column(NamedTuple):
+    """A prompt with a provider, under the names that rows and the list of columns share."""
+
+    number: int
+    raw: str
+    label: str
+    provider: Mapping[str, str]
+
+    def described(self, counters: Mapping[str, Any]) -> dict[str, Any]:
+        provider = self.provider["label"] or self.provider["id"]
+        metrics = {key: value for key, value in counters.items() if key != "variant"}
+        return {"raw": self.raw, "label": self.label, "provider": provider, "metrics": metrics}
 
 
-def _results(reader: RunReader) -> Iterator[dict[str, Any]]:
+def _columns(plan: Plan | None) -> dict[str, _Column]:
+    return {} if plan is None else {one.name: _column(i, one) for i, one in enumerate(plan.variants)}
+
+
+def _column(number: int, variant: Variant) -> _Column:
+    prompt, provider = variant.config.get("prompt"), variant.config.get("provider")
+    if not isinstance(prompt, dict) or not isinstance(provider, dict):  # a run of another format
+        return _nameless(variant.name, number)
+    named = {"id": str(provider.get("id")), "label": str(provider.get("label") or "")}
+    return _Column(number, str(prompt.get("raw", "")), str(prompt.get("label", variant.name)), named)
+
+
+def _nameless(variant: str, number: int = 0) -> _Column:
+    return _Column(number, "", variant, {"id": variant, "label": ""})
+
+
+def _at(columns: Mapping[str, _Column], variant: str) -> _Column:
+    return columns.get(variant) or _nameless(variant)
+
+
+def _results(reader: RunReader, columns: Mapping[str, _Column]) -> Iterator[dict[str, Any]]:
     verdicts: dict[_Key, CaseVerdict] = {}
     for verdict in reader.verdicts(CaseVerdict):
         verdicts[verdict.case_key, verdict.variant_name, verdict.trial] = verdict
     rows: dict[_Key, dict[str, EvaluationResult]] = {}
     for row in reader.results(EvaluationResult):
         rows.setdefault((row.case_key, row.variant_name, row.trial), {})[row.evaluator] = row
-    columns = {} if reader.plan is None else {variant.name: i for i, variant in enumerate(reader.plan.variants)}
     trials = 1 if reader.plan is None else reader.plan.run.trials
     for trace in reader.traces(Trace):
         key = (trace.case_key, trace.variant_name, trace.trial)
@@ -90,30 +112,35 @@ def _results(reader: RunReader) -> Iterator[dict[str, Any]]:
         case = Case(trace.case_id, trace.input) if trace.case_index is None else reader.case(trace.case_index)
         own = list(rows.get(key, {}).values())
         number = (trace.case_index or 0) * trials + trace.trial  # every repetition has a number of its own
-        yield _result(trace, found, own, case, (number, columns.get(trace.variant_name, 0)))
+        yield _result(trace, found, own, case, number, _at(columns, trace.variant_name))
 
 
 def _result(
-    trace: Trace, verdict: CaseVerdict, rows: list[EvaluationResult], case: Case, place: tuple[int, int]
+    trace: Trace, verdict: CaseVerdict, rows: list[EvaluationResult], case: Case, number: int, column: _Column
 ) -> dict[str, Any]:
     seen: Mapping[str, Any] = trace.extra.get("promptfoo", {})
     reasons = "; ".join(verdict.reasons)
     named = {} if verdict.named_scores is msgspec.UNSET else verdict.named_scores
     result: dict[str, Any] = {
-        "promptIdx": place[1],
-        "testIdx": place[0],
+        "promptIdx": column.number,
+        "testIdx": number,
         "repeatIndex": trace.trial,
-        "testCase": {"vars": case.input, "description": case.description, "metadata": case.metadata},
-        "prompt": {"raw": dense(seen.get("prompt", "")), "label": trace.variant_name},
-        "provider": seen.get("provider", {"id": trace.variant_name, "label": ""}),
+        "testCase": {
+            "vars": case.input,
+            "description": case.description,
+            "metadata": case.metadata,
+            "assert": [spec.config["assertion"] for spec in case.evaluators or () if "assertion" in spec.config],
+        },
+        "prompt": {"raw": dense(seen.get("prompt", "")), "label": column.label},
+        "provider": column.provider,
         "vars": seen.get("vars", {}),
         "success": verdict.status == "pass",
         "score": verdict.score or 0,
         "namedScores": named,
         "latencyMs": trace.latency_ms,
-        "cost": trace.metrics.cost_usd or 0,
+        "cost": trace.metrics.cost_usd,
         "failureReason": 0 if verdict.status == "pass" else _ERROR if verdict.status == "error" else _ASSERT,
-        "response": {"output": seen["output"]} if "output" in seen else {"error": reasons},
+        "response": _response(trace, seen, reasons),
     }
     if verdict.status != "pass":
         result["error"] = reasons
@@ -126,6 +153,19 @@ def _result(
             "componentResults": [_component(row, case) for row in rows],
         }
     return result
+
+
+def _response(trace: Trace, seen: Mapping[str, Any], reasons: str) -> dict[str, Any]:
+    if "output" not in seen:
+        return {"error": reasons}
+    metrics = trace.metrics
+    response = {"output": seen["output"]}
+    if metrics.cost_usd is not None:
+        response["cost"] = metrics.cost_usd
+    if metrics.token_input is not None or metrics.token_output is not None:
+        sent, received = metrics.token_input or 0, metrics.token_output or 0
+        response["tokenUsage"] = {"prompt": sent, "completion": received, "total": sent + received}
+    return response
 
 
 def _component(row: EvaluationResult, case: Case) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""`echo`: the output is the prompt."""
+"""`echo`: the output is the prompt, and costs nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Echo:
         pass
 
     async def __call__(self, call: ProviderCall) -> ProviderReply:
-        return ProviderReply(call.prompt)
+        return ProviderReply(call.prompt, 0.0)
 
     def asks(self) -> Iterator[ChatRequest]:
         yield from ()
