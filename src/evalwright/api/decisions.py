@@ -260,13 +260,13 @@ def _found(
     reader_b, plan_b = other._opened()
     with closing(reader_a), closing(reader_b), named_as_arguments():
         runs = two_runs(reader_a, plan_a, reader_b, plan_b, terms)
-        runs.judged, runs.uncalibrated = judges_of_runs(reader_a, plan_a, reader_b, plan_b, labels)
+        runs.know(*judges_of_runs(reader_a, plan_a, reader_b, plan_b, labels))
         if not allow_changed:
             _must_be_alike(runs, terms.metric)
         runs.terms = replace(terms, guards=_guards(guards, runs))
         pairs = paired_variants(one.variants, other.variants, variant)
         decisions = [runs.decision(*pair) for pair in pairs]
-        explain(reader_a, reader_b, decisions)
+        explain(runs.before, reader_b, decisions)
         return list(zip(pairs, decisions, strict=True)), runs.dominated(pairs)
 
 

@@ -44,8 +44,8 @@ def opened_pair(a: Path | Place, b: Path | Place, terms: Terms, labels: Path | N
         reader_b, plan_b = open_run(b)
         with closing(reader_b):
             runs = two_runs(reader_a, plan_a, reader_b, plan_b, terms)
-            runs.judged, runs.uncalibrated = judges_of_runs(reader_a, plan_a, reader_b, plan_b, labels)
-            yield Opened(reader_a, reader_b, plan_a, plan_b, runs)
+            runs.know(*judges_of_runs(reader_a, plan_a, reader_b, plan_b, labels))
+            yield Opened(runs.before, reader_b, plan_a, plan_b, runs)
             for reader in (reader_a, reader_b):
                 tell_damage(reader)
 

@@ -22,6 +22,7 @@ from evalwright.model.decision import UNREAD, Decision
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.snapshot import Case
+from evalwright.scoring.case_names import under_names_of
 
 __all__ = ["JudgedRuns", "TwoRuns", "one_run", "pairs_of", "two_runs"]
 
@@ -52,6 +53,20 @@ class TwoRuns(msgspec.Struct):
     """Judges without labels."""
     unread: list[str] = []
     """Records of either run that cannot be read: what they held could turn the decision."""
+    before: Any = None
+    """Run A, its cases under the names that they have in run B."""
+
+    def know(self, judged: Sequence[JudgedRuns], uncalibrated: Sequence[str]) -> None:
+        """Take what labels of both runs say of their judges; cases of A are still under their own names."""
+        names: Mapping[str, str] = getattr(self.before, "names", {})
+        self.uncalibrated = [*uncalibrated]
+        self.judged = [
+            msgspec.structs.replace(
+                one,
+                a={variant: {names.get(c, c): cells for c, cells in found.items()} for variant, found in one.a.items()},
+            )
+            for one in judged
+        ]
 
     def decision(self, before: str, after: str, only: Collection[str] | None = None) -> Decision:
         """The decision about one variant of each, over all cases or `only` some."""
@@ -123,8 +138,10 @@ class TwoRuns(msgspec.Struct):
 
 def two_runs(reader_a: RunReader, plan_a: Plan, reader_b: RunReader, plan_b: Plan, terms: Terms) -> TwoRuns:
     """Fold both runs. Raises InputError for a metric, guard, slice or group that they do not have."""
+    if reader_b.plan is not None:
+        reader_a = under_names_of(reader_b.cases, plan_b, reader_a, plan_a)
     a, b = sides_of(reader_a, plan_a), sides_of(reader_b, plan_b)
-    found = TwoRuns(a, b, identity_of(reader_a, plan_a, reader_b, plan_b), terms, Labelled())
+    found = TwoRuns(a, b, identity_of(reader_a, plan_a, reader_b, plan_b), terms, Labelled(), before=reader_a)
     found.unread = [
         f"cannot be read: {one.location}: {note}" for one in (reader_a, reader_b) for note in unreadable_records(one)
     ]
@@ -139,7 +156,7 @@ def two_runs(reader_a: RunReader, plan_a: Plan, reader_b: RunReader, plan_b: Pla
 def one_run(reader: RunReader, plan: Plan, terms: Terms) -> TwoRuns:
     """The variants of one run against each other: nothing between them can have changed."""
     sides = sides_of(reader, plan)
-    found = TwoRuns(sides, sides, Identity(shared=plan.cases_total), terms, Labelled())
+    found = TwoRuns(sides, sides, Identity(shared=plan.cases_total), terms, Labelled(), before=reader)
     found.unread = [f"cannot be read: {note}" for note in unreadable_records(reader)]
     if terms.slices or terms.group not in (None, "none"):
         found.known = _labelled(reader, terms)

@@ -68,7 +68,6 @@ class _Rows:
                 _transcript(row, self._reading).trace(_variant(row), self._extra(row)),
                 trial=_test_index(row),
                 metadata=_metadata(row),
-                description=_description(row),
                 record=row,
             )
 
@@ -134,14 +133,11 @@ def _input(row: dict[str, Any]) -> dict[str, Any]:
 
 def _metadata(row: dict[str, Any]) -> dict[str, Any]:
     test = row.get("testCase")
-    found = test.get("metadata") if isinstance(test, dict) else None
-    return {key: value for key, value in (found or {}).items() if not key.startswith("_promptfoo")}
-
-
-def _description(row: dict[str, Any]) -> str | None:
-    test = row.get("testCase")
-    found = test.get("description") if isinstance(test, dict) else None
-    return found if isinstance(found, str) and found else None
+    test = test if isinstance(test, dict) else {}
+    given, description = test.get("metadata"), test.get("description")
+    found = given.items() if isinstance(given, dict) else ()
+    described = {"description": description} if isinstance(description, str) and description else {}
+    return {**{key: value for key, value in found if not key.startswith("_promptfoo")}, **described}
 
 
 def _transcript(row: dict[str, Any], reading: ImportFindings) -> Transcript:

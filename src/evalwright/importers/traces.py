@@ -55,7 +55,6 @@ class Imported:
     expected: dict[str, Any] = field(default_factory=dict)
     metadata: dict[str, Any] = field(default_factory=dict)
     group: str | None = None
-    description: str | None = None
     record: Any = None
     """What a mapping of the user's is applied to, in formats of records."""
     line: int | None = None
@@ -67,7 +66,6 @@ class _Row(msgspec.Struct):
     expected: dict[str, Any]
     metadata: dict[str, Any]
     group: str | None
-    description: str | None
     input: Any
     trial: int | None
     recording: SetAside | None
@@ -199,7 +197,6 @@ def _case(case_id: str, first: _Row) -> dict[str, Any]:
         "expected": {"facts": {}, **first.expected},
         "metadata": first.metadata,
         **({} if first.group is None else {"group": first.group}),
-        **({} if first.description is None else {"description": first.description}),
     }
 
 
@@ -232,9 +229,7 @@ class _Gathered:
             self._counts["recordings of a run that erred: they have no verdict"] += trace.error is not None
             self._counts["recordings with warnings, see extra.warnings"] += "warnings" in trace.extra
         aside = None if trace is None else self._recordings.add(trace)
-        row = _Row(
-            record.expected, record.metadata, record.group, record.description, record.input, record.trial, aside
-        )
+        row = _Row(record.expected, record.metadata, record.group, record.input, record.trial, aside)
         self._spool.add(case_id, self._encode(row))
 
     def _numbered(self, file: Path) -> str:

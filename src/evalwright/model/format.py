@@ -145,6 +145,8 @@ class Format:
     judging: Judging = _TOGETHER
     verdicts: Ref | None = None
     """`(criteria, case, trace, results) -> CaseVerdict`: the rule by which a cell passes, if it is the format's own."""
+    known_by: Ref | None = None
+    """`(case) -> str`: what two runs know a case by, where its id only says where it stands in the suite."""
     read_results: Ref | None = None
     """`(path) -> (scores by case, number of lines)`: a result file that `compare` accepts."""
     adopt_run: Ref | None = None

@@ -86,7 +86,7 @@ def _against_run(claim: Mapping[str, Any], place: Place, reader: RunReader, plan
     with closing(place.store.read(place.run_id)) as before:
         plan_before = plan_of_run(before)
         runs = two_runs(before, plan_before, reader, plan, terms_of(claim))
-        runs.judged, runs.uncalibrated = judges_of_runs(before, plan_before, reader, plan, None)
+        runs.know(*judges_of_runs(before, plan_before, reader, plan, None))
     if runs.identity.evaluators and not claim["allow_changed"]:
         names = some_names(runs.identity.evaluators)
         return without_baseline(claim, f"evaluator {names} changed since: promote a new run, or allow_changed: true")

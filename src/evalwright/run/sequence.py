@@ -34,6 +34,7 @@ from evalwright.run.cells import Grid, RunState
 from evalwright.run.locations import find_run, folder_beside
 from evalwright.run.options import RunOptions
 from evalwright.run.stored_run import plan_of_run
+from evalwright.scoring.case_names import under_names_of
 
 __all__ = ["Sequence", "keep_decision", "ordered", "outcome_of", "stored_sequence"]
 
@@ -204,8 +205,9 @@ def _before(plan: Plan, cases: Collection[Case], options: RunOptions) -> _Before
         raise InputError(f"--against: no run or variant {against!r}{near}: {error.headline or error}") from error
     with closing(place.store.read(place.run_id)) as reader:
         plan_a = plan_of_run(reader)
-        sides = sides_of(reader, plan_a)
-        identity = identity_of_cases(reader, plan_a, cases, plan)
+        renamed = under_names_of(lambda: cases, plan, reader, plan_a)
+        sides = sides_of(renamed, plan_a)
+        identity = identity_of_cases(renamed, plan_a, cases, plan)
     _refuse_changed(identity.cases, identity.evaluators, identity.alone, against)
     name = names[0] if names[0] in sides else next(iter(sides)) if len(sides) == 1 else None
     if name is None:

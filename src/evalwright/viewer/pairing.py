@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import closing
 from dataclasses import replace
@@ -109,6 +109,8 @@ class PairedRuns:
         self.problem: str = ""
         self.decision: Decision | None = None
         self.warnings: list[str] = []
+        self._names: Mapping[str, str] = {}
+        """What cases of A are called in B, where that is something else."""
         self._lock = threading.Lock()
         self._narrowed: list[str] = []
         self._file = sqlite3.connect("", check_same_thread=False)
@@ -126,15 +128,16 @@ class PairedRuns:
         reader_a, plan_a = self.a.source.open()
         with closing(reader_a):
             if self.a.id == self.b.id:
-                return self._explained(one_run(reader_a, plan_a, terms), reader_a, reader_a)
+                return self._explained(one_run(reader_a, plan_a, terms), reader_a)
             reader_b, plan_b = self.b.source.open()
             with closing(reader_b):
-                return self._explained(two_runs(reader_a, plan_a, reader_b, plan_b, terms), reader_a, reader_b)
+                return self._explained(two_runs(reader_a, plan_a, reader_b, plan_b, terms), reader_b)
 
-    def _explained(self, runs: TwoRuns, a: RunReader, b: RunReader) -> Decision:
+    def _explained(self, runs: TwoRuns, b: RunReader) -> Decision:
         """The decision with its reasons; what is to be warned of is kept."""
         decision = runs.decision(self.variant_a, self.variant_b)
-        explain(a, b, [decision])
+        explain(runs.before, b, [decision])
+        self._names = getattr(runs.before, "names", {})
         self.warnings = _warnings(runs, decision)
         return decision
 
@@ -142,7 +145,7 @@ class PairedRuns:
         for name, run, variant in (("a", self.a, self.variant_a), ("b", self.b, self.variant_b)):
             self._file.executescript(_SIDE.format(name))
             try:
-                rows = _side_rows(run.whole_table(), variant)
+                rows = _side_rows(run.whole_table(), variant, self._names if name == "a" else {})
             except InputError as error:
                 self.problem = str(error)
                 continue
@@ -186,11 +189,11 @@ class PairedRuns:
                 return
             while len(self._narrowed) >= _MOST:
                 self._file.execute("DELETE FROM narrowed WHERE query = ?", [self._narrowed.pop(0)])
-            for run, variant in ((self.a, self.variant_a), (self.b, self.variant_b)):
+            for run, variant, names in ((self.a, self.variant_a, self._names), (self.b, self.variant_b, {})):
                 if run.table is not None:
                     cases = run.table.case_keys(replace(narrowed, variant=(variant,)))
                     self._file.executemany(
-                        "INSERT OR IGNORE INTO narrowed VALUES (?, ?)", ((query, one) for one in cases)
+                        "INSERT OR IGNORE INTO narrowed VALUES (?, ?)", ((query, names.get(one, one)) for one in cases)
                     )
             self._narrowed.append(query)
 
@@ -230,8 +233,9 @@ def _pair(row: tuple[Any, ...]) -> ComparedPair:
     return ComparedPair(row[0], row[1], row[2], *sides)
 
 
-def _side_rows(table: CellTable, variant: str) -> Iterator[tuple[Any, ...]]:
-    return table.by_case(variant)
+def _side_rows(table: CellTable, variant: str, names: Mapping[str, str]) -> Iterator[tuple[Any, ...]]:
+    for case, *rest in table.by_case(variant):
+        yield names.get(case, case), *rest
 
 
 def _warnings(runs: TwoRuns, decision: Decision) -> list[str]:

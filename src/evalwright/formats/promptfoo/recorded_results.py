@@ -18,7 +18,7 @@ from evalwright.importers.promptfoo_results import recorded_cost
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer
 
-__all__ = ["RecordedResults", "must_be_results", "recorded_tests", "replayed", "test_key"]
+__all__ = ["RecordedResults", "known_by", "must_be_results", "recorded_tests", "replayed", "test_key"]
 
 _PROVIDER_FAILED = 2
 _Row = Mapping[str, Any]
@@ -85,6 +85,11 @@ def recorded_tests(path: Path) -> Iterator[tuple[str, _Row]]:
     for row in _rows(path):
         test = row.get("testCase") or {}
         yield test_key(test.get("vars") or {}, test.get("description")), row
+
+
+def known_by(case: Case) -> str:
+    """The same for a case of a run; one that was imported has its description in its metadata."""
+    return test_key(case.input, case.description or case.metadata.get("description"))
 
 
 def test_key(variables: Any, description: Any) -> str:

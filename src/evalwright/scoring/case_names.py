@@ -1,0 +1,126 @@
+"""Cases of two runs that are the same under two names, in formats whose case ids only say where a case stands."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
+
+from evalwright.model.cell import OfCase
+from evalwright.model.plan import Plan
+from evalwright.model.protocols import RunReader
+from evalwright.model.snapshot import Case
+from evalwright.model.summary import RunSummary
+from evalwright.registry import format_of_run, resolve
+
+if TYPE_CHECKING:
+    from evalwright.model.protocols import Part
+
+__all__ = ["Renamed", "under_names_of"]
+
+T = TypeVar("T")
+_Key = Callable[[Case], str]
+
+
+def under_names_of(cases_b: Callable[[], Iterable[Case]], plan_b: Plan, reader_a: RunReader, plan_a: Plan) -> RunReader:
+    """Run A with its cases under the names that they have in run B; A itself where their ids are enough."""
+    known_by = _known_by(plan_a, plan_b)
+    if known_by is None or reader_a.plan is None:
+        return reader_a
+    names = _names(reader_a.cases(), cases_b(), known_by)
+    if not names:
+        return reader_a
+    # A run of another format judges otherwise: its cases are the same if they ask the same.
+    alike = _rule(plan_a) == _rule(plan_b)
+    digests = {} if alike else {case.key: case.digest for case in cases_b()}
+    return Renamed(reader_a, names, digests)
+
+
+def _known_by(*plans: Plan) -> _Key | None:
+    for plan in plans:
+        if (found := format_of_run(plan.totals, plan.dialect).known_by) is not None:
+            key: _Key = resolve(found)
+            return key
+    return None
+
+
+def _rule(plan: Plan) -> str:
+    return format_of_run(plan.totals, plan.dialect).name
+
+
+def _names(cases_a: Iterable[Case], cases_b: Iterable[Case], known_by: _Key) -> dict[str, str]:
+    """The new names of all cases of A; nothing if none has another one.
+
+    Cases that are alike are paired in their order if both runs have as many of them; what is left, by its id.
+    """
+    alike_a, alike_b = _alike(cases_a, known_by), _alike(cases_b, known_by)
+    names: dict[str, str] = {}
+    for content, keys in alike_a.items():
+        others = alike_b.get(content, [])
+        if len(keys) == len(others):
+            names.update(zip(keys, others, strict=True))
+    taken = set(names.values())
+    for key in (key for keys in alike_a.values() for key in keys if key not in names):
+        names[key] = f"{key} of A" if key in taken else key
+    return names if any(key != name for key, name in names.items()) else {}
+
+
+def _alike(cases: Iterable[Case], known_by: _Key) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = defaultdict(list)
+    for case in cases:
+        found[known_by(case)].append(case.key)
+    return found
+
+
+class Renamed:
+    """A stored run whose cases have other names."""
+
+    def __init__(
+        self, reader: RunReader, names: Mapping[str, str], digests: Mapping[str, str | msgspec.UnsetType]
+    ) -> None:
+        self._reader, self.names, self._digests = reader, names, digests
+        self.plan: Plan | None = reader.plan
+        self.unresolved: list[str] = reader.unresolved
+        self.location: str = reader.location
+        self.damage: list[str] = reader.damage
+
+    @property
+    def artifacts(self) -> Path:
+        return self._reader.artifacts
+
+    def cases(self, start: int = 0) -> Iterator[Case]:
+        return map(self._case, self._reader.cases(start))
+
+    def case(self, index: int) -> Case:
+        return self._case(self._reader.case(index))
+
+    def parts(self, count: int) -> list[Part]:
+        return self._reader.parts(count)
+
+    def traces(self, kind: type[T], part: Part | None = None) -> Iterator[T]:
+        return map(self._record, self._reader.traces(kind, part))
+
+    def results(self, kind: type[T]) -> Iterator[T]:
+        return map(self._record, self._reader.results(kind))
+
+    def verdicts(self, kind: type[T]) -> Iterator[T]:
+        return map(self._record, self._reader.verdicts(kind))
+
+    def summary(self) -> RunSummary | None:
+        return self._reader.summary()
+
+    def close(self) -> None:
+        self._reader.close()
+
+    def _case(self, case: Case) -> Case:
+        name = self.names.get(case.key, case.key)
+        digest = self._digests.get(name, case.digest)
+        return msgspec.structs.replace(case, id=name, occurrence=msgspec.UNSET, digest=digest)
+
+    def _record(self, record: T) -> T:
+        if isinstance(record, OfCase):
+            record.case_id, record.occurrence = self.names.get(record.case_key, record.case_key), msgspec.UNSET
+        return record
