@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 __all__ = ["PACKED", "opened", "unpacked_name"]
 
 PACKED = (".gz", ".zst")
+_BUFFER = 1 << 16
+"""Bytes that are read at once: with the default, a line of some kilobytes takes several reads and a copy of each."""
 _AT_ONCE = 1 << 14
 """Bytes that are unpacked at once; they may become a thousand times as many."""
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
@@ -32,7 +34,7 @@ def unpacked_name(file: Path) -> Path:
 def opened(file: Path) -> Iterator[IO[bytes]]:
     """The bytes of a file, unpacked while they are read. Raises InputError if it cannot be read or is damaged."""
     try:
-        with file.open("rb") as raw:
+        with file.open("rb", _BUFFER) as raw:
             magic = raw.read(len(_ZSTD))
             raw.seek(0)
             if magic.startswith(_GZIP):

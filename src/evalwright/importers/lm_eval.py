@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
-import msgspec
-
-from evalwright.importers.blocks import dictionaries
-from evalwright.importers.json_lines import LineForm, records
+from evalwright.importers.json_lines import records
 from evalwright.importers.recording import UNKNOWN_TIME
 from evalwright.importers.recordings import too_deep
-from evalwright.importers.sources import ImportNotes, Mistakes, record_key, stem
+from evalwright.importers.sources import ImportNotes, record_key, stem
 from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
 from evalwright.model.trace import Metrics, Output, Trace, TraceMessage
 
@@ -23,49 +19,50 @@ __all__ = ["LmEval"]
 _NAME = re.compile(r"samples_(.+)_\d{4}-\d\d-\d\dT[\d.:-]+")
 _VERDICTS = ("exact_match", "acc")
 _NO_FILTER = "none"
+_PASSED_OR_NOT = (0, 1)
 _NUMBERS = (int, float)
 
 
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
     """The samples of the files; answers under several filters are several systems."""
-    filters = {file: _filters(file) for file in files}
     several = len(set(map(_model, files))) > 1
     for file in files:
-        named = _NAME.fullmatch(stem(file))
-        task = named[1] if named else None
+        filters: dict[str | None, str] = {}
+        yield from _samples(file, filters, reading)
         model = _model(file) if several else "recorded"
-        for number, sample in records(file, reading.mistakes):
-            doc, target = sample.get("doc_id"), sample.get("target")
-            if too_deep(target):
-                reading.mistakes.add_depth(file, number)
-            if doc is None or "resps" not in sample:
-                reading.mistakes.add(file, "expected a sample with doc_id and resps", number)
-                continue
-            asked, trace = _recorded(sample, reading.notes)
-            trace.variant_name = _variant(model, sample, filters[file])
-            origin = {"file": file.name, "format": "lm-eval", "line": number}
-            trace.extra = {"source": "import", "imported_from": origin}
-            yield Imported(
-                file,
-                f"{task}/{doc}" if task else str(doc),
-                {"user_message": asked},
-                trace,
-                expected={} if target is None else {"facts": {"target": target}},
-                group=task,
-                record=sample,
-                line=number,
-            )
+        for name, key in filters.items():
+            reading.variants[key] = f"{model} ({name or _NO_FILTER})" if len(filters) > 1 else model
 
 
-class _Filtered(msgspec.Struct, gc=False):
-    filter: Any = None
-
-
-_FILTERED = LineForm(msgspec.json.Decoder(_Filtered).decode, partial(msgspec.convert, type=_Filtered))
-
-
-def _filters(file: Path) -> set[str | None]:
-    return {record_key(sample.filter) for _, sample in records(file, Mistakes(), _FILTERED)}
+def _samples(file: Path, filters: dict[str | None, str], reading: ImportFindings) -> Iterator[Imported]:
+    """The samples of a file. `filters` are those found so far, and how their systems are called until all are known."""
+    named = _NAME.fullmatch(stem(file))
+    task = named[1] if named else None
+    before, name, notes = f"{task}/" if task else "", file.name, reading.notes
+    for number, sample in records(file, reading.mistakes):
+        doc, target = sample.get("doc_id"), sample.get("target")
+        if doc is None or "resps" not in sample:
+            reading.mistakes.add(file, "expected a sample with doc_id and resps", number)
+            continue
+        if too_deep(target):
+            reading.mistakes.add_depth(file, number)
+        asked, answer = _said(sample)
+        messages = [TraceMessage("user", asked)]
+        if answer is not None:
+            messages.append(TraceMessage("assistant", answer))
+        chosen = record_key(sample.get("filter"))
+        variant = filters.get(chosen)
+        if variant is None:
+            variant = filters[chosen] = f"{file} {chosen}"
+        trace = Trace(
+            "", variant, UNKNOWN_TIME, UNKNOWN_TIME, None, {}, Output(answer if answer and answer.strip() else None),
+            "", messages, metrics=Metrics(custom=_scores(sample, notes)),
+            extra={"source": "import", "imported_from": {"file": name, "format": "lm-eval", "line": number}},
+        )  # fmt: skip
+        expected = {} if target is None else {"facts": {"target": target}}
+        yield Imported(
+            file, f"{before}{doc}", {"user_message": asked}, trace, None, expected, {}, task, sample, number
+        )  # fmt: skip
 
 
 def _model(file: Path) -> str:
@@ -73,42 +70,34 @@ def _model(file: Path) -> str:
     return file.resolve().parent.name
 
 
-def _variant(model: str, sample: dict[str, Any], filters: set[str | None]) -> str:
-    return f"{model} ({sample.get('filter') or _NO_FILTER})" if len(filters) > 1 else model
-
-
-def _recorded(sample: dict[str, Any], notes: ImportNotes) -> tuple[str, Trace]:
-    """What was asked, and the answer with its scores: two messages without times."""
+def _said(sample: dict[str, Any]) -> tuple[str, str | None]:
+    """What was asked, and the answer."""
     requests = _requests(sample.get("arguments"))
     asked = str(requests[0][0]) if requests and requests[0] else ""
-    messages = [TraceMessage("user", asked)]
-    answer = _answer(sample, requests)
-    if answer is not None:
-        messages.append(TraceMessage("assistant", answer))
-    output = Output(answer if answer and not answer.isspace() else None)
-    metrics = Metrics(custom=_scores(sample, notes))
-    return asked, Trace("", "", UNKNOWN_TIME, UNKNOWN_TIME, None, {}, output, "", messages, metrics=metrics)
+    return asked, _answer(sample, requests)
 
 
 def _scores(sample: dict[str, Any], notes: ImportNotes) -> dict[str, Any]:
     found: dict[str, Any] = {}
     names = sample.get("metrics")
     for name in names if isinstance(names, list) else ():
-        value = sample.get(str(name))
+        name = str(name)
+        value = sample.get(name)
         if isinstance(value, _NUMBERS):
-            found[str(name)] = value
+            found[name] = value
         elif value is not None:
-            notes.lose(f"values of the metric {str(name)!r} that are no numbers")
-    verdict = next((found[name] for name in _VERDICTS if found.get(name) in (0, 1)), None)
-    if verdict is not None:
-        found["reward"] = float(verdict)
+            notes.lose(f"values of the metric {name!r} that are no numbers")
+    for name in _VERDICTS:
+        if name in found and found[name] in _PASSED_OR_NOT:
+            found["reward"] = float(found[name])
+            break
     return found
 
 
 def _requests(arguments: Any) -> list[list[Any]]:
     """The arguments of each request, of both forms that the harness has written."""
     if isinstance(arguments, dict):
-        return [[*one.values()] for one in dictionaries(list(arguments.values()))]
+        return [[*one.values()] for one in arguments.values() if isinstance(one, dict)]
     return [one for one in arguments if isinstance(one, list)] if isinstance(arguments, list) else []
 
 

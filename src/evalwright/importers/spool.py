@@ -53,12 +53,15 @@ class RecordSpool:
 
 
 class SetAside(msgspec.Struct):
-    """Where a trace is, of which variant, and as which of its trials it was written."""
+    """Where a trace is, and by which name of its system it was read."""
 
     variant: str
-    trial: int
     start: int
     size: int
+
+
+_NAMED_LATER = ("case_id", "variant_name", "trial")
+"""What is known of a trace only when all are read."""
 
 
 class TraceSpool:
@@ -78,14 +81,12 @@ class TraceSpool:
 
     def add(self, trace: Trace) -> SetAside:
         """Set a trace aside. Raises StorageError if there is no space."""
-        start, begin = self._end, b"{"
-        buffer = bytearray()
+        start, buffer = self._end, bytearray()
         for name in trace.__struct_fields__:
             value = getattr(trace, name)
-            if value is msgspec.UNSET:
+            if value is msgspec.UNSET or name in _NAMED_LATER:
                 continue
-            buffer += begin + b'"' + name.encode() + b'":'
-            begin = b","
+            buffer += b',"' + name.encode() + b'":'
             if isinstance(value, list) and value:
                 between = b"["
                 for item in value:
@@ -99,7 +100,7 @@ class TraceSpool:
                 self._encoder.encode_into(value, buffer, -1)
         buffer += b"}"
         self._write(buffer)
-        return SetAside(trace.variant_name, trace.trial, start, self._end - start)
+        return SetAside(trace.variant_name, start, self._end - start)
 
     def _write(self, buffer: bytearray) -> None:
         # always whole values of JSON: no secret is cut in two
@@ -111,14 +112,11 @@ class TraceSpool:
             raise _no_space(error) from error
         buffer.clear()
 
-    def pieces(self, aside: SetAside, trial: int) -> Iterator[bytes]:
-        """The JSON of a trace as that trial of its case."""
-        if trial != aside.trial:  # the records say another order than that in which they came
-            trace = msgspec.json.decode(b"".join(self._pieces(aside)), type=Trace)
-            trace.trial = trial
-            yield self._encoder.encode(trace)
-        else:
-            yield from self._pieces(aside)
+    def pieces(self, aside: SetAside, case_id: str, variant: str, trial: int) -> Iterator[bytes]:
+        """The JSON of a trace as that trial of that cell."""
+        names = {"case_id": case_id, "variant_name": variant, "trial": trial}
+        yield self._masker.mask_bytes(self._encoder.encode(names)).removesuffix(b"}")
+        yield from self._pieces(aside)
 
     def _pieces(self, aside: SetAside) -> Iterator[bytes]:
         at, end = aside.start, aside.start + aside.size

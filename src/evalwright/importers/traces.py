@@ -41,8 +41,7 @@ REWARD: dict[str, Any] = {
 _FEW = 5
 
 
-@dataclass(slots=True)
-class Imported:
+class Imported(msgspec.Struct, gc=False):
     """One record: a recording of a case, or a case alone where `trace` is None."""
 
     file: Path
@@ -52,8 +51,8 @@ class Imported:
     trace: Trace | None = None
     trial: int | None = None
     """Orders the recordings of a case, where the record says which one it is."""
-    expected: dict[str, Any] = field(default_factory=dict)
-    metadata: dict[str, Any] = field(default_factory=dict)
+    expected: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
     group: str | None = None
     record: Any = None
     """What a mapping of the user's is applied to, in formats of records."""
@@ -81,6 +80,8 @@ class ImportFindings:
     """Of the suite, where the format has one."""
     evaluators: list[dict[str, Any]] = field(default_factory=list)
     """Of the suite, where the format has some that ours can stand for."""
+    variants: dict[str, str] = field(default_factory=dict)
+    """Names of systems that are known only when all is read, by those that their recordings have until then."""
 
 
 Read = Callable[[Sequence[Path], ImportFindings], Iterator[Imported]]
@@ -120,7 +121,7 @@ def import_traces(
     reading = ImportFindings()
     masker = secrets_here()
     with closing(RecordSpool()) as spool, closing(TraceSpool(masker)) as recordings:
-        gathered = _Gathered(spool, recordings, masker)
+        gathered = _Gathered(spool, recordings, masker, reading.variants)
         for record in read(files, reading):
             if mapped:
                 mapped.apply(record, reading.mistakes)
@@ -203,14 +204,14 @@ def _case(case_id: str, first: _Row) -> dict[str, Any]:
 class _Gathered:
     """All records by case, set aside on disk; what the suite needs to know of them is counted."""
 
-    def __init__(self, spool: RecordSpool, recordings: TraceSpool, masker: Masker) -> None:
+    def __init__(self, spool: RecordSpool, recordings: TraceSpool, masker: Masker, variants: Mapping[str, str]) -> None:
         self.traces = 0
+        self._called = variants
         self._spool, self._recordings, self._mask = spool, recordings, masker.mask_bytes
         self._encode = msgspec.msgpack.Encoder().encode
         self._decode = msgspec.msgpack.Decoder(_Row).decode
         self._unnamed: Counter[Path] = Counter()
         self._recorded: Counter[tuple[str, str]] = Counter()
-        self._variants: dict[str, None] = {}
         self._rewards = 0
         self._counts: Counter[str] = Counter()
 
@@ -221,10 +222,8 @@ class _Gathered:
             self._counts["cases without a recording: name your system in eval.yaml before a run"] += 1
         else:
             self.traces += 1
-            trace.case_id, trace.input = case_id, record.input
-            trace.trial = self._recorded[case_id, trace.variant_name]
+            trace.input = record.input
             self._recorded[case_id, trace.variant_name] += 1
-            self._variants[trace.variant_name] = None
             self._rewards += "reward" in trace.metrics.custom
             self._counts["recordings of a run that erred: they have no verdict"] += trace.error is not None
             self._counts["recordings with warnings, see extra.warnings"] += "warnings" in trace.extra
@@ -239,9 +238,18 @@ class _Gathered:
         number = self._unnamed[file]
         return stem(file) if number == 1 else f"{stem(file)}-{number}"
 
+    def _cells(self) -> Counter[tuple[str, str]]:
+        """The recordings of each case by each system."""
+        if not self._called:
+            return self._recorded
+        cells: Counter[tuple[str, str]] = Counter()
+        for (case_id, variant), number in self._recorded.items():
+            cells[case_id, self._called.get(variant, variant)] += number
+        return cells
+
     @property
     def trials(self) -> int:
-        return max(self._recorded.values(), default=1)
+        return max(self._cells().values(), default=1)
 
     def pieces(self) -> Iterator[bytes]:
         """What the file of cases has, in pieces of a bounded size."""
@@ -258,13 +266,14 @@ class _Gathered:
             numbers: Counter[str] = Counter()
             for position, aside in enumerate(found):
                 yield b"," if position else b""
-                yield from self._recordings.pieces(aside, numbers[aside.variant])
-                numbers[aside.variant] += 1
+                variant = self._called.get(aside.variant, aside.variant)
+                yield from self._recordings.pieces(aside, case_id, variant, numbers[variant])
+                numbers[variant] += 1
             yield b"]}\n" if len(found) > 1 else b"}\n"
 
     def systems(self) -> list[dict[str, Any]]:
         """One for each system that was recorded; answers may be missing, as in what is recorded of one alone."""
-        names = [*self._variants] or ["recorded"]
+        names = [*dict.fromkeys(variant for _, variant in self._cells())] or ["recorded"]
         several = len(names) > 1
         return [
             {
@@ -281,8 +290,9 @@ class _Gathered:
 
     def notes(self) -> list[str]:
         notes = [f"{number} {what}" for what, number in self._counts.items() if number]
-        most = self.trials
-        short = [f"{case}" for (case, _), number in self._recorded.items() if number < most]
+        cells = self._cells()
+        most = max(cells.values(), default=1)
+        short = [f"{case}" for (case, _), number in cells.items() if number < most]
         if short:
             named = ", ".join(short[:_FEW]) + (", ..." if len(short) > _FEW else "")
             notes.append(f"{len(short)} have fewer than {most} trials; missing ones are errors: {named}")
