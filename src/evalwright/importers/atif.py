@@ -177,9 +177,9 @@ def _agent_step(
 ) -> None:
     turn = talk.turn(None, at, step.get("model_name") if isinstance(step.get("model_name"), str) else None)
     if text:
-        turn.texts.append(text)
+        turn.say(text)
     if step.get("reasoning_content"):
-        turn.thinking.append(texts_of(step["reasoning_content"], notes))
+        turn.think(texts_of(step["reasoning_content"], notes))
     ids = []
     for call in dictionaries(step.get("tool_calls")):
         id = call.get("tool_call_id")

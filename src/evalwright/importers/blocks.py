@@ -96,34 +96,34 @@ def assistant_blocks(talk: Transcript, turn: AgentTurn, content: Content, notes:
     for block in content if isinstance(content, list) else ():
         kind = block.type
         if kind == "text":
-            if block.text and block.text not in turn.texts:
-                turn.texts.append(block.text)
+            if block.text and block.text not in (turn.texts or ()):
+                turn.say(block.text)
         elif kind in _CALLS:
             if block.id is None or not talk.knows(block.id):
-                name = "tool" if block.name is None else block.name
-                talk.calls_in(turn, name, block.id, arguments_of(block.input), at)
+                name, given = "tool" if block.name is None else block.name, block.input
+                talk.calls_in(turn, name, block.id, given if type(given) is dict else arguments_of(given), at)
         elif kind == "thinking":
-            if block.thinking and block.thinking not in turn.thinking:
-                turn.thinking.append(block.thinking)
+            if block.thinking and block.thinking not in (turn.thinking or ()):
+                turn.think(block.thinking)
         elif kind is not None and kind.endswith("_tool_result"):
             _result(talk, block, notes, at)
         elif kind != "redacted_thinking":
-            turn.texts.append(_shown(block, notes))
+            turn.say(_shown(block, notes))
 
 
 def user_blocks(
     talk: Transcript, content: Content, notes: ImportNotes, complain: Complain, at: Any = None,
-    *, doubt: Complain | None = None,
+    doubt: Complain | None = None,
 ) -> None:  # fmt: skip
     """Results of tools as messages of their own, in their order, then what the user wrote.
 
     The result of a call that is not there is a mistake; where there is somebody to `doubt`, it is kept and told.
     """
-    if content is None or isinstance(content, str):
-        talk.user(content or "")
-        return
     if not isinstance(content, list):
-        complain(f"expected text or blocks, found {described(content)}")
+        if content is None or isinstance(content, str):
+            talk.user(content or "")
+        else:
+            complain(f"expected text or blocks, found {described(content)}")
         return
     said = []
     for block in content:
@@ -134,9 +134,9 @@ def user_blocks(
                     continue
             _result(talk, block, notes, at)
         else:
-            said.append(_shown(block, notes))
+            said.append(block.text if block.text is not None else _shown(block, notes))
     if said:
-        talk.user("\n".join(said))
+        talk.user(said[0] if len(said) == 1 else "\n".join(said))
 
 
 def _result(talk: Transcript, block: ContentBlock, notes: ImportNotes, at: Any) -> None:
@@ -148,17 +148,27 @@ def _result(talk: Transcript, block: ContentBlock, notes: ImportNotes, at: Any) 
 _READY = (str, dict)
 
 
-def tokens_of(usage: Any) -> Tokens:
-    """Usage as Anthropic counts it: what is cached is not in `input_tokens`."""
-    if not isinstance(usage, dict):
-        return Tokens()
-    plain, out = usage.get("input_tokens"), usage.get("output_tokens")
-    written, read = usage.get("cache_creation_input_tokens"), usage.get("cache_read_input_tokens")
-    plain = plain if type(plain) is int else None
-    read = read if type(read) is int else None
-    written = written if type(written) is int else None
-    whole = None if plain is None and read is None and written is None else (plain or 0) + (read or 0) + (written or 0)
-    return Tokens(whole, out if type(out) is int else None, None, read, written)
+def tokens_of(*usages: Any) -> Tokens:
+    """The sum of usages as Anthropic counts them: what is cached is not in `input_tokens`."""
+    whole: int | None = None
+    out: int | None = None
+    read: int | None = None
+    written: int | None = None
+    for usage in usages:
+        if not isinstance(usage, dict):
+            continue
+        get = usage.get
+        if type(number := get("input_tokens")) is int:
+            whole = number if whole is None else whole + number
+        if type(number := get("output_tokens")) is int:
+            out = number if out is None else out + number
+        if type(number := get("cache_read_input_tokens")) is int:
+            whole = (whole or 0) + number
+            read = (read or 0) + number
+        if type(number := get("cache_creation_input_tokens")) is int:
+            whole = (whole or 0) + number
+            written = (written or 0) + number
+    return Tokens(whole, out, None, read, written)
 
 
 def dictionaries(value: Any) -> Iterator[dict[str, Any]]:

@@ -6,7 +6,7 @@ turn, as the tool writes a line for each block and, in a stream, the same block 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from functools import partial
@@ -22,7 +22,7 @@ from evalwright.importers.json_lines import LineForm, records
 from evalwright.importers.recordings import in_utc, moment, too_deep
 from evalwright.importers.sources import ImportNotes, Mistakes, record_key, stem
 from evalwright.importers.spool import RecordSpool
-from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
+from evalwright.importers.traces import Imported, ImportFindings, Read, StartOver, TraceImporter
 from evalwright.importers.transcript import AgentTurn, Transcript
 from evalwright.model.trace import TraceError
 
@@ -127,13 +127,8 @@ def _belongs(agent: Path, file: Path) -> bool:
 
 def _sessions(file: Path, agents: list[Path], reading: ImportFindings) -> Iterator[Imported]:
     """The sessions of one file, with the files of their subagents."""
-    names, mixed = _session_names(file)
-    lines = _placed_lines(file, agents, set(names), reading)
     found = 0
-    for key, its in _set_aside(lines) if mixed or (agents and len(names) > 1) else groupby(lines, itemgetter(0)):
-        session = _Session(file, reading.mistakes, reading.notes)
-        for _, number, line in its:
-            session.read(number, line)
+    for key, session in _read_sessions(file, agents, reading):
         talk = session.finished()
         if talk.empty and talk.error is None:
             continue
@@ -145,8 +140,38 @@ def _sessions(file: Path, agents: list[Path], reading: ImportFindings) -> Iterat
         reading.mistakes.add(file, "has no messages of a session of Claude Code")
 
 
+def _read_sessions(file: Path, agents: list[Path], reading: ImportFindings) -> Iterator[tuple[str, _Session]]:
+    """The sessions of a file. Where their lines are mixed, or subagents have lines for several, lines are set aside."""
+    if reading.may_start_over and not agents:
+        yield from _one_by_one(file, reading)
+        return
+    names, mixed = _session_names(file)
+    lines = _placed_lines(file, agents, names, reading)
+    for key, its in _set_aside(lines) if mixed or (agents and len(names) > 1) else groupby(lines, itemgetter(0)):
+        session = _Session(file, reading.mistakes, reading.notes)
+        for _, number, line in its:
+            session.read(number, line)
+        yield key, session
+
+
+def _one_by_one(file: Path, reading: ImportFindings) -> Iterator[tuple[str, _Session]]:
+    """The sessions of a file, each let go before the next. Raises StartOver where one goes on behind another."""
+    current, session = stem(file), _Session(file, reading.mistakes, reading.notes)
+    ended = set()
+    for number, line in records(file, reading.mistakes, _LINES, may_be_cut=True):
+        name = line and (line.sessionId or line.session_id)
+        if name and name != current and isinstance(name, str):
+            yield current, session
+            ended.add(current)
+            if name in ended:
+                raise StartOver
+            current, session = name, _Session(file, reading.mistakes, reading.notes)
+        session.read(number, line)
+    yield current, session
+
+
 def _session_names(file: Path) -> tuple[list[str], bool]:
-    """The sessions of a file, and whether their lines are mixed: else each can be read and let go before the next."""
+    """The sessions of a file, and whether their lines are mixed."""
     names: dict[str, None] = {}
     current, mixed = stem(file), False
     for _, line in records(file, Mistakes(), _NAMES):
@@ -158,7 +183,7 @@ def _session_names(file: Path) -> tuple[list[str], bool]:
     return [*names] or [current], mixed
 
 
-def _placed_lines(file: Path, agents: list[Path], names: set[str], reading: ImportFindings) -> Iterator[_Placed]:
+def _placed_lines(file: Path, agents: list[Path], names: Collection[str], reading: ImportFindings) -> Iterator[_Placed]:
     current = stem(file)
     for number, line in records(file, reading.mistakes, _LINES, may_be_cut=True):
         if line is not None:
@@ -189,16 +214,15 @@ class _Conversation:
     def __init__(self) -> None:
         self.talk = Transcript()
         self.turns: dict[str, AgentTurn] = {}
-        self.usage: dict[str, tuple[Any, Any]] = {}
-        """The last usage of each message, and what it cost."""
+        self.usage: dict[str, Any] = {}
+        """The last usage of each message."""
+        self.costs: dict[str, float] = {}
 
     def counted(self) -> Transcript:
         """The conversation with what all of its calls used."""
-        for usage, cost in self.usage.values():
-            used = tokens_of(usage)
-            if cost is not None and isinstance(cost, int | float):
-                used.cost = cost
-            self.talk.tokens += used
+        self.talk.tokens = tokens_of(*self.usage.values())
+        if self.costs:
+            self.talk.tokens.cost = sum(self.costs.values())
         return self.talk
 
 
@@ -209,6 +233,10 @@ class _Session:
         self._file, self._mistakes, self._notes = file, mistakes, notes
         self._lines: list[tuple[int, _Line]] = []
         self._seen: set[str] = set()
+        self._parents: set[str] = set()
+        """Lines that a line of a user follows."""
+        self._forks = False
+        """Whether two of them follow one line: the session may have been rewound there."""
         self._extra: dict[str, Any] = {}
         self._at: list[datetime | None] = []
         self._number = 0
@@ -219,13 +247,16 @@ class _Session:
             self._notes.say(f"{self._file.name}:{number}: {_CUT}")
             return
         uuid, kind = line.uuid, line.type
-        if isinstance(uuid, str):
+        if uuid is not None:
             if uuid in self._seen:
                 return
             self._seen.add(uuid)
         if kind == "user" or kind == "assistant" or kind == _RESULT:
             if not line.isMeta:
                 self._lines.append((number, line))
+                if kind == "user" and (parent := line.parentUuid) is not None:
+                    self._forks = self._forks or parent in self._parents
+                    self._parents.add(parent)
         elif kind == "system" and line.subtype == "init":
             self._keep(self._extra, line, number, ("model", "cwd", "tools"))
         elif str(kind) not in _LEFT_OUT:
@@ -244,7 +275,7 @@ class _Session:
         return {"imported_from": {"file": self._file.name, "format": "claude-code"}, **self._extra}
 
     def finished(self) -> Transcript:
-        main, others, error, outcome = self._conversations(self._abandoned())
+        main, others, error, outcome = self._conversations(self._abandoned() if self._forks else set())
         for at in self._at:
             main.talk.at(at)
         talk = main.counted()
@@ -262,14 +293,17 @@ class _Session:
         others: dict[str, _Conversation] = {}
         error: TraceError | None = None
         outcome: tuple[int, _Line] | None = None
+        complain, doubt = self._complain, self._doubt
         for number, line in self._lines:
             if abandoned and line.uuid in abandoned:
                 continue
             if line.type == _RESULT:
                 outcome = number, line
                 continue
-            agent = _agent_of(line)
-            talk = main if agent is None else others.setdefault(agent, _Conversation())
+            talk = main
+            if line.isSidechain is True or line.parent_tool_use_id is not None:
+                agent = _agent_of(line) or ""
+                talk = others[agent] = others.get(agent) or _Conversation()
             at = line.timestamp
             if at is not None:
                 at = at if at.tzinfo is UTC else in_utc(at)
@@ -280,7 +314,8 @@ class _Session:
                 continue
             try:
                 if line.type == "user":
-                    self._asked(talk.talk, message.content, number, at)
+                    self._number = number
+                    user_blocks(talk.talk, message.content, self._notes, complain, at, doubt)
                 else:
                     error = None
                     self._said(talk, message, line, number, at)
@@ -295,16 +330,10 @@ class _Session:
             turn = talk.turns[key] = talk.talk.turn(key, at, message.model)
         turn.finished_at = at
         if message.usage is not None:
-            talk.usage[key] = message.usage, line.costUSD
+            talk.usage[key] = message.usage
+            if isinstance(line.costUSD, int | float):
+                talk.costs[key] = line.costUSD
         assistant_blocks(talk.talk, turn, message.content, self._notes, at)
-
-    def _asked(self, talk: Transcript, content: Content, number: int, at: datetime | None) -> None:
-        if isinstance(content, str):
-            talk.user(content)
-            return
-
-        self._number = number
-        user_blocks(talk, content, self._notes, self._complain, at, doubt=self._doubt)
 
     def _complain(self, what: str) -> None:
         self._mistakes.add(self._file, what, self._number, "message.content")

@@ -120,7 +120,7 @@ def _answer(talk: Transcript, golden: dict[str, Any]) -> bool:
     if not isinstance(golden.get("actual_output"), str):
         return False
     turn = talk.turn()
-    turn.texts.append(golden["actual_output"])
+    turn.say(golden["actual_output"])
     for call in dictionaries(golden.get("tools_called")):
         given = call.get("input_parameters", call.get("inputParameters"))
         talk.calls_in(turn, str(call.get("name", "tool")), None, arguments_of(given))

@@ -71,9 +71,9 @@ def _message(talk: Transcript, message: Any, notes: ImportNotes) -> None:
         turn = talk.turn()
         for block in [{"type": "text", "text": blocks}] if isinstance(blocks, str) else blocks:
             if block.get("type") == "reasoning":
-                turn.thinking.append(str(block.get("reasoning", "")))
+                turn.think(str(block.get("reasoning", "")))
             elif text := texts_of([block], notes):
-                turn.texts.append(text)
+                turn.say(text)
         for call in message.tool_calls or []:
             talk.calls_in(turn, call.function, call.id, arguments_of(call.arguments))
     elif message.role == "tool":

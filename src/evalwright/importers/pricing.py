@@ -42,6 +42,10 @@ class ListPricing:
         trace.extra["cost_from"] = f"{self._source}: {model}"
         self._counts[""] += 1
 
+    def start_over(self) -> None:
+        """What was counted so far will come again."""
+        self._counts.clear()
+
     def notes(self) -> Iterator[str]:
         if self._counts[""]:
             yield f"{self._counts['']} costs were worked out of tokens ({self._source}), see extra.cost_from"

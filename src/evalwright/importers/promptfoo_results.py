@@ -150,7 +150,7 @@ def _transcript(row: dict[str, Any], reading: ImportFindings) -> Transcript:
     if isinstance(output, dict):
         talk.structured = output
     if output is not None:
-        talk.turn().texts.append(output if isinstance(output, str) else msgspec.json.encode(output).decode())
+        talk.turn().say(output if isinstance(output, str) else msgspec.json.encode(output).decode())
     if isinstance(row.get("latencyMs"), int | float):
         talk.latency_ms = round(row["latencyMs"])
     talk.tokens = _tokens(row, response)
@@ -177,7 +177,7 @@ def _ask(talk: Transcript, raw: str, reading: ImportFindings) -> None:
                 case "system" | "developer":
                     talk.system(text)
                 case "assistant":
-                    talk.turn().texts.append(text)
+                    talk.turn().say(text)
                 case _:
                     talk.user(text)
     else:

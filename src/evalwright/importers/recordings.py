@@ -171,8 +171,8 @@ def _outline(value: Any) -> str:
 
 def too_deep(value: Any) -> bool:
     """Whether a value is nested deeper than RECORDING_DEPTH."""
-    for inner in _inner(value):
-        if isinstance(inner, _NESTED):
+    for inner in value.values() if type(value) is dict else _inner(value):
+        if type(inner) in _NESTED:
             break
     else:
         return False  # most are flat, and it is asked of each

@@ -80,8 +80,14 @@ class ImportFindings:
     """Of the suite, where the format has one."""
     evaluators: list[dict[str, Any]] = field(default_factory=list)
     """Of the suite, where the format has some that ours can stand for."""
+    may_start_over: bool = False
+    """Whether a format may raise `StartOver` in place of looking through the files before it reads them."""
     variants: dict[str, str] = field(default_factory=dict)
     """Names of systems that are known only when all is read, by those that their recordings have until then."""
+
+
+class StartOver(Exception):
+    """What was read so far is to be forgotten, and all to be read again without a second chance."""
 
 
 Read = Callable[[Sequence[Path], ImportFindings], Iterator[Imported]]
@@ -118,7 +124,39 @@ def import_traces(
     """
     check_free(out)
     mapped = _Mapped(compile_mapping(mapping)) if mapping else None
-    reading = ImportFindings()
+    reading = ImportFindings(may_start_over=True)
+    try:
+        gathered = _import(files, out, mapped, read, pricing, reading)
+    except StartOver:
+        reading = ImportFindings()
+        if pricing:
+            pricing.start_over()
+        gathered = _import(files, out, mapped, read, pricing, reading)
+    cases = gathered.cases
+    description = f"{gathered.traces} recordings of {cases} cases, replayed and judged"
+    written = write_suite(
+        out,
+        reading.name or files[0].stem,
+        description,
+        gathered.evaluators(reading),
+        gathered.trials,
+        gathered.systems(),
+    )
+    if mended := reading.mistakes.mended:
+        reading.notes.say(f"{mended} records have halves of characters (unpaired surrogates), which were replaced")
+    notes = [*gathered.notes(), *reading.notes.lines(), *(pricing.notes() if pricing else ())]
+    return ImportResult(cases, gathered.trials, gathered.traces, written, notes)
+
+
+def _import(
+    files: Sequence[Path],
+    out: Path,
+    mapped: _Mapped | None,
+    read: Read,
+    pricing: ListPricing | None,
+    reading: ImportFindings,
+) -> _Gathered:
+    """Write the cases of the files."""
     masker = secrets_here()
     with closing(RecordSpool()) as spool, closing(TraceSpool(masker)) as recordings:
         gathered = _Gathered(spool, recordings, masker, reading.variants)
@@ -134,19 +172,7 @@ def import_traces(
                 reading.mistakes.add(file, "has no messages to import")
         reading.mistakes.check()
         write_cases(out, gathered.pieces())
-    description = f"{gathered.traces} recordings of {spool.keys} cases, replayed and judged"
-    written = write_suite(
-        out,
-        reading.name or files[0].stem,
-        description,
-        gathered.evaluators(reading),
-        gathered.trials,
-        gathered.systems(),
-    )
-    if mended := reading.mistakes.mended:
-        reading.notes.say(f"{mended} records have halves of characters (unpaired surrogates), which were replaced")
-    notes = [*gathered.notes(), *reading.notes.lines(), *(pricing.notes() if pricing else ())]
-    return ImportResult(spool.keys, gathered.trials, gathered.traces, written, notes)
+    return gathered
 
 
 class _Mapped:
@@ -246,6 +272,10 @@ class _Gathered:
         for (case_id, variant), number in self._recorded.items():
             cells[case_id, self._called.get(variant, variant)] += number
         return cells
+
+    @property
+    def cases(self) -> int:
+        return self._spool.keys
 
     @property
     def trials(self) -> int:

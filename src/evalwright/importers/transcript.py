@@ -54,15 +54,27 @@ def _sum(one: Any, other: Any) -> Any:
 
 
 class AgentTurn(msgspec.Struct, gc=False):
-    """One turn of the assistant."""
+    """One turn of the assistant. Its lists are made when they are needed: most turns have one part."""
 
     id: str | None = None
     model: str | None = None
     started_at: datetime | None = None
     finished_at: datetime | None = None
-    texts: list[str] = []
-    thinking: list[str] = []
-    calls: list[ToolCall] = []
+    texts: list[str] | None = None
+    thinking: list[str] | None = None
+    calls: list[ToolCall] | None = None
+
+    def say(self, text: str) -> None:
+        if self.texts is None:
+            self.texts = [text]
+        else:
+            self.texts.append(text)
+
+    def think(self, text: str) -> None:
+        if self.thinking is None:
+            self.thinking = [text]
+        else:
+            self.thinking.append(text)
 
     @property
     def text(self) -> str | None:
@@ -72,17 +84,17 @@ class AgentTurn(msgspec.Struct, gc=False):
     def empty(self) -> bool:
         return not (self.texts or self.calls or self.thinking)
 
-    def add_messages(self, found: list[TraceMessage]) -> None:
-        calls = self.calls
-        if calls or self.texts or self.thinking:
-            thought = _joined(self.thinking)
-            found.append(TraceMessage("assistant", _joined(self.texts), thought, calls[0] if calls else None))
-        if len(calls) > 1:
-            found += [TraceMessage("assistant", None, None, call) for call in calls[1:]]
+
+class _Laid(msgspec.Struct, gc=False):
+    """A conversation as the parts of a trace."""
+
+    messages: list[TraceMessage]
+    calls: list[ToolCall]
+    spans: list[Span]
 
 
-def _joined(texts: list[str]) -> str | None:
-    return texts[0] if len(texts) == 1 else "\n".join(texts) if texts else None
+def _joined(texts: list[str] | None) -> str | None:
+    return None if not texts else texts[0] if len(texts) == 1 else "\n".join(texts)
 
 
 class Transcript:
@@ -114,11 +126,14 @@ class Transcript:
 
     def at(self, time: datetime | None) -> None:
         """Something was recorded at this time."""
-        if time is not None:
-            if self._first is None or time < self._first:
-                self._first = time
-            if self._last is None or time > self._last:
-                self._last = time
+        if time is None:
+            return
+        if self._first is None or self._last is None:
+            self._first = self._last = time
+        elif time > self._last:
+            self._last = time
+        elif time < self._first:
+            self._first = time
 
     def breaks_off(self, file: Path, line: int, notes: ImportNotes) -> None:
         """Its file ends in the middle of a line, because what wrote it was killed."""
@@ -167,7 +182,7 @@ class Transcript:
         """A text of the assistant as an item of its own."""
         turn = self.open_turn(at, for_text=True)
         self._thought_in(turn)
-        turn.texts.append(text)
+        turn.say(text)
 
     def call(self, name: str, id: str | None, arguments: dict[str, Any], at: datetime | None = None) -> None:
         """A tool call as an item of its own."""
@@ -181,11 +196,17 @@ class Transcript:
         if id is not None:
             id = str(id)
             self._names[id] = name
-        turn.calls.append(ToolCall(name, id, shallow(arguments), at))
+        if too_deep(arguments):
+            raise RecursionError
+        call = ToolCall(name, id, arguments, at)
+        if turn.calls is None:
+            turn.calls = [call]
+        else:
+            turn.calls.append(call)
 
     def _thought_in(self, turn: AgentTurn) -> None:
         if self._pending:
-            turn.thinking += self._pending
+            turn.thinking = [*(turn.thinking or ()), *self._pending]
             self._pending = []
 
     def knows(self, call_id: str | None) -> bool:
@@ -196,9 +217,11 @@ class Transcript:
         failed: bool = False,
     ) -> None:  # fmt: skip
         """What a tool gave back; its name is that of its call where none is given."""
-        if call_id is not None:
+        if call_id is None:
+            named = name or "tool"
+        else:
             call_id = str(call_id)
-        named = name or self._names.get(call_id or "", "tool")
+            named = name or self._names.get(call_id, "tool")
         read = object_or_text(content) if isinstance(content, str) else shallow(content)
         self.results.append(ToolResult(named, read, call_id))
         self._entries.append(TraceMessage("tool", read, None, None, named))
@@ -217,26 +240,13 @@ class Transcript:
                 kind="agent",
                 started_at=other._first,
                 finished_at=other._last,
-                output={"messages": msgspec.to_builtins(other.messages())},
+                output={"messages": msgspec.to_builtins(other._laid_out().messages)},
             )
         )
 
-    def turns(self) -> list[AgentTurn]:
-        return [entry for entry in self._entries if isinstance(entry, AgentTurn)]
-
-    def messages(self) -> list[TraceMessage]:
-        found: list[TraceMessage] = []
-        for entry in self._entries:
-            if isinstance(entry, TraceMessage):
-                found.append(entry)
-            else:
-                entry.add_messages(found)
-        return found
-
     def trace(self, variant: str, extra: Mapping[str, Any]) -> Trace:
         """The conversation as a recording of a case that is named later."""
-        turns = self.turns()
-        last = next((turn for turn in reversed(turns) if (turn.text or "").strip()), None) or AgentTurn()
+        laid, last = self._laid_out(), self._last_said()
         tokens = self.tokens
         cached = {"cache_read_tokens": tokens.cache_read, "cache_write_tokens": tokens.cache_write}
         custom = {**self.custom, **{name: number for name, number in cached.items() if number is not None}}
@@ -250,8 +260,8 @@ class Transcript:
             latency_ms=self.latency_ms if self.latency_ms is not None else self._elapsed(),
             input={},
             output=Output(self.answer or last.text, _joined(last.thinking), self.structured),
-            messages=self.messages(),
-            tool_calls=[call for turn in self.turns() for call in turn.calls],
+            messages=laid.messages,
+            tool_calls=laid.calls,
             tool_results=self.results,
             metrics=Metrics(
                 token_input=tokens.input,
@@ -267,7 +277,7 @@ class Transcript:
                 **self.extra,
                 **extra,
             },
-            spans=[*self._own_spans(turns), *self.spans],
+            spans=laid.spans + self.spans,
         )
 
     def _elapsed(self) -> int | None:
@@ -275,26 +285,53 @@ class Transcript:
             return None
         return round((self._last - self._first).total_seconds() * 1000)
 
-    def _own_spans(self, turns: list[AgentTurn]) -> list[Span]:
-        found: list[Span] = []
-        ended = self._ended.get
-        for number, turn in enumerate(turns, start=1):
-            started = turn.started_at
-            if started is None or turn.empty:
+    def _last_said(self) -> AgentTurn:
+        """The last turn with a text that is not blank."""
+        for entry in reversed(self._entries):
+            if isinstance(entry, AgentTurn) and (entry.text or "").strip():
+                return entry
+        return AgentTurn()
+
+    def _laid_out(self) -> _Laid:
+        laid = _Laid([], [], [])
+        message = laid.messages.append
+        number = 0
+        for entry in self._entries:
+            if isinstance(entry, TraceMessage):
+                message(entry)
                 continue
-            id = turn.id or f"turn-{number}"
-            found.append(Span(id, turn.model or "assistant", None, "llm", started, turn.finished_at, output=turn.text))
-            for position, call in enumerate(turn.calls, start=1):
-                at, failed, content = ended(call.id or "", _NEVER)
-                status = "error" if failed else "unset" if at is None else "ok"
-                begun = call.started_at or started
-                found.append(
-                    Span(
-                        call.id or f"{id}-call-{position}", call.name, id, "tool", begun, at, status, None,
-                        call.arguments, content,
-                    )
-                )  # fmt: skip
-        return found
+            number += 1
+            calls = entry.calls
+            if calls is None:
+                if not entry.empty:
+                    message(TraceMessage("assistant", _joined(entry.texts), _joined(entry.thinking)))
+            else:
+                message(TraceMessage("assistant", _joined(entry.texts), _joined(entry.thinking), calls[0]))
+                laid.calls += calls
+                for call in calls[1:]:
+                    message(TraceMessage("assistant", None, None, call))
+            if entry.started_at is not None:
+                self._add_spans(laid.spans, entry, number)
+        return laid
+
+    def _add_spans(self, spans: list[Span], turn: AgentTurn, number: int) -> None:
+        """That of a turn, and below it those of its calls."""
+        started = turn.started_at
+        if turn.empty:
+            return
+        id = turn.id or f"turn-{number}"
+        spans.append(
+            Span(id, turn.model or "assistant", None, "llm", started, turn.finished_at, output=_joined(turn.texts))
+        )
+        for position, call in enumerate(turn.calls or (), start=1):
+            at, failed, content = self._ended.get(call.id or "", _NEVER)
+            status = "error" if failed else "unset" if at is None else "ok"
+            spans.append(
+                Span(
+                    call.id or f"{id}-call-{position}", call.name, id, "tool", call.started_at or started, at, status,
+                    None, call.arguments, content,
+                )
+            )  # fmt: skip
 
 
 _NEVER = (None, False, None)
