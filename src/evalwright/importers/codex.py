@@ -115,8 +115,7 @@ class _Session:
         if line is None:
             self._talk.breaks_off(self._file, number, self._notes)
             return
-        payload, kind = line.payload, line.type
-        at = line.timestamp
+        payload, kind, at = line.payload, line.type, line.timestamp
         if at is not None:
             at = at if at.tzinfo is UTC else in_utc(at)
             self._talk.at(at)
@@ -166,12 +165,16 @@ class _Session:
     def _item(self, item: _Payload, at: datetime | None) -> None:
         kind, talk = item.type, self._talk
         call_id = item.call_id or item.id
-        call_id = call_id if isinstance(call_id, str) else None
+        if type(call_id) is not str:
+            call_id = None
         match kind:
             case "function_call":
                 talk.call(str(item.name), call_id, arguments_of(item.arguments), at)
             case "function_call_output" | "custom_tool_call_output" | "local_shell_call_output":
-                talk.result(call_id, _output(item.output, self._notes), at=at)
+                output = item.output
+                if type(output) is not str or output.lstrip()[:1] == "{":
+                    output = _output(output, self._notes)
+                talk.result(call_id, output, None, at)
             case "message":
                 self._items += 1
                 self._message(item, at)

@@ -172,7 +172,9 @@ class Transcript:
         if isinstance(last, AgentTurn) and not last.calls and not (for_text and last.texts):
             last.finished_at = at or last.finished_at
             return last
-        return self.turn(at=at)
+        turn = AgentTurn(None, None, at, at)
+        self._entries.append(turn)
+        return turn
 
     def think(self, text: str) -> None:
         """Thinking that belongs to the next turn."""
@@ -187,7 +189,8 @@ class Transcript:
     def call(self, name: str, id: str | None, arguments: dict[str, Any], at: datetime | None = None) -> None:
         """A tool call as an item of its own."""
         turn = self.open_turn(at, for_text=False)
-        self._thought_in(turn)
+        if self._pending:
+            self._thought_in(turn)
         self.calls_in(turn, name, id, arguments, at)
 
     def calls_in(
@@ -213,7 +216,7 @@ class Transcript:
         return call_id is not None and str(call_id) in self._names
 
     def result(
-        self, call_id: str | None, content: Any, *, name: str | None = None, at: datetime | None = None,
+        self, call_id: str | None, content: Any, name: str | None = None, at: datetime | None = None,
         failed: bool = False,
     ) -> None:  # fmt: skip
         """What a tool gave back; its name is that of its call where none is given."""
@@ -222,7 +225,11 @@ class Transcript:
         else:
             call_id = str(call_id)
             named = name or self._names.get(call_id, "tool")
-        read = object_or_text(content) if isinstance(content, str) else shallow(content)
+        read = content
+        if type(content) is not str:
+            shallow(content)
+        elif content.lstrip()[:1] == "{":
+            read = object_or_text(content)
         self.results.append(ToolResult(named, read, call_id))
         self._entries.append(TraceMessage("tool", read, None, None, named))
         self._failed += failed
@@ -347,7 +354,7 @@ def shallow(value: Any) -> Any:
 
 def object_or_text(text: str) -> dict[str, Any] | str:
     """The JSON object in a text, or the text itself if it is not one."""
-    if not text.startswith("{") and not text.lstrip().startswith("{"):
+    if text.lstrip()[:1] != "{":
         return text
     try:
         value: dict[str, Any] = _decode(text)
@@ -358,9 +365,9 @@ def object_or_text(text: str) -> dict[str, Any] | str:
 
 def arguments_of(value: Any) -> dict[str, Any]:
     """Arguments as an object; other text is kept under `_raw`."""
-    if isinstance(value, dict):
-        return value
     if isinstance(value, str):
         read = object_or_text(value)
         return read if isinstance(read, dict) else {"_raw": value} if value.strip() else {}
+    if isinstance(value, dict):
+        return value
     return {} if value is None else {"_raw": msgspec.json.encode(value).decode()}
