@@ -137,7 +137,13 @@ def test_sessions_whose_lines_are_mixed_are_cases_of_their_own(tmp_path):
         session_line(1, "assistant", "1", "m1"),
         {**session_line(1, "assistant", "2", "m2"), "sessionId": "other", "uuid": "o1"},
     ]
-    _, cases = imported(tmp_path, "claude-code", written(tmp_path / "log.jsonl", lines))
+    first = written(tmp_path / "first.jsonl", [{**line, "sessionId": "before"} for line in lines[::2]])
+    pricing = ListPricing(lambda *_: 1.0, "a table")
+    files = [first, written(tmp_path / "log.jsonl", lines)]
+    done = load("importers", "claude-code").import_files(files, tmp_path / "out", None, pricing)
+    before, *cases = map(json.loads, (tmp_path / "out" / "cases.jsonl").read_text().splitlines())
+    assert (before["id"], done.traces) == ("before", 3)
+    assert [note for note in done.notes if "tokens" in note] == ["3 recordings without tokens: their cost is unknown"]
     assert {case["id"]: case["embedded_trace"]["output"]["final_answer"] for case in cases} == {"s": "1", "other": "2"}
 
 

@@ -81,8 +81,20 @@ def test_samples_of_the_harness_are_named_by_task_and_document(tmp_path):
 
 def test_answers_under_several_filters_are_several_systems(tmp_path):
     file = written(tmp_path / "samples_t_2026-03-04T10-00-00.0.jsonl", [sample(0), sample(0, filter="strict")])
-    _, (case,) = imported(tmp_path, "lm-eval", file)
+    done, (case,) = imported(tmp_path, "lm-eval", file)
     assert [trace["variant_name"] for trace in case["embedded_trace"]] == ["recorded (none)", "recorded (strict)"]
+    names = [system["name"] for system in yaml.safe_load(done.files[1].read_text())["systems"]]
+    assert names == ["recorded (none)", "recorded (strict)"]
+
+
+def test_files_of_one_task_under_one_filter_each_are_trials(tmp_path):
+    files = [
+        written(tmp_path / f"samples_t_2026-03-0{day}T10-00-00.0.jsonl", [sample(0, filter=name)])
+        for day, name in enumerate(("strict", "none"), start=4)
+    ]
+    done, (case,) = imported(tmp_path, "lm-eval", *files)
+    found = [(trace["variant_name"], trace["trial"]) for trace in case["embedded_trace"]]
+    assert (found, done.trials) == ([("recorded", 0), ("recorded", 1)], 2)
 
 
 def test_a_golden_without_an_answer_is_a_case_alone(tmp_path):
