@@ -30,6 +30,7 @@ __all__ = [
     "TargetError",
     "counted",
     "did_you_mean",
+    "money",
 ]
 
 
@@ -141,6 +142,16 @@ class Interrupted(BaseException):
 def counted(number: int, noun: str, plural: str = "") -> str:
     """A count in a message: `1 case`, `24 cases`."""
     return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def money(dollars: float) -> str:
+    """US dollars in a message: cents from one dollar on, below that two significant digits."""
+    if dollars >= 1 or dollars < 5e-13:  # also -0.0, and what sums of fractions leave
+        return f"${max(0.0, dollars):,.2f}"
+    digits = 4
+    while digits < 12 and round(dollars, digits) < 10 ** (1 - digits):
+        digits += 1
+    return f"${dollars:.{digits}f}"
 
 
 _SAME = (

@@ -1,13 +1,24 @@
-"""Money that is reserved before a call, and what a call has cost in the end."""
+"""Money that is set aside before a call, and what a call has cost in the end."""
+
+import asyncio
+import json
+from contextlib import asynccontextmanager
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from evalwright.llm.budget import Spending
+from evalwright.errors import EvaluatorError, TargetError
+from evalwright.llm.budget import Most, Spending
+from evalwright.llm.choices import ModelChoices
 from evalwright.llm.failures import CallFailed
+from evalwright.llm.models import LiveModels
 from evalwright.model.chat import ChatMessage, ChatRequest
 from evalwright.model.plan import Price
+from llm.models import JSON, Impatient
+from targets.loopback import PATIENCE, Server, reply
 
-ASKED = ChatRequest("m", [ChatMessage("user", "abcd")], max_tokens=9)
+TEN = Most(1, 9, 9)
 """One token in and nine out: 10 dollars at a dollar each."""
 
 
@@ -15,33 +26,174 @@ def spending(cap):
     return Spending({"m": Price(1e6, 1e6)}, cap)
 
 
-def test_calls_under_way_share_what_is_left_and_give_back_what_they_did_not_use():
-    money = spending(21.0)
-    first, second = money.reserve(ASKED), money.reserve(ASKED)
-    assert (first, second) == (10.0, 10.0)
-    with pytest.raises(CallFailed, match="would exceed") as raised:
-        money.reserve(ASKED)
-    assert raised.value.kind == "cost_limit"
-    money.settle(first, 1.0)
-    assert money.reserve(ASKED) == 10.0
-    with pytest.raises(CallFailed):
-        money.reserve(ASKED)
-    money.settle(second, None)  # nobody knows what it cost: all of it counts
-    assert money.spent == 11.0
+def spent(main):
+    return asyncio.run(asyncio.wait_for(main, PATIENCE))
 
 
-@pytest.mark.parametrize("kind", ["rate_limited", "authentication", "bad_request", "http_5xx"])
-def test_a_call_that_was_refused_costs_nothing(kind):
-    money = spending(10.0)
-    money.release(money.reserve(ASKED), CallFailed(kind, "no"))
-    assert (money.spent, money.reserve(ASKED)) == (0.0, 10.0)
+def test_calls_wait_for_those_under_way_and_are_refused_only_where_it_would_not_suffice_alone():
+    async def main():
+        money = spending(21.0)
+        first, second = [await money.reserve("m", TEN) for _ in range(2)]
+        third = asyncio.ensure_future(money.reserve("m", TEN))
+        with pytest.raises(CallFailed, match="would exceed") as raised:
+            await money.reserve("m", Most(22))
+        assert (raised.value.kind, third.done()) == ("cost_limit", False)
+        money.settle(first, 1.0)
+        money.settle(await third, None)  # nobody knows what it cost: all of it counts
+        with pytest.raises(CallFailed, match=r"\$11\.00 spent of \$21\.00; a call of up to \$11\.00"):
+            await money.reserve("m", Most(2, 9, 9))
+        money.settle(second, 0.0)
+        assert (await money.reserve("m", TEN), money.spent)[1] == 11.0
+
+    spent(main())
+
+
+def test_a_default_limit_is_lowered_to_what_is_left_once_nothing_is_under_way():
+    async def main():
+        money = spending(30.0)
+        first = await money.reserve("m", Most(1, 19, 4))
+        second = asyncio.ensure_future(money.reserve("m", Most(1, 19, 4)))
+        third = asyncio.ensure_future(money.reserve("m", Most(1, 19, 4)))
+        await asyncio.sleep(0)
+        assert not second.done()
+        money.settle(first, 15.0)
+        fare = await second
+        assert (first.token_output, fare.token_output) == (19, 14)
+        money.settle(fare, 11.0)
+        with pytest.raises(CallFailed, match="1 tokens in, 4 out"):
+            await third
+
+    spent(main())
+
+
+def test_a_cancelled_wait_takes_nothing_and_holds_nobody_up():
+    async def main():
+        money = spending(10.0)
+        first = await money.reserve("m", Most(6))
+        large, small = [asyncio.ensure_future(money.reserve("m", Most(n))) for n in (9, 4)]
+        await asyncio.sleep(0)
+        large.cancel()
+        assert (await small).pico == 4 * 10**12
+        late = asyncio.ensure_future(money.reserve("m", Most(6)))
+        await asyncio.sleep(0)
+        money.settle(first, 0.0)
+        late.cancel()  # in the turn of the loop in which it was given what it needs
+        await asyncio.gather(late, large, return_exceptions=True)
+        assert (await money.reserve("m", Most(6))).pico == 6 * 10**12
+
+    spent(main())
 
 
 @pytest.mark.parametrize(
-    "failure", [CallFailed("timeout", "late"), CallFailed("connection", "gone"), KeyboardInterrupt()]
+    ("failure", "billed"),
+    [
+        *((CallFailed(kind, "no"), False) for kind in ("rate_limited", "authentication", "bad_request", "http_5xx")),
+        *((CallFailed(kind, "late"), True) for kind in ("timeout", "connection", "bad_reply")),
+        (KeyboardInterrupt(), True),
+    ],
 )
-def test_a_call_that_may_have_been_answered_counts_in_full(failure):
-    money = spending(10.0)
-    money.release(money.reserve(ASKED), failure)
-    with pytest.raises(CallFailed):
-        money.reserve(ASKED)
+def test_a_failed_call_costs_nothing_only_where_that_is_certain(failure, billed):
+    async def main():
+        money = spending(10.0)
+        money.release(await money.reserve("m", TEN), failure)
+        assert money.spent == (10.0 if billed else 0.0)
+
+    spent(main())
+
+
+class Counting(Server):
+    """Bills each byte of a question, or a part of it, and writes as much as the question says and its limit allows."""
+
+    def __init__(self):
+        super().__init__()
+        self.billed = 0.0
+
+    async def _one(self, reader, writer):
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1").lower()
+        asked = json.loads(await reader.readexactly(int(head.partition("content-length: ")[2].split("\r\n")[0])))
+        wish = json.loads(asked["messages"][-1]["content"].partition("|")[0])
+        if wish["fails"]:
+            writer.write(reply({"error": {"message": "no"}}, wish["fails"], headers=JSON))
+            return True
+        for _ in range(wish["turns"]):
+            await asyncio.sleep(0)
+        limit = asked.get("max_tokens") or asked.get("max_completion_tokens")
+        words = min(wish["words"], limit)
+        sent = sum(len(message["content"].encode()) for message in asked["messages"]) // wish["bytes_a_token"]
+        price = PRICES[asked["model"]]
+        self.billed += (sent * price.input_per_million_tokens + words * price.output_per_million_tokens) / 1e6
+        said = {"role": "assistant", "content": "yes"}
+        ended = "stop" if words < limit else "length"
+        body = {"id": "1", "object": "chat.completion", "created": 0, "model": asked["model"]}
+        body |= {"choices": [{"index": 0, "finish_reason": ended, "message": said}]}
+        body |= {"usage": {"prompt_tokens": sent, "completion_tokens": words, "total_tokens": sent + words}}
+        writer.write(reply(body, headers=JSON))
+        await writer.drain()
+        return True
+
+
+PRICES = {"cheap": Price(100.0, 400.0), "dear": Price(1000.0, 8000.0), "gpt-5-x": Price(10.0, 80.0)}
+CALLS = st.fixed_dictionaries(
+    {
+        "model": st.sampled_from(sorted(PRICES)),
+        "purpose": st.sampled_from(["judge", "system", "user"]),
+        "limit": st.sampled_from([None, "default", 20, 400]),
+        "size": st.integers(0, 2000),
+        "words": st.integers(1, 20_000),
+        "bytes_a_token": st.integers(1, 5),
+        "turns": st.integers(0, 5),
+        "fails": st.sampled_from([0, 0, 0, 0, 503, 400]),
+        "cancelled": st.sampled_from([False, False, False, True]),
+    }
+)
+
+
+def request_of(call, number):
+    told = {key: call[key] for key in ("words", "bytes_a_token", "turns", "fails")}
+    content = f"{json.dumps(told)}|{number}|{'x' * call['size']}"
+    limited = {"max_tokens": 1024, "default_limit": True} if call["limit"] == "default" else {}
+    limited = {"max_tokens": call["limit"]} if isinstance(call["limit"], int) else limited
+    return ChatRequest(call["model"], [ChatMessage("user", content)], **limited)
+
+
+@asynccontextmanager
+async def counting():
+    server = Counting()
+    listener = await asyncio.start_server(server.handle, "127.0.0.1", 0)
+    server.port = listener.sockets[0].getsockname()[1]
+    try:
+        yield server
+    finally:
+        listener.close()
+
+
+@given(st.lists(CALLS, min_size=1, max_size=12), st.floats(0.01, 3.0))
+def test_a_budget_is_never_passed_and_refuses_only_what_would_not_fit_alone(calls, cap):
+    async def main():
+        async with counting() as server:
+            here = {"OPENAI_BASE_URL": f"http://127.0.0.1:{server.port}/v1"}
+            told = []
+            models = LiveModels(PRICES, ModelChoices(budget_usd=cap, tell=told.append), here, Impatient())
+            requests = [request_of(call, n) for n, call in enumerate(calls)]
+            tasks = [
+                asyncio.ensure_future(models.chat(one, call["purpose"]))
+                for one, call in zip(requests, calls, strict=True)
+            ]
+            await asyncio.sleep(0)
+            for task, call in zip(tasks, calls, strict=True):
+                if call["cancelled"]:
+                    task.cancel()
+            said = await asyncio.gather(*tasks, return_exceptions=True)
+            await models.close()
+            return server.billed, requests, said, told
+
+    billed, requests, said, told = spent(main())
+    assert billed <= cap + 1e-9
+    assert told == []
+    cancelled = any(call["cancelled"] for call in calls)  # which may be billed in full, and not be sent at all
+    for request, outcome in zip(requests, said, strict=True):
+        if isinstance(outcome, EvaluatorError | TargetError) and "would exceed" in str(outcome) and not cancelled:
+            price = PRICES[request.model]
+            least = min(128, request.max_tokens or 128) if request.default_limit is True else request.max_tokens or 128
+            most = (len(request.messages[0].content) + 32) * price.input_per_million_tokens
+            assert billed + (most + least * price.output_per_million_tokens) / 1e6 > cap - 1e-9

@@ -191,7 +191,7 @@ def test_a_reply_that_never_ends_well_counts_against_the_budget():
     async def silent(_writer):
         await asyncio.sleep(5)
 
-    said, server = asked([silent], *questions, prices=PRICED, budget_usd=0.005, rules=Hasty())
+    said, server = asked([silent], *questions, prices=PRICED, budget_usd=0.011, rules=Hasty())
     assert sorted(map(failed, said)) == ["cost_limit"] * 3 + ["timeout"] * 2
     assert len(server.requests) == 2
 
@@ -200,7 +200,7 @@ def test_a_call_that_was_refused_costs_nothing():
     async def ask():
         async with serving(refused(400), openai("yes")) as server:
             environment = {"OPENAI_BASE_URL": f"http://127.0.0.1:{server.port}/v1"}
-            models = LiveModels(PRICED, ModelChoices(budget_usd=0.003), environment, Impatient())
+            models = LiveModels(PRICED, ModelChoices(budget_usd=0.006), environment, Impatient())
             with pytest.raises(EvaluatorError):
                 await models.chat(request("x" * 400, max_tokens=10))
             said = await models.chat(request("x" * 400, max_tokens=10))

@@ -15,7 +15,7 @@ from evalwright.llm.routes import route_of
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest, Usage, Waits
 from evalwright.model.plan import Price
 from evalwright.model.trace import ToolCall
-from llm.models import Hasty, anthropic, asked, openai, refused, reply, request
+from llm.models import JSON, Hasty, anthropic, asked, bodies, openai, refused, reply, request
 from targets.loopback import serving
 
 PRICED = {"gpt-test": Price(10.0, 100.0)}
@@ -157,13 +157,6 @@ def test_many_questions_at_once_are_each_answered_once():
     assert len(server.requests) == 100
 
 
-def test_a_budget_is_never_passed():
-    questions = [request("x" * 400 + str(i), max_tokens=10) for i in range(20)]
-    said, server = asked([openai()], *questions, prices=PRICED, budget_usd=0.005)
-    refusals = [one.type for one in said if isinstance(one, EvaluatorError)]
-    assert (refusals, len(server.requests)) == (["cost_limit"] * 18, 2)
-
-
 def test_an_image_is_held_to_the_budget_as_an_image_not_by_the_length_of_its_data():
     image = {"type": "image_url", "image_url": {"url": "data:image/png;base64," + "A" * 1_000_000}}
     shown = ChatRequest("gpt-test", [ChatMessage("user", [image])])
@@ -171,6 +164,37 @@ def test_an_image_is_held_to_the_budget_as_an_image_not_by_the_length_of_its_dat
     assert said.text == "a cat"
     (outcome,), server = asked([openai()], shown, prices=PRICED, budget_usd=0.001)
     assert (kind(outcome), server.requests) == ("cost_limit", [])
+
+
+def test_a_limit_that_is_set_for_the_budget_alone_gives_way():
+    large = refused(400, "max_tokens is too large: 16384. This model supports at most 4096 completion tokens")
+    (said,), server = asked([large, openai("yes")], prices=PRICED, budget_usd=5.0, purpose="system")
+    assert (said.text, [body["max_tokens"] for body in bodies(server)]) == ("yes", [16384, 4096])
+    _, server = asked([openai("yes")], prices=PRICED, purpose="system")
+    assert "max_tokens" not in bodies(server)[0]
+
+
+@pytest.mark.parametrize("purpose", ["judge", "system"])
+def test_a_reply_that_the_budget_cuts_off_is_no_reply(purpose):
+    short = openai("y").replace(b'"stop"', b'"length"').replace(b": 10,", b": 300,")
+    short = reply(short.partition(b"\r\n\r\n")[2], headers=JSON)
+    (outcome,), server = asked([short], prices=PRICED, budget_usd=0.05, purpose=purpose)
+    assert (outcome.type, "the limit under the budget (it cost $0.03" in str(outcome)) == ("cost_limit", True)
+    assert 128 <= bodies(server)[0]["max_tokens"] < 500
+
+
+def test_a_reply_that_is_longer_than_its_limit_is_told_once():
+    told = []
+    long = reply(openai("y").replace(b": 10,", b": 90,").partition(b"\r\n\r\n")[2], headers=JSON)
+    questions = [request("x" * 200 + str(n), max_tokens=20) for n in range(3)]
+    asked([long], *questions, prices=PRICED, budget_usd=1.0, tell=told.append)
+    assert told == ["--budget may be exceeded by calls of 'gpt-test': its reply has 90 tokens, its limit was 20"]
+
+
+def test_an_attempt_that_may_be_billed_is_paid_for():
+    questions = [request("x" * 368, max_tokens=10, repeat=n) for n in range(2)]
+    said, server = asked([cut_off], *questions, prices=PRICED, budget_usd=0.0151)
+    assert (list(map(kind, said)), len(server.requests)) == (["cost_limit"] * 2, 3)
 
 
 def test_under_a_budget_a_model_needs_a_price():

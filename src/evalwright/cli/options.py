@@ -202,7 +202,7 @@ _MODEL_OPTIONS = (
         "budget_usd",
         type=NumberRange(min=0),
         metavar="USD",
-        help="Stop calling models once they have cost this much.",
+        help="Make no model call that could take the cost of all of them above USD.",
     ),
     click.option("--allow-unpriced", is_flag=True, help="With --budget: also call models without a price."),
     click.option(

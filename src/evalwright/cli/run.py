@@ -290,7 +290,7 @@ def _print_forecast(load: Callable[[], Suite], options: RunOptions) -> int:
 
 
 def _money(found: Forecast) -> str:
-    from evalwright.reports.numbers import money
+    from evalwright.errors import money
 
     parts = {"systems": found.system_cost_usd, "judges": found.judge_cost_usd}
     costs = {name: cost for name, cost in parts.items() if cost}

@@ -1,35 +1,92 @@
-"""The cost of model calls and a hard limit for it: money is reserved before each call and settled after it.
+"""The cost of model calls and a hard limit for it: money is set aside before each call and settled after it.
 
-Without the reservation, calls that run at the same time would each see enough money left, and overspend together.
+A call sets aside the most that it can cost: a token for each byte that is sent, which is more than any tokenizer makes
+of it, and a reply as long as its limit of tokens allows. What does not fit beside the calls under way waits for them,
+in the order in which it came. So no number of calls at a time can spend more than there is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+import asyncio
+import math
+from bisect import bisect_right
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
 
+import msgspec
+
+from evalwright.errors import money
 from evalwright.llm.failures import CallFailed
-from evalwright.llm.prices import built_in_price, dollars, price_in
-from evalwright.model.chat import ChatMessage, ChatRequest, Usage
+from evalwright.llm.fitting import thinking_budget
+from evalwright.llm.patience import standing_still
+from evalwright.llm.prices import built_in_price, dollars, most_dollars, price_in
+from evalwright.model.chat import ChatRequest, Usage
 from evalwright.model.plan import Price
 
-__all__ = ["Spending", "likely_tokens"]
+__all__ = ["Fare", "Most", "Spending", "likely_tokens", "most_of"]
 
+_LIMIT_UNDER_BUDGET = 16_384
+"""Tokens of a reply to a request without a limit where there is a budget, which could not hold without one."""
+_SHORTEST = 128
+"""Tokens of a reply below which a call is not worth its question: a limit is not lowered further."""
 _BYTES_A_TOKEN = 4
-"""Roughly, for English text; only the reservation uses it, the cost itself comes from the reply's counts."""
+"""Roughly, for English text."""
 _TOKENS_AN_IMAGE = 1600
 """Roughly what OpenAI and Anthropic count for a large image, whatever its size in bytes."""
 _LIKELY_OUTPUT = 1024
-"""Tokens reserved for the reply to a request without `max_tokens`."""
+"""Tokens that the reply to a request without `max_tokens` is taken to have where it only matters how fast to call."""
+_AROUND_A_MESSAGE = 16
+"""Tokens by which providers mark where a message begins and ends, at most."""
+_FOR_TOOLS = 600
+"""Tokens of the instructions that providers add where there are tools, or a reply has a form."""
 _MAY_BE_BILLED = ("timeout", "connection", "bad_reply")
 """Failures after which the provider may have done the work all the same, and bill it."""
+_PICO = 10**12
+"""Money is counted in whole picodollars: sums of fractions would not be exact, and limits not met."""
+_LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
+
+
+class Most(NamedTuple):
+    """What a call may take at most."""
+
+    token_input: int
+    token_output: int = 0
+    least_output: int = 0
+    """What the limit of its reply may be lowered to: itself, if the user chose it."""
+
+
+class Fare(NamedTuple):
+    """The money that is set aside for one call, and the limit of its reply that it pays for."""
+
+    model: str
+    most: Most
+    token_output: int
+    share: float = 1.0
+    pico: int = 0
+    number: int = 0
+    """0: nothing had to be set aside."""
+
+    @property
+    def is_lowered(self) -> bool:
+        """Whether the reply may have to be shorter than it might otherwise be, because no more money is left."""
+        return self.token_output < self.most.token_output
+
+
+class _Asked(NamedTuple):
+    model: str
+    price: Price
+    most: Most
+    share: float
+    turn: asyncio.Future[Fare]
 
 
 class Spending:
-    """US dollars spent and reserved.
+    """US dollars spent and set aside, in one event loop.
 
-    `cap_usd` is the limit, None if there is none. With a limit, calls of a model without a price are rejected.
-    `built_in` prices hold for models that are not in `prices`.
+    `cap_usd` is the limit, None if there is none: then nothing is counted. With a limit, calls of a model without a
+    price are rejected. `built_in` prices hold for models that are not in `prices`. `tell` hears, once for each model,
+    of calls that cost more than they could.
     """
 
     def __init__(
@@ -39,11 +96,24 @@ class Spending:
         *,
         allow_unpriced: bool = False,
         built_in: bool = True,
+        tell: Callable[[str], None] | None = None,
     ) -> None:
-        self._prices, self._cap, self._allow_unpriced = prices, cap_usd, allow_unpriced
-        self._built_in = built_in
-        self.spent: float = 0.0
-        self._reserved = 0.0
+        self._prices, self._allow_unpriced, self._built_in = prices, allow_unpriced, built_in
+        self._cap = None if cap_usd is None else _pico(cap_usd)
+        self._tell, self._told = tell, set[str]()
+        self._spent = self._set_aside = self._number = 0
+        self._under_way: set[int] = set()
+        self._waiting: deque[_Asked] = deque()
+        self._counted: dict[str, float] = {}
+        """How many tokens a model has counted for each of ours, where that is more than one."""
+
+    @property
+    def spent(self) -> float:
+        return self._spent / _PICO
+
+    @property
+    def has_cap(self) -> bool:
+        return self._cap is not None
 
     def price(self, model: str) -> Price | None:
         """The price of a model: the suite's, by its name with or without its provider, else the built-in one."""
@@ -62,51 +132,157 @@ class Spending:
             usage.token_cache_write or 0,
         )
 
-    def reserve(self, request: ChatRequest, most_output: int | None = None, share: float = 1.0) -> float:
-        """Reserve the likely cost of a call, with at most `most_output` tokens in its reply, at a share of its price.
+    async def reserve(self, model: str, most: Most, share: float = 1.0) -> Fare:
+        """Set aside what a call may cost at a share of its price; waits while other calls under way hold the money.
 
-        Raises CallFailed `cost_limit` or `no_price`.
+        Raises CallFailed `no_price`, or `cost_limit` where it would not suffice without them either.
         """
-        price = self.price(request.model)
-        if price is None:
-            if self._cap is not None and not self._allow_unpriced:
-                message = (
-                    f"{request.model!r} has no price, but there is a budget: add a price, or allow unpriced models"
-                )
-                raise CallFailed("no_price", message)
-            return 0.0
-        estimate = share * dollars(price, *likely_tokens(request, most_output))
-        if self._cap is not None and self.spent + self._reserved + estimate > self._cap:
-            used = f"${self.spent:.4f} spent and ${self._reserved:.4f} reserved of ${self._cap:.4f}"
-            raise CallFailed("cost_limit", f"budget: {used}; a call of about ${estimate:.4f} would exceed it")
-        self._reserved += estimate
-        return estimate
+        price = self.price(model)
+        if self._cap is not None and price is None and not self._allow_unpriced:
+            message = f"{model!r} has no price, but there is a budget: add a price, or allow unpriced models"
+            raise CallFailed("no_price", message)
+        if self._cap is None or price is None:
+            return Fare(model, most, most.token_output, share)
+        turn: asyncio.Future[Fare] = asyncio.get_running_loop().create_future()
+        self._waiting.append(_Asked(model, price, most, share, turn))
+        self._admit(self._cap)
+        if turn.done():
+            return turn.result()
+        try:
+            with standing_still():
+                return await turn
+        except asyncio.CancelledError:
+            if not turn.cancelled() and turn.exception() is None:  # it was set aside before the cancellation arrived
+                self._end(turn.result())
+            self._admit(self._cap)  # those behind it may fit where it did not
+            raise
 
-    def settle(self, reserved: float, cost: float | None) -> None:
-        """Replace the reservation by the cost of the finished call; if that is unknown (None), it counts in full."""
-        self._reserved -= reserved
-        self.spent += reserved if cost is None else cost
+    def settle(self, fare: Fare, cost: float | None, usage: Usage | None = None) -> None:
+        """Replace what was set aside by the cost of the finished call; if that is unknown (None), it counts in full."""
+        if fare.number in self._under_way:
+            self._spent += fare.pico if cost is None else _pico(cost)
+            if usage is not None:
+                self._learn(fare, usage)
+            self._end(fare)
 
-    def release(self, reserved: float, failure: BaseException) -> None:
+    def release(self, fare: Fare, failure: BaseException) -> None:
         """Settle a failed call: it cost nothing if it was rejected, and counts in full if that is not certain."""
-        refused = isinstance(failure, CallFailed) and failure.kind not in _MAY_BE_BILLED
-        self.settle(reserved, 0.0 if refused else None)
+        self.settle(fare, None if _may_be_billed(failure) else 0.0)
+
+    async def again(self, fare: Fare, failure: CallFailed) -> Fare:
+        """The fare of a call that failed and is going to be made once more: what its failure may have cost is spent.
+
+        Raises CallFailed `cost_limit` if no money is left for it; nothing is set aside then.
+        """
+        if fare.number not in self._under_way or not _may_be_billed(failure):
+            return fare
+        self.settle(fare, None)
+        limit = fare.token_output
+        try:
+            return await self.reserve(fare.model, Most(fare.most.token_input, limit, limit), fare.share)
+        except CallFailed as refusal:
+            raise CallFailed(refusal.kind, f"{refusal}, after {failure}") from failure
+
+    def _admit(self, cap: int) -> None:
+        """Give those who wait what they need, in their order, as far as it is there."""
+        while self._waiting:
+            asked = self._waiting[0]
+            if not asked.turn.done():  # else its call was cancelled while it waited
+                found = self._fare(asked, cap)
+                if found is None:
+                    return
+                if isinstance(found, CallFailed):
+                    asked.turn.set_exception(found)
+                else:
+                    self._under_way.add(found.number)
+                    self._set_aside += found.pico
+                    asked.turn.set_result(found)
+            self._waiting.popleft()
+
+    def _fare(self, asked: _Asked, cap: int) -> Fare | CallFailed | None:
+        """What is set aside for a call, why it cannot be made, or None while calls under way hold what it needs."""
+        tokens, room = asked.most.token_output, cap - self._spent - self._set_aside
+        if (least := self._most_pico(asked, asked.most.least_output)) > cap - self._spent:
+            used = f"{money(self.spent)} spent of {money(cap / _PICO)}"
+            taken = f"{asked.most.token_input:,} tokens in, {asked.most.least_output:,} out"
+            wanted = f"a call of up to {money(least / _PICO)} ({taken})"
+            return CallFailed("cost_limit", f"budget: {used}; {wanted} would exceed it")
+        if self._most_pico(asked, tokens) > room:
+            if self._under_way:
+                return None
+            tokens = bisect_right(range(tokens), room, key=lambda n: self._most_pico(asked, n)) - 1
+        self._number += 1
+        return Fare(asked.model, asked.most, tokens, asked.share, self._most_pico(asked, tokens), self._number)
+
+    def _most_pico(self, asked: _Asked, token_output: int) -> int:
+        token_input = math.ceil(asked.most.token_input * self._counted.get(asked.model, 1))
+        return _pico(asked.share * most_dollars(asked.price, token_input, token_output))
+
+    def _learn(self, fare: Fare, usage: Usage) -> None:
+        """Hear of a reply that took more than it could: its server counts in another way, or keeps to no limit."""
+        was, said = fare.most.token_input, usage.token_input or 0
+        over = []
+        if said > was * self._counted.get(fare.model, 1):
+            self._counted[fare.model] = said / max(1, was)
+            over.append(f"it counted {said:,} tokens of input, expected at most {was:,}")
+        if (usage.token_output or 0) > fare.token_output:
+            over.append(f"its reply has {usage.token_output:,} tokens, its limit was {fare.token_output:,}")
+        if over and self._tell is not None and fare.model not in self._told:
+            self._told.add(fare.model)
+            self._tell(f"--budget may be exceeded by calls of {fare.model!r}: {', and '.join(over)}")
+
+    def _end(self, fare: Fare) -> None:
+        self._under_way.discard(fare.number)
+        self._set_aside -= fare.pico
+        if self._cap is not None:
+            self._admit(self._cap)
+
+
+def _pico(amount: float) -> int:
+    return round(amount * _PICO)
+
+
+def _may_be_billed(failure: BaseException) -> bool:
+    return not isinstance(failure, CallFailed) or (failure.arrived and failure.kind in _MAY_BE_BILLED)
+
+
+def most_of(request: ChatRequest, sent: int | None) -> Most:
+    """What a call may take at most, whose reply has the limit `sent`; None if it has none so far."""
+    extra = {**request.extra, **(request.extra.get("extra_body") or {})}
+    own = max((limit for name in _LIMITS if isinstance(limit := extra.get(name), int)), default=None)
+    choices = count if isinstance(count := extra.get("n"), int) and count > 0 else 1
+    thinking = thinking_budget(request)
+    limit = max(own or 0, sent or 0) or _LIMIT_UNDER_BUDGET + thinking
+    is_ours = own is None and (request.max_tokens is None or request.default_limit is True)
+    least = min(limit, _SHORTEST + thinking) if is_ours else limit
+    return Most(_most_input(request), choices * limit, choices * least)
 
 
 def likely_tokens(request: ChatRequest, most_output: int | None = None) -> tuple[int, int]:
     """About how many tokens a call takes and gives, with at most `most_output`, else the request's own limit."""
-    tokens = -(-_bytes(request.messages, request.system) // _BYTES_A_TOKEN)
+    text, images = _text_and_images(request)
     most_output = request.max_tokens if most_output is None else most_output
+    tokens = -(-text // _BYTES_A_TOKEN) + images * _TOKENS_AN_IMAGE
     return tokens, _LIKELY_OUTPUT if most_output is None else most_output
 
 
-def _bytes(messages: Sequence[ChatMessage], system: str | None) -> int:
-    contents = (message.content for message in messages)
+def _most_input(request: ChatRequest) -> int:
+    """More tokens than a tokenizer can make of what is sent, as none is shorter than a byte."""
+    text, images = _text_and_images(request)
+    calls = [message.tool_calls for message in request.messages if message.tool_calls]
+    others = [shown for shown in (calls, request.tools, request.schema, request.extra) if shown]
+    text += len(msgspec.json.encode(others)) if others else 0
+    around = _AROUND_A_MESSAGE * (len(request.messages) + 1) + (_FOR_TOOLS if request.tools or request.schema else 0)
+    return text + around + images * _TOKENS_AN_IMAGE
+
+
+def _text_and_images(request: ChatRequest) -> tuple[int, int]:
+    """The bytes of the texts, and the number of images."""
+    contents = (message.content for message in request.messages)
     parts = [part for content in contents for part in (content if isinstance(content, list) else [content])]
-    return sum(map(_bytes_of, [system or "", *parts]))
+    texts = [request.system or "", *(part for part in parts if not _is_image(part))]
+    return sum(len(str(text).encode(errors="replace")) for text in texts), len(parts) - len(texts) + 1
 
 
-def _bytes_of(part: Any) -> int:
-    if isinstance(part, dict) and part.get("type") in ("image", "image_url"):
-        return _TOKENS_AN_IMAGE * _BYTES_A_TOKEN
-    return len(str(part).encode(errors="replace"))
+def _is_image(part: Any) -> bool:
+    return isinstance(part, dict) and part.get("type") in ("image", "image_url")

@@ -31,6 +31,8 @@ class ModelChoices:
     """Reject calls to other hosts."""
     mask: Callable[[str], str] | None = None
     """Masks secrets in what is written; None to mask those of the environment."""
+    tell: Callable[[str], None] | None = None
+    """Hears what the summary of the run should say of its calls."""
 
     def check(self) -> None:
         """Open the named files once, so that a mistake shows before the run, not in each result. Raises InputError."""

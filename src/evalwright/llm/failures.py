@@ -33,6 +33,8 @@ class CallFailed(Exception):
         self.status: int | None = None
         """The HTTP status, None if the server did not answer."""
         self.attempts = 1
+        self.arrived: bool = True
+        """Whether the server may have had the call."""
 
 
 def error_for(purpose: Purpose, failure: CallFailed, message: str) -> EvaluatorError | TargetError:
@@ -61,7 +63,9 @@ def _failure(error: Exception, status: int | None) -> CallFailed:
         if "Connection" in name:
             cause = error.__cause__
             why = f"{type(cause).__name__}: {cause}" if cause is not None else text
-            return CallFailed("connection", f"the connection failed: {why}"[:_TEXT], retryable=True)
+            failure = CallFailed("connection", f"the connection failed: {why}"[:_TEXT], retryable=True)
+            failure.arrived = type(cause).__name__ not in ("ConnectError", "ConnectTimeout")
+            return failure
         # A validation error of the client is about our request: it would be the same again.
         return CallFailed("bad_reply", f"the reply cannot be read: {name}: {text}", retryable="Validation" not in name)
     if status == 429:

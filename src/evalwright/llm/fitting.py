@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
@@ -17,7 +18,7 @@ from evalwright.llm.families import Family, family_of
 from evalwright.llm.routes import Route
 from evalwright.model.chat import ChatReply, ChatRequest
 
-__all__ = ["ANTHROPIC_TOKENS", "Fit", "Fits", "fit_of", "refused_parts"]
+__all__ = ["ANTHROPIC_TOKENS", "Fit", "Fits", "fit_of", "refused_parts", "thinking_budget"]
 
 ANTHROPIC_TOKENS = 4096
 """Sent to Anthropic's API where a request has no limit, as it requires one."""
@@ -42,18 +43,30 @@ class Fit(NamedTuple):
     left_out: tuple[str, ...] = ()
     """Parameters that were asked for and not sent."""
     raised: bool = False
-    """Whether the limit is the family's, above that of the request."""
+    """Whether the limit is the family's or the budget's, above that of the request."""
 
 
-def fit_of(interface: str, request: ChatRequest, refused: Collection[str] = (), *, adapts: bool = True) -> Fit:
+def fit_of(
+    interface: str,
+    request: ChatRequest,
+    refused: Collection[str] = (),
+    *,
+    adapts: bool = True,
+    affordable: int | None = None,
+) -> Fit:
     """The form of a request for a client (`interface`) whose server has `refused` some parts.
 
-    Without `adapts` the parameters are those of the request, whatever the model takes: nothing is left out.
+    Without `adapts` the parameters are those of the request, whatever the model takes: nothing is left out. The reply
+    has at most `affordable` tokens, also where the request has no limit.
     """
     family = family_of(request.model)
     thinks = _thinks(request)
     limit = _OTHER_LIMIT[family.limit] if "limit" in refused else family.limit
     most, raised = _most_tokens(interface, request, family, adapts=adapts and "tokens" not in refused)
+    if affordable is not None and (most is None or most > affordable):
+        most, raised = affordable, raised or most is None
+        if raised and "tokens" in refused:
+            most, raised = min(affordable, ANTHROPIC_TOKENS), False
     given = request.temperature
     sent = not adapts or (family.temperature and not thinks and "temperature" not in refused)
     left_out = () if given is None or sent else (f"temperature {given:g}",)
@@ -83,10 +96,15 @@ def _most_tokens(interface: str, request: ChatRequest, family: Family, *, adapts
     needed = request.max_tokens is None and interface == "anthropic"  # whose API requires one
     if not adapts or not (needed or request.default_limit is True):
         return request.max_tokens, False
+    most = max(request.max_tokens or ANTHROPIC_TOKENS, family.tokens) + thinking_budget(request)
+    return most, most > (request.max_tokens or ANTHROPIC_TOKENS)
+
+
+def thinking_budget(request: ChatRequest) -> int:
+    """The tokens of a reply that Anthropic's models may think; the reply itself comes on top of them."""
     thinking = request.extra.get("thinking")
     budget = thinking.get("budget_tokens") if isinstance(thinking, dict) else None
-    most = max(request.max_tokens or ANTHROPIC_TOKENS, family.tokens) + (budget if isinstance(budget, int) else 0)
-    return most, most > (request.max_tokens or ANTHROPIC_TOKENS)
+    return budget if isinstance(budget, int) else 0
 
 
 def _thinks(request: ChatRequest) -> bool:
@@ -128,18 +146,21 @@ class Fits:
     def __init__(self) -> None:
         self._refused: dict[tuple[Route, bytes], frozenset[str]] = {}
 
-    def of(self, route: Route, request: ChatRequest, *, adapts: bool) -> Fit:
+    def of(self, route: Route, request: ChatRequest, *, adapts: bool, affordable: int | None = None) -> Fit:
         refused = self._refused.get(_about(route, request), frozenset())
-        return fit_of(route.interface, request, refused, adapts=adapts)
+        return fit_of(route.interface, request, refused, adapts=adapts, affordable=affordable)
 
-    async def chat(self, client: Any, route: Route, request: ChatRequest, *, adapts: bool) -> ChatReply:
+    async def chat(
+        self, client: Any, route: Route, request: ChatRequest, *, adapts: bool, affordable: int | None = None
+    ) -> ChatReply:
         """The reply of a client, which says in what form the request was put. Raises CallFailed."""
+        fit_now = partial(self.of, route, request, adapts=adapts, affordable=affordable)
         while True:
-            fit = self.of(route, request, adapts=adapts)
+            fit = fit_now()
             try:
                 reply: ChatReply = await client.chat(route.model, request, fit)
             except CallFailed as failure:
-                if self.of(route, request, adapts=adapts) != fit and any(True for _ in refused_parts(failure, fit)):
+                if fit_now() != fit and any(True for _ in refused_parts(failure, fit)):
                     continue  # another call, under way at the same time, has learned it meanwhile
                 # a parameter of a system under test is the user's choice: its refusal is the answer
                 refused = self._refused.get(_about(route, request), frozenset())

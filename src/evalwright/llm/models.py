@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -12,16 +13,16 @@ import msgspec
 
 from evalwright.errors import InputError
 from evalwright.files.masker import MASKED, Masker
-from evalwright.llm.budget import Spending, likely_tokens
+from evalwright.llm.budget import Fare, Most, Spending, likely_tokens, most_of
 from evalwright.llm.cache import Cache, default_path
 from evalwright.llm.choices import ModelChoices
 from evalwright.llm.failures import CallFailed, error_for
-from evalwright.llm.fitting import Fits
+from evalwright.llm.fitting import ANTHROPIC_TOKENS, Fits
 from evalwright.llm.kept_calls import kept_call, questions_of
 from evalwright.llm.packages import needed_package
 from evalwright.llm.rates import NOTHING, Demand, Rates
 from evalwright.llm.recorded_calls import CallRecorder, RecordedCalls
-from evalwright.llm.replies import TRUNCATED, truncated, writable
+from evalwright.llm.replies import TRUNCATED, cut_by_budget, truncated, writable
 from evalwright.llm.retries import Gate, Pace, Rules, retried
 from evalwright.llm.routes import Route, key_of, load_library, route_of
 from evalwright.llm.thinking import spoken
@@ -35,8 +36,11 @@ __all__ = ["LiveModels"]
 
 T = TypeVar("T")
 P = TypeVar("P", ChatReply, Embedding)
+Again = Callable[[CallFailed], Awaitable[None]]
+"""Awaited before a call that failed is made once more."""
 
 _WIDTH = 64
+_UNCOUNTED = Most(0)
 _UNFINISHED = (*TRUNCATED, "content_filter", "refusal")
 """Finish reasons of replies that are not cached: the same call may get a complete reply another time."""
 
@@ -64,6 +68,7 @@ class LiveModels:
             self._choices.budget_usd,
             allow_unpriced=self._choices.allow_unpriced,
             built_in=built_in_prices,
+            tell=self._choices.tell,
         )
         self._rules, self._width = rules or Rules(), width
         self._pace = Pace(self._choices.requests_per_minute)
@@ -104,65 +109,84 @@ class LiveModels:
         if self._choices.batch is not None and purpose == "judge":
             reply = await self._in_batch(key, request, route, self._choices.batch)
         else:
-            reply = await self._at_once(request, route, adapts=purpose != "system")
+            reply = await self._at_once(request, route, purpose)
         if cache is not None and reply.refusal is None and reply.finish_reason not in _UNFINISHED:
             cache.keep(key, reply)
         return reply
 
-    async def _at_once(self, request: ChatRequest, route: Route, *, adapts: bool) -> ChatReply:
-        most = self._fits.of(route, request, adapts=adapts).max_tokens
-        return await self._paid(
-            request,
-            most,
-            lambda: self._retried(
+    async def _at_once(self, request: ChatRequest, route: Route, purpose: Purpose) -> ChatReply:
+        adapts = purpose != "system"
+        wanted = self._fits.of(route, request, adapts=adapts).max_tokens
+        need = Demand(*likely_tokens(request, wanted))
+
+        async def asked(fare: Fare, again: Again) -> ChatReply:
+            affordable = fare.token_output if self._spending.has_cap else None
+            return await self._retried(
                 route,
-                lambda client: self._fits.chat(client, route, request, adapts=adapts),
+                lambda client: self._fits.chat(client, route, request, adapts=adapts, affordable=affordable),
                 self._rules.of(request),
-                Demand(*likely_tokens(request, most)),
+                need,
                 _used,
-            ),
-        )
+                again,
+            )
+
+        reply = await self._paid(request.model, self._most(request, route, wanted), asked)
+        if reply.finish_reason in TRUNCATED and reply.limit is not None and reply.limit < (wanted or sys.maxsize):
+            raise cut_by_budget(reply, purpose)
+        return reply
+
+    def _most(self, request: ChatRequest, route: Route, wanted: int | None) -> Most:
+        if not self._spending.has_cap:
+            return _UNCOUNTED
+        return most_of(request, ANTHROPIC_TOKENS if wanted is None and route.interface == "anthropic" else wanted)
 
     async def _in_batch(self, key: str, request: ChatRequest, route: Route, notes: Path) -> ChatReply:
         from evalwright.llm.batches import SHARE_OF_PRICE, Batches
 
         if self._batches is None:
             self._batches = Batches(notes, self._rules, self._masked)
-        batches, fit = self._batches, self._fits.of(route, request, adapts=True)
+        batches, wanted = self._batches, self._fits.of(route, request, adapts=True).max_tokens
         client = await self._reached(route)
         if not hasattr(client, "batches"):
             raise CallFailed("bad_request", f"{route.model!r} has no batches: judge without --batch")
 
-        async def asked() -> ChatReply:
+        async def asked(fare: Fare, _: Again) -> ChatReply:
+            affordable = fare.token_output if self._spending.has_cap else None
+            fit = self._fits.of(route, request, adapts=True, affordable=affordable)
             body = await batches.ask(key, client.batches, client.batch_question(route.model, request, fit))
             reply: ChatReply = client.batch_reply(route.model, body, fit)
             return msgspec.structs.replace(
                 reply, reply_format=fit.reply_format, left_out=[*fit.left_out], limit=fit.max_tokens
             )
 
-        return await self._paid(request, fit.max_tokens, asked, SHARE_OF_PRICE)
+        return await self._paid(request.model, self._most(request, route, wanted), asked, SHARE_OF_PRICE)
 
-    async def _paid(
-        self, request: ChatRequest, most_output: int | None, call: Callable[[], Awaitable[P]], share: float = 1.0
-    ) -> P:
-        """The reply with its cost, a share of its list price; the likely cost is reserved before the call."""
-        reserved = self._spending.reserve(request, most_output, share)
+    async def _paid(self, model: str, most: Most, call: Callable[[Fare, Again], Awaitable[P]], share: float = 1.0) -> P:
+        """The reply with its cost, a share of its list price; the most that it can cost is set aside before."""
+        fare = await self._spending.reserve(model, most, share)
+
+        async def again(failure: CallFailed) -> None:
+            nonlocal fare
+            fare = await self._spending.again(fare, failure)
+
         try:
-            reply = await call()
-        except BaseException as failure:  # a cancelled call, too, must not keep its reservation
-            self._spending.release(reserved, failure)
+            reply = await call(fare, again)
+        except BaseException as failure:  # a cancelled call, too, must not keep what is set aside for it
+            self._spending.release(fare, failure)
             raise
-        cost = self._spending.cost(request.model, reply.usage, share)
-        self._spending.settle(reserved, cost)
+        cost = self._spending.cost(model, reply.usage, share)
+        self._spending.settle(fare, cost, reply.usage)
         return msgspec.structs.replace(reply, cost_usd=cost)
 
     async def embed(self, model: str, texts: Sequence[str], purpose: Purpose = "judge") -> Embedding:
         asked = writable(ChatRequest(model, [ChatMessage("user", list(texts))], tool_choice="embed"))
         route = route_of(asked, self._environment)
 
-        def embedded() -> Awaitable[Embedding]:
+        def embedded(_: Fare, again: Again) -> Awaitable[Embedding]:
             return self._retried(
-                route, lambda client: _method_of(client, "embed", route)(route.model, asked.messages[0].content)
+                route,
+                lambda client: _method_of(client, "embed", route)(route.model, asked.messages[0].content),
+                again=again,
             )
 
         async def live() -> Embedding:
@@ -171,7 +195,7 @@ class LiveModels:
             known = None if cache is None else cache.find(key, Embedding)
             if known is not None:
                 return known
-            made: Embedding = await self._paid(asked, 0, embedded)
+            made: Embedding = await self._paid(model, most_of(asked, 0), embedded)
             if cache is not None:
                 cache.keep(key, made)
             return made
@@ -231,13 +255,14 @@ class LiveModels:
         rules: Rules | None = None,
         need: Demand = NOTHING,
         used: Callable[[T], Demand] | None = None,
+        again: Again | None = None,
     ) -> T:
         client = await self._reached(route)
         # One gate for all models and keys of an endpoint: its 429 is about the endpoint, as far as a client can tell.
         # What its headers say of a minute is about one model and key.
         gate = self._gates.setdefault((route.interface, route.base_url), Gate(self._width))
         rates = self._rates.setdefault(route, Rates())
-        return await retried(lambda: call(client), gate, self._pace, rules or self._rules, rates, need, used)
+        return await retried(lambda: call(client), gate, self._pace, rules or self._rules, rates, need, used, again)
 
     async def _reached(self, route: Route) -> Any:
         """The client for a route. Raises CallFailed for one that may not be called, or not without a key."""

@@ -18,7 +18,7 @@ import msgspec
 
 from evalwright.model.plan import Price
 
-__all__ = ["built_in_price", "day_of_prices", "dollars", "price_in"]
+__all__ = ["built_in_price", "day_of_prices", "dollars", "most_dollars", "price_in"]
 
 _ALIASES = {"gemini": "google"}
 _PLAIN = ("openai", "anthropic", "azure")
@@ -80,3 +80,11 @@ def dollars(price: Price, token_input: int, token_output: int, cached: int = 0, 
     total = max(0, token_input - cached - cache_write) * fresh
     total += cached * (fresh if read is None else read) + cache_write * (fresh if written is None else written)
     return (total + token_output * price.output_per_million_tokens) / _MILLION
+
+
+def most_dollars(price: Price, token_input: int, token_output: int) -> float:
+    """The most that so many tokens may cost: all of the input at the dearest of its prices."""
+    fresh = price.input_per_million_tokens
+    others = (price.cached_input_per_million_tokens, price.cache_write_per_million_tokens)
+    dearest = max(fresh, *(fresh if one is None else one for one in others))
+    return (token_input * dearest + token_output * price.output_per_million_tokens) / _MILLION

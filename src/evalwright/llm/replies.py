@@ -8,11 +8,20 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from evalwright.errors import EvaluatorError
+from evalwright.errors import EvaluatorError, money
 from evalwright.llm.failures import CallFailed
-from evalwright.model.chat import ChatReply, ChatRequest, Embedding, Moderation
+from evalwright.model.chat import ChatReply, ChatRequest, Embedding, Moderation, Purpose
 
-__all__ = ["TRUNCATED", "checked_reply", "count_of", "reading_reply", "silent", "truncated", "writable"]
+__all__ = [
+    "TRUNCATED",
+    "checked_reply",
+    "count_of",
+    "cut_by_budget",
+    "reading_reply",
+    "silent",
+    "truncated",
+    "writable",
+]
 
 R = TypeVar("R", ChatReply, Embedding, Moderation)
 W = TypeVar("W", ChatReply, ChatRequest, Embedding, Moderation)
@@ -47,8 +56,22 @@ def truncated(reply: ChatReply) -> EvaluatorError:
     """The error of a judge whose reply was cut off: what is there of it may not be its verdict."""
     at = "of its model" if reply.limit is None else f"of {reply.limit} tokens"
     message = f"the reply was cut off at the limit {at}; a higher `max_tokens` makes room for it"
+    return EvaluatorError(message, "truncated", _words_of(reply), reply.cost_usd)
+
+
+def cut_by_budget(reply: ChatReply, purpose: Purpose) -> EvaluatorError | CallFailed:
+    """The error of a reply that ended at a limit which only the budget had set: another one might go on."""
+    cost = "" if reply.cost_usd is None else f" (it cost {money(reply.cost_usd)})"
+    message = f"the reply was cut off at {reply.limit:,} tokens, the limit under the budget{cost}: a larger budget, or"
+    message += " a `max_tokens` of its own, makes room for it"
+    if purpose == "judge":
+        return EvaluatorError(message, "cost_limit", _words_of(reply), reply.cost_usd)
+    return CallFailed("cost_limit", message)
+
+
+def _words_of(reply: ChatReply) -> dict[str, str]:
     detail = {"judge_reply": reply.text[:_KEPT], "judge_thinking": (reply.thinking or "")[:_KEPT]}
-    return EvaluatorError(message, "truncated", {key: text for key, text in detail.items() if text}, reply.cost_usd)
+    return {key: text for key, text in detail.items() if text}
 
 
 def checked_reply(reply: R) -> R:

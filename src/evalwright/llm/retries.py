@@ -154,10 +154,12 @@ async def retried(
     rates: Rates | None = None,
     need: Demand = NOTHING,
     used: Callable[[T], Demand] | None = None,
+    again: Callable[[CallFailed], Awaitable[None]] | None = None,
 ) -> T:
     """The result of `call`, which is retried if that may help. Raises the last CallFailed.
 
-    Each attempt takes what it needs of the `rates`; `used` says of a result what it really took.
+    Each attempt takes what it needs of the `rates`; `used` says of a result what it really took. `again` is awaited
+    with the failure before each further attempt, and may refuse it.
     """
     rates = rates or Rates()
     until = _now() + rules.call_seconds
@@ -183,11 +185,14 @@ async def retried(
             if last or not rules.allows_retry(failure):
                 tries = f" (tried {attempt} times)" if attempt > 1 else ""
                 final = CallFailed(failure.kind, f"{failure}{tries}")
-                final.status, final.attempts = failure.status, attempt
+                final.status, final.attempts, final.arrived = failure.status, attempt, failure.arrived
                 raise final from failure
+            lost = failure
         finally:
             turn.done(took)
         await asyncio.sleep(wait)  # outside the gate: others may use the place meanwhile
+        if again is not None:
+            await again(lost)
     raise AssertionError("unreachable")
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from enum import Enum, auto
 from typing import Any, Generic, Literal, NamedTuple, TypeVar
 
+from evalwright.errors import money
 from evalwright.model.calibration import JudgeCalibration
 from evalwright.model.summary import (
     EvaluatorRate,
@@ -117,7 +118,7 @@ _TEXTS: dict[Unit, Callable[[Any], str]] = {
     Unit.COUNT: "{:,}".format,
     Unit.DURATION: numbers.duration,
     Unit.DURATION_CHANGE: numbers.signed_duration,
-    Unit.MONEY: numbers.money,
+    Unit.MONEY: money,
     Unit.TOKENS: "{:,.0f}".format,
     Unit.CASES: lambda ids: f"{len(ids):,}",
 }

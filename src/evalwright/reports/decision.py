@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from textwrap import wrap
 
 from evalwright.decisions.sides import PASS_RATE
-from evalwright.errors import counted
+from evalwright.errors import counted, money
 from evalwright.model.decision import Decision, ErrorCounts, FailureCluster, GuardPart, SideRate, SlicePart
 from evalwright.reports import numbers
 from evalwright.reports.intervals import ForestRow, interval_line
@@ -325,7 +325,7 @@ def _next(decision: Decision, columns: int) -> list[str]:
     if found is None:
         return []
     trials = f" × {found.trials}" if found.trials > 1 else ""
-    cost = "" if found.cost_usd is None else f", {numbers.money(found.cost_usd)} more"
+    cost = "" if found.cost_usd is None else f", {money(found.cost_usd)} more"
     holds = _bare(decision.difference, decision.metric)
     about = f"about {found.cases:,} cases{trials}"
     return _wrapped(f'next: {about} for "{found.claim}" at 80 % if {holds} holds{cost}', columns)

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from evalwright.errors import money
 from evalwright.model.artifact import FilesystemArtifact
 from evalwright.model.result import EvaluationResult
 from evalwright.model.trace import Span, ToolCall, ToolResult, Trace, TraceMessage
@@ -95,7 +96,7 @@ def facts(trace: Trace) -> str:
     found = [] if trace.latency_ms is None else [numbers.duration(trace.latency_ms)]
     metrics = trace.metrics
     if metrics.cost_usd is not None:
-        found.append(numbers.money(metrics.cost_usd))
+        found.append(money(metrics.cost_usd))
     if metrics.token_input is not None or metrics.token_output is not None:
         found.append(f"{_number(metrics.token_input)} → {_number(metrics.token_output)} tokens")
     if trace.attempt > 1:

@@ -19,7 +19,6 @@ __all__ = [
     "interval",
     "mean",
     "met",
-    "money",
     "outcome",
     "over_runs",
     "percent",
@@ -151,16 +150,6 @@ def signed_duration(milliseconds: float | None) -> str:
         return ""
     sign = "−" if milliseconds < 0 else "+"
     return (sign if round(milliseconds) else "") + duration(abs(milliseconds))
-
-
-def money(dollars: float) -> str:
-    """US dollars: cents from one dollar on, below that two significant digits."""
-    if dollars >= 1 or dollars <= 0:
-        return f"${dollars:,.2f}"
-    digits = 4
-    while digits < 12 and round(dollars, digits) < 10 ** (1 - digits):
-        digits += 1
-    return f"${dollars:.{digits}f}"
 
 
 def mean(text: str, n: int) -> str:

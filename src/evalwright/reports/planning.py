@@ -7,7 +7,7 @@ from textwrap import wrap
 
 from evalwright.decisions.gate_planning import GatePlan
 from evalwright.decisions.planning import PlanRow, SuitePlan
-from evalwright.errors import counted
+from evalwright.errors import counted, money
 from evalwright.reports import numbers
 from evalwright.reports.decision import amount
 from evalwright.reports.intervals import spark
@@ -87,7 +87,7 @@ def _heading(row: PlanRow) -> str:
 def _row(row: PlanRow) -> str:
     needs = "".join(f"{'–' if need.cases is None else f'{need.cases:,}':>11}" for need in row.needs)
     usual = next((need for need in row.needs if need.power == 0.8), row.needs[-1])
-    money = "" if usual.cost_usd is None else f"{numbers.money(usual.cost_usd):>9}"
+    spent = "" if usual.cost_usd is None else f"{money(usual.cost_usd):>9}"
     time = "" if usual.minutes is None else f"{usual.minutes:>8,.1f}"
     shows = "–" if row.detectable is None else f"±{100 * row.detectable:.1f} pp"
-    return f"  {row.trials:>6}{needs}{money}{time}  {shows:>16}{' <-' if row.cheapest else ''}"
+    return f"  {row.trials:>6}{needs}{spent}{time}  {shows:>16}{' <-' if row.cheapest else ''}"

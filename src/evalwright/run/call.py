@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -105,6 +106,19 @@ class Call:
         if answer.output.final_answer is None and answer.error is None and _is_silent(answer, cell.variant, target):
             answer.error = TraceError("adapter_error", _SILENT)
         return answer
+
+    def stop(self) -> Callable[[], None]:
+        """Let the clock stand still until what is returned is called, or until the call is over."""
+        deadline, begun = self.deadline, time.monotonic()
+        if deadline is None or deadline == math.inf:
+            return lambda: None
+        self.deadline = math.inf
+
+        def start() -> None:
+            if self.deadline == math.inf:
+                self.deadline = deadline + time.monotonic() - begun
+
+        return start
 
     def _was_late(self) -> bool:
         """Whether the ticker cancelled this call; takes the cancellation back, so that the worker lives on."""

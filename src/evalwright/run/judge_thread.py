@@ -12,6 +12,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from evalwright.errors import EvaluatorError
+from evalwright.llm.patience import bounded_by
 from evalwright.run.records import timed_out
 from evalwright.targets.failures import placed
 from evalwright.targets.threads import Threads
@@ -47,7 +48,7 @@ class JudgeThread:
 
 async def _within(limit: float, awaited: Awaitable[Any]) -> Any:
     try:
-        async with asyncio.timeout(limit) as bound:
+        async with bounded_by(limit) as bound:
             return await awaited
     except TimeoutError as error:
         if bound.expired():

@@ -91,6 +91,7 @@ def _checked(
     problems = unpriced.problems()
     problems += [_problem(plan, name, needed) for name, needed in packages]
     problems += [_problem(plan, name, f"{model!r} has no batches: judge without --batch") for name, model in alone]
+    problems += _beyond_budget(plan, targets, models)
     if missing or problems:
         from evalwright.llm.cache import default_path
 
@@ -107,6 +108,14 @@ def _checked(
     unpriced.warn()
     for interface in interfaces:  # the time limit of the first cells is not for imports
         load_library(interface)
+
+
+def _beyond_budget(plan: Plan, targets: Sequence[_Asking], models: ModelChoices) -> list[Problem]:
+    """The systems whose calls a budget cannot limit, as processes of their own make them."""
+    isolated = {variant.name for variant in plan.variants if variant.isolation == "process"}
+    found = [] if models.budget_usd is None else [one.name for one in targets if one.name in isolated]
+    message = "--budget cannot hold for a model that another process calls: leave out isolation: process"
+    return [_problem(plan, name, message) for name in found]
 
 
 class _Unpriced:

@@ -22,5 +22,5 @@ def live_models(plan: Plan, choices: ModelChoices | None, masker: Masker) -> Mod
         from evalwright.run.shards import limits_of
 
         given = limits_of(plan, given)
-    given = replace(given, mask=masker.mask_text)
+    given = replace(given, mask=masker.mask_text, tell=plan.warnings.append)
     return LiveModels(plan.prices, given, environment(), built_in_prices=plan.has_list_prices)

@@ -161,7 +161,7 @@ class Pipeline:
         return True
 
     def _refused(self, cell: Cell, limit: CostLimit) -> Trace:
-        from evalwright.reports.numbers import money
+        from evalwright.errors import money
 
         why = f"not run: cost limit reached ({money(limit.spent)} of {money(limit.limit)}, run.cost_limit_usd)"
         now = time.monotonic()

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TextIO
 
-from evalwright.errors import counted
-from evalwright.reports import numbers
+from evalwright.errors import counted, money
 from evalwright.reports.text import Paint, is_terminal, one_line, paint_for, width
 from evalwright.run.cells import RunState
 
@@ -70,7 +69,7 @@ def _facts(state: RunState, mask: Mask, seconds: float) -> Iterator[str]:
         if number:
             yield f"{number:,} {word}"
     if state.cost_usd:
-        yield numbers.money(state.cost_usd)
+        yield money(state.cost_usd)
     if (oldest := state.oldest()) and oldest[1] >= _WORTH_NAMING:
         yield f"{one_line(mask(oldest[0]), 60)} running for {oldest[1]:.0f} s"
 
@@ -114,7 +113,7 @@ def _live_parts(state: RunState, mask: Mask, seconds: float) -> Iterator[tuple[s
         yield f"finishing {counted(len(state.running), 'cell')}, press Ctrl-C again to stop now", "error"
         return
     if state.cost_usd:
-        yield numbers.money(state.cost_usd), ""
+        yield money(state.cost_usd), ""
     yield _clock(seconds), "dim"
     if (left := _left(state, seconds)) is not None:
         yield f"{_clock(left)} left", "dim"

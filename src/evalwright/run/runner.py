@@ -12,6 +12,7 @@ from collections.abc import Iterator, Set
 from typing import TYPE_CHECKING
 
 from evalwright.errors import StorageError
+from evalwright.llm.patience import stops
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter
 from evalwright.model.trace import TraceError
@@ -121,6 +122,7 @@ class Runner:
         call.task = asyncio.create_task(self._work(call, cells))
 
     async def _work(self, call: Call, cells: Iterator[Cell]) -> None:
+        stops.set(call.stop)
         running, run, stuck = self._state.running, self._pipeline.run, self._state.stuck
         try:
             for cell in cells:

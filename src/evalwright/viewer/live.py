@@ -9,9 +9,8 @@ from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
-from evalwright.errors import counted
+from evalwright.errors import counted, money
 from evalwright.model.plan import Plan
-from evalwright.reports.numbers import money
 
 __all__ = ["LiveRun", "Mark", "Progress", "Tail"]
 

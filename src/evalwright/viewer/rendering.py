@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from markupsafe import Markup
 
+from evalwright.errors import money
 from evalwright.reports import numbers
 from evalwright.viewer.texts import pretty, visible
 
@@ -76,9 +77,9 @@ def _environment() -> Environment:
     )
     made.filters |= {
         "duration": lambda ms: "" if ms is None else numbers.duration(ms),
-        "money": lambda dollars: "" if dollars is None else numbers.money(dollars),
+        "money": lambda dollars: "" if dollars is None else money(dollars),
         "signed_duration": numbers.signed_duration,
-        "signed_money": lambda dollars: f"{'−' if dollars < 0 else '+'}{numbers.money(abs(dollars))}",
+        "signed_money": lambda dollars: f"{'−' if dollars < 0 else '+'}{money(abs(dollars))}",
         "percent": numbers.percent,
         "interval": numbers.interval,
         "count": lambda number: f"{number:,}",

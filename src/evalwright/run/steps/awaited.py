@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Sequence
 
 from evalwright.errors import Interrupted, LimitExceeded
 from evalwright.llm.kept_calls import keeping
+from evalwright.llm.patience import bounded_by
 from evalwright.model.result import EvaluationResult
 from evalwright.run.records import Clock, evaluator_failure, fill, keep, timed_out
 from evalwright.run.steps import Pending
@@ -51,7 +52,7 @@ async def _fill(results: list[EvaluationResult], clock: Clock, pending: Pending)
     row, awaited, limit = results[pending.position], pending.given, pending.limit
     start = time.monotonic()
     try:
-        async with asyncio.timeout(limit):
+        async with bounded_by(limit):
             given = awaited if isinstance(awaited, Awaitable) else awaited([r for r in results if r is not row])
             fill(row, await given if isinstance(given, Awaitable) else given, pending.scores, pending.spec)
     except TimeoutError:

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from evalwright.errors import EvaluatorError, Interrupted, LimitExceeded
 from evalwright.evaluators.build import build
 from evalwright.llm.kept_calls import keeping
+from evalwright.llm.patience import bounded_by
 from evalwright.model.plan import EvaluatorSpec, Plan
 from evalwright.model.result import EvaluationResult
 from evalwright.model.snapshot import Case
@@ -90,7 +91,7 @@ class Comparing:
             seen = [(cell.trace, [*cell.known, *cell.results]) for cell in cells]
             limit = max(limit, traits.timeout_seconds)
             with keeping() if self._keep_calls else nullcontext(calls) as calls:
-                async with asyncio.timeout(limit):
+                async with bounded_by(limit):
                     given = await asked.compare(cells[0].case, seen)
             for row, one in zip(rows, given, strict=True):
                 fill(row, one, traits.scores, spec)
