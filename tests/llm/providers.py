@@ -202,6 +202,8 @@ class Providers:
     def __init__(self, answer):
         self.answer, self.requests, self.batches, self.files = answer, [], {}, {}
         self.polls_until_done = 2
+        self.refuses_batches = 0
+        """The status with which batches are refused, as by servers that have none."""
         self.port = 0
 
     def environment(self):
@@ -221,6 +223,8 @@ class Providers:
         anthropic = path.startswith("/v1/messages")
         try:
             self._authorized(headers, anthropic=anthropic)
+            if self.refuses_batches and ("/batches" in path or "/files" in path):
+                raise Refused("no such route", self.refuses_batches)
             return 200, self._anthropic(method, path, body) if anthropic else self._openai(method, path, body, raw)
         except Refused as error:
             if anthropic:

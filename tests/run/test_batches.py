@@ -57,3 +57,25 @@ def test_what_cannot_be_asked_in_batches_is_told_before_anything_is_replaced(tmp
     with pytest.raises(InputError, match="has no batches"):
         re_evaluate(first.run_dir, suite=other, batch=True)
     assert costs(first.run_dir) == before
+
+
+@pytest.mark.parametrize("status", [404, 405, 401, 500])
+def test_a_server_that_takes_no_batches_costs_no_verdict(tmp_path, server, monkeypatch, status):
+    first = judged(tmp_path)
+    before = costs(first.run_dir)
+    server.refuses_batches = status
+    with pytest.raises(InputError, match=f"--batch: HTTP {status}: .* Earlier results are kept"):
+        re_evaluate(first.run_dir, batch=True)
+    assert costs(first.run_dir) == before
+    server.refuses_batches = 0
+    assert re_evaluate(first.run_dir, batch=True).exit_code == 0
+
+
+def test_the_user_s_folder_is_private_whoever_makes_it_first(tmp_path, server, monkeypatch):
+    first = judged(tmp_path)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "new" / "cache"))
+    re_evaluate(first.run_dir, batch=True)
+    ours = tmp_path / "new" / "cache" / "evalwright"
+    ours.chmod(0o755)  # as an earlier version left it
+    re_evaluate(first.run_dir, batch=True)
+    assert {oct(path.stat().st_mode)[-3:] for path in (ours.parent, ours, ours / "batches")} == {"700"}

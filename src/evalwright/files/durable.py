@@ -35,6 +35,7 @@ __all__ = [
     "AppendFile",
     "create_file",
     "private_file",
+    "private_folder",
     "repair_tail",
     "replace_file",
     "replace_lines",
@@ -177,9 +178,16 @@ def _is_json(line: bytes) -> bool:
     return True
 
 
+def private_folder(path: Path) -> None:
+    """Make a folder and those above it that are missing, each for its owner alone. Raises OSError."""
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    for folder in reversed(missing):  # `parents=True` would give those above the usual mode
+        folder.mkdir(PRIVATE_FOLDER, exist_ok=True)
+
+
 def private_file(path: Path) -> None:
-    """Make sure that there is a file which only its owner may read, and its folder, if that is new. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
+    """Make sure that there is a file which only its owner may read, as are the folders made for it. Raises OSError."""
+    private_folder(path.parent)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, PRIVATE)
     try:
         with suppress(OSError):  # it may be somebody else's
@@ -190,7 +198,7 @@ def private_file(path: Path) -> None:
 
 def create_file(path: Path, data: bytes) -> None:
     """Make a file that only its owner may read, whole from the start; one that is there stays. Raises OSError."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=PRIVATE_FOLDER)
+    private_folder(path.parent)
     temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
     try:
         with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, PRIVATE)) as file:

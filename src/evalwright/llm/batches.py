@@ -65,8 +65,15 @@ class Batches:
     Raises InputError if the file cannot be used.
     """
 
-    def __init__(self, path: Path, rules: Rules, mask: Callable[[str], str] = str) -> None:
-        self._rules, self._mask = rules, mask
+    def __init__(
+        self,
+        path: Path,
+        rules: Rules,
+        mask: Callable[[str], str] = str,
+        failed: Callable[[str], None] | None = None,
+    ) -> None:
+        """`failed` hears why a batch as a whole was refused, or gave no answers."""
+        self._rules, self._mask, self._failed = rules, mask, failed
         try:
             private_file(path)
             self._notes = sqlite3.connect(path, timeout=10, isolation_level=None)
@@ -186,6 +193,8 @@ class Batches:
 
     def _fail(self, keys: Sequence[str], error: Exception) -> None:
         """Tell those who wait; nothing is noted, so that the next command asks for the batch again."""
+        if self._failed is not None and keys:
+            self._failed(self._mask(str(error)))
         for key in keys:
             future = self._waiting.pop(key, None)
             if future is not None and not future.done():

@@ -27,6 +27,8 @@ class ModelChoices:
     replay: Path | None = None
     batch: Path | None = None
     """Where batches are noted in which judges are to be asked; None to ask them one by one."""
+    batch_failed: Callable[[str], None] | None = None
+    """Hears why a batch as a whole was refused, or gave no answers."""
     no_network: bool = False
     """Reject calls to other hosts."""
     mask: Callable[[str], str] | None = None

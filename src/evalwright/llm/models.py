@@ -13,6 +13,7 @@ import msgspec
 
 from evalwright.errors import InputError
 from evalwright.files.masker import MASKED, Masker
+from evalwright.files.user_folder import user_folder
 from evalwright.llm.budget import Fare, Most, Spending, likely_tokens, most_of
 from evalwright.llm.cache import Cache, default_path
 from evalwright.llm.choices import ModelChoices
@@ -144,7 +145,7 @@ class LiveModels:
         from evalwright.llm.batches import SHARE_OF_PRICE, Batches
 
         if self._batches is None:
-            self._batches = Batches(notes, self._rules, self._masked)
+            self._batches = Batches(notes, self._rules, self._masked, self._choices.batch_failed)
         batches, wanted = self._batches, self._fits.of(route, request, adapts=True).max_tokens
         client = await self._reached(route)
         if not hasattr(client, "batches"):
@@ -291,8 +292,8 @@ class LiveModels:
             return None
         if self._cache is None:
             try:
-                self._cache = Cache(self._choices.cache or default_path(), self._masked)
-            except InputError:  # a damaged file in the user's cache folder, which this run did not ask for
+                self._cache = Cache(self._choices.cache or user_folder() / default_path().name, self._masked)
+            except (InputError, OSError):  # a damaged file in the user's cache folder, which this run did not ask for
                 if self._choices.cache is not None:
                     raise
                 return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import NamedTuple
 import msgspec
 
 from evalwright.errors import InputError
+from evalwright.files.user_folder import user_folder
 from evalwright.llm.choices import ModelChoices
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter
@@ -30,20 +32,28 @@ class JudgeCalls(NamedTuple):
     plan: Plan
     models: ModelChoices | None
     concurrency: int | None
+    failures: Sequence[str] = ()
+    """Why batches failed as a whole."""
+
+    def must_be_answered(self) -> None:
+        """Raise InputError if batches failed: what is stored says more than an error for each of their cells."""
+        if self.failures:
+            told = "; ".join(dict.fromkeys(self.failures))
+            raise InputError(f"--batch: {told}. Earlier results are kept; without --batch judges are called one by one")
 
 
 def in_batches(asking: JudgeCalls, writer: RunWriter) -> JudgeCalls:
     """The same, in batches that are noted in the user's cache folder by the run."""
-    from platformdirs import user_cache_path
-
-    models = asking.models or ModelChoices()
+    models, failures = asking.models or ModelChoices(), list[str]()
     if models.replay is not None:
         raise InputError("--batch with --replay: recorded calls are not asked at all")
     name = hashlib.sha256(str(writer.location).encode()).hexdigest()[:32]
-    notes = user_cache_path("evalwright") / "batches" / f"{name}.sqlite"
+    notes = user_folder("batches") / f"{name}.sqlite"
     run = msgspec.structs.replace(asking.plan.run, evaluator_timeout_seconds=_A_DAY)
     plan = msgspec.structs.replace(asking.plan, run=run)
-    return JudgeCalls(plan, replace(models, batch=notes), asking.concurrency or _CELLS)
+    return JudgeCalls(
+        plan, replace(models, batch=notes, batch_failed=failures.append), asking.concurrency or _CELLS, failures
+    )
 
 
 def forget(models: ModelChoices | None) -> None:

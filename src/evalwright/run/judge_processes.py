@@ -93,12 +93,14 @@ def judge_again(
     only: str | None = None,
     concurrency: int | None = None,
     signals: Signals | None = None,
+    check: Callable[[], None] | None = None,
 ) -> Judged:
     """Replace all judgements of a run by new ones; with `only`, those of one evaluator, keeping the others.
 
     Evaluators that ask models are judged here, as many cells at once as `concurrency` (by default the run's).
-    The old set stays until the new one is complete. Raises InputError for a trace whose case is gone, where no trace
-    can be read and where a judgement is of a later major version, and KeyboardInterrupt for Ctrl-C, SIGTERM or SIGHUP.
+    The old set stays until the new one is complete, and `check` raises nothing. Raises InputError for a trace whose
+    case is gone, where no trace can be read and where a judgement is of a later major version, and KeyboardInterrupt
+    for Ctrl-C, SIGTERM or SIGHUP.
     """
     signals = signals or Signals(owns_process=False)
     with signals.raising(KeyboardInterrupt):
@@ -114,6 +116,8 @@ def judge_again(
             shares = [judgements.share(i) for i in range(len(parts))]
             tally = _in_processes(job, parts, shares, state, signals)
             kept = _kept(job, before, state.done, judgements.share(len(parts)))
+        if check is not None:
+            check()
         drop_manifest(Path(writer.location))
         judgements.commit()
         if (index := index_of(writer)) is not None:  # made now, so that no reader waits for it

@@ -57,7 +57,6 @@ def re_evaluate(
     variables, only with `trust_run`. With `batch` models are asked in batches, which may take a day: whoever is
     interrupted finds the answers by the same call.
     """
-
     if suite is None and not trust_run:
         place = find_run(run)
         with closing(place.store.read(place.run_id)) as reader:
@@ -89,6 +88,7 @@ def re_evaluate(
                 add,
                 asking.concurrency,
                 signals,
+                asking.must_be_answered,
             )
         forget(models)
         if writer.plan is not None and plan != stored:

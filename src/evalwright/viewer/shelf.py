@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Protocol
 
 import msgspec
-from platformdirs import user_cache_path
 
 from evalwright.errors import EvalwrightError, InputError
+from evalwright.files.user_folder import user_folder
 from evalwright.model.cell_index import CellIndex, StaleIndex, index_of
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
@@ -168,8 +168,7 @@ class OpenRun:
         name = hashlib.sha256(f"{TABLES_VERSION} {Path(self.path).absolute()}".encode("utf-8", "replace")).hexdigest()[
             :24
         ]
-        folder = user_cache_path("evalwright") / "view"
-        folder.mkdir(parents=True, exist_ok=True)
+        folder = user_folder("view")
         place, making = folder / f"{name}.sqlite", folder / f"{name}.{threading.get_ident()}.new"
         with suppress(sqlite3.Error):
             file = _connected(place)
