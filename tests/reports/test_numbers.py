@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import pytest
 
+from evalwright.errors import money
 from evalwright.model.summary import EvaluatorRate
 from evalwright.reports import numbers
 
@@ -31,10 +32,13 @@ def test_durations(milliseconds: float, text: str) -> None:
         (0.0012, "$0.0012"),
         (0.00004, "$0.000040"),
         (0.0000123, "$0.000012"),
+        (-0.0, "$0.00"),
+        (0.1 + 0.2 - 0.3, "$0.00"),
+        (-1e-17, "$0.00"),
     ],
 )
 def test_money(dollars: float, text: str) -> None:
-    assert numbers.money(dollars) == text
+    assert money(dollars) == text
 
 
 def test_points_carry_their_interval_and_sign() -> None:
