@@ -64,7 +64,7 @@ class AppendFile:
         except OSError as error:
             raise storage_error("open", path, error) from error
 
-    def append(self, data: bytes) -> None:
+    def append(self, data: bytes | bytearray) -> None:
         """Write `data` at the end. Raises StorageError; the file then ends where it ended before."""
         if self._failure is not None:
             raise self._failure

@@ -22,12 +22,16 @@ def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
     """Number (from 1) and content of each line that is not blank, a CR before its LF dropped. Raises InputError."""
     try:
         with path.open("rb", buffering=1 << 20) as file:
-            for number, line in enumerate(file, 1):
-                content = line.rstrip(b"\r\n")
+            number = 0
+            for line in file:
+                number += 1  # noqa: SIM113 - `enumerate` would hold the line
+                line = line.rstrip(b"\r\n")
                 if number == 1:
-                    content = content.removeprefix(_BOM)
-                if content and not content.isspace():
-                    yield number, content
+                    line = line.removeprefix(_BOM)
+                if line and not line.isspace():
+                    given = [line]
+                    line = b""
+                    yield number, given.pop()  # a line may be large, and what becomes of it is held beside it
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         near = near_file(path) if isinstance(error, FileNotFoundError) else ""

@@ -90,7 +90,7 @@ def snapshot(case: "EvalCase | Case") -> Case:
     if isinstance(case, Case):
         return case
     try:
-        return msgspec.json.decode(case.model_dump_json().encode(), type=Case)
+        return msgspec.json.decode(case.model_dump_json(), type=Case)
     except (ValueError, RecursionError) as error:
         raise InputError(f"the case {case.id!r} holds what JSON cannot: {error}") from error
 

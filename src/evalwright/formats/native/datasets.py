@@ -262,6 +262,7 @@ class Jsonl(Dataset):
                 continue
             plain = False
             case, problems = self._read(line, tell)
+            line = b""
             yield (None if problems else case), problems, tell
         self._given = given if plain else None
 

@@ -216,7 +216,7 @@ def _write_cases(path: Path, cases: Iterable[Case], encoder: LineEncoder) -> tup
 
     def write() -> None:
         digest.update(pending)
-        file.append(bytes(pending))
+        file.append(pending)
         pending.clear()
 
     try:
