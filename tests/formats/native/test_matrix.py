@@ -58,9 +58,14 @@ def test_values_without_a_name_are_called_what_they_are_or_numbered(tmp_path):
         ({"matrix": {"model": ["m"]}, "model": "m"}, "systems[0].matrix.model", "a key of the system as well"),
         ({"matrix": {"model": []}}, "systems[0].matrix.model", "a list of values"),
         ({"matrix": {"model": "m"}}, "systems[0].matrix.model", "a list of values"),
+        ({"matrix": {"model": ["m", "m"]}}, "systems[0].matrix.model", "two values are called 'm'"),
+        (
+            {"model": "m", "matrix": {"system_prompt": ["file://a/p.md", "file://b/p.md"]}},
+            "systems[0].matrix.system_prompt",
+            "two values are called 'p'",
+        ),
         ({"matrix": ["m"]}, "systems[0].matrix", "expected keys of the system"),
         ({"matrix": {"name": ["a"]}}, "systems[0].matrix.name", "cannot be varied"),
-        ({"matrix": {"model": ["m", "m"]}}, "systems[0].name", "duplicate name"),
         ({"matrix": {"model": ["m", 5]}}, "systems[0].matrix.model[1]", "str"),
         ({"matrix": {"model": ["m"], "seed": [*range(1001)]}}, "systems[0].matrix", "at most 1,000 systems"),
         ({"model": "m", "system_prompt": "file://gone.md"}, "systems[0].system_prompt", "gone.md"),
@@ -71,6 +76,16 @@ def test_values_without_a_name_are_called_what_they_are_or_numbered(tmp_path):
 def test_a_mistake_is_told_where_it_is_written(tmp_path, system, key, message):
     found = mistakes(tmp_path, system)
     assert [place for place, text in found if message in text] == [key], found
+
+
+def test_a_matrix_with_a_mistake_is_told_once(tmp_path):
+    assert len(mistakes(tmp_path, {"matrix": {"model": "m"}})) == 1
+
+
+def test_a_prompt_file_without_text_is_a_mistake(tmp_path):
+    (tmp_path / "blank.md").write_text(" \n")
+    [(key, message)] = mistakes(tmp_path, {"model": "m", "matrix": {"system_prompt": ["file://blank.md"]}})
+    assert (key, message.endswith("blank.md has no text")) == ("systems[0].matrix.system_prompt[0]", True)
 
 
 def test_a_system_behind_a_matrix_keeps_its_place(tmp_path):

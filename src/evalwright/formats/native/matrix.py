@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import product
 from math import prod
@@ -87,12 +88,23 @@ def _axes(system: dict[Any, Any], place: Place, complain: Complain) -> list[list
     for key, why in problems:
         complain((*place, "matrix", key), why)
     if problems:
+        system.update(_for_a_look(system, matrix))
         return None
     axes = [list(_values(key, given)) for key, given in matrix.items()]
     if (many := prod(map(len, axes))) > _MOST:
         complain((*place, "matrix"), f"expected at most {_MOST:,} systems, found {many:,}")
         return None
     return axes
+
+
+def _for_a_look(system: dict[Any, Any], matrix: dict[Any, Any]) -> dict[Any, Any]:
+    """A value of each key, so that the system does not seem to lack those of a matrix with mistakes."""
+    found = {}
+    for key, given in matrix.items():
+        values = list(given.values() if isinstance(given, dict) else given if isinstance(given, list) else [given])
+        if key not in system and values:
+            found[key] = values[0]
+    return found
 
 
 def _mistake(system: dict[Any, Any], key: Any, given: Any) -> str:
@@ -104,6 +116,9 @@ def _mistake(system: dict[Any, Any], key: Any, given: Any) -> str:
         return "expected a list of values, or a mapping of names to them"
     if isinstance(given, dict) and not all(isinstance(name, str) and name for name in given):
         return "expected names that are texts"
+    names = Counter(value.name for value in _values(key, given))
+    if twice := [name for name, number in names.items() if number > 1]:
+        return f"two values are called {twice[0]!r}: remove one, or name them, as in {{first: ..., second: ...}}"
     return ""
 
 

@@ -320,11 +320,14 @@ class _Reading:
     def _text(self, place: Place, path: Path) -> str:
         """What a file says, without the newline with which editors end it."""
         try:
-            return path.read_text(encoding="utf-8").removesuffix("\n")
+            text = path.read_text(encoding="utf-8").removesuffix("\n")
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
             self._file.complain(place, f"cannot read {path}: {why}")
             return ""
+        if not text.strip():
+            self._file.complain(place, f"{path} has no text")
+        return text
 
     def _evaluators(self, file: EvalFile, to_run: bool) -> list[EvaluatorSpec]:
         from evalwright.evaluators.build import build_evaluator, build_extractor, declared
