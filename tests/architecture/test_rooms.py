@@ -22,7 +22,7 @@ LOWER = {
     "model": "",
     "demo": "",
     "scoring": "model files registry statistics",
-    "stores": "model files",
+    "stores": "model files statistics",
     "llm": "model files registry",
     "importers": "model files registry sandbox",
     "workspaces": "model files registry processes",

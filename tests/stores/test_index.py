@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from contextlib import closing
+from math import fsum
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from acceptance.projects import project
 from evalwright.model.cell_index import CellSelection, index_of
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.result import CaseVerdict
+from evalwright.model.trace import Trace
 from evalwright.reports.cells import Choice, chosen_cells
 from evalwright.run.stored_run import open_run
 from evalwright.stores.index import INDEX, IndexKeeper, opened_index, reading
@@ -145,6 +147,7 @@ def test_counts_pages_and_orders_are_those_of_the_cells(tmp_path):
             assert sorted(index.verdicts(CaseVerdict, chosen), key=str) == sorted(written, key=str)
         by_latency = [e.latency_ms for e in index.cells(order="latency_ms", descending=True, offset=3, limit=9)]
         assert by_latency == sorted((e.latency_ms for e in everything), reverse=True)[3:12]
+        must_add_up(index, reader)
         costs = [entry.cost_usd for entry in index.cells(order="cost_usd")]
         assert costs == sorted(costs, key=lambda cost: (cost is None, cost))
 
@@ -161,6 +164,19 @@ def test_what_cells_took_comes_in_columns_where_all_else_is_alike(tmp_path, monk
                 (e.number, e.case_key, e.group, e.latency_ms, e.cost_usd, e.tokens_in, e.tokens_out, e.alike)
                 for e in cells
             ]
+
+
+def must_add_up(index, reader) -> None:
+    """The sums that an index keeps are those of its cells, whatever was replaced."""
+    cells = list(index.cells())
+    found = index.sums()
+    for name in ("latency_ms", "cost_usd", "tokens_in", "tokens_out"):
+        values = [value for cell in cells if (value := getattr(cell, name)) is not None]
+        assert getattr(found, name) == (len(values), fsum(values))
+    assert found.finished_at == max(cell.finished_at for cell in cells)
+    assert found.grouped == sum(cell.group is not None for cell in cells)
+    assert found.measured == sum(cell.alike is None for cell in cells)
+    assert found.spent_usd == fsum(trace.metrics.cost_usd or 0 for trace in reader.traces(Trace))
 
 
 def fits(entry, chosen) -> bool:
@@ -210,14 +226,15 @@ def test_new_judgements_come_with_their_index(tmp_path, monkeypatch):
 def test_an_index_that_was_kept_while_a_run_was_written_is_used_as_it_is(tmp_path):
     history = History(tmp_path, 5)
     keeper = IndexKeeper(history.folder, history.writer.plan)
-    for _ in range(20):
+    for _ in range(40):
         history.cell()
         keeper.follow()
     history.writer.close()
     keeper.close()
     kept = (history.folder / INDEX).read_bytes()
-    with closing(opened_index(history.folder, history.writer.plan)) as index:
+    with closing(opened_index(history.folder, history.writer.plan)) as index, closing(history.reader()) as reader:
         assert len(index) == len(history.attempts)
+        must_add_up(index, reader)
     assert (history.folder / INDEX).read_bytes() == kept
     assert said(history, scanned=False) == said(history, scanned=True)
 

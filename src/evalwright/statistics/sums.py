@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import fsum, isfinite
 
-__all__ = ["ExactSum", "Mean"]
+__all__ = ["ExactSum", "Mean", "exact_parts"]
 
 _MOST_VALUES = 1024
 """Values that wait to be summed: many, so that one costs as little as an append; few, so that memory stays flat."""
@@ -22,11 +22,11 @@ class ExactSum:
         values = self._values
         values.append(value)
         if len(values) > _MOST_VALUES:
-            self._values = _condensed(values)
+            self._values = exact_parts(values)
 
     def merge(self, other: ExactSum) -> None:
         """Add all values of another sum."""
-        self._values = _condensed(self._values + other._values)
+        self._values = exact_parts(self._values + other._values)
 
     @property
     def total(self) -> float:
@@ -34,8 +34,11 @@ class ExactSum:
         return _rounded(self._values)
 
 
-def _condensed(values: list[float]) -> list[float]:
-    """A few values with the same exact sum: the rounded one, what is missing from it, and so on."""
+def exact_parts(values: list[float]) -> list[float]:
+    """A few values with the same exact sum: the rounded one, what is missing from it, and so on.
+
+    One value that is not finite where the sum is beyond the range of floats.
+    """
     parts: list[float] = []
     while (part := _rounded([*values, *(-known for known in parts)])) and isfinite(part):
         parts.append(part)
@@ -63,7 +66,7 @@ class Mean:
         values = self._sum._values  # `add` of the sum, written out: every cell adds to several means
         values.append(value)
         if len(values) > _MOST_VALUES:
-            self._sum._values = _condensed(values)
+            self._sum._values = exact_parts(values)
 
     def add_sum(self, n: int, total: float) -> None:
         """Add as many values by their exact sum."""

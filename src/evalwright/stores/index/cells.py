@@ -103,7 +103,7 @@ class CellState:
 
     __slots__ = (
         "attempt", "case_id", "case_index", "cost", "early", "error", "finished", "group", "latency", "number",
-        "occurrence", "old_profile", "results", "score", "slot", "status", "tokens", "trace", "trial", "variant",
+        "occurrence", "old_row", "results", "score", "slot", "status", "tokens", "trace", "trial", "variant",
         "verdict",
     )  # fmt: skip
 
@@ -114,7 +114,7 @@ class CellState:
         self.trial: int = record.trial
         self.number: int | None = None
         self.slot: int = 0
-        self.old_profile: int | None = None
+        self.old_row: tuple[Any, ...] | None = None
         self.attempt: int = 0
         self.early: list[tuple[bool, Any, int, int]] | None = None
         self.results: dict[str, _Result] = {}
@@ -203,7 +203,7 @@ class CellState:
             self.occurrence if renamed else None,
             self.case_index,
             profile,
-            int(clean),
+            int(clean and self.attempt == 1),
             self.trial,
             self.attempt,
             *self.trace,
@@ -224,7 +224,7 @@ class CellState:
         entry = cell_entry(row, profile)
         state = cls.__new__(cls)
         state.case_id, state.occurrence, state.variant = entry.case_id, entry.occurrence, entry.variant
-        state.trial, state.number, state.slot, state.old_profile = entry.trial, entry.number, row[3], row[7]
+        state.trial, state.number, state.slot, state.old_row = entry.trial, entry.number, row[3], row
         state.attempt, state.early, state.status, state.error = entry.attempt, None, entry.status, entry.error
         state.trace, state.verdict, state.score = (row[11], row[12]), (row[16], row[17]), entry.score
         state.cost, state.latency = entry.cost_usd, entry.latency_ms

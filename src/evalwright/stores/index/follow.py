@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import json
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import chain
 from typing import Any, Protocol
 
 import msgspec
@@ -23,6 +24,7 @@ from evalwright.model.trace import Trace
 from evalwright.stores.index.cells import CellState, Odd, Profile, clean_profile
 from evalwright.stores.index.schema import INSERT, REPLACE, case_hash
 from evalwright.stores.index.sources import RECORDS, Covered, Line, Moment, Source
+from evalwright.stores.index.sums import KeptSums
 from evalwright.stores.local_files.lines import CURRENT, decoded_line
 
 __all__ = ["Follower", "Numbering", "loaded_profiles"]
@@ -79,6 +81,7 @@ class Follower:
         self._deltas: dict[int, int] = {}
         self._replaced: list[float] = []
         self._traces = 0
+        self._sums: dict[int, KeptSums] = {}
         self._seen = None if self._ids else bytearray(_SEEN >> 3)
 
     def follow(self, *, trusted: bool = False) -> None:
@@ -103,6 +106,8 @@ class Follower:
                 raise Odd("two cells have one name") from error
             finally:  # after a failure nothing of what was read may be left: profiles, marks of what was written
                 self._cells.clear()
+                self._replaced.clear()
+                self._sums.clear()
                 self._traces = 0
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
@@ -203,6 +208,7 @@ class Follower:
         deltas = self._deltas
         new: list[tuple[Any, ...]] = []
         changed: list[tuple[Any, ...]] = []
+        replaced: list[tuple[Any, ...]] = []
         for cell in cells:
             if cell.number is None or cell.early:
                 raise Odd("a record has no trace")
@@ -210,8 +216,9 @@ class Follower:
             number, clean = self._ids.get(profile) or self._profile(profile)
             deltas[number] = deltas.get(number, 0) + 1
             rows = new
-            if cell.old_profile is not None:
-                deltas[cell.old_profile] = deltas.get(cell.old_profile, 0) - 1
+            if (old := cell.old_row) is not None:
+                deltas[old[7]] = deltas.get(old[7], 0) - 1
+                replaced.append(old)
                 rows = changed
             rows.append(cell.row(number, clean))
         self._connection.executemany(INSERT, new)
@@ -220,14 +227,30 @@ class Follower:
             "UPDATE profiles SET n = n + ? WHERE id = ?", [(n, number) for number, n in deltas.items() if n]
         )
         deltas.clear()
+        self._add_up(replaced, KeptSums.remove)
+        self._add_up(chain(new, changed), KeptSums.add)
+
+    def _add_up(
+        self, rows: Iterable[tuple[Any, ...]], count: Callable[[KeptSums, list[tuple[Any, ...]]], None]
+    ) -> None:
+        """Count rows in the sums of their profiles."""
+        of_profiles: dict[int, list[tuple[Any, ...]]] = {}
+        for row in rows:
+            of_profiles.setdefault(row[7], []).append(row)
+        for number, some in of_profiles.items():
+            sums = self._sums.get(number)
+            if sums is None:
+                asked = "SELECT sums FROM profiles WHERE id = ?"
+                sums = self._sums[number] = KeptSums.of_text(self._connection.execute(asked, (number,)).fetchone()[0])
+            count(sums, some)
 
     def _profile(self, profile: Profile) -> tuple[int, bool]:
         """The number of a profile that was not seen before, and whether it is clean."""
         number, clean = len(self._ids) + 1, clean_profile(profile)
         variant, status, error, outcomes = profile
         self._connection.execute(
-            "INSERT INTO profiles VALUES (?, 0, ?, ?, ?, ?, ?)",
-            (number, clean, variant, status, error, json.dumps(outcomes)),
+            "INSERT INTO profiles VALUES (?, 0, ?, ?, ?, ?, ?, ?)",
+            (number, clean, variant, status, error, json.dumps(outcomes), KeptSums().text()),
         )
         self._ids[profile] = number, clean
         self._profiles[number] = profile
@@ -239,6 +262,10 @@ class Follower:
         self._connection.executemany("INSERT OR REPLACE INTO covered VALUES (?, ?, ?, ?)", rows)
         self._connection.executemany("INSERT INTO replaced VALUES (?)", [(cost,) for cost in self._replaced])
         self._replaced.clear()
+        self._connection.executemany(
+            "UPDATE profiles SET sums = ? WHERE id = ?", [(sums.text(), number) for number, sums in self._sums.items()]
+        )
+        self._sums.clear()
         self._connection.execute(
             "INSERT INTO meta VALUES ('traces', ?) ON CONFLICT DO UPDATE SET value = value + excluded.value",
             (self._traces,),

@@ -7,7 +7,7 @@ from array import array
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import chain
-from math import fsum
+from math import fsum, inf, isfinite
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -42,6 +42,7 @@ from evalwright.stores.index.cells import (
 from evalwright.stores.index.follow import loaded_profiles
 from evalwright.stores.index.schema import case_hash
 from evalwright.stores.index.sources import RECORDS, Source
+from evalwright.stores.index.sums import KeptSums
 from evalwright.stores.local_files.lines import decoded_line
 
 __all__ = ["RunIndex"]
@@ -68,6 +69,8 @@ class RunIndex:
         self._connection, self._source = connection, source
         self._profiles = loaded_profiles(connection)
         self._numbers = dict(connection.execute("SELECT id, n FROM profiles"))
+        sums = connection.execute("SELECT id, sums FROM profiles WHERE n > 0")
+        self._sums = {number: KeptSums.of_text(text) for number, text in sums}
         self._outcomes: dict[int, Sequence[CellOutcome]] = {}
 
     @property
@@ -129,6 +132,12 @@ class RunIndex:
         return self._entry(self._connection.execute("SELECT * FROM cells WHERE number = ?", (number,)).fetchone())
 
     def sums(self) -> CellSums:
+        kept = KeptSums.together(self._sums.values())
+        spent = fsum([*kept.cost_parts, *self._column("replaced")]) if kept.known else inf
+        return _cell_sums(kept, spent) if isfinite(spent) else self._added_up()
+
+    def _added_up(self) -> CellSums:
+        """The same by looking at every cell."""
         measures = ("latency_ms", "tokens_in", "tokens_out")
         asked = ", ".join(f"count({name}), sum({name})" for name in measures)
         found = self._connection.execute(
@@ -137,9 +146,8 @@ class RunIndex:
         latency, tokens_in, tokens_out = (CellSum(found[i], float(found[i + 1] or 0)) for i in (0, 2, 4))
         # Summed here and not by SQL, whose sums of floats depend on the order of the rows.
         costs, replaced = self._column("cells"), self._column("replaced")
-        last = None if found[6] is None else _EPOCH + timedelta(microseconds=found[6])
         cost, spent = CellSum(len(costs), fsum(costs)), fsum(costs + replaced)
-        return CellSums(latency, cost, tokens_in, tokens_out, last, found[7], found[8], spent)
+        return CellSums(latency, cost, tokens_in, tokens_out, _moment(found[6]), found[7], found[8], spent)
 
     def _column(self, table: str) -> array[float]:
         rows = self._connection.execute(f"SELECT cost_usd FROM {table} WHERE cost_usd IS NOT NULL")
@@ -153,7 +161,7 @@ class RunIndex:
         (most,) = self._connection.execute("SELECT max(number) FROM cells").fetchone()
         # With every number up to the highest there, what is left out is known without looking at it.
         usual = 0 if most is None or most + 1 > len(self) else len(self)
-        few = "WHERE clean = 0 OR attempt > 1" if usual else ""
+        few = "WHERE clean = 0" if usual else ""
         return CellAttempts(usual, self._attempts(f"SELECT number, attempt, profile FROM cells {few}"))
 
     def _attempts(self, query: str) -> Iterator[tuple[int, int, bool, Status | None]]:
@@ -264,6 +272,18 @@ class RunIndex:
         except (OSError, ValueError, RecursionError, InputError) as error:
             first = places[0][0] if places else 0
             raise StaleIndex(f"{self._source.location}: {name} at {first:,}: {error}") from error
+
+
+def _cell_sums(kept: KeptSums, spent: float) -> CellSums:
+    latency, tokens_in, tokens_out = (
+        CellSum(one.n, float(one.total)) for one in (kept.latency_ms, kept.tokens_in, kept.tokens_out)
+    )
+    cost, moment = CellSum(kept.costs, fsum(kept.cost_parts)), _moment(kept.finished)
+    return CellSums(latency, cost, tokens_in, tokens_out, moment, kept.grouped, kept.measured, spent)
+
+
+def _moment(microseconds: int | None) -> datetime | None:
+    return None if microseconds is None else _EPOCH + timedelta(microseconds=microseconds)
 
 
 def _fits(profile: Profile, chosen: CellSelection) -> bool:

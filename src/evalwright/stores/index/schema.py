@@ -7,7 +7,7 @@ from hashlib import blake2b
 
 __all__ = ["COLUMNS", "INSERT", "REPLACE", "VERSION", "case_hash", "connected", "created", "is_ours"]
 
-VERSION = "2"
+VERSION = "3"
 
 COLUMNS = (
     "number",
@@ -39,13 +39,13 @@ COLUMNS = (
 )
 """Of `cells`. `slot` is the place of variant and trial within a case, `results_apart` the places of results that do not
 follow each other, `numbers` scores and costs of results that `profile` does not say, `finished` is in microseconds of
-the Unix epoch. `clean` cells have nothing that did not pass: the few others have an index of their own."""
+the Unix epoch. `clean` cells have nothing that did not pass, at their first attempt: the few others have an index."""
 
 _TABLES = (
     "CREATE TABLE meta(name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID",
     "CREATE TABLE covered(file TEXT PRIMARY KEY, bytes INT, tail BLOB, changed INT) WITHOUT ROWID",
     "CREATE TABLE profiles(id INTEGER PRIMARY KEY, n INT, clean INT, variant TEXT, status TEXT, error TEXT, "
-    "outcomes TEXT)",
+    "outcomes TEXT, sums TEXT)",
     "CREATE TABLE replaced(cost_usd REAL)",
     f"CREATE TABLE cells(number INTEGER PRIMARY KEY, {', '.join(COLUMNS[1:])})",
     "CREATE UNIQUE INDEX by_key ON cells(key_hash, slot)",

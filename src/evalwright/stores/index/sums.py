@@ -1,0 +1,116 @@
+"""What the cells of an index took and cost, kept up to date with its rows so that nobody has to add them up again."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from math import isfinite
+from operator import itemgetter
+from typing import Any
+
+import msgspec
+
+from evalwright.statistics.sums import exact_parts
+from evalwright.stores.index.schema import COLUMNS
+
+__all__ = ["KeptSums"]
+
+_SUMMED = itemgetter(
+    *map(COLUMNS.index, ("latency_ms", "tokens_in", "tokens_out", "cost_usd", "group_name", "numbers", "finished"))
+)
+
+
+class _Total(msgspec.Struct):
+    """A sum of whole numbers, and how many they are."""
+
+    n: int = 0
+    total: int = 0
+
+    def count(self, values: Sequence[int | None], times: int) -> None:
+        """Add values, or take them away with `times` of -1."""
+        self.n += times * (len(values) - values.count(None))
+        self.total += times * sum(filter(None, values))
+
+    def join(self, other: _Total) -> None:
+        """Add another sum."""
+        self.n, self.total = self.n + other.n, self.total + other.total
+
+
+class KeptSums(msgspec.Struct):
+    """Sums over the cells of one profile."""
+
+    latency_ms: _Total = msgspec.field(default_factory=_Total)
+    tokens_in: _Total = msgspec.field(default_factory=_Total)
+    tokens_out: _Total = msgspec.field(default_factory=_Total)
+    costs: int = 0
+    """Cells that have a cost."""
+    cost_parts: list[float] = []
+    """Their exact sum, as floats that add up to it: cells that are replaced can be taken away again."""
+    grouped: int = 0
+    measured: int = 0
+    """Cells with scores or costs of results that are like no other."""
+    finished: int | None = None
+    """No cell was finished later."""
+    reached: bool = True
+    """Whether one was finished then: not known once that one was replaced."""
+
+    def add(self, rows: Iterable[Sequence[Any]]) -> None:
+        """Add new rows of cells."""
+        self._count(rows, 1)
+
+    def remove(self, rows: Iterable[Sequence[Any]]) -> None:
+        """Take away rows that others replace."""
+        self._count(rows, -1)
+
+    @property
+    def known(self) -> bool:
+        """Whether these are the sums; else all cells must be looked at."""
+        return self.reached and all(map(isfinite, self.cost_parts))
+
+    def text(self) -> str:
+        """As an index stores them."""
+        return json.dumps(msgspec.to_builtins(self))  # not by msgspec, as a cost may be infinite
+
+    @classmethod
+    def of_text(cls, text: str) -> KeptSums:
+        """The sums that were stored."""
+        return msgspec.convert(json.loads(text), cls)
+
+    @classmethod
+    def together(cls, found: Iterable[KeptSums]) -> KeptSums:
+        """The sums of several profiles."""
+        whole = cls()
+        for one in found:
+            whole.latency_ms.join(one.latency_ms)
+            whole.tokens_in.join(one.tokens_in)
+            whole.tokens_out.join(one.tokens_out)
+            whole.costs += one.costs
+            whole.cost_parts = exact_parts([*whole.cost_parts, *one.cost_parts])
+            whole.grouped += one.grouped
+            whole.measured += one.measured
+            if one.finished is not None and (whole.finished is None or one.finished >= whole.finished):
+                whole.reached = one.reached or (whole.reached and one.finished == whole.finished)
+                whole.finished = one.finished
+        return whole
+
+    def _count(self, rows: Iterable[Sequence[Any]], times: int) -> None:
+        columns = list(zip(*map(_SUMMED, rows), strict=True))
+        if not columns:
+            return
+        latency, tokens_in, tokens_out, costs, groups, numbers, finished = columns
+        for total, values in zip(
+            (self.latency_ms, self.tokens_in, self.tokens_out), (latency, tokens_in, tokens_out), strict=True
+        ):
+            total.count(values, times)
+        known = [times * cost for cost in costs if cost is not None]
+        self.costs += times * len(known)
+        self.cost_parts = exact_parts([*self.cost_parts, *known])
+        self.grouped += times * (len(groups) - groups.count(None))
+        self.measured += times * (len(numbers) - numbers.count(None))
+        last = max((moment for moment in finished if moment is not None), default=None)
+        if last is None:
+            return
+        if times < 0:
+            self.reached = self.reached and last != self.finished
+        elif self.finished is None or last >= self.finished:
+            self.finished, self.reached = last, True
