@@ -407,9 +407,14 @@ def test_a_better_run_is_accepted():
 
 
 def test_a_worse_run_is_rejected():
-    decision = ew.decide(graded(34), graded(20))
+    decision = ew.decide(graded(34), graded(20), margin=0)
     assert (decision.accepted, decision.verdict) == (False, "rejected")
     assert str(decision).startswith("worse: −35.0 pp [")
+
+
+def test_the_margin_is_two_points_where_none_is_named():
+    assert ew.decide(graded(34), graded(20)).margin == 0.02
+    assert str(ew.decide(graded(34), graded(20))).startswith("worse by more than 2 points: −35.0 pp [")
 
 
 def test_too_little_data_decide_nothing():
@@ -452,7 +457,7 @@ def test_what_is_not_alike_is_not_decided_on():
     with pytest.raises(ew.InputError, match="margin: expected a number of at least 0"):
         ew.decide(graded(1), graded(1), margin=-1)
     # 2 may be meant as points: a loss of everything would not matter
-    for margin, found in ((2, "fraction below 1"), ("2", "2pp or 0.02"), (None, "a number or a text")):
+    for margin, found in ((2, "fraction below 1"), ("2", "2pp or 0.02"), (True, "a number or a text")):
         with pytest.raises(ew.InputError, match=found):
             ew.decide(graded(1), graded(1), margin=margin)  # type: ignore[arg-type]
     assert ew.decide(graded(20), graded(21), margin="2pp").margin == 0.02

@@ -138,7 +138,7 @@ def decide(
     after: Run | str | os.PathLike[str],
     *,
     metric: str = "pass_rate",
-    margin: float | str = 0.0,
+    margin: float | str | None = None,
     alpha: float = 0.05,
     correction: Literal["holm", "bh", "none"] = "holm",
     variant: str | Mapping[str, str] | None = None,
@@ -163,6 +163,7 @@ def decide(
         metric: "pass_rate", or the name of an evaluator whose score is compared.
         margin: The loss that would not matter (≥ 0): for rates a fraction below 1 (0.02 are 2 points) or a text
             ("2pp"), else in the score's units. 0: accepted means better.
+            None: 2 points, or 2 % of the score's range, as on the command line.
         alpha: The error rate (0 to 1) of the two-sided test.
         correction: For several variants: "holm" (Holm 1979), "bh" (Benjamini and Hochberg 1995), or "none".
         variant: The variant to decide, or a mapping from its name before to its name after. None: all variants that
@@ -185,7 +186,7 @@ def decide(
     Raises:
         InputError: arguments or runs that cannot be used, or cases or evaluators that changed between the runs.
     """
-    loss = points_of(margin, "margin")
+    loss = None if margin is None else points_of(margin, "margin")
     kinds = kind_problems(before=before, after=after, variant=variant, slices=slices, group=group, labels=labels)
     flags = kind_problems(better=better, allow_changed=allow_changed)
     _check(loss, metric, alpha, correction, errors, population, guards, [*kinds, *flags])
@@ -210,14 +211,15 @@ def _decision(
         verdict = "rejected"
     elif verdicts == {"accepted"}:
         verdict = "accepted"
-    records, margin = tuple(part for _, part in found), terms.margin or 0.0
+    records = tuple(part for _, part in found)
+    margin = records[0].margin if records else terms.margin or 0.0
     accepted, terms_of = verdict == "accepted", (terms.metric, margin, terms.alpha, correction)
     return Decision(accepted, verdict, *terms_of, tuple(variants), dominated, records)
 
 
 def _terms(
     metric: str,
-    margin: float,
+    margin: float | None,
     alpha: float,
     better: bool,
     slices: Sequence[str],
@@ -328,7 +330,7 @@ _CHOICES = {
 
 
 def _check(
-    margin: float,
+    margin: float | None,
     metric: Any,
     alpha: Any,
     correction: str,
@@ -340,7 +342,9 @@ def _check(
     problems = list(kinds)
     if not isinstance(metric, str):
         problems.append(refused("metric", f"expected 'pass_rate' or the name of an evaluator, found {metric!r}"))
-    if not margin >= 0:
+    if margin is None:
+        pass
+    elif not margin >= 0:
         problems.append(refused("margin", f"expected a number of at least 0, found {margin!r}"))
     elif metric == "pass_rate" and margin >= 1:  # 2 may be meant as points: a loss of everything would not matter
         problems.append(refused("margin", f"expected a fraction below 1, like 0.02 or '2pp', found {margin!r}"))
