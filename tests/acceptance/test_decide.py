@@ -80,6 +80,11 @@ def test_the_first_line_says_the_verdict_and_all_fits_eighty_columns(made: Proje
     assert "errors strict" in strict  # no default is hidden that is not kept
     assert "latency" in ended.out
     assert ended.code == 3
+    bounds = "errors: A 0, B 8 (target 8); all failed "
+    assert bounds in made.evalwright("drift", b, "--baseline", a).out
+    for name in ("markdown", "html"):
+        page = made.evalwright("report", b, "--compare", a, "--format", name).out.replace("`", "")
+        assert bounds in page, name
     compared = made.evalwright("compare", a, b, COLUMNS="80").out.splitlines()
     assert any(line.startswith("errors in ") for line in compared)
     assert max(len(line) for line in compared if not line.startswith(("A  /", "B  /"))) <= 80  # the runs' folders

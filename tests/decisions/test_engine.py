@@ -121,3 +121,34 @@ def test_measures_of_several_trials_are_averaged_by_case() -> None:
         cost.add(case, value)
     cost.add_column(["c", "d"], [None, 7.0])
     assert (cost.means(), cost.values()) == ({"a": 3.0, "b": 2.0, "d": 7.0}, [1.0, 3.0, 5.0, 2.0, 7.0])
+
+
+def of_passes(*passed: int) -> SideCounts:
+    return SideCounts("v", passes={f"c{i}": CaseTotal(float(value), 1) for i, value in enumerate(passed)})
+
+
+def test_what_is_undecided_says_what_it_would_take() -> None:
+    """Also where no case changed, and where only a guard is open."""
+    same = of_passes(*[1] * 40)
+    found = decision_of(same, same, Terms(), Identity(), Labelled())
+    assert (found.verdict, found.reasons, found.method) == ("undecided", ["data"], "mcnemar")
+    assert found.next is not None
+    enough, short = (
+        decision_of(side, side, Terms(), Identity(), Labelled())
+        for n in (found.next.cases, found.next.cases - 1)
+        for side in [of_passes(*[1] * n)]
+    )
+    assert (enough.verdict, short.verdict) == ("ship", "undecided")
+    a, b = of_passes(*[1] * 300), of_passes(*[1] * 300)
+    for one, cost in ((a, 1.0), (b, 1.05)):
+        one.measures["cost"].first = {f"c{i}": cost * (1 + i % 7) ** (2 if one is b else 1.9) for i in range(300)}
+    (known,) = decision_of(a, b, Terms(guards=(Guard("cost", 9.0),)), Identity(), Labelled()).guards
+    assert known.ci is not None
+    between = Guard("cost", ((known.value or 0.0) + known.ci[1]) / 2)
+    guarded = decision_of(a, b, Terms(guards=(between,)), Identity(), Labelled())
+    assert guarded.reasons == ["guard"]
+    assert guarded.next is not None
+    assert (guarded.next.claim, guarded.next.cases > 300) == ("guard cost", True)
+    exact = decision_of(of_passes(1, 1, 0, 0), of_passes(1, 0, 1, 0), Terms(margin=0.0), Identity(), Labelled())
+    assert exact.next is None
+    assert "no number of cases would show it" in " ".join(decision_lines(exact, Paint()))

@@ -122,7 +122,20 @@ RUNS = RunComparison(
         )
     ],
     [
-        EvaluatorComparison(name, name, Side(0.75, 24, None), Side(0.8, 23, None), 0.05, 0.06, (0.01, 0.11), 0.02, 0.04)
+        EvaluatorComparison(
+            name,
+            name,
+            Side(0.75, 24, None),
+            Side(0.8, 23, None),
+            rate_delta=0.05,
+            rate_ci=(0.01, 0.09),
+            rate_p=0.03,
+            scored=True,
+            paired=0.06,
+            ci=(0.01, 0.11),
+            p=0.02,
+            q=0.04,
+        )
         for name in ("judge", "says_hello")
     ],
 )
@@ -137,7 +150,6 @@ ROWS = {
     **OF_RUN,
     "RUN_COMPARISON_COLUMNS": RUNS.variants,
     "EVALUATOR_CHANGE_COLUMNS": RUNS.evaluators,
-    "RATE_CHANGE_COLUMNS": [MeasureChange("judge", 0.75, 0.8, 24, 23)],
     "MEASURE_CHANGE_COLUMNS": CHANGES,
     "CORRECTED_RATE_COLUMNS": JUDGE.rates,
 }

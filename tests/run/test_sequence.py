@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import pytest
 
+from evalwright.decisions.comparison import compare
 from evalwright.errors import InputError
 from evalwright.model.case import EvalCase
 from evalwright.model.plan import Variant
@@ -76,6 +77,10 @@ def test_a_run_ends_once_it_is_decided(
     assert (gate.decision.p_margin or 1) <= 0.05
     assert "valid at any time" in gate.decision.warnings[-1]
     assert resume(outcome.run_dir).notes[0] == "nothing to do: it is decided"
+    (reader, plan), (other, of) = open_run(before), open_run(outcome.run_dir)
+    with closing(reader), closing(other):
+        found = compare(reader, plan, other, of).variants[0].decision
+    assert found.warnings[-1].startswith("B ran until decided")
 
 
 def test_the_end_of_the_suite_leaves_it_open(tmp_path: Path, before: Path) -> None:

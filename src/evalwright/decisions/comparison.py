@@ -27,12 +27,13 @@ __all__ = [
     "compare",
     "comparison_of",
     "delta_of",
+    "evaluator_changes",
     "regressed",
 ]
 
 
 class Side(msgspec.Struct):
-    """One run's share of a comparison: a rate with the number of cases behind it and its 95 % interval.
+    """One run's share of a comparison: a rate with the number of cases behind it and its 1 - alpha interval.
 
     None where no case was judged. Repeated trials and groups of cases are paid their price in the interval.
     """
@@ -70,10 +71,14 @@ class EvaluatorComparison(msgspec.Struct):
     variant: str
     a: Side
     b: Side
-    rate_delta: float | None
-    """Of the rates of all cases of each side."""
+    rate_delta: float | None = None
+    """Of the pass rates over the cases that both sides judged, as all that follows."""
+    rate_ci: tuple[float, float] | None = None
+    rate_p: float | None = None
+    scored: bool = False
+    """Whether its scores say more than whether it passed."""
     paired: float | None = None
-    """Of the cases that both sides judged, as the decision has it: of scores, where the evaluator gives scores."""
+    """Of scores, where the evaluator gives scores."""
     ci: tuple[float, float] | None = None
     p: float | None = None
     q: float | None = None
@@ -105,7 +110,7 @@ def comparison_of(runs: TwoRuns, a: str, b: str) -> RunComparison:
         a,
         b,
         variants,
-        [pair for name in both for pair in _evaluators(runs, name, decisions[name])],
+        [pair for name in both for pair in evaluator_changes(runs, name, decisions[name])],
         [name for name in runs.a if name not in runs.b],
         [name for name in runs.b if name not in runs.a],
     )
@@ -167,21 +172,25 @@ def _side(counts: SideCounts, rate: SideRate) -> Side:
     return Side(rate.rate, rate.n, rate.ci, *means, times.p50, times.median_ci, times.p95)
 
 
-def _evaluators(runs: TwoRuns, variant: str, decision: Decision) -> list[EvaluatorComparison]:
+def evaluator_changes(runs: TwoRuns, variant: str, decision: Decision) -> list[EvaluatorComparison]:
+    """The evaluators that both runs have: rates of all cases of each side, changes as the decision has them."""
     pairs = []
     paired = {part.name: part for part in decision.evaluators}
     before, after = runs.a[variant], runs.b[variant]
+    groups = runs.groups_of(before, after)
     for name in sorted(before.scores.keys() & after.scores.keys()):
-        one, other = (_passed(side.scores[name], side.groups) for side in (before, after))
-        part = paired.get(name)
-        numbers = (None,) * 4 if part is None else (part.difference, part.ci, part.p, part.q)
-        pairs.append(EvaluatorComparison(name, variant, one, other, _gap(one.rate, other.rate), *numbers))
+        one, other = (_passed(side.scores[name], groups, decision) for side in (before, after))
+        pair = EvaluatorComparison(name, variant, one, other)
+        if (part := paired.get(name)) is not None:
+            pair.rate_delta, pair.rate_ci, pair.rate_p = part.rate_difference, part.rate_ci, part.rate_p
+            pair.scored, pair.paired, pair.ci, pair.p, pair.q = part.scored, part.difference, part.ci, part.p, part.q
+        pairs.append(pair)
     return pairs
 
 
-def _passed(outcomes: Mapping[str, CaseTotal], groups: Mapping[str, str]) -> Side:
+def _passed(outcomes: Mapping[str, CaseTotal], groups: Mapping[str, str], decision: Decision) -> Side:
     passes = {case: CaseTotal(found.passed, found.judged) for case, found in outcomes.items()}
-    rate = side_rate(passes, groups, PASS_RATE, 0.05, ValueRange())
+    rate = side_rate(passes, groups, PASS_RATE, decision.alpha / decision.family, ValueRange())
     return Side(rate.rate, rate.n, rate.ci)
 
 

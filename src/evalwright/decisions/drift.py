@@ -13,6 +13,7 @@ from collections.abc import Collection
 
 import msgspec
 
+from evalwright.decisions.comparison import EvaluatorComparison, evaluator_changes
 from evalwright.decisions.runs import TwoRuns
 from evalwright.model.facts import ResultFacts, TraceFacts
 from evalwright.model.protocols import RunReader
@@ -41,8 +42,8 @@ class Drift(msgspec.Struct):
     """The report for `drift.yaml`, and the numbers that people read beside it."""
 
     report: ComparisonReport
-    evaluators: list[MeasureChange]
-    """Pass rates of evaluators that both runs have."""
+    evaluators: list[EvaluatorComparison]
+    """Evaluators that both runs have: changes over the cases that both judged."""
     errored: list[MeasureChange]
     """The share of cells with an error of the system or of an evaluator, where both runs have cells."""
     measures: list[MeasureChange]
@@ -54,7 +55,6 @@ class _Side:
 
     def __init__(self, reader: RunReader) -> None:
         self.passed: dict[str, bool] = {}
-        self.evaluators: defaultdict[str, Mean] = defaultdict(Mean)
         self.measures: defaultdict[str, Mean] = defaultdict(Mean)
         self.errored = Mean()
         for trace, results in newest_cells(reader):
@@ -67,8 +67,6 @@ class _Side:
         sound = bool(judged) and not errored and all(row.passed for row in judged)
         case = trace.case_key
         self.passed[case] = self.passed.get(case, True) and sound
-        for row in judged:
-            self.evaluators[row.evaluator].add(float(row.passed and row.error is None))
         metrics = trace.metrics
         values = {
             "latency_ms": trace.latency_ms,
@@ -90,7 +88,8 @@ def drift(baseline: RunReader, current: RunReader, baseline_run_id: str, runs: T
     n = len(cases)
     union = (len(better) - len(worse)) / n if n else 0.0
     latency = before.measures["latency_ms"].change(after.measures["latency_ms"])
-    decisions = [runs.decision(name, name) for name in runs.a if name in runs.b]
+    both = [name for name in runs.a if name in runs.b]
+    decisions = [runs.decision(name, name) for name in both]
     paired = decisions[0] if len(decisions) == 1 else None
     delta = VariantDelta("current", union, latency, worse, better, n)
     if paired is not None and paired.n:
@@ -100,7 +99,11 @@ def drift(baseline: RunReader, current: RunReader, baseline_run_id: str, runs: T
     report.counted, report.union_delta = n, union
     report.decision, report.decisions = paired, decisions if paired is None else []
     errored = _changes({"errors": before.errored}, {"errors": after.errored})
-    evaluators = _changes(before.evaluators, after.evaluators)
+    evaluators = [
+        change
+        for name, decision in zip(both, decisions, strict=True)
+        for change in evaluator_changes(runs, name, decision)
+    ]
     return Drift(report, evaluators, errored, _changes(before.measures, after.measures))
 
 

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import isfinite, sqrt
 
 from evalwright.decisions.changes import changed_part
 from evalwright.decisions.identity import Identity, some_names
 from evalwright.decisions.judged import JudgedPair, judge_parts
+from evalwright.decisions.outlook import next_part
 from evalwright.decisions.pairing import Counting, Ground, Labelled, Pairs, ValueRange, scale_of
 from evalwright.decisions.secondary import evaluator_parts, guard_parts, slice_parts
 from evalwright.decisions.sensitivity import error_part
 from evalwright.decisions.sides import PASS_RATE, CaseTotal, SideCounts
 from evalwright.decisions.terms import DEFAULT_MARGIN, Terms
 from evalwright.errors import counted
-from evalwright.model.decision import Answer, ChangedPart, Decision, NextPart, SideRate, SlicePart
-from evalwright.statistics.clusters import cluster_jackknife
-from evalwright.statistics.distributions import two_sided_z
+from evalwright.model.decision import Answer, ChangedPart, Decision, SideRate, SlicePart
 from evalwright.statistics.gates import non_inferiority
-from evalwright.statistics.power import power_paired_t
 from evalwright.statistics.rates import rate_with_design_effect, score_ends
 from evalwright.statistics.units import units_of
 
@@ -79,8 +76,8 @@ def decision_of(
     )
     _settle(decision, terms.slice_margin)
     decision.warnings = list(_warnings(decision, identity, terms))
-    if "data" in decision.reasons:
-        decision.next = _next(decision, pairs, b, better=terms.better)
+    if decision.verdict == "undecided":
+        decision.next = next_part(decision, pairs, b, better=terms.better)
     return decision
 
 
@@ -177,31 +174,3 @@ def _warnings(decision: Decision, identity: Identity, terms: Terms) -> list[str]
     if terms.group == "none":
         lines.append("groups are switched off: cases count as independent")
     return lines
-
-
-def _next(decision: Decision, pairs: Pairs, b: SideCounts, *, better: bool) -> NextPart | None:
-    """How many cases would decide at 80 % if the difference holds; None where nothing would.
-
-    Of a suite that is the population it is trials: there are no further cases.
-    """
-    found = cluster_jackknife(pairs.differences, pairs.units)
-    error, trials = found.se, max(decision.trials)
-    null = 0.0 if better else -decision.margin
-    gap = 0.0 if found.mean is None else found.mean - null
-    alpha = decision.alpha / decision.family
-    if decision.population == "suite":
-        error = None if decision.ci is None else (decision.ci[1] - decision.ci[0]) / 2 / two_sided_z(1 - alpha)
-    if not error or abs(gap) < error / 100:  # next to nothing would be left to show
-        return None
-    now = trials if decision.population == "suite" else decision.n
-    needed = power_paired_t(abs(gap), error * sqrt(now), alpha).n_required_ceil
-    if needed <= now:
-        return None
-    costs = list(b.measures["cost"].means().values())
-    claim = "worse" if gap < 0 else "better" if better else "not worse"
-    cells = (needed - now) * (decision.n if decision.population == "suite" else trials)
-    cost = cells * (sum(costs) / len(costs)) if costs else None
-    if cost is not None and not isfinite(cost):
-        cost = None
-    more = (decision.n, needed) if decision.population == "suite" else (needed, trials)
-    return NextPart(*more, cost, claim)

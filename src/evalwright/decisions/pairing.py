@@ -159,11 +159,25 @@ class Ground(msgspec.Struct):
         self, one: Counting = _NOTHING, other: Counting = _NOTHING, *, only: Collection[str] | None = None
     ) -> Pairs:
         """The cases (of `only`, if given) that both sides judged."""
-        return self._paired(self.terms.metric, self.scale, one, other, only)
+        metric = self.terms.metric
+        shared = self.shared(metric)
+        if only is not None:
+            befores = self.a.outcomes(metric)
+            asked = {case: befores[case] for case in only if case in befores}
+            shared = _shared(asked, self.b.outcomes(metric), self.left_out)
+        return self._paired(shared, metric, self.scale, one, other)
 
     def pairs_of(self, evaluator: str) -> Pairs:
         """The cases that both sides judged by another metric."""
-        return self._paired(evaluator, scale_of(self.a, self.b, evaluator), _NOTHING, _NOTHING, None)
+        return self._paired(self.shared(evaluator), evaluator, scale_of(self.a, self.b, evaluator))
+
+    def passes_of(self, evaluator: str) -> Pairs | None:
+        """The same of its passes; None where its scores are nothing else."""
+        shared = self.shared(evaluator)
+        if all(one.total == one.passed for kind in shared.kinds for one in kind):
+            return None
+        passes = shared._replace(kinds=[(_passes_of(one), _passes_of(other)) for one, other in shared.kinds])
+        return self._paired(passes, PASS_RATE, ValueRange())
 
     def differences(
         self, shared: SharedCases, values: Sequence[float | None], scale: ValueRange, *, single: bool
@@ -174,13 +188,13 @@ class Ground(msgspec.Struct):
         return Pairs(kept.cases, differences, self.units(kept.cases), single, scale)
 
     def _paired(
-        self, metric: str, scale: ValueRange, one: Counting, other: Counting, only: Collection[str] | None
+        self,
+        shared: SharedCases,
+        metric: str,
+        scale: ValueRange,
+        one: Counting = _NOTHING,
+        other: Counting = _NOTHING,
     ) -> Pairs:
-        shared = self.shared(metric)
-        if only is not None:
-            befores = self.a.outcomes(metric)
-            asked = {case: befores[case] for case in only if case in befores}
-            shared = _shared(asked, self.b.outcomes(metric), self.left_out)
         suite = self.terms.population == "suite"
         trials = [_trials_of(kind, one, other, _LEAST_TRIALS if suite else 1) for kind in shared.kinds]
         values = [None if t is None else t.total_b / t.trials_b - t.total_a / t.trials_a for t in trials]
@@ -206,6 +220,11 @@ class Ground(msgspec.Struct):
         found = verdict_of(ends, self.margin)
         short = self.terms.better and found == "ship" and (ends is None or ends[0] <= 0)
         return "undecided" if short else found
+
+
+def _passes_of(outcome: CaseTotal) -> CaseTotal:
+    """What an evaluator passed, in place of its scores."""
+    return CaseTotal(outcome.passed, outcome.judged)
 
 
 def _trials_of(kind: tuple[CaseTotal, CaseTotal], one: Counting, other: Counting, least: int) -> TrialsOfCase | None:

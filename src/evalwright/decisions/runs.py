@@ -55,6 +55,8 @@ class TwoRuns(msgspec.Struct):
     """Records of either run that cannot be read: what they held could turn the decision."""
     before: Any = None
     """Run A, its cases under the names that they have in run B."""
+    stopped: str = ""
+    """Which runs were looked at while they worked, and stopped by what was seen: no fixed number of cases."""
 
     def know(self, judged: Sequence[JudgedRuns], uncalibrated: Sequence[str]) -> None:
         """Take what labels of both runs say of their judges; cases of A are still under their own names."""
@@ -73,18 +75,20 @@ class TwoRuns(msgspec.Struct):
         a, b = self.a[before], self.b[after]
         if only is not None:
             a, b = a.of(only), b.of(only)
-        known = self.known
-        if self.terms.group is None:
-            known = known._replace(groups={**a.groups, **b.groups})
+        known = self.known._replace(groups=self.groups_of(a, b))
         judged = [JudgedPair(j.evaluator, j.a.get(before, {}), j.b.get(after, {})) for j in self.judged]
         if only is not None:
             judged = [pair.of(frozenset(only)) for pair in judged]
         decision = decision_of(a, b, self.terms, self.identity, known, judged)
-        decision.warnings += [*self._of_judges(decision), *self.unread]
+        decision.warnings += [*self._of_judges(decision), *self.unread, *([self.stopped] if self.stopped else [])]
         if self.unread and decision.verdict != "dont":
             decision.verdict, decision.exit_code = "undecided", EXIT_CODES["undecided"]
             decision.reasons.append(UNREAD)
         return decision
+
+    def groups_of(self, a: SideCounts, b: SideCounts) -> Mapping[str, str]:
+        """The groups of the cases: their own, or those that were asked for."""
+        return {**a.groups, **b.groups} if self.terms.group is None else self.known.groups
 
     def _of_judges(self, decision: Decision) -> list[str]:
         """Whose opinion the verdict is about."""
@@ -145,6 +149,7 @@ def two_runs(reader_a: RunReader, plan_a: Plan, reader_b: RunReader, plan_b: Pla
     found.unread = [
         f"cannot be read: {one.location}: {note}" for one in (reader_a, reader_b) for note in unreadable_records(one)
     ]
+    found.stopped = _stopped({"A": plan_a, "B": plan_b})
     _check_metric(terms.metric, a, b)
     _check_margin(terms, [*a.values(), *b.values()])
     _check_population(terms, a, b)
@@ -158,9 +163,18 @@ def one_run(reader: RunReader, plan: Plan, terms: Terms) -> TwoRuns:
     sides = sides_of(reader, plan)
     found = TwoRuns(sides, sides, Identity(shared=plan.cases_total), terms, Labelled(), before=reader)
     found.unread = [f"cannot be read: {note}" for note in unreadable_records(reader)]
+    found.stopped = _stopped({"the run": plan})
     if terms.slices or terms.group not in (None, "none"):
         found.known = _labelled(reader, terms)
     return found
+
+
+def _stopped(plans: Mapping[str, Plan]) -> str:
+    names = [name for name, plan in plans.items() if plan.until_decided is not None]
+    if not names:
+        return ""
+    ran = f"{' and '.join(names)} ran until decided, so that the number of cases depends on what was seen"
+    return f"{ran}: this interval and p are too sure; those that hold are in the run's own decision"
 
 
 def pairs_of(runs: TwoRuns, variant: str | None = None, variants: str | None = None) -> list[tuple[str, str]]:

@@ -23,10 +23,13 @@ def guard_parts(ground: Ground) -> list[GuardPart]:
 
 def _guard(ground: Ground, guard: Guard) -> GuardPart:
     if guard.evaluator is not None:
-        found = ground.pairs_of(guard.evaluator).difference(ground.alpha)
-        state = "undecided" if found.ci is None else _state(-found.ci[1], -found.ci[0], -guard.limit)
-        missing = "no case was judged by it on both sides" if found.ci is None else ""
-        return GuardPart(guard.name, guard.limit, found.difference, found.ci, state, missing)
+        pairs = ground.pairs_of(guard.evaluator)
+        found, width = pairs.difference(ground.alpha), pairs.scale.width
+        if found.ci is None or found.difference is None:
+            return GuardPart(guard.name, guard.limit, None, None, "undecided", "no case was judged by it on both sides")
+        low, high = (end / width for end in found.ci)  # points of the range of its scores
+        state = _state(-high, -low, -guard.limit)
+        return GuardPart(guard.name, guard.limit, found.difference / width, (low, high), state)
     if guard.name in QUANTILES:
         value, ends = _quantile(ground, QUANTILES[guard.name])
         missing = "needs 20 units that both sides measured" if ends is None else ""
@@ -71,7 +74,11 @@ def evaluator_parts(ground: Ground) -> list[EvaluatorPart]:
     parts = []
     for name in sorted(ground.a.scores.keys() & ground.b.scores.keys() - {ground.terms.metric}):
         found = ground.pairs_of(name).difference(ground.alpha)
-        parts.append(EvaluatorPart(name, found.difference, found.ci, found.p_value, found.n))
+        passes = ground.passes_of(name)
+        part = EvaluatorPart(name, found.difference, found.ci, found.p_value, found.n, scored=passes is not None)
+        rate = found if passes is None else passes.difference(ground.alpha)
+        part.rate_difference, part.rate_ci, part.rate_p = rate.difference, rate.ci, rate.p_value
+        parts.append(part)
     tested = [part for part in parts if part.p is not None]
     for part, q in zip(tested, _adjusted([part.p for part in tested], "benjamini_hochberg"), strict=True):
         part.q = q

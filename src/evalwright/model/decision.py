@@ -112,7 +112,7 @@ class SlicePart(msgspec.Struct):
 
 
 class GuardPart(msgspec.Struct):
-    """A limit that must hold, too; `value` is B/A for costs and times, else B - A."""
+    """A limit that must hold, too; `value` is B/A for costs and times, else B - A as a share of the range of scores."""
 
     name: str
     limit: float
@@ -132,6 +132,12 @@ class EvaluatorPart(msgspec.Struct):
     p: float | None
     n: int
     q: float | None = None
+    scored: bool = False
+    """Whether its scores say more than whether it passed; the above is of scores then."""
+    rate_difference: float | None = None
+    """Of its pass rates; where it is not scored, the same as the above."""
+    rate_ci: Interval | None = None
+    rate_p: float | None = None
 
 
 class ShiftedCase(msgspec.Struct):

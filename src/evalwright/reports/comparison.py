@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from textwrap import wrap
 
 from evalwright.decisions.comparison import RunComparison, VariantComparison
-from evalwright.model.decision import Bound, ErrorPart
-from evalwright.reports.decision import change_of, claim, reason_lines
+from evalwright.reports.decision import change_of, claim, errors_line, reason_lines
 from evalwright.reports.decision_columns import EVALUATOR_CHANGE_COLUMNS, RUN_COMPARISON_COLUMNS
-from evalwright.reports.numbers import points
 from evalwright.reports.terminal import cell_name, table_lines
 from evalwright.reports.text import Paint, one_line
 
@@ -57,28 +55,14 @@ def _headline(found: VariantComparison, paint: Paint) -> list[str]:
 
 def _errors(found: VariantComparison) -> str:
     """Errors of both sides, and what the difference would be if they had been verdicts."""
-    errors = found.decision.errors
-    if errors.all_failed is None or errors.all_passed is None:
-        return ""
-    sides = ", ".join(
-        f"{name} {side.target + side.evaluator:,}"
-        + (f" (target {side.target:,}, evaluator {side.evaluator:,})" if side.target + side.evaluator else "")
-        for name, side in (("A", errors.a), ("B", errors.b))
-    )
-    bounds = [f"all {name} {points(one.difference)}" for name, one in _bounds(errors) if one.difference is not None]
-    same = "same verdict" if errors.same_verdict else "another verdict"
-    return f"errors in {one_line(found.variant, 40)}: {sides}; {', '.join(bounds)}: {same}"
+    text = errors_line(found.decision)
+    return f"errors in {one_line(found.variant, 40)}: {text}" if text else ""
 
 
 def _reasons(found: VariantComparison, titled: bool, paint: Paint) -> list[str]:
     """Why B fails more often than A, or less."""
     lines = reason_lines(found.decision.clusters, _width(paint))
     return [f"{one_line(found.variant, 40)}:" if titled else "", *lines][not titled :] if lines else []
-
-
-def _bounds(errors: ErrorPart) -> list[tuple[str, Bound]]:
-    found = (("failed", errors.all_failed), ("passed", errors.all_passed))
-    return [(name, bound) for name, bound in found if bound is not None]
 
 
 def _warnings(comparison: RunComparison) -> list[str]:

@@ -7,7 +7,16 @@ from textwrap import wrap
 
 from evalwright.decisions.sides import PASS_RATE
 from evalwright.errors import counted, money
-from evalwright.model.decision import Decision, ErrorCounts, FailureCluster, GuardPart, SideRate, SlicePart
+from evalwright.model.decision import (
+    UNREAD,
+    Decision,
+    ErrorCounts,
+    ErrorPart,
+    FailureCluster,
+    GuardPart,
+    SideRate,
+    SlicePart,
+)
 from evalwright.reports import numbers
 from evalwright.reports.intervals import ForestRow, interval_line
 from evalwright.reports.text import Paint, one_line
@@ -18,7 +27,9 @@ __all__ = [
     "change_of",
     "claim",
     "decision_lines",
+    "errors_line",
     "forest_of",
+    "notes_of",
     "reason_lines",
     "units_line",
     "with_ends",
@@ -104,8 +115,9 @@ def forest_of(decision: Decision) -> list[ForestRow]:
     judge = decision.judge
     if judge is not None:
         rows.append(_row(f"{judge.evaluator}, {judge.method}", judge.difference, judge.ci))
-    if points:  # scores of other evaluators have other units
-        rows += [_row(one.name, one.difference, one.ci) for one in decision.evaluators if len(decision.evaluators) > 1]
+    if points:  # of scores, too, their pass rates: other units would not fit the axis
+        evaluators = decision.evaluators if len(decision.evaluators) > 1 else []
+        rows += [_row(one.name, one.rate_difference, one.rate_ci) for one in evaluators]
     rows += [_row(f"{one.key}={one.value}", one.difference, one.ci) for one in decision.slices]
     return [row for row in rows if row is not None]
 
@@ -195,17 +207,31 @@ def _rate(side: SideRate, metric: str) -> str:
 
 def _errors(decision: Decision) -> list[str]:
     errors, metric = decision.errors, decision.metric
-    if errors.all_failed is None or errors.all_passed is None:
+    if not (text := errors_line(decision)):
         return []
-    sides = ", ".join(f"{name} {_causes(side)}" for name, side in (("A", errors.a), ("B", errors.b)))
-    failed, passed = (_bare(one.difference, metric) for one in (errors.all_failed, errors.all_passed))
-    same = "same verdict" if errors.same_verdict else "another verdict"
     low, high = (_bare(end, metric) for end in (errors.lowest, errors.highest))
     share = with_ends(errors.share_difference, errors.ci, PASS_RATE)
     return [
-        f"  errors     {sides}; all failed {failed}, all passed {passed}: {same}",
+        f"  errors     {text}",
         f"  of trials  {share}; at the extremes {low} to {high}",
     ]
+
+
+def errors_line(decision: Decision) -> str:
+    """Errors of both sides, and the difference with all of them failed and all passed; empty without errors."""
+    errors = decision.errors
+    if errors.all_failed is None or errors.all_passed is None:
+        return ""
+    sides = ", ".join(f"{name} {_causes(side)}" for name, side in (("A", errors.a), ("B", errors.b)))
+    failed, passed = (_bare(one.difference, decision.metric) for one in (errors.all_failed, errors.all_passed))
+    same = "same verdict" if errors.same_verdict else "another verdict"
+    return f"{sides}; all failed {failed}, all passed {passed}: {same}"
+
+
+def notes_of(decision: Decision) -> list[str]:
+    """What a reader of the difference must know beside it, in reports that have no room for all of a decision."""
+    errors = errors_line(decision)
+    return [*([f"errors: {errors}"] if errors else []), *(f"warning: {line}" for line in decision.warnings)]
 
 
 def _bare(value: float | None, metric: str) -> str:
@@ -283,7 +309,8 @@ def _evaluators(decision: Decision) -> list[str]:
         if len(decision.evaluators) > 1
         else []
     )
-    return [f"  evaluator  {one_line(one.name, 30)} {with_ends(one.difference, one.ci, PASS_RATE)}" for one in found]
+    shown = [(one, "score" if one.scored else PASS_RATE) for one in found]
+    return [f"  evaluator  {one_line(one.name, 30)} {with_ends(one.difference, one.ci, unit)}" for one, unit in shown]
 
 
 def _changed(decision: Decision) -> list[str]:
@@ -323,9 +350,33 @@ def _reason(one: FailureCluster) -> str:
 def _next(decision: Decision, columns: int) -> list[str]:
     found = decision.next
     if found is None:
-        return []
+        return _wrapped(f"next: {_otherwise(decision)}", columns) if decision.verdict == "undecided" else []
     trials = f" × {found.trials}" if found.trials > 1 else ""
     cost = "" if found.cost_usd is None else f", {money(found.cost_usd)} more"
     holds = _bare(decision.difference, decision.metric)
     about = f"about {found.cases:,} cases{trials}"
     return _wrapped(f'next: {about} for "{found.claim}" at 80 % if {holds} holds{cost}', columns)
+
+
+def _otherwise(decision: Decision) -> str:
+    """What is to be done where no number of cases like these would decide."""
+    if not decision.n:
+        return "run the same cases on both sides, until both have verdicts"
+    for name, said in (
+        ("errors", f"trials with errors again: {_again(decision.errors)}"),
+        ("judge", "labels of more answers of both runs (evalwright calibrate), or a better judge"),
+        ("units", "cases of more groups: all of these are one group"),
+        (UNREAD, "mend the damaged records, or run what they held again"),
+        ("guard", "measure what the open guard needs on both sides, or choose another limit"),
+    ):
+        if name in decision.reasons:
+            return said
+    return "no number of cases would show it if the difference stays: it is as good as the limit"
+
+
+def _again(errors: ErrorPart) -> str:
+    """The commands that give trials a verdict."""
+    target, evaluator = errors.a.target + errors.b.target, errors.a.evaluator + errors.b.evaluator
+    parts = [f"evalwright retry RUN, {target:,} of the system"] if target else []
+    parts += [f"evalwright re-evaluate RUN, {evaluator:,} of evaluators"] if evaluator else []
+    return "; ".join(parts)

@@ -7,12 +7,12 @@ from evalwright.decisions.drift import MeasureChange
 from evalwright.model.calibration import CorrectedRate
 from evalwright.model.decision import Decision
 from evalwright.reports.columns import Column, Unit, bold
+from evalwright.reports.decision import with_ends
 
 __all__ = [
     "CORRECTED_RATE_COLUMNS",
     "EVALUATOR_CHANGE_COLUMNS",
     "MEASURE_CHANGE_COLUMNS",
-    "RATE_CHANGE_COLUMNS",
     "RUN_COMPARISON_COLUMNS",
 ]
 
@@ -69,26 +69,29 @@ EVALUATOR_CHANGE_COLUMNS: tuple[Column[EvaluatorComparison], ...] = (
     Column("variant", "variant", Unit.NAME, lambda c: c.variant),
     Column("a.rate", "A passed", Unit.RATE, lambda c: _rate_of(c.a), n=lambda c: c.a.n),
     Column("b.rate", "B passed", Unit.RATE, lambda c: _rate_of(c.b), n=lambda c: c.b.n),
-    Column("rate_delta", "change", Unit.POINTS, lambda c: c.rate_delta),
-    Column("paired", "paired, 95% interval", Unit.POINTS, lambda c: c.paired, interval=lambda c: c.ci),
-    Column("p", "p", Unit.PROBABILITY, lambda c: c.p),
+    Column("rate_delta", "change, 95% interval", Unit.POINTS, lambda c: c.rate_delta, interval=lambda c: c.rate_ci),
+    Column("rate_p", "p", Unit.PROBABILITY, lambda c: c.rate_p),
+    Column(
+        "paired",
+        "change of the score",
+        Unit.CHANGE,
+        lambda c: c.paired if c.scored else None,
+        shown="if_any",
+        text=lambda c: with_ends(c.paired, c.ci, c.evaluator) if c.scored else "",
+    ),
+    Column("p", "p of the score", Unit.PROBABILITY, lambda c: c.p if c.scored else None, shown="if_any"),
     Column("q", "q", Unit.PROBABILITY, lambda c: c.q, shown="if_any"),
 )
 
 
-def _changes(title: str, unit: Unit, change: Unit) -> tuple[Column[MeasureChange], ...]:
-    return (
-        Column("name", title, Unit.NAME, lambda m: m.name),
-        Column("before", "baseline", unit, lambda m: m.before),
-        Column("after", "current", unit, lambda m: m.after),
-        Column("change", "change", change, lambda m: m.change),
-        Column("n_before", "n before", Unit.COUNT, lambda m: m.n_before),
-        Column("n_after", "n now", Unit.COUNT, lambda m: m.n_after),
-    )
-
-
-RATE_CHANGE_COLUMNS = _changes("evaluator", Unit.RATE, Unit.POINTS)
-MEASURE_CHANGE_COLUMNS = _changes("measure", Unit.NUMBER, Unit.CHANGE)
+MEASURE_CHANGE_COLUMNS: tuple[Column[MeasureChange], ...] = (
+    Column("name", "measure", Unit.NAME, lambda m: m.name),
+    Column("before", "baseline", Unit.NUMBER, lambda m: m.before),
+    Column("after", "current", Unit.NUMBER, lambda m: m.after),
+    Column("change", "change", Unit.CHANGE, lambda m: m.change),
+    Column("n_before", "n before", Unit.COUNT, lambda m: m.n_before),
+    Column("n_after", "n now", Unit.COUNT, lambda m: m.n_after),
+)
 
 CORRECTED_RATE_COLUMNS: tuple[Column[CorrectedRate], ...] = (
     Column("variant", "variant", Unit.NAME, lambda r: r.variant, style=bold),

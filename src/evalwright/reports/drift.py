@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from evalwright.decisions.drift import Drift
 from evalwright.errors import counted
 from evalwright.reports import numbers
-from evalwright.reports.decision import change_of, claim
-from evalwright.reports.decision_columns import MEASURE_CHANGE_COLUMNS, RATE_CHANGE_COLUMNS
+from evalwright.reports.decision import change_of, claim, notes_of
+from evalwright.reports.decision_columns import EVALUATOR_CHANGE_COLUMNS, MEASURE_CHANGE_COLUMNS
 from evalwright.reports.markdown import code, table
 
 __all__ = ["drift_lines"]
@@ -20,31 +20,30 @@ def drift_lines(found: Drift, current: str) -> list[str]:
     """The report: counts, the change of the pass rate with its interval, cases, evaluators, latency, cost, tokens."""
     report = found.report
     (delta,) = report.deltas
+    decisions = [report.decision] if report.decision else report.decisions
     over = "" if report.counted is None else f" over all {counted(report.counted, 'case')}, no error rate"
     lines = [
         f"# Drift: {code(current)}",
         "",
         f"Baseline: {code(report.baseline)}",
         "",
-        *(f"- {claim(one)}: {change_of(one)}" for one in ([report.decision] if report.decision else report.decisions)),
+        *(f"- {claim(one)}: {change_of(one)}" for one in decisions),
         f"- regressions: {report.regressions_count}{over}",
         f"- improvements: {report.improvements_count}{over}",
     ]
     if report.union_delta is not None:
         lines.append(f"- pass rate: {report.union_delta:+.2%}{over}")  # as in evalh
-    decisions = [report.decision] if report.decision else report.decisions
-    lines += [f"- warning: {line}" for line in dict.fromkeys(line for one in decisions for line in one.warnings)]
+    lines += [f"- {line}" for line in dict.fromkeys(line for one in decisions for line in notes_of(one))]
     lines += [
         f"- cells with an error: {numbers.percent(c.before)} → {numbers.percent(c.after)}"
         for c in found.errored
         if c.before or c.after
     ]
     lines += _cases("Regressions", delta.regressions) + _cases("Improvements", delta.improvements)
-    for title, columns, changes in (
-        ("Evaluators", RATE_CHANGE_COLUMNS, found.evaluators),
-        ("Measures", MEASURE_CHANGE_COLUMNS, found.measures),
-    ):
-        lines += ["", f"## {title}", "", *table(columns, changes)] if changes else []
+    if found.evaluators:
+        lines += ["", "## Evaluators", "", *table(EVALUATOR_CHANGE_COLUMNS, found.evaluators)]
+    if found.measures:
+        lines += ["", "## Measures, means of each run", "", *table(MEASURE_CHANGE_COLUMNS, found.measures)]
     return lines
 
 

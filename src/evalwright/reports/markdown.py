@@ -15,6 +15,7 @@ from urllib.parse import quote
 
 from evalwright.errors import counted
 from evalwright.model.cell import OfCase
+from evalwright.model.decision import Decision
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict
 from evalwright.model.summary import ComparisonReport, GateOutcome, RunSummary
@@ -32,6 +33,7 @@ from evalwright.reports.columns import (
     variant_columns,
 )
 from evalwright.reports.context import ReportContext
+from evalwright.reports.decision import notes_of
 from evalwright.reports.decision_columns import RUN_COMPARISON_COLUMNS
 from evalwright.reports.failures import error_text, failures_title, find_failures
 from evalwright.reports.gates import gate_decisions
@@ -73,7 +75,8 @@ def _sections(reader: RunReader, summary: RunSummary, context: ReportContext) ->
     """The parts of the report, each below its heading, the most wanted first."""
     before = context.before
     if before is not None:
-        yield _section("Compared", RUN_COMPARISON_COLUMNS, before.comparison.variants)
+        decisions = [(one.variant, one.decision) for one in before.comparison.variants]
+        yield [*_section("Compared", RUN_COMPARISON_COLUMNS, before.comparison.variants), *_notes(decisions)]
     yield _section("Variants", variant_columns(summary), summary.variants)
     if summary.gate is not None:
         yield _gate(summary.gate)
@@ -130,7 +133,7 @@ def _head(summary: RunSummary, context: ReportContext) -> list[str]:
     shard = f" ({summary.shard})" if summary.shard else ""
     lines = [f"**{sentence}**", "", f"Run {run}: {counted(summary.cases_total, 'case')}, {cells}{shard}"]
     lines[-1] += f"; suite {code(summary.config_path, 200)}" if summary.config_path else ""
-    lines.append(f"started {summary.started_at:%Y-%m-%d %H:%M:%S} UTC; rates with 95% Wilson intervals")
+    lines.append(f"started {summary.started_at:%Y-%m-%d %H:%M:%S} UTC; rates with 95% intervals")
     if comparison is not None:
         lines.append(f"compared with {code(comparison.a, 200)} (A); every change is B − A")
     if summary.cells_missing:
@@ -162,7 +165,23 @@ def _comparison(comparison: ComparisonReport) -> list[str]:
     rows = forest_of_deltas(comparison.deltas)
     # A code block shows data as it is, but for the fence that would end it.
     picture = ["", "```text", *(line.replace("`", "'") for line in forest_lines(rows)), "```"] if len(rows) > 1 else []
-    return [*lines, *picture]
+    decisions = [comparison.decision] if comparison.decision else comparison.decisions
+    return [*lines, *_notes([(one.variant_b, one) for one in decisions]), *picture]
+
+
+def _notes(decisions: Sequence[tuple[str, Decision]]) -> list[str]:
+    """Below a table of differences: errors with what they could change, and warnings."""
+    named = len(decisions) > 1
+    lines = [
+        f"- {f'{code(name, 40)} ' if named else ''}{_plain(line)}" for name, one in decisions for line in notes_of(one)
+    ]
+    return ["", *dict.fromkeys(lines)] if lines else []
+
+
+def _plain(note: str) -> str:
+    """What is ours as it is, what may be data as code."""
+    word, _, text = note.partition(": ")
+    return f"{word}: {code(text, _LONGEST_WARNING)}"
 
 
 def _gate(gate: GateOutcome) -> list[str]:

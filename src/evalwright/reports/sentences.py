@@ -60,7 +60,8 @@ def _to_decide(decision: Decision) -> str:
     """What would settle an open question, where the difference holds."""
     if decision.verdict != "undecided" or decision.next is None or decision.next.cases <= decision.n:
         return ""
-    return f"; {counted(decision.next.cases - decision.n, 'more case')} would decide it"
+    more = counted(decision.next.cases - decision.n, "more case")
+    return f'; about {more} would show "{decision.next.claim}" at 80 % power if the difference holds'
 
 
 def _of_gate(gate: GateOutcome) -> str:

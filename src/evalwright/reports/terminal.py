@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from evalwright.errors import counted
+from evalwright.model.decision import Decision
 from evalwright.model.plan import Plan
 from evalwright.model.summary import ComparisonReport, GateOutcome, RunSummary, VariantSummary
 from evalwright.reports import numbers
@@ -74,8 +75,12 @@ def _gate(gate: GateOutcome, paint: Paint) -> list[str]:
 
 def _outcome(name: str, gate: GateOutcome, paint: Paint) -> list[str]:
     outcome = paint(*numbers.outcome(gate))
-    reason = f"  {one_line(gate.reason, _LONGEST_REASON)}" if gate.reason else ""
-    return [f"{name} {outcome}{reason}", *(f"  {numbers.met(p)[0]:7}  {numbers.condition(p)}" for p in gate.parts)]
+    reason = one_line(gate.reason, _LONGEST_REASON).split()
+    lines = folded([outcome, "", *reason] if reason else [outcome], paint.columns, f"{name} ", "  ")
+    for part in gate.parts:
+        condition = one_line(numbers.condition(part), None).split(" ")
+        lines += folded(condition, paint.columns, f"  {numbers.met(part)[0]:7}  ", " " * 11)
+    return lines
 
 
 def _title(plan: Plan, summary: RunSummary, paint: Paint) -> list[str]:
@@ -142,7 +147,18 @@ def comparison_lines(comparison: ComparisonReport, paint: Paint) -> list[str]:
             *_ids(f"changed in {delta.variant}, better", delta.improvements, paint),
         ]
     ]
-    return [*table_lines([against, *others], comparison.deltas, paint), *changed]
+    decisions = [comparison.decision] if comparison.decision is not None else comparison.decisions
+    return [*table_lines([against, *others], comparison.deltas, paint), *_notes(decisions, paint), *changed]
+
+
+def _notes(decisions: Sequence[Decision], paint: Paint) -> list[str]:
+    """Errors with what they could change, and warnings."""
+    if not decisions:
+        return []
+    from evalwright.reports.decision import notes_of
+
+    named = [(f"{one.variant_b}: " if len(decisions) > 1 else "", line) for one in decisions for line in notes_of(one)]
+    return [row for name, line in named for row in folded(one_line(name + line).split(), paint.columns, indent="  ")]
 
 
 def _ids(label: str, ids: Sequence[str], paint: Paint) -> list[str]:

@@ -31,6 +31,7 @@ from evalwright.reports.columns import (
     variant_columns,
 )
 from evalwright.reports.context import ReportContext
+from evalwright.reports.decision import notes_of
 from evalwright.reports.decision_columns import RUN_COMPARISON_COLUMNS
 from evalwright.reports.failures import error_text, failures_title
 from evalwright.reports.gates import gate_decisions
@@ -176,10 +177,21 @@ def _numbers(summary: RunSummary, table: CellTable) -> dict[str, Any]:
         "gate_decided": "" if gate is None else "\n".join(gate_decisions(gate, Paint())),
         "gate_picture": "" if gate is None else _decided([gate.decision] if gate.decision else gate.decisions),
         "could_show": numbers.could_show(summary),
+        "against_notes": [] if summary.comparison is None else _notes(_decisions(summary.comparison)),
         "against": None if summary.comparison is None else _against(summary.comparison, table),
         "baseline": "" if summary.comparison is None else summary.comparison.baseline,
         "picture": "" if summary.comparison is None else _picture(summary.comparison),
     }
+
+
+def _decisions(comparison: ComparisonReport) -> Sequence[Decision]:
+    return [comparison.decision] if comparison.decision is not None else comparison.decisions
+
+
+def _notes(decisions: Sequence[Decision]) -> list[str]:
+    """Errors with what they could change, and warnings, below a table of differences."""
+    several = len(decisions) > 1
+    return [f"{one.variant_b}: {line}" if several else line for one in decisions for line in notes_of(one)]
 
 
 def _conditions(gate: Any) -> list[tuple[str, str, str]]:
@@ -220,13 +232,14 @@ def _decided(decisions: Sequence[Decision]) -> str:
 def _compared(reader: RunReader, summary: RunSummary, context: ReportContext) -> dict[str, Any]:
     """The changed cells of a comparison with an earlier run, those that got worse first."""
     if context.before is None:
-        return {"compared": None, "compared_picture": "", "compared_reasons": [], "changed": []}
+        return {"compared": None, "compared_notes": [], "compared_picture": "", "compared_reasons": [], "changed": []}
     comparison = context.before.comparison
     cells, _ = changed_cells(reader, context.before, summary.cells_total)
     changed = [(cell_key(cell.case_key, cell.variant, 0), cell) for cell in cells]
     return {
         "compared": table_of(RUN_COMPARISON_COLUMNS, list(comparison.variants)),
         "compared_with": comparison.a,
+        "compared_notes": _notes([one.decision for one in comparison.variants]),
         "compared_picture": _decided([one.decision for one in comparison.variants]),
         "compared_reasons": [(one.variant, one.decision.clusters) for one in comparison.variants],
         "changed": changed,

@@ -138,7 +138,7 @@ class PairedRuns:
         decision = runs.decision(self.variant_a, self.variant_b)
         explain(runs.before, b, [decision])
         self._names = getattr(runs.before, "names", {})
-        self.warnings = _warnings(runs, decision)
+        self.warnings = list(dict.fromkeys(decision.warnings))
         return decision
 
     def _fill(self) -> None:
@@ -236,20 +236,6 @@ def _pair(row: tuple[Any, ...]) -> ComparedPair:
 def _side_rows(table: CellTable, variant: str, names: Mapping[str, str]) -> Iterator[tuple[Any, ...]]:
     for case, *rest in table.by_case(variant):
         yield names.get(case, case), *rest
-
-
-def _warnings(runs: TwoRuns, decision: Decision) -> list[str]:
-    """What differs besides the system."""
-    found, identity = [], runs.identity
-    if identity.cases:
-        found.append(f"{len(identity.cases):,} cases changed between the runs: {', '.join(identity.cases[:5])}")
-    if identity.evaluators:
-        found.append(f"evaluators changed between the runs: {', '.join(identity.evaluators)}")
-    if identity.alone:
-        found.append(f"evaluators of one run only: {', '.join(identity.alone)}")
-    if not identity.checked:
-        found.append("one of the runs does not say what was asked: the cases may differ")
-    return list(dict.fromkeys([*found, *decision.warnings]))
 
 
 class _Making(NamedTuple):

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from evalwright.model.trace import Trace
 from evalwright.reports import numbers
-from evalwright.reports.decision import change_of, claim
+from evalwright.reports.decision import change_of, claim, errors_line
 from evalwright.reports.pictures.decision import decision_image
 from evalwright.viewer.filters import BadQuery, Filter
 from evalwright.viewer.links import Links
@@ -126,6 +126,7 @@ def compare_context(
         "claim": "" if decision is None else claim(decision),
         "picture": "" if decision is None else decision_image([decision]),
         "change_text": "" if decision is None or not decision.n else change_of(decision),
+        "errors": "" if decision is None else errors_line(decision),
         "problem": paired.problem,
         "warnings": paired.warnings,
         "rows": rows,

@@ -1,0 +1,117 @@
+"""What it would take to decide what is undecided, if everything stays as it is."""
+
+from __future__ import annotations
+
+from math import ceil, isfinite, log, sqrt
+
+from evalwright.decisions.pairing import Pairs
+from evalwright.decisions.sides import SideCounts
+from evalwright.model.decision import Decision, GuardPart, NextPart
+from evalwright.statistics.clusters import cluster_jackknife
+from evalwright.statistics.differences import decide_difference
+from evalwright.statistics.distributions import two_sided_z
+from evalwright.statistics.power import power_paired_t
+
+__all__ = ["next_part"]
+
+_Z80 = 0.8416212335729143
+"""The normal quantile of 80 %."""
+_MOST = 10_000_000
+"""Cases beyond which nothing is looked for."""
+
+
+def next_part(decision: Decision, pairs: Pairs, b: SideCounts, *, better: bool) -> NextPart | None:
+    """How many cases would decide at 80 % if difference or ratio hold; None where no number of them would.
+
+    Of a suite that is the population it is trials: there are no further cases.
+    """
+    now = max(decision.trials) if decision.population == "suite" else decision.n
+    if "data" in decision.reasons:
+        claim, needed = _of_difference(decision, pairs, now, better=better)
+    elif decision.reasons == ["guard"]:
+        claim, needed = _of_guards(decision, now)
+    else:  # errors, judges, damage: more cases of the same kind would leave them open, too
+        return None
+    if needed is None or not now < needed <= _MOST:
+        return None
+    suite, trials = decision.population == "suite", max(decision.trials)
+    costs = list(b.measures["cost"].means().values())
+    cells = (needed - now) * (decision.n if suite else trials)
+    cost = cells * (sum(costs) / len(costs)) if costs else None
+    if cost is not None and not isfinite(cost):
+        cost = None
+    return NextPart(*((decision.n, needed) if suite else (needed, trials)), cost, claim)
+
+
+def _of_difference(decision: Decision, pairs: Pairs, now: int, *, better: bool) -> tuple[str, int | None]:
+    null = 0.0 if better else -decision.margin
+    gap = (decision.difference or 0.0) - null
+    claim = "worse" if gap < 0 else "better" if better else "not worse"
+    if decision.ci is None:
+        return claim, None
+    alpha = decision.alpha / decision.family
+    half = max(abs(decision.ci[1] - decision.ci[0]) / 2, 0.0)
+    error = cluster_jackknife(pairs.differences, pairs.units).se
+    if decision.population == "suite":
+        error = half / two_sided_z(1 - alpha)
+    if abs(gap) < (error or half) / 100:  # next to nothing would be left to show
+        return claim, None
+    if not error:
+        return claim, _without_spread(decision, pairs, null, alpha)
+    needed = power_paired_t(abs(gap), error * sqrt(now), alpha).n_required_ceil
+    if needed > now:
+        return claim, needed
+    # Student's t would have decided: another method does, whose interval is wider.
+    reach = decision.difference - decision.ci[0] if gap > 0 else decision.ci[1] - decision.difference  # type: ignore[operator]
+    return claim, _scaled(now, reach, abs(gap), alpha)
+
+
+def _without_spread(decision: Decision, pairs: Pairs, null: float, alpha: float) -> int | None:
+    """The least number of cases that shows it, all changing by as much as these: by doubling, then by halving."""
+    value = decision.difference or 0.0
+
+    def shown(n: int) -> bool:
+        ends = decide_difference([value] * n, None, alpha, 0.0, False, pairs.scale.width).ci
+        return ends is not None and not ends[0] <= null <= ends[1]
+
+    low, high = max(1, int(decision.effective_units)), max(2, int(decision.effective_units) * 2)
+    while not shown(high):
+        low, high = high, high * 2
+        if high > _MOST:
+            return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if shown(middle) else (middle, high)
+    return ceil(high * decision.n / decision.effective_units)
+
+
+def _of_guards(decision: Decision, now: int) -> tuple[str, int | None]:
+    """The open guard that needs most."""
+    alpha = decision.alpha / decision.family
+    needs = [(one.name, _of_guard(one, now, alpha)) for one in decision.guards if one.state == "undecided"]
+    if any(needed is None for _, needed in needs):
+        return "", None
+    name, most = max(needs, key=lambda found: found[1] or 0)
+    return f"guard {name}", most
+
+
+def _of_guard(guard: GuardPart, now: int, alpha: float) -> int | None:
+    if guard.value is None or guard.ci is None:
+        return None
+    ends: list[float] = [guard.value, *guard.ci, guard.limit]
+    if not guard.name.startswith("evaluator:"):
+        if min(ends) <= 0:
+            return None
+        ends = list(map(log, ends))  # ratios vary by their logarithm
+    value, low, high, limit = ends
+    reach = high - value if limit > value else value - low
+    return _scaled(now, reach, abs(limit - value), alpha)
+
+
+def _scaled(now: int, reach: float, gap: float, alpha: float) -> int | None:
+    """Cases with which an interval that reaches so far would end before the gap does, with 80 % power."""
+    z = two_sided_z(1 - alpha)
+    if gap <= 0 or reach <= 0:
+        return None
+    needed = now * ((z + _Z80) / z * reach / gap) ** 2
+    return ceil(needed) if isfinite(needed) and needed < 2 * _MOST else None
