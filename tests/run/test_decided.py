@@ -21,6 +21,7 @@ from evalwright.model.plan import PassCriteria, Variant
 from evalwright.model.summary import GateOutcome
 from evalwright.registry import load
 from evalwright.reports.decision import decision_lines
+from evalwright.reports.numbers import condition, met
 from evalwright.reports.pictures.decision import decision_image
 from evalwright.reports.terminal import run_lines
 from evalwright.reports.text import Paint
@@ -114,6 +115,25 @@ def test_a_claim_is_what_decide_says(
     with closing(reader), closing(reader_b):
         runs = two_runs(reader, plan, reader_b, plan_b, terms)
     assert gate.decision == runs.decision("main", "main")
+
+
+def test_each_claim_of_a_gate_is_a_part_that_says_what_became_of_it(tmp_path: Path) -> None:
+    """A broken guard does not make a rate look missed whose interval is what was asked for."""
+    promoted(tmp_path, HALF)
+    asked = {"guards": {"evaluator:says_done": 0.95, "cost": 1.1}, "slices": ["*"], "slice_margin": 0.0}
+    outcome = ran(tmp_path, CLAIM | asked, RATE | {"at_least": 0.9}, main=BETTER)
+    rate, guard, cost, least = gate_of(outcome).parts
+    assert [met(part)[0] for part in (rate, guard, cost, least)] == ["met", "missed", "unknown", "met"]
+    lines = run_lines(outcome.plan, outcome.summary, Paint(columns=80))
+    assert max(map(len, lines)) <= 80
+    told = [condition(part) for part in (rate, guard, cost, least)]
+    assert told[0] == "pass_rate of main not worse than baseline: +50.0 pp [+34.9, +61.9], above −2 pp (60 cases)"
+    assert told[1].endswith("], at least +95 pp")
+    assert told[2] == "guard cost of main: not measured, at most +10 %; no interval: not measured on both sides"
+    assert told[3] == "pass_rate of main: 100.0% [94.0, 100.0], at least 90% (60 cases)"
+    worse = ran(tmp_path, CLAIM | {"margin": 0.9, "slices": ["*"], "slice_margin": 0.1}, main=WORSE)
+    assert [met(part)[0] for part in gate_of(worse).parts] == ["met", "missed", "missed"]
+    assert "slice lang=e" in gate_of(worse).parts[1].name
 
 
 def test_a_slice_that_is_shown_to_be_worse_fails_a_gate(tmp_path: Path) -> None:

@@ -8,10 +8,11 @@ from typing import Any
 from evalwright.decisions.engine import side_rate
 from evalwright.decisions.pairing import Counting, scale_of
 from evalwright.decisions.runs import TwoRuns
-from evalwright.decisions.sides import CaseTotal, SideCounts
+from evalwright.decisions.sides import PASS_RATE, CaseTotal, SideCounts
 from evalwright.decisions.terms import Guard, Terms
-from evalwright.model.decision import Answer, Decision, SideRate
+from evalwright.model.decision import UNREAD, Answer, Decision, SideRate
 from evalwright.model.summary import GateOutcome, GatePart
+from evalwright.statistics.differences import verdict_of
 
 __all__ = ["all_of", "decided_against", "decided_rates", "terms_of", "without_baseline"]
 
@@ -42,17 +43,39 @@ def decided_against(claim: Mapping[str, Any], runs: TwoRuns, pairs: Sequence[tup
     for before, after in pairs:
         found = runs.decision(before, after)
         name = f"{claim['metric']} of {after} {_WORDS[claim['claim']]} {claim['against']}"
-        limit = 0.0 if claim["claim"] == "better_than" else -found.margin
-        undecided = found.verdict == "undecided"
-        parts.append(
-            GatePart(name, found.verdict == "ship", found.difference, "gt", limit, found.n, found.ci, undecided)
-        )
+        parts += _parts(found, name, better=claim["claim"] == "better_than", slice_margin=claim.get("slice_margin"))
         decisions.append(found)
         reasons += [_reason(found)] if found.verdict != "ship" else []
     outcome = _outcome([found.verdict for found in decisions], parts, reasons, claim)
     outcome.decision = decisions[0] if len(decisions) == 1 else None
     outcome.decisions = decisions if len(decisions) > 1 else []
     return outcome
+
+
+def _parts(found: Decision, name: str, *, better: bool, slice_margin: float | None) -> list[GatePart]:
+    """What the metric shows by itself, each guard, and the slices that forbid it."""
+    points = "points" if found.metric == PASS_RATE else ""
+    answer = verdict_of(found.ci, found.margin)
+    if better and answer == "ship" and found.ci is not None and found.ci[0] <= 0:
+        answer = "undecided"
+    turned = found.judge is not None and found.judge.turns
+    if turned or not found.errors.same_verdict or UNREAD in found.reasons:
+        answer = "undecided"
+    limit = 0.0 if better else -found.margin
+    numbers = found.difference, "gt", limit, found.n, found.ci, answer == "undecided"
+    parts = [GatePart(name, answer == "ship", *numbers, unit=points)]
+    for guard in found.guards:
+        loss = guard.name.startswith("evaluator:")
+        of = guard.value, "gte" if loss else "lte", guard.limit, 0, guard.ci, guard.state == "undecided"
+        unit = "points" if loss else "ratio"
+        title = f"guard {guard.name} of {found.variant_b}"
+        parts.append(GatePart(title, guard.state == "holds", *of, interval_reason=guard.reason, unit=unit))
+    for one in found.slices if slice_margin is not None else ():
+        if f"slice {one.key}={one.value}" in found.reasons:
+            title = f"slice {one.key}={one.value} of {found.variant_b}"
+            of = one.difference, "gte", -(slice_margin or 0.0), one.n, one.ci, False
+            parts.append(GatePart(title, False, *of, unit=points))
+    return parts
 
 
 def _reason(decision: Decision) -> str:
@@ -89,7 +112,8 @@ def decided_rates(claim: Mapping[str, Any], runs: TwoRuns) -> GateOutcome:
         elif verdict == "undecided":
             reasons.append("too few data" if found.n else "nothing was measured")
         name, undecided = f"{metric} of {side.variant}", verdict == "undecided"
-        parts.append(GatePart(name, verdict == "ship", found.rate, "gte", least, found.n, found.ci, undecided))
+        numbers = found.rate, "gte", least, found.n, found.ci, undecided
+        parts.append(GatePart(name, verdict == "ship", *numbers, unit="rate" if metric == PASS_RATE else ""))
         verdicts.append(verdict)
     if not parts:
         return _outcome(["undecided"], [GatePart(metric, False, undecided=True)], ["nothing was measured"], claim)

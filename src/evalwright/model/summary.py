@@ -184,6 +184,9 @@ class GatePart(msgspec.Struct):
     """Of a condition on a value: the interval around it, which decides nothing."""
     interval_reason: str = ""
     """Why a measured value has no interval."""
+    unit: str = ""
+    """What value, threshold and ends are: `rate` (a share), `points` (a difference of shares), `ratio` (B/A); empty for
+    plain numbers."""
 
 
 class GateOutcome(msgspec.Struct):

@@ -72,6 +72,8 @@ def agreement_figures(found: JudgeCalibration | None) -> str:
 
 def condition(part: GatePart) -> str:
     """The measured value of one gate condition and its threshold: `avg_score 0.82 gte 0.9 (24 scores)`."""
+    if part.unit:
+        return _claimed(part)
     measured = "not measured" if part.value is None else f"{part.value:g}"
     if (ends := part.ci or part.ci95) is not None and part.value is not None:
         measured = f"{part.value:.4g} [{ends[0]:.4g}, {ends[1]:.4g}]"
@@ -79,6 +81,33 @@ def condition(part: GatePart) -> str:
     unit = "case" if part.ci is not None or part.undecided else "score"
     why = f"; no interval: {part.interval_reason}" if part.interval_reason else ""
     return f"{part.name} {measured}{wanted} ({counted(part.n, unit)}{why})"
+
+
+_LIMITS = {"gt": "above", "gte": "at least", "lte": "at most"}
+
+
+def _claimed(part: GatePart) -> str:
+    """`pass_rate of v not worse than baseline: −12.0 pp [−21.8, −2.2], above −2 pp (54 cases)`."""
+    texts = [] if part.value is None else [part.value, *(part.ci or ())]
+    shown, unit = _in_unit(texts, part.unit)
+    ends = f" [{', '.join(shown[1:])}]" if shown[1:] else ""
+    measured = f"{shown[0]}{unit}{ends}" if shown else "not measured"
+    wanted = ""
+    if part.threshold is not None:
+        (limit,), unit = _in_unit([part.threshold], part.unit, exact=True)
+        wanted = f", {_LIMITS[part.op]} {limit}{unit}"
+    why = f"; no interval: {part.interval_reason}" if part.interval_reason else ""
+    of = f" ({counted(part.n, 'case')})" if part.n else ""
+    return f"{part.name}: {measured}{wanted}{of}{why}"
+
+
+def _in_unit(values: Sequence[float], unit: str, *, exact: bool = False) -> tuple[list[str], str]:
+    """Shares in percent, differences of them in points, ratios as a change in percent; limits as they were written."""
+    if unit == "rate":
+        return [f"{100 * value:.6g}" if exact else f"{100 * value:.1f}" for value in values], "%"
+    shown = [100 * (value - 1) if unit == "ratio" else 100 * value for value in values]
+    texts = [f"{value:+.6g}".replace("-", "−") if exact else signed(value, 1) for value in shown]
+    return ["0" if text == "+0" else text for text in texts], " %" if unit == "ratio" else " pp"
 
 
 def outcome(gate: GateOutcome) -> tuple[str, str]:

@@ -297,7 +297,8 @@ def outcome_of(reader: RunReader, plan: Plan) -> tuple[Sequence, GateOutcome]:
     name = f"pass_rate of {terms.variant_b} not worse than {terms.against}"
     undecided = decision.verdict == "undecided"
     passed = decision.verdict == "ship"
-    part = GatePart(name, passed, decision.difference, "gt", -terms.margin, decision.n, decision.ci, undecided)
+    numbers = decision.difference, "gt", -terms.margin, decision.n, decision.ci, undecided
+    part = GatePart(name, passed, *numbers, unit="points")
     reason = _why(sequence) if undecided else ""
     return sequence, GateOutcome(passed, [part], reason, undecided=undecided, decision=decision)
 
