@@ -162,8 +162,7 @@ def decide(
         after: The later run, or its folder.
         metric: "pass_rate", or the name of an evaluator whose score is compared.
         margin: The loss that would not matter (≥ 0): for rates a fraction below 1 (0.02 are 2 points) or a text
-            ("2pp"), else in the score's units. 0: accepted means better.
-            None: 2 points, or 2 % of the score's range, as on the command line.
+            ("2pp"), else in the score's units. 0: accepted means better. None: 2 points, or 2 % of its range.
         alpha: The error rate (0 to 1) of the two-sided test.
         correction: For several variants: "holm" (Holm 1979), "bh" (Benjamini and Hochberg 1995), or "none".
         variant: The variant to decide, or a mapping from its name before to its name after. None: all variants that
