@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 from acceptance.projects import EVAL, project
@@ -62,4 +63,18 @@ def test_what_systems_and_judges_cost_is_told_apart_by_list_prices(tmp_path):
     made = project(tmp_path, {"a": "thanks", "b": "thanks"}, suite.replace("gpt-4o-mini, nl", "gpt-house, nl"))
     said = made.evalwright("run", "eval.yaml", "--dry-run").out
     assert "No price is known of gpt-house" in said
-    assert said.count("$") == 1
+    assert said.count("$") == 1, said
+
+
+def test_a_forecast_as_json_sums_what_has_a_price_and_names_the_rest(tmp_path):
+    suite = JUDGED.replace("model: gpt-4o-mini", "models: [gpt-4o-mini, gpt-x]").replace(", samples: 3", "")
+    made = project(tmp_path, {"a": "thanks", "b": "thanks"}, suite)
+    (tmp_path / "prices.yaml").write_text(PRICES)
+    found = json.loads(made.evalwright("run", "eval.yaml", "--dry-run", "--json").out)
+    assert found["exit_code"] == 0
+    forecast = found["forecast"]
+    assert (forecast["cells"], forecast["judge_calls"], forecast["unpriced"]) == (4, 8, ["gpt-x"])
+    assert forecast["judge_cost_usd"] > 0
+    said = made.evalwright("run", "eval.yaml", "--dry-run").out
+    assert "for judges" in said
+    assert "No price is known of gpt-x, whose cost is not in it" in said

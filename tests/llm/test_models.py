@@ -174,6 +174,26 @@ def test_a_limit_that_is_set_for_the_budget_alone_gives_way():
     assert "max_tokens" not in bodies(server)[0]
 
 
+def test_thinking_that_does_not_end_is_a_reply_cut_off():
+    (outcome,), _ = asked([openai("<think>Let me see")], request(max_tokens=7))
+    assert kind(outcome) == "truncated"
+    assert "cut off while it was thinking; look at the limit of 7 tokens; a higher `max_tokens`" in str(outcome)
+    assert outcome.detail == {"judge_thinking": "Let me see"}
+    (said,), _ = asked([openai("<think>Let me see")], request(max_tokens=7), purpose="system")
+    assert said.text == "<think>Let me see"
+
+
+@pytest.mark.parametrize(
+    ("key", "seen"),
+    [("abcd", "a *** abcde abcdefg"), ("abcdef", "a abcd abcde ***g"), ("abc", "a abcd abcde abcdefg")],
+)
+def test_a_short_key_is_masked_only_where_it_stands_alone(tmp_path, key, seen):
+    file = tmp_path / "calls.jsonl"
+    chosen = request("a abcd abcde abcdefg", api_key_env="MINE")
+    asked([openai()], chosen, record=file, mask=str, environment={"MINE": key})
+    assert seen in file.read_text().replace("***MASKED***", "***")
+
+
 @pytest.mark.parametrize("purpose", ["judge", "system"])
 def test_a_reply_that_the_budget_cuts_off_is_no_reply(purpose):
     short = openai("y").replace(b'"stop"', b'"length"').replace(b": 10,", b": 300,")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from evalwright.llm.thinking import content_and_thinking, spoken, thought_and_said
+from evalwright.llm.thinking import content_and_thinking, ends_thinking, spoken, thought_and_said
 from evalwright.model.chat import ChatReply
 
 YES, NO = '{"passed": true}', '{"passed": false}'
@@ -70,3 +70,22 @@ def test_a_reply_without_marks_is_the_same_reply() -> None:
     reply = ChatReply(YES, "m", thinking="t")
     assert spoken(reply) is reply
     assert spoken(ChatReply(f"<think>u</think>{YES}", "m", thinking="t")).thinking == "t\n\nu"
+
+
+@pytest.mark.parametrize(
+    ("text", "breaks_off"),
+    [
+        ("<think>so, ", True),
+        (f"<think>```json\n{NO}\n```", True),
+        ("```think\nso, ", True),
+        ("<|channel|>analysis<|message|>so, ", True),
+        ("<think>so</think>", False),
+        ("```\n<think>so</think>\n```\n", False),
+        ("```think\nso\n```", False),
+        (f"<think>so</think>{YES}", False),
+        ("", False),
+        (YES, False),
+    ],
+)
+def test_a_reply_that_ends_while_it_thinks_is_told_from_one_that_says_nothing(text: str, breaks_off: bool) -> None:
+    assert ends_thinking(text, thought_and_said(text)[1]) is breaks_off

@@ -224,3 +224,14 @@ def test_only_where_list_prices_hold_is_one_missed(tmp_path, keys, original):
     plan = plan_of(suite(tmp_path, ["hello"], variants=variants), RunOptions())
     assert len(list(with_keys(plan, [Case("a", "x")], ModelChoices()))) == 1
     assert plan.warnings == ([] if original else ["no price is known of gpt-x: what it costs is in no total"])
+
+
+@pytest.mark.parametrize("model", ["", " ", "azure/", "litellm/", "openrouter/a/", "python:", "python:module"])
+def test_a_model_without_a_name_is_refused_before_anything_runs(tmp_path, keys, model):
+    named = {"model": model, "base_url": "http://127.0.0.1:9/v1"}
+    judge = EvaluatorSpec("judge", "llm_judge", {**named, "nl_assertions": ["x"]})
+    chat = Variant("chat", "openai_chat", named)
+    for given in ({"evaluators": [judge]}, {"variants": [chat]}):
+        with pytest.raises(InputError, match=r"expected the name of a model|expected 'python:module:attribute'"):
+            run_suite(suite(tmp_path, ["hello"], **given))
+    assert not (tmp_path / "runs").exists()

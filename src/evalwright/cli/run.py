@@ -181,7 +181,7 @@ def command(
     if len(found.files) > 1:
         return _each(found.files, partial(load, to_run=False), options)
     if dry_run:
-        return _print_forecast(partial(load, found.files[0]), options)
+        return _print_forecast(partial(load, found.files[0]), options, as_json=as_json)
     suite = load(found.files[0])
     watch = watch_of(quiet)
     if retried is None:
@@ -268,7 +268,7 @@ def _ran(suite: Suite, options: RunOptions, watch: Watch) -> Outcome:
         raise
 
 
-def _print_forecast(load: Callable[[], Suite], options: RunOptions) -> int:
+def _print_forecast(load: Callable[[], Suite], options: RunOptions, *, as_json: bool) -> int:
     from evalwright.cli.screen import say, warn
     from evalwright.errors import counted
     from evalwright.run.forecast import forecast
@@ -279,14 +279,24 @@ def _print_forecast(load: Callable[[], Suite], options: RunOptions) -> int:
     with nothing_imported():
         suite = load()
         found = forecast(suite, options)
-        warn(all_warnings(suite))
+        warnings = [str(one) for one in all_warnings(suite)]
+        warn(warnings)
+    code = 3 if found.unread else 0
+    if as_json:
+        import msgspec
+
+        unread = [str(problem) for problem in found.unread]
+        document = {"forecast": {**found._asdict(), "unread": unread, "warnings": warnings}, "exit_code": code}
+        say([msgspec.json.encode(document).decode()])
+        return code
     calls = f"{counted(found.cells, 'system call')}, {counted(found.judge_calls, 'judge call')}"
     say([f"Dry run: {calls}{_money(found)}"])
     if found.unpriced:
-        say([f"No price is known of {', '.join(found.unpriced)}: add it to the price table of the suite"])
+        said = f"No price is known of {', '.join(found.unpriced)}, whose cost is not in it"
+        say([f"{said}: add it to the price table of the suite"])
     if found.unread:
         say(["Cases that cannot be read, and would be errors:", *map(str, found.unread)])
-    return 3 if found.unread else 0
+    return code
 
 
 def _money(found: Forecast) -> str:

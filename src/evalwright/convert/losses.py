@@ -12,7 +12,7 @@ import msgspec
 from evalwright.convert.equivalence import meant_evaluator, meant_variant
 from evalwright.errors import Problem
 from evalwright.files.credentials import credentials
-from evalwright.files.masker import MASKED
+from evalwright.files.masker import masked_in
 from evalwright.formats.shared.references import shown
 from evalwright.formats.shared.without_defaults import brief
 from evalwright.model.case import EvalCase
@@ -113,7 +113,7 @@ def _shown(key: str, value: Any) -> str:
         return "nothing"
     text = str(value).lower() if isinstance(value, bool) else "null" if value is None else repr(value)
     for _, secret in credentials({key: value}):
-        text = text.replace(secret, MASKED)
+        text = masked_in(text, secret)
     text = shown(text)
     return text if len(text) <= _MOST_SHOWN else text[: _MOST_SHOWN - 3] + "..."
 

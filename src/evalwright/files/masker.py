@@ -26,6 +26,7 @@ __all__ = [
     "expand",
     "is_secret",
     "looks_secret",
+    "masked_in",
     "may_be_secret",
     "secrets_in",
     "variable_of",
@@ -83,6 +84,13 @@ def may_be_secret(value: str) -> bool:
 def secrets_in(environ: Mapping[str, str]) -> dict[str, str]:
     """The variables of an environment that hold secrets."""
     return {name: value for name, value in environ.items() if is_secret(name, value)}
+
+
+def masked_in(text: str, secret: str) -> str:
+    """A text without one secret, as it stands: by the rules of `Masker`, but in no other form."""
+    if len(secret) < _SHORTEST:
+        return text
+    return text.replace(secret, MASKED) if len(secret) >= _SUBSTRING else _pattern(secret).sub(MASKED, text)
 
 
 class Masker:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from evalwright.errors import InputError
-from evalwright.files.masker import MASKED, Masker
+from evalwright.files.masker import Masker, masked_in
 from evalwright.files.user_folder import user_folder
 from evalwright.llm.budget import Fare, Most, Spending, likely_tokens, most_of
 from evalwright.llm.cache import Cache, default_path
@@ -26,7 +26,7 @@ from evalwright.llm.recorded_calls import CallRecorder, RecordedCalls
 from evalwright.llm.replies import TRUNCATED, cut_by_budget, truncated, writable
 from evalwright.llm.retries import Gate, Pace, Rules, retried
 from evalwright.llm.routes import Route, key_of, load_library, route_of
-from evalwright.llm.thinking import spoken
+from evalwright.llm.thinking import ends_thinking, spoken
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest, Embedding, Moderation, Purpose
 from evalwright.model.plan import Price
 
@@ -94,11 +94,11 @@ class LiveModels:
                 purpose, "chat", asked, request, lambda: self._chat(request, route, purpose)
             )
             # what a system or a simulated user says stays as it is
-            reply = spoken(reply) if purpose == "judge" else reply
-            kept.replied(reply)
-        if purpose == "judge" and reply.finish_reason in TRUNCATED:
-            raise truncated(reply)
-        return reply
+            said = spoken(reply) if purpose == "judge" else reply
+            kept.replied(said)
+        if purpose == "judge" and (reply.finish_reason in TRUNCATED or ends_thinking(reply.text, said.text)):
+            raise truncated(said)
+        return said
 
     async def _chat(self, request: ChatRequest, route: Route, purpose: Purpose) -> ChatReply:
         # Only judges are cached: of a system under test, each trial must be a new answer.
@@ -246,7 +246,7 @@ class LiveModels:
     def _masked(self, text: str) -> str:
         """The text without the run's secrets and without the models' keys, whatever their variables are called."""
         for key in {route.key for route in self._clients if route.key}:
-            text = text.replace(key, MASKED)
+            text = masked_in(text, key)
         return self._mask(text)
 
     async def _retried(

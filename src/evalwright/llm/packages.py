@@ -16,4 +16,5 @@ def needed_package(route: Route) -> str | None:
     package = route.interface
     if package not in _INSTALLED_BY or find_spec(package) is not None:
         return None
-    return f"{route.model!r} needs the package {package}: pip install {_INSTALLED_BY[package]}"
+    name = f"litellm/{route.model}" if package == "litellm" else route.model
+    return f"{name!r} needs the package {package}: pip install {_INSTALLED_BY[package]}"

@@ -55,7 +55,8 @@ def silent(finish_reason: Any, limit: int | None = None) -> CallFailed:
 def truncated(reply: ChatReply) -> EvaluatorError:
     """The error of a judge whose reply was cut off: what is there of it may not be its verdict."""
     at = "of its model" if reply.limit is None else f"of {reply.limit} tokens"
-    message = f"the reply was cut off at the limit {at}; a higher `max_tokens` makes room for it"
+    where = "at" if reply.finish_reason in TRUNCATED else "while it was thinking; look at"
+    message = f"the reply was cut off {where} the limit {at}; a higher `max_tokens` makes room for it"
     return EvaluatorError(message, "truncated", _words_of(reply), reply.cost_usd)
 
 

@@ -13,7 +13,7 @@ import msgspec
 
 from evalwright.model.chat import ChatReply
 
-__all__ = ["content_and_thinking", "spoken", "thought_and_said"]
+__all__ = ["content_and_thinking", "ends_thinking", "spoken", "thought_and_said"]
 
 _TAGS = ("think", "thinking", "thought", "reasoning", "seed:think")
 _MARKS = {
@@ -29,6 +29,7 @@ _OPENING = re.compile(rf"\s*({_FENCE})?({'|'.join(map(re.escape, _MARKS))})", re
 _FENCED = re.compile(rf"\s*```(?:{'|'.join(_TAGS)})[ \t]*\n(.*?)(?:\n```[ \t]*(?:\n|\Z)|\Z)", re.IGNORECASE | re.DOTALL)
 _FENCE_END = re.compile(r"\s*```[ \t]*(?:\n|\Z)")
 _CLOSING = re.compile("|".join(map(re.escape, _MARKS.values())), re.IGNORECASE)
+_CLOSED = re.compile(rf"(?:{_CLOSING.pattern})\s*(?:```\s*)?\Z", re.IGNORECASE)
 _HEAD = r"\b(?:[^<]|<\|constrain\|>)*<\|message\|>"
 _CHANNEL = re.compile(rf"\s*(?:<\|start\|>assistant)?<\|channel\|>(?:analysis|commentary){_HEAD}")
 _FINAL = re.compile(rf"(?:<\|start\|>assistant)?<\|channel\|>final{_HEAD}")
@@ -64,6 +65,14 @@ def thought_and_said(text: str) -> tuple[str, str]:
     if not thoughts and (closing := _CLOSING.search(text)) is not None and "{" not in text[: closing.start()]:
         thoughts, text = [text[: closing.start()]], text[closing.end() :]
     return "\n\n".join(thought.strip() for thought in thoughts), text
+
+
+def ends_thinking(text: str, said: str) -> bool:
+    """Whether a text, of which so much was said, broke off while it was still thinking."""
+    if text == said or said.strip():
+        return False
+    in_fence = _FENCED.match(text) is not None
+    return not (text.rstrip().endswith("\n```") if in_fence else _CLOSED.search(text))
 
 
 def content_and_thinking(content: Any) -> tuple[Any, str | None]:

@@ -34,14 +34,14 @@ _LIKELY_OUTPUT = 512
 
 
 class Forecast(NamedTuple):
-    """Cells, calls of judges, and US dollars where every model has a price; 0 for systems that are no models."""
+    """Cells, calls of judges, and US dollars of the models that have a price; 0 for systems that are no models."""
 
     cells: int
     judge_calls: int
-    judge_cost_usd: float | None
-    system_cost_usd: float | None
+    judge_cost_usd: float
+    system_cost_usd: float
     unpriced: list[str]
-    """The models of which no price is known."""
+    """The models of which no price is known: what they cost is in neither sum."""
     unread: list[Problem]
     """The mistakes of cases that a run would record as errors."""
 
@@ -74,11 +74,11 @@ def forecast(suite: Suite, options: RunOptions) -> Forecast:
 
 
 class _Sum:
-    """The cost of calls, None as soon as one has no price."""
+    """The cost of the calls that have a price, and the models of the others."""
 
     def __init__(self, plan: Plan) -> None:
         self._plan, self._list_prices = plan, plan.has_list_prices
-        self.dollars: float | None = 0.0
+        self.dollars: float = 0.0
         self.calls = 0
         self.unpriced: dict[str, None] = {}
 
@@ -87,8 +87,8 @@ class _Sum:
         self.calls += times
         price = price_in(self._plan.prices, model) or (built_in_price(model) if self._list_prices else None)
         if price is None:
-            self.dollars, self.unpriced[model] = None, None
-        elif self.dollars is not None:
+            self.unpriced[model] = None
+        else:
             limit = config.get("max_tokens", _LIKELY_OUTPUT)
             said = min(limit, _LIKELY_OUTPUT) if isinstance(limit, int) else _LIKELY_OUTPUT
             self.dollars += times * dollars(price, asked, said)

@@ -11,6 +11,7 @@ from evalwright.errors import InputError, Problem
 from evalwright.evaluators.build import build_evaluator, declared
 from evalwright.files.paths import seen_from_here
 from evalwright.llm.choices import ModelChoices
+from evalwright.llm.endpoints import nameless
 from evalwright.llm.packages import needed_package
 from evalwright.llm.prices import built_in_price, price_in
 from evalwright.llm.routes import BATCHED, Route, load_library, route_of
@@ -72,11 +73,15 @@ def _checked(
     missing: dict[tuple[str, bool, str, str], None] = {}
     packages: dict[tuple[str, str], None] = {}
     alone: dict[tuple[str, str], None] = {}
+    nowhere: dict[tuple[str, str], None] = {}
     interfaces, variables = set(), environment()
     for case in cases:
         own = _evaluators(case.evaluators or ()) if plan.evaluators_by_case and judged else ()
         for name, asks, judges in (*asking, *own):
             for request in asks(case):
+                if (wrong := nameless(request.model)) is not None:
+                    nowhere[name, wrong] = None
+                    continue
                 route = route_of(request, variables)
                 if models.batch is not None and judges and route.interface not in BATCHED:
                     alone[name, request.model] = None
@@ -89,7 +94,7 @@ def _checked(
                     interfaces.add(route.interface)
         yield case
     problems = unpriced.problems()
-    problems += [_problem(plan, name, needed) for name, needed in packages]
+    problems += [_problem(plan, name, said) for name, said in (*nowhere, *packages)]
     problems += [_problem(plan, name, f"{model!r} has no batches: judge without --batch") for name, model in alone]
     problems += _beyond_budget(plan, targets, models)
     if missing or problems:

@@ -15,7 +15,7 @@ from evalwright.errors import EvaluatorError, Problem
 from evalwright.evaluators.judges.hearing import ReplyRetries, heard, what_was_sent
 from evalwright.evaluators.judges.replies import BadReply
 from evalwright.evaluators.wording import shorten
-from evalwright.llm.endpoints import endpoint_problems
+from evalwright.llm.endpoints import endpoint_problems, nameless
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest
 from evalwright.model.plan import Price
 from evalwright.model.snapshot import Case
@@ -81,7 +81,7 @@ def model_problems(values: Mapping[str, Any], models: Iterable[tuple[str, Any]])
     problems = endpoint_problems(values)
     if isinstance(values.get("base_url"), str):
         return problems
-    found = [(key, _backend_problem(name)) for key, name in models if isinstance(name, str)]
+    found = [(key, _backend_problem(name)) for key, name in models if isinstance(name, str) and not nameless(name)]
     return problems + [Problem("", message, key=key) for key, message in found if message is not None]
 
 

@@ -136,7 +136,7 @@ class _Reading:
         workspace = self._workspace(file, to_run)
         self._far(file, variants)
         self._file.doubt_keys(("run", "executor"), file.run.executor)
-        prices = self._prices(file, variants, to_run)
+        prices = self._prices(file, variants, evaluators, to_run)
         gate = self._gate(file)
         cases = DatasetReading(self._file, file, evaluators, to_run=to_run).cases()
         section = file.dataset if "dataset" in file.model_fields_set else None
@@ -207,20 +207,24 @@ class _Reading:
             )
         return workspace
 
-    def _prices(self, file: EvalFile, variants: Sequence[Variant], to_run: bool) -> dict[str, Price]:
+    def _prices(
+        self, file: EvalFile, variants: Sequence[Variant], evaluators: Sequence[EvaluatorSpec], to_run: bool
+    ) -> dict[str, Price]:
         """Those of the suite's table; without one those built in, of the models of its systems."""
         named = file.metrics.price_table_path
         models = list(dict.fromkeys(model for variant in variants if (model := _model_of(variant))))
-        if not to_run or (named is None and not models):
+        judges = [] if self._file.original else [model for spec in evaluators for model in _judges_of(spec)]
+        if not to_run or (named is None and not models and not judges):
             return {}
         from evalwright.formats.native.prices import built_in_prices, read_prices
 
         place: Place = ("metrics", "price_table_path")
         if named is None:
-            found, day = built_in_prices(models, original=self._file.original)
+            found, day = built_in_prices([*models, *judges], original=self._file.original)
             if found:
                 said = f"not set: costs of {', '.join(found)} use the built-in prices of {day}"
                 self._file.warn(place, said)
+            found = {model: price for model, price in found.items() if model in models}
         else:
             try:
                 table = self._file.found(place, named)
@@ -409,6 +413,17 @@ def _model_of(variant: Variant) -> str | None:
     """The model by whose price a system's tokens are counted."""
     named = variant.metadata.get("model") or variant.config.get("model")
     return named if isinstance(named, str) else None
+
+
+def _judges_of(spec: EvaluatorSpec) -> list[str]:
+    """The models that an evaluator asks, as its configuration names them."""
+    named = [*(spec.config.get("models") or []), spec.config.get("model")]
+    models = [model for model in named if isinstance(model, str)]
+    if models:
+        from evalwright.evaluators.build import is_judge
+
+        return models if is_judge(spec) else []
+    return []
 
 
 def _settings(file: EvalFile, brought: Mapping[str, Any]) -> RunSettings:

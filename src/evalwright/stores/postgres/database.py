@@ -15,7 +15,7 @@ from psycopg import sql
 from psycopg.conninfo import conninfo_to_dict
 
 from evalwright.errors import InputError, Problem, StorageError
-from evalwright.files.masker import MASKED
+from evalwright.files.masker import masked_in
 from evalwright.stores.documents import newer_version
 
 __all__ = ["Connection", "Database", "is_lost", "persist"]
@@ -102,8 +102,8 @@ class Database:
     def why(self, error: psycopg.Error) -> str:
         """The message of the server or its client, without the password."""
         text = " ".join(str(error).split())
-        for secret in {self._password, quote(self._password, safe="")} - {""}:
-            text = text.replace(secret, MASKED)
+        for secret in {self._password, quote(self._password, safe="")}:
+            text = masked_in(text, secret)
         return text
 
     @contextmanager
