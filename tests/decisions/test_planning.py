@@ -93,3 +93,20 @@ def test_the_curve_rises_to_the_power_asked_for_at_the_cases_that_are_needed() -
 def test_other_cases_on_each_side_take_more() -> None:
     found = suite_plan("s", 80, [side(*[(2, 3)] * 30, *[(3, 3)] * 30)], [3], Aim(0.1, 0.0, 0.05, 0.8))
     assert (found.rows[0].unpaired or 0) > (found.rows[0].needs[1].cases or 0)
+
+
+def test_trials_and_groups_of_a_run_change_what_a_gate_passes() -> None:
+    """Of coins, three trials are worth three times the cases; of groups that agree in all, a group is worth a case."""
+    coins = side(*[(1, 2)] * 40)
+    single, three = gate_plan(40, 0.3, 0.05, coins), gate_plan(40, 0.3, 0.05, coins, [1, 3])
+    assert single.by_trials == []
+    (row,) = three.by_trials
+    assert (row.trials, row.effective_cases) == (3, 120)
+    assert row.passes_from is not None
+    assert row.passes_from < (three.passes_from or 0) / 40
+    grouped = side(*[(2 * (i // 4 % 2), 2) for i in range(40)])
+    grouped.groups = {case: f"g{i // 4}" for i, case in enumerate(grouped.passes)}
+    assert [(one.trials, one.effective_cases) for one in gate_plan(40, 0.3, 0.05, grouped, [1, 3]).by_trials] == [
+        (1, 10),
+        (3, 10),
+    ]

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import sqrt
 
 import msgspec
 
 from evalwright.decisions.sides import SideCounts
+from evalwright.decisions.spreads import design_effect, trials_share
 from evalwright.statistics.changes import flake_rate
 from evalwright.statistics.gates import flake_false_alarm, gate_characteristic
 from evalwright.statistics.proportions import zero_failures_bound
 
-__all__ = ["GatePlan", "GateRow", "gate_plan"]
+__all__ = ["GatePlan", "GateRow", "GateTrials", "gate_plan"]
 
 _USUAL = 0.99
 """The pass rate of a sound case from trial to trial, where no run shows it."""
@@ -24,6 +26,17 @@ class GateRow(msgspec.Struct):
     true_rate: float
     passes: float
     """The chance that the gate passes it."""
+
+
+class GateTrials(msgspec.Struct):
+    """The same gate with so many trials of each case, by the spread of a run."""
+
+    trials: int
+    effective_cases: int
+    """As many independent cases of one trial have an interval as narrow."""
+    passes_from: float | None
+    """The least pass rate that passes."""
+    rows: list[GateRow]
 
 
 class GatePlan(msgspec.Struct):
@@ -43,10 +56,17 @@ class GatePlan(msgspec.Struct):
     """The chance that a rule by which every case must pass fails a sound system."""
     majority_of_three_fails: float
     """The same where the majority of three trials counts."""
+    by_trials: list[GateTrials] = []
+    """With more trials, or groups; empty where no run shows how much these count."""
 
 
-def gate_plan(cases: int, at_least: float, alpha: float, run: SideCounts | None = None) -> GatePlan:
-    """The operating characteristic of a gate `at_least`, and how often stricter rules fail a sound system."""
+def gate_plan(
+    cases: int, at_least: float, alpha: float, run: SideCounts | None = None, trials: Sequence[int] = (1,)
+) -> GatePlan:
+    """The operating characteristic of a gate `at_least`, and how often stricter rules fail a sound system.
+
+    How much `trials` and groups count is known only of a run that has them.
+    """
     rates = sorted({at_least, *(at_least + (1 - at_least) * step / _TRUE for step in range(1, _TRUE))})
     found = gate_characteristic(cases, at_least, rates, 1 - alpha)
     bound = zero_failures_bound(0, cases, 1 - alpha).exact_upper
@@ -62,7 +82,25 @@ def gate_plan(cases: int, at_least: float, alpha: float, run: SideCounts | None 
         sound,
         alarm.prob_any_false_failure,
         alarm.prob_any_false_failure_majority,
+        [] if run is None else _by_trials(cases, at_least, rates, alpha, run, trials),
     )
+
+
+def _by_trials(
+    cases: int, at_least: float, rates: Sequence[float], alpha: float, run: SideCounts, trials: Sequence[int]
+) -> list[GateTrials]:
+    """With k trials the variance of a case's share is what lies between cases and 1/k of what lies within."""
+    within, effect = trials_share(run), design_effect(run)
+    if within is None and effect == 1:
+        return []
+    found = []
+    for k in [k for k in (trials if within is not None else (1,)) if k > 1 or effect > 1]:
+        effective = max(1, round(cases / effect / (1 - (within or 0.0) * (1 - 1 / k))))
+        of = gate_characteristic(effective, at_least, rates, 1 - alpha)
+        rows = [GateRow(rate, chance) for rate, chance in zip(rates, of.prob_gate_passes_at_true_rate, strict=True)]
+        least = None if of.smallest_passing_count is None else of.smallest_passing_count / effective
+        found.append(GateTrials(k, effective, least, rows))
+    return found
 
 
 def _case_passes(run: SideCounts) -> float:

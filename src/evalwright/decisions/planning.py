@@ -113,7 +113,7 @@ def suite_plan(
     if runs:
         found.cell_usd, found.repeats = runs[0].mean("cost")[0], repeats_share(runs[0])
     if at_least is not None:
-        found.gate = gate_plan(cases, at_least, aim.alpha, runs[0] if runs else None)
+        found.gate = gate_plan(cases, at_least, aim.alpha, runs[0] if runs else None, trials)
         found.reached = found.reached and found.gate.passes_from is not None
     return found
 

@@ -10,7 +10,7 @@ from evalwright.statistics.means import mean_of, variance_of
 from evalwright.statistics.rates import rate_with_design_effect
 from evalwright.statistics.trials import repeated_runs, within_variance
 
-__all__ = ["Spread", "guessed_spreads", "judged_side", "repeats_share", "spreads_of"]
+__all__ = ["Spread", "design_effect", "guessed_spreads", "judged_side", "repeats_share", "spreads_of", "trials_share"]
 
 _SHARES = (0.05, 0.1, 0.2, 0.3)
 """Of pairs that change, where no run says how many do."""
@@ -44,7 +44,7 @@ def spreads_of(a: SideCounts, b: SideCounts | None) -> list[Spread]:
     sigma = _within(a.passes)
     cost, _ = a.mean("cost")
     latency, _ = a.mean("latency")
-    effect = _design_effect(a)
+    effect = design_effect(a)
     if b is None:
         return [
             Spread(label, omega, sigma, None, effect, cost, latency, _rate(a.passes))
@@ -84,7 +84,16 @@ def _within(outcomes: Mapping[str, CaseTotal]) -> float:
     return within_variance((one.total, one.judged) for one in outcomes.values())
 
 
-def _design_effect(side: SideCounts) -> float:
+def trials_share(side: SideCounts) -> float | None:
+    """The share of the variance of a single trial that lies within cases; None where none has several, or all agree."""
+    rate = _rate(side.passes)
+    if rate is None or not 0 < rate < 1 or all(one.judged < 2 for one in side.passes.values()):
+        return None
+    return min(1.0, _within(side.passes) / (rate * (1 - rate)))
+
+
+def design_effect(side: SideCounts) -> float:
+    """How many cases of groups are worth one that is independent, at least 1."""
     if not side.groups:
         return 1.0
     judged = {case: one.value for case, one in side.passes.items() if one.judged}

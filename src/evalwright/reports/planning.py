@@ -67,6 +67,13 @@ def _gate(gate: GatePlan, suite: str) -> list[str]:
         lines.append(f"  passes from {gate.passes_from:,} of {gate.cases:,} ({share})")
         lines.append("  true rate  " + "".join(f"{numbers.percent(row.true_rate):>9}" for row in gate.rows))
         lines.append("  passes     " + "".join(f"{numbers.percent(row.passes):>9}" for row in gate.rows))
+    for one in gate.by_trials:
+        least = "no rate passes" if one.passes_from is None else f"from {numbers.percent(one.passes_from)}"
+        worth = f"worth about {counted(one.effective_cases, 'case')}"
+        lines.append(f"  with {counted(one.trials, 'trial')}, as in the run ({worth}): {least}")
+        lines.append("  passes     " + "".join(f"{numbers.percent(row.passes):>9}" for row in one.rows))
+    if not gate.by_trials:
+        lines.append("  more trials: --from a run with trials says how much they add")
     bound = f"at most {numbers.percent(gate.failures_at_most)} fail ({100 * (1 - gate.alpha):g} % sure)"
     return [
         *lines,
