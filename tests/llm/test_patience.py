@@ -3,6 +3,8 @@
 import asyncio
 import math
 
+import pytest
+
 from evalwright.llm.budget import Most, Spending
 from evalwright.llm.patience import bounded_by
 from evalwright.model.plan import Price
@@ -41,6 +43,7 @@ def test_a_call_of_a_system_is_not_late_while_it_waits():
     assert call.deadline == math.inf
     start()
     assert 5.0 <= call.deadline < math.inf
+    assert call.started == pytest.approx(call.deadline - 5.0, abs=1e-6)  # nor is the wait a part of its latency
     start = call.stop()
     call.deadline = None  # it has ended meanwhile
     start()

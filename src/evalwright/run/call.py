@@ -108,7 +108,10 @@ class Call:
         return answer
 
     def stop(self) -> Callable[[], None]:
-        """Let the clock stand still until what is returned is called, or until the call is over."""
+        """Let the clock stand still until what is returned is called, or until the call is over.
+
+        That time is neither the system's limit nor its latency.
+        """
         deadline, begun = self.deadline, time.monotonic()
         if deadline is None or deadline == math.inf:
             return lambda: None
@@ -116,7 +119,9 @@ class Call:
 
         def start() -> None:
             if self.deadline == math.inf:
-                self.deadline = deadline + time.monotonic() - begun
+                waited = time.monotonic() - begun
+                self.deadline = deadline + waited
+                self.started += waited
 
         return start
 
