@@ -11,9 +11,11 @@ from evalwright.formats.promptfoo.doubts import doubt_assertion
 from evalwright.formats.promptfoo.kinds import CHECKS, COMPARISONS, PLACE, SET, UNSUPPORTED, base_of
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.providers import provider_of
+from evalwright.formats.promptfoo.shapes import ASSERTION, warn_of_others, what_fits
 from evalwright.formats.promptfoo.sources import SCRIPTS, Sources, in_file, split_function
 from evalwright.formats.promptfoo.templates import holds_template
 from evalwright.formats.promptfoo.values import as_javascript
+from evalwright.formats.shared.findings import kind_found
 from evalwright.model.plan import EvaluatorSpec
 
 __all__ = ["Assertions", "Authored", "short_form"]
@@ -27,10 +29,6 @@ _THRESHOLDS = {
 """Thresholds of the short form, where it names none."""
 _CODE = re.compile(r"^(javascript|fn|eval|python|grade|llm-rubric|file):")
 _SHORT = re.compile(r"^(not-)?([a-z][\w:-]*?)(?:\((\d+(?:\.\d+)?)\))?(?::|$)", re.IGNORECASE)
-_KEYS = (
-    "type", "value", "threshold", "weight", "metric", "provider", "rubricPrompt", "transform", "contextTransform",
-    "config", "assert", "description", "name", "id", "$ref",
-)  # fmt: skip
 
 
 class Authored(NamedTuple):
@@ -98,7 +96,7 @@ class Assertions:
     def _listed(self, authored: Authored) -> Iterator[dict[str, Any]]:
         raw = authored.raw
         if not isinstance(raw, list):
-            authored.origin.tell(f"assert: expected a list of assertions, found {type(raw).__name__}")
+            authored.origin.tell(f"assert: expected a list of assertions, found {kind_found(raw)}")
             return
         for i, one in enumerate(raw):
             known = self._read.get(id(one))
@@ -111,31 +109,28 @@ class Assertions:
         if isinstance(one, str):
             one = short_form(one)
         if not isinstance(one, dict):
-            origin.tell(f"assert: expected a mapping with a type, found {type(one).__name__}")
+            origin.tell(f"assert: expected a mapping with a type, found {kind_found(one)}")
             return None
+        warn_of_others(one, ASSERTION, origin)
+        one = what_fits(given := one, ASSERTION, origin)
         kind = one.get("type")
-        if not isinstance(kind, str):
-            origin.tell("assert: an assertion needs a type")
+        if kind is None:
+            if given.get("type") is None:
+                origin.tell("assert: an assertion needs a type")
             return None
         _, base = base_of(kind)
         if not self._known(kind, base, origin):
             return None
-        for key in one:
-            if key not in _KEYS:
-                origin.at(key).warn(f"nothing reads this key{did_you_mean(key, _KEYS)}")
         kept = {key: value for key, value in one.items() if key not in ("description", "name", "id")}
-        for key in ("threshold", "weight"):
-            value = one.get(key)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, (int, float))):
-                origin.at(key).tell(f"{key}: expected a number, found {value!r:.60}")
-                return None
         if base == SET:
             return self._set(kept, origin)
         if kind == "select-best" and not kept.get("value"):
             origin.tell("select-best needs a value: the criterion of the best")
             return None
-        if "provider" in one and one["provider"] is not None:
+        if "provider" in one:
             kept["provider"] = self.grader(one["provider"], origin.at("provider"))
+        for key in ("transform", "contextTransform"):
+            self._sources.code(one.get(key), origin.at(key))
         doubt_assertion(one, origin)
         return self._with_files(kept, base, origin)
 

@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evalwright.errors import did_you_mean
 from evalwright.formats.promptfoo.assertions import Assertions, Authored
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.providers import provider_of
 from evalwright.formats.promptfoo.rows import tests_in
 from evalwright.formats.promptfoo.scripts import Generated, generated_tests
+from evalwright.formats.promptfoo.shapes import GENERATOR, OPTIONS, SCENARIO, TEST, warn_of_others, what_fits
 from evalwright.formats.promptfoo.sources import SCRIPTS, Sources, in_file, split_function
 from evalwright.formats.promptfoo.values import as_javascript
 from evalwright.formats.shared.findings import Findings, kind_found
@@ -24,14 +24,6 @@ from evalwright.model.snapshot import Case
 
 __all__ = ["Tests"]
 
-_KEYS = (
-    "description", "vars", "assert", "threshold", "options", "metadata", "provider", "providers", "providerOutput",
-    "prompts", "assertScoringFunction", "disableDefaultAsserts",
-)  # fmt: skip
-_OPTIONS = (
-    "transform", "postprocess", "transformVars", "prefix", "suffix", "provider", "rubricPrompt", "factuality",
-    "disableVarExpansion", "disableDefaultAsserts", "disableConversationVar", "storeOutputAs", "runSerially", "repeat",
-)  # fmt: skip
 _REMOTE = re.compile(r"^(https?|huggingface|az|s3|gs|sharepoint)://")
 _OF_TESTS = (".yaml", ".yml", ".json", ".jsonl", ".csv")
 _SCORING = "assertScoringFunction"
@@ -63,10 +55,7 @@ class Tests:
     def _all(self) -> Iterator[_Test]:
         if self._raw.get("tests") is not None:
             yield from self._tests(self._raw["tests"], self._origin.at("tests"))
-        scenarios = self._raw.get("scenarios")
-        if scenarios is not None and not isinstance(scenarios, list):
-            self._origin.at("scenarios").tell(f"scenarios: expected a list, found {kind_found(scenarios)}")
-        for i, scenario in enumerate(scenarios if isinstance(scenarios, list) else []):
+        for i, scenario in enumerate(self._raw.get("scenarios") or ()):
             yield from self._scenario(scenario, self._origin.at("scenarios", i))
 
     def _defaults(self) -> tuple[dict[str, Any], Origin]:
@@ -81,10 +70,9 @@ class Tests:
         if raw is None:
             return {}, origin
         if not isinstance(raw, dict):
-            origin.tell(f"defaultTest: expected a mapping, found {type(raw).__name__}")
+            origin.tell(f"defaultTest: expected a mapping, found {kind_found(raw)}")
             return {}, origin
-        self._unknown(raw, origin)
-        return raw, origin
+        return self._checked(raw, origin), origin
 
     def _borrow(self, origin: Origin) -> None:
         """What is wrong in another file is told with the rest."""
@@ -102,8 +90,10 @@ class Tests:
                         yield from self._scenario(one, inner)
             return
         if not isinstance(raw, dict):
-            origin.tell(f"expected a mapping with config and tests, found {type(raw).__name__}")
+            origin.tell(f"expected a mapping with config and tests, found {kind_found(raw)}")
             return
+        warn_of_others(raw, SCENARIO, origin)
+        raw = what_fits(raw, SCENARIO, origin)
         tests = list(self._tests(raw.get("tests", []), origin.at("tests")))
         configs = list(self._tests(raw.get("config", [{}]), origin.at("config")))
         for config, test in itertools.product(configs, tests):
@@ -124,21 +114,27 @@ class Tests:
     def _test(self, raw: Any, origin: Origin) -> Iterator[_Test]:
         if isinstance(raw, str):
             yield from self._named(raw, None, origin)
-        elif isinstance(raw, dict) and isinstance(raw.get("path"), str) and "vars" not in raw:
-            yield from self._named(raw["path"], raw.get("config"), origin)
+        elif isinstance(raw, dict) and "path" in raw and "vars" not in raw:
+            warn_of_others(raw, GENERATOR, origin)
+            if isinstance(named := what_fits(raw, GENERATOR, origin).get("path"), str):
+                yield from self._named(named, raw.get("config"), origin)
         elif isinstance(raw, dict):
-            self._unknown(raw, origin)
-            yield _Test(self._with_vars(raw, origin), origin)
+            yield _Test(self._with_vars(self._checked(raw, origin), origin), origin)
         else:
-            origin.tell(f"expected a test or the name of a file, found {type(raw).__name__} {raw!r:.60}")
+            origin.tell(f"expected a test or the name of a file, found {kind_found(raw)}")
 
-    def _unknown(self, raw: Mapping[str, Any], origin: Origin) -> None:
-        for key in raw:
-            if key not in _KEYS:
-                origin.at(key).warn(f"nothing reads this key{did_you_mean(key, _KEYS)}")
-        for key in _mapping(raw.get("options")):
-            if key not in _OPTIONS:
-                origin.at("options", key).warn(f"nothing reads this key{did_you_mean(key, _OPTIONS)}")
+    def _checked(self, raw: dict[str, Any], origin: Origin) -> dict[str, Any]:
+        """A test with what fits only, and the files of its transforms looked for."""
+        warn_of_others(raw, TEST, origin)
+        raw = what_fits(raw, TEST, origin)
+        if "options" not in raw:
+            return raw
+        inner = origin.at("options")
+        warn_of_others(raw["options"], OPTIONS, inner)
+        options = what_fits(raw["options"], OPTIONS, inner)
+        for key in ("transform", "postprocess", "transformVars"):
+            self._sources.code(options.get(key), inner.at(key))
+        return raw if options is raw["options"] else {**raw, "options": options}
 
     def _named(self, named: str, config: Any, origin: Origin) -> Iterator[_Test]:
         if _REMOTE.match(named):
@@ -192,9 +188,6 @@ class Tests:
             origin.at("vars").warn(f"vars: {given!r} is not read, as in promptfoo: write {given[7:]!r}")
             return {**raw, "vars": {}}
         if not isinstance(given, (str, list)):
-            if given is not None and not isinstance(given, dict):
-                origin.at("vars").tell(f"vars: expected a mapping or the name of a file, found {type(given).__name__}")
-                return {**raw, "vars": {}}
             return raw
         found: dict[str, Any] = {}
         for named in given if isinstance(given, list) else [given]:
@@ -240,9 +233,6 @@ class Tests:
             value = raw.get(key, self._default.get(key))
             if value is not None:
                 extra[key] = value
-        threshold = extra.get("threshold")
-        if threshold is not None and (isinstance(threshold, bool) or not isinstance(threshold, (int, float))):
-            origin.at("threshold").tell(f"threshold: expected a number, found {threshold!r:.60}")
         if "provider" in extra:
             extra["provider"] = provider_of(extra["provider"], self._sources, origin.at("provider"))
         if "providerOutput" in raw:
@@ -253,9 +243,7 @@ class Tests:
         named = raw.get(_SCORING, self._default.get(_SCORING))
         if named is None:
             return []
-        if not isinstance(named, str) or self._sources.path(split_function(named)[0], origin.at(_SCORING)) is None:
-            if not isinstance(named, str):
-                origin.at(_SCORING).tell(f"{_SCORING}: expected file://FILE:FUNCTION, found {named!r:.60}")
+        if self._sources.path(split_function(named)[0], origin.at(_SCORING)) is None:
             return []
         config = {"function": named, "folder": str(self._sources.folder), "threshold": raw.get("threshold")}
         return [EvaluatorSpec(_SCORING, "promptfoo_scoring", config, called=_SCORING)]
@@ -265,6 +253,8 @@ class Tests:
     ) -> Iterator[dict[str, Any]]:
         """One set of variables for each combination of the values that lists of texts, and patterns of files, name."""
         if options.get("disableVarExpansion") is True:
+            for name, value in variables.items():
+                self._sources.code(value, origin.at("vars", name))
             yield dict(variables)
             return
         choices = [self._choices(name, value, origin.at("vars", name)) for name, value in variables.items()]

@@ -10,7 +10,7 @@ from typing import Any
 
 from evalwright.errors import InputError
 from evalwright.files import yaml
-from evalwright.formats.promptfoo.providers import CHAT, PASSED_ON, Provider
+from evalwright.formats.promptfoo.providers import COMPANIES, PASSED_ON, Provider
 from evalwright.formats.promptfoo.values import as_javascript
 from evalwright.model.chat import ChatMessage, ChatRequest
 from evalwright.session import hide, learn
@@ -37,7 +37,7 @@ def model_of(provider: Provider) -> tuple[str, str]:
 def embedding_model(provider: Provider) -> str:
     """The same in one, as the model layer has it."""
     prefix, model = model_of(provider)
-    return model if "/" in model else f"{CHAT.get(prefix, prefix)}/{model}"
+    return model if "/" in model else f"{COMPANIES.get(prefix, prefix)}/{model}"
 
 
 def messages_in(prompt: str) -> list[dict[str, Any]]:
@@ -63,7 +63,7 @@ def request_of(provider: Provider, prompt: str, more: Mapping[str, Any], folder:
     """The request for a prompt. `more` is what the prompt itself says of the call."""
     config = {**provider.get("config", {}), **more}
     prefix, model = model_of({**provider, "config": config})
-    company = CHAT[prefix]
+    company = COMPANIES[prefix]
     extra = {key: _loaded(config[key], folder) for key in PASSED_ON if config.get(key) is not None}
     extra |= config.get("passthrough") or {}
     if headers := config.get("headers"):

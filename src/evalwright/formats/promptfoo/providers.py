@@ -8,16 +8,16 @@ from typing import Any
 
 from evalwright.errors import did_you_mean
 from evalwright.formats.promptfoo.origin import Origin
+from evalwright.formats.promptfoo.shapes import CHAT, HTTP, PROVIDER, warn_of_others, what_fits
 from evalwright.formats.promptfoo.sources import Sources, split_function
 from evalwright.formats.promptfoo.values import as_javascript
 
-__all__ = ["CHAT", "PASSED_ON", "REPLY_RETRIES", "Provider", "provider_kind", "provider_of", "providers_of"]
+__all__ = ["COMPANIES", "PASSED_ON", "REPLY_RETRIES", "Provider", "provider_kind", "provider_of", "providers_of"]
 
 Provider = dict[str, Any]
 """`id`, `label`, `config`, and perhaps `prompts`, `transform`, `delay`, `env`, `inputs`: plain data."""
 
-_KEYS = ("id", "label", "config", "prompts", "transform", "delay", "env", "inputs")
-CHAT: Mapping[str, str] = {
+COMPANIES: Mapping[str, str] = {
     "openai": "openai", "azure": "azure", "azureopenai": "azure", "anthropic": "anthropic", "openrouter": "openrouter",
     "ollama": "ollama", "groq": "groq", "mistral": "mistral", "deepseek": "deepseek", "together": "together",
     "togetherai": "together", "google": "google", "vertex": "litellm/vertex_ai", "bedrock": "litellm/bedrock",
@@ -52,7 +52,7 @@ _NEAREST = {
     "promptfoo": "name a model or a program of your own",
 }
 """Known providers that are not called here, and what is nearest to them."""
-_KNOWN = ("echo", "exec", "python", "javascript", "http", "https", *CHAT)
+_KNOWN = ("echo", "exec", "python", "javascript", "http", "https", *COMPANIES)
 _URL = re.compile(r"https?://")
 
 
@@ -90,10 +90,9 @@ def _entry(one: Any, sources: Sources, origin: Origin) -> list[Provider]:
     return []
 
 
-def _checked(one: Mapping[str, Any], sources: Sources, origin: Origin) -> list[Provider]:
-    for key in one:
-        if key not in _KEYS:
-            origin.at(key).warn(f"nothing reads this key{did_you_mean(str(key), _KEYS)}")
+def _checked(one: dict[str, Any], sources: Sources, origin: Origin) -> list[Provider]:
+    warn_of_others(one, PROVIDER, origin)
+    one = what_fits(one, PROVIDER, origin)
     named = str(one["id"])
     kind = provider_kind(named)
     if kind in ("python", "javascript"):
@@ -105,28 +104,35 @@ def _checked(one: Mapping[str, Any], sources: Sources, origin: Origin) -> list[P
     elif kind == "":
         _refuse(named, origin)
         return []
-    config = one.get("config")
-    if config is not None and not isinstance(config, dict):
-        origin.at("config").tell(f"expected a mapping, found {type(config).__name__}")
-        return []
-    retries = (config or {}).get(REPLY_RETRIES, 1)
-    if type(retries) is not int or not 0 <= retries <= 3:
-        origin.at("config", REPLY_RETRIES).tell(f"expected a whole number from 0 to 3, found {retries!r}")
-        return []
-    if named in ("http", "https") and not (config or {}).get("url"):
+    config = _config(one.get("config", {}), kind, sources, origin.at("config"))
+    sources.code(one.get("transform"), origin.at("transform"))
+    if named in ("http", "https") and not config.get("url"):
         origin.at("config").tell("config.url: the address is missing")
         return []
     if named.startswith("openai:chat:"):
         named = named.replace(":chat:", ":", 1)
-    if kind in ("chat", "embedding") and named.endswith(":") and not (config or {}).get("model"):
+    if kind in ("chat", "embedding") and named.endswith(":") and not config.get("model"):
         origin.tell(f"the provider {named!r} names no model: expected {named}MODEL")
         return []
-    if kind == "chat":
-        for key in config or ():
-            if key not in _READ:
-                origin.at("config", str(key)).warn(f"nothing reads this key{did_you_mean(str(key), _READ)}")
-    kept = {key: one[key] for key in _KEYS if one.get(key) is not None}
-    return [{**kept, "id": named, "label": str(one.get("label") or named)}]
+    kept = {key: one[key] for key in PROVIDER if one.get(key) is not None}
+    own = {"config": config} if config else {}
+    return [{**kept, **own, "id": named, "label": str(one.get("label") or named)}]
+
+
+def _config(config: dict[str, Any], kind: str, sources: Sources, origin: Origin) -> dict[str, Any]:
+    """The settings of a provider, with the files that they name looked for."""
+    if kind in ("chat", "embedding"):
+        config = what_fits(config, CHAT, origin)
+        if kind == "chat":
+            warn_of_others(config, _READ, origin)
+        for key in PASSED_ON:
+            for one in config[key] if isinstance(config.get(key), list) else [config.get(key)]:
+                sources.code(one, origin.at(key))
+    elif kind == "http":
+        config = what_fits(config, HTTP, origin)
+    for key in ("transformResponse", "responseParser", "transformRequest"):
+        sources.code(config.get(key), origin.at(key))
+    return config
 
 
 def provider_kind(named: str) -> str:
@@ -145,7 +151,7 @@ def provider_kind(named: str) -> str:
     prefix, colon, _ = named.partition(":")
     if any(named == one or named.startswith(f"{one}:") for one in _NEAREST):
         return ""
-    if colon and prefix in CHAT:
+    if colon and prefix in COMPANIES:
         return "embedding" if ":embedding" in named else "chat"
     return ""
 

@@ -11,7 +11,7 @@ from evalwright.errors import InputError, counted
 from evalwright.formats.promptfoo.recorded_results import recorded_tests, test_key
 from evalwright.model.snapshot import Case
 
-__all__ = ["chosen_columns", "chosen_tests"]
+__all__ = ["chosen_columns", "chosen_tests", "mistaken_range"]
 
 _RANGE = re.compile(r"(\d*)\s*:\s*(\d*)")
 _ERROR = 2
@@ -84,14 +84,20 @@ def _with_metadata(text: str) -> Callable[[list[Case]], list[Case]]:
     return lambda cases: list(filter(fits, cases))
 
 
-def _range(text: str) -> slice:
+def mistaken_range(text: str) -> str:
+    """What is wrong with a range of tests; empty if nothing is."""
     found = _RANGE.fullmatch(text.strip())
     if found is None or not (found[1] or found[2]):
-        raise InputError(f"--filter-range: expected START:END, counted from 0, END excluded, found {text!r}")
-    start, end = int(found[1] or 0), int(found[2]) if found[2] else None
-    if end is not None and start > end:
-        raise InputError(f"--filter-range: the start is behind the end: {text!r}")
-    return slice(start, end)
+        return f"expected START:END, counted from 0, END excluded, found {text!r}"
+    behind = found[1] and found[2] and int(found[1]) > int(found[2])
+    return f"the start is behind the end: {text!r}" if behind else ""
+
+
+def _range(text: str) -> slice:
+    if mistake := mistaken_range(text):
+        raise InputError(f"--filter-range: {mistake}")
+    start, _, end = text.partition(":")
+    return slice(int(start.strip() or 0), int(end) if end.strip() else None)
 
 
 def _failed(row: Mapping[str, Any]) -> bool:

@@ -11,6 +11,7 @@ from evalwright.files import yaml
 from evalwright.files.boundary import Boundary, OutsideError
 from evalwright.files.paths import near_file
 from evalwright.formats.promptfoo.origin import Origin
+from evalwright.formats.promptfoo.templates import holds_template
 
 __all__ = ["SCRIPTS", "Sources", "in_file", "split_function"]
 
@@ -56,6 +57,11 @@ class Sources:
         for match in sorted(dict.fromkeys(matches)):
             if (found := self.path(os.path.relpath(match, self.folder), origin)) is not None:
                 yield found
+
+    def code(self, value: object, origin: Origin) -> None:
+        """Look for the file in which a piece of code stands, if it stands in one; told if there is none."""
+        if in_file(value) and not holds_template(str(value)):
+            self.path(split_function(str(value))[0], origin)
 
     def matches(self, named: str) -> bool:
         """Whether there is a file of that name, or that matches the pattern."""

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from evalwright.errors import InputError, did_you_mean
+from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.masker import may_be_secret
 from evalwright.formats.promptfoo import FORMAT
 from evalwright.formats.promptfoo.arithmetic import mistake_in
@@ -28,10 +29,12 @@ from evalwright.formats.promptfoo.prompts import prompts_of
 from evalwright.formats.promptfoo.providers import Provider, providers_of
 from evalwright.formats.promptfoo.recorded_results import must_be_results
 from evalwright.formats.promptfoo.references import unknown_names
-from evalwright.formats.promptfoo.selection import chosen_columns, chosen_tests
+from evalwright.formats.promptfoo.selection import chosen_columns, chosen_tests, mistaken_range
+from evalwright.formats.promptfoo.shapes import CONFIG, DERIVED, RUNNING, warn_of_others, what_fits
 from evalwright.formats.promptfoo.sources import Sources
+from evalwright.formats.promptfoo.values import template_text
 from evalwright.formats.shared.environment import literal_secrets
-from evalwright.formats.shared.findings import Findings, kind_found
+from evalwright.formats.shared.findings import Findings
 from evalwright.model.plan import Plugin, RunSettings, Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.suite import Suite
@@ -40,15 +43,17 @@ from evalwright.session import environment, learn
 
 __all__ = ["load"]
 
-_KEYS = (
-    "description", "prompts", "providers", "targets", "tests", "scenarios", "defaultTest", "env", "evaluateOptions",
-    "derivedMetrics", "nunjucksFilters", "assertionTemplates", "extensions", "commandLineOptions",
-)  # fmt: skip
 _WITHOUT_EFFECT = (
     "$schema", "tags", "sharing", "outputPath", "metadata", "tracing", "writeLatestResults",
 )  # fmt: skip
-_COMMAND_LINE = ("maxConcurrency", "repeat", "delay", "filterRange", "filterSample", "filterSampleSeed")
-"""Keys of `commandLineOptions` that are read; the others are of promptfoo's own terminal, cache and server."""
+_FILTERS = {
+    "filter_range": "filterRange", "filter_sample": "filterSample", "filter_sample_seed": "filterSampleSeed",
+}  # fmt: skip
+_OPTIONS_WITHOUT_EFFECT = (
+    "cache", "eventSource", "generateSuggestions", "interactiveProviders", "isRedteam", "maxEvalTimeMs",
+    "showProgressBar", "silent", "silentErrors", "abortSignal",
+)  # fmt: skip
+"""Options of a run that are of promptfoo's own terminal, cache and server, as all other `commandLineOptions` are."""
 _REFUSED = ("redteam", "plugins", "strategies")
 _CONCURRENT = 4
 _SHOWN = 200
@@ -76,18 +81,16 @@ class _Reading:
     ) -> None:
         self._path, self._findings, self._options = path, findings, options
         self._origin = Origin(findings)
-        if not isinstance(raw.get("env", {}), dict):
-            self._origin.at("env").tell(f"env: expected a mapping of variables, found {kind_found(raw['env'])}")
-        self._own = {str(key): str(value) for key, value in _mapping(raw.get("env")).items()}
+        self._unusable: list[InputError] = []
+        taken = list(env_names(raw))
+        raw = what_fits(resolved(raw, raw, self._origin), CONFIG, self._origin)
+        self._own = {key: template_text(value) for key, value in raw.get("env", {}).items()}
         known = {**environment(), **variables, **self._own}
         self._own = {key: with_environment(value, known) for key, value in self._own.items()}
         self._known = {**known, **self._own}
-        self._taken = {
-            name: self._known[name] for name in env_names(raw) if name in self._known and name not in self._own
-        }
-        raw = resolved(raw, raw, self._origin)
+        self._taken = {name: self._known[name] for name in taken if name in self._known and name not in self._own}
         self._raw: dict[str, Any] = with_environment({k: v for k, v in raw.items() if k != "env"}, self._known)
-        self._running = {**_mapping(self._raw.get("evaluateOptions")), **_mapping(self._raw.get("commandLineOptions"))}
+        self._running = {**self._options_of("evaluateOptions"), **self._options_of("commandLineOptions")}
         self._sources = Sources(path.resolve().parent, options.get("allow_outside", ()))
 
     def suite(self) -> Suite:
@@ -101,9 +104,12 @@ class _Reading:
         cases = tests.cases()
         for message in unknown_names(cases, prompts, providers):
             origin.at("tests" if raw.get("tests") else "scenarios").tell(message)
-        cases = chosen_tests(cases, {**self._filters(), **self._options})
-        prompts = chosen_columns(prompts, "--filter-prompts", self._options.get("filter_prompts"))
-        providers = chosen_columns(providers, "--filter-providers", self._options.get("filter_providers"))
+        with self._later():
+            cases = chosen_tests(cases, {**self._filters(), **self._options})
+        with self._later():
+            prompts = chosen_columns(prompts, "--filter-prompts", self._options.get("filter_prompts"))
+        with self._later():
+            providers = chosen_columns(providers, "--filter-providers", self._options.get("filter_providers"))
         in_turn = any(map(remembers, prompts)) or any(map(stored_as, cases))
         cases = with_dependence(cases, prompts) if in_turn else cases
         settings = self._settings(in_turn)
@@ -116,12 +122,12 @@ class _Reading:
         doubt_prompts(prompts, cases, origin)
         doubt_environment(raw, self._known, origin)
         doubt_columns(cases, variants, origin)
-        if (cached := self._options.get("cached")) is not None:
-            variants = _replaying(variants, cached, settings.trials)
         self._check_derived()
         if not has_node() and (places := places_for_node(variants, cases)):
             origin.tell(f"{places} places need Node. {NEEDS_NODE}", absent=True)
-        self._findings.refuse(f"Invalid suite {self._path}")
+        self._refuse()
+        if (cached := self._options.get("cached")) is not None:
+            variants = _replaying(variants, cached, settings.trials)
         return Suite(
             name=_name(self._path),
             dialect=FORMAT.name,
@@ -141,6 +147,23 @@ class _Reading:
             metadata=self._metadata(),
         )
 
+    @contextmanager
+    def _later(self) -> Iterator[None]:
+        """Go on where an option of the command line cannot be used: what is wrong in the file is said with it."""
+        try:
+            yield
+        except InputError as error:
+            self._unusable.append(error)
+
+    def _refuse(self) -> None:
+        """Raise InputError for all mistakes, those of options behind those of the file."""
+        if self._findings.problems:
+            for error in self._unusable:
+                self._findings.problems += error.problems or [Problem("", error.headline)]
+            self._findings.refuse(f"Invalid suite {self._path}")
+        if self._unusable:
+            raise self._unusable[0]
+
     def _keys(self) -> None:
         raw, origin = self._raw, self._origin
         for key in _REFUSED:
@@ -154,23 +177,29 @@ class _Reading:
                 origin.at(key).warn(f"this key has no effect here{hint}")
             elif key == "extensions":
                 origin.at(key).warn("extensions are not called")
-            elif key not in (*_KEYS, *_REFUSED) and not key.startswith("x-"):
-                origin.at(key).warn(f"nothing reads this key{did_you_mean(key, _KEYS)}")
+            elif key not in (*CONFIG, *_REFUSED) and not key.startswith("x-"):
+                origin.at(key).warn(f"nothing reads this key{did_you_mean(key, CONFIG)}")
+        for i, named in enumerate(raw.get("extensions", ())):
+            self._sources.code(named, origin.at("extensions", i))
 
-        for key in _mapping(raw.get("commandLineOptions")):
-            if key not in _COMMAND_LINE:
-                origin.at("commandLineOptions", key).warn("this key has no effect here")
+    def _options_of(self, key: str) -> dict[str, Any]:
+        """The options of a run under one of the two keys that have some."""
+        given, origin = self._raw.get(key, {}), self._origin.at(key)
+        for name in given:
+            if name in _OPTIONS_WITHOUT_EFFECT or (name not in RUNNING and key == "commandLineOptions"):
+                origin.at(name).warn("this key has no effect here")
+            elif name not in RUNNING:
+                origin.at(name).warn(f"nothing reads this key{did_you_mean(name, RUNNING)}")
+        options = what_fits(given, RUNNING, origin)
+        if "filterRange" in options and (mistake := mistaken_range(str(options["filterRange"]))):
+            origin.at("filterRange").tell(f"filterRange: {mistake}")
+            del options["filterRange"]
+        return options
 
     def _filters(self) -> dict[str, Any]:
         """The filters that the configuration itself asks for; those of the command line go before them."""
-        found: dict[str, Any] = {}
-        if (text := self._running.get("filterRange")) is not None:
-            found["filter_range"] = str(text)
-        if "filterSample" in self._running:
-            found["filter_sample"] = self._count("filterSample", 1)
-        if "filterSampleSeed" in self._running:
-            found["filter_sample_seed"] = self._count("filterSampleSeed", 0, least=0)
-        return found
+        given = self._running
+        return {name: given[key] for name, key in _FILTERS.items() if key in given}
 
     def _check_comparisons(self, cases: Sequence[Case], variants: Sequence[Variant]) -> None:
         """Tell of assertions that compare columns where there is nothing to compare; each once, however many tests."""
@@ -182,10 +211,12 @@ class _Reading:
             self._origin.tell("max-score needs another assertion in the same test, whose score it goes by")
 
     def _check_derived(self) -> None:
-        listed = self._raw.get("derivedMetrics")
-        for i, one in enumerate(listed if isinstance(listed, list) else []):
+        for i, one in enumerate(self._raw.get("derivedMetrics", ())):
             origin = self._origin.at("derivedMetrics", i)
-            if not isinstance(one, dict) or not isinstance(one.get("name"), str):
+            if isinstance(one, dict):
+                warn_of_others(one, DERIVED, origin)
+                one = what_fits(one, DERIVED, origin)
+            if not isinstance(one, dict) or "name" not in one:
                 origin.tell(f"expected a mapping with name and value, found {one!r:.60}")
             elif (mistake := mistake_in(str(one.get("value")))) is not None:
                 origin.at("value").tell(mistake)
@@ -197,14 +228,14 @@ class _Reading:
         key = "providers" if raw.get("providers") else "targets"
         if not raw.get(key):
             if "redteam" not in raw:
-                strange = (one for one in raw if one not in _KEYS and did_you_mean(one, ("providers", "targets")))
+                strange = (one for one in raw if one not in CONFIG and did_you_mean(one, ("providers", "targets")))
                 hint = "".join(f"; should {one!r} be 'providers'?" for one in islice(strange, 1))
                 origin.tell(f"no providers: expected the key providers (or targets) with what is to be asked{hint}")
             return []
         return providers_of(raw[key], self._sources, origin.at(key))
 
     def _shared(self) -> dict[str, Any]:
-        filters = _mapping(self._raw.get("nunjucksFilters"))
+        filters = self._raw.get("nunjucksFilters", {})
         for name, named in filters.items():
             self._sources.path(str(named), self._origin.at("nunjucksFilters", name))
         return {
@@ -215,38 +246,20 @@ class _Reading:
         }
 
     def _settings(self, in_turn: bool) -> RunSettings:
-        most = self._options.get("max_concurrency") or self._count("maxConcurrency", _CONCURRENT)
-        trials = self._options.get("repeat") or self._count("repeat", 1)
-        if in_turn or self._milliseconds("delay"):
+        most = self._options.get("max_concurrency") or self._running.get("maxConcurrency", _CONCURRENT)
+        trials = self._options.get("repeat") or self._running.get("repeat", 1)
+        if in_turn or self._running.get("delay"):
             most = 1
         return RunSettings(max_concurrency=most, trials=trials, evaluator_timeout_seconds=600.0)
 
     def _limited(self, variant: Variant) -> Variant:
         """The variant with the time limit and the delay that the options set for all calls."""
-        if limit := self._milliseconds("timeoutMs"):
+        if limit := self._running.get("timeoutMs"):
             variant = msgspec.structs.replace(variant, timeout_seconds=limit / 1000)
-        if delay := self._milliseconds("delay"):
+        if delay := self._running.get("delay"):
             provider = {"delay": delay, **variant.config["provider"]}
             variant = msgspec.structs.replace(variant, config={**variant.config, "provider": provider})
         return variant
-
-    def _milliseconds(self, key: str) -> float:
-        value = self._running.get(key, 0)
-        if isinstance(value, bool) or not isinstance(value, (int, float)) or value < 0:
-            self._option(key).tell(f"{key}: expected milliseconds, a number from 0, found {value!r}")
-            return 0
-        return value
-
-    def _option(self, key: str) -> Origin:
-        own = _mapping(self._raw.get("commandLineOptions"))
-        return self._origin.at("commandLineOptions" if key in own else "evaluateOptions", key)
-
-    def _count(self, key: str, default: int, least: int = 1) -> int:
-        value = self._running.get(key, default)
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            self._option(key).tell(f"{key}: expected a whole number from {least}, found {value!r}")
-            return default
-        return value
 
     def _gate(self) -> dict[str, Any] | None:
         given = self._known.get(_PASS_RATE)
@@ -305,7 +318,3 @@ def _digest(tests: Sequence[Any]) -> str:
 def _name(path: Path) -> str:
     stem = path.stem
     return path.resolve().parent.name or stem if stem == "promptfooconfig" else stem
-
-
-def _mapping(value: Any) -> dict[str, Any]:
-    return value if isinstance(value, dict) else {}

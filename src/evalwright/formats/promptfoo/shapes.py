@@ -1,0 +1,156 @@
+"""What may stand under each key of a configuration, part by part; what does not fit is told and left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import Any, NamedTuple
+
+from evalwright.errors import did_you_mean
+from evalwright.formats.promptfoo.origin import Origin
+from evalwright.formats.shared.findings import kind_found
+
+__all__ = [
+    "ASSERTION",
+    "CHAT",
+    "CONFIG",
+    "DERIVED",
+    "GENERATOR",
+    "HTTP",
+    "OPTIONS",
+    "PROMPT",
+    "PROVIDER",
+    "RUNNING",
+    "SCENARIO",
+    "TEST",
+    "KeyKind",
+    "Shape",
+    "warn_of_others",
+    "what_fits",
+]  # fmt: skip
+
+
+class KeyKind(NamedTuple):
+    """What a value must be, in words and as a question."""
+
+    expected: str
+    fits: Callable[[Any], bool]
+
+
+Shape = Mapping[str, KeyKind]
+
+
+def _is_text(value: Any) -> bool:
+    """Whether it is a text, or a number that stands for one."""
+    return isinstance(value, (str, int, float)) and not isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _is_whole(least: int) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _of(*kinds: type) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, kinds)
+
+
+def _are_texts(value: Any) -> bool:
+    return isinstance(value, list) and all(map(_is_text, value))
+
+
+def _is_mapping_of(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, dict) and all(one is None or fits(one) for one in value.values())
+
+
+ANYTHING = KeyKind("a value", lambda value: True)
+TEXT = KeyKind("a text", _is_text)
+NAME = KeyKind("a text", _of(str))
+NUMBER = KeyKind("a number", _is_number)
+FLAG = KeyKind("true or false", _of(bool))
+LIST = KeyKind("a list", _of(list))
+MAPPING = KeyKind("a mapping", _of(dict))
+TEXTS = KeyKind("a list of texts", _are_texts)
+SCALARS = KeyKind("a mapping of texts", _is_mapping_of(lambda one: isinstance(one, (str, int, float))))
+FILES = KeyKind("a mapping of names of files", _is_mapping_of(_of(str)))
+NUMBERS = KeyKind("a mapping of numbers", _is_mapping_of(_is_number))
+MILLISECONDS = KeyKind("milliseconds, a number from 0", lambda value: _is_number(value) and value >= 0)
+ENTRY = KeyKind("a text or a mapping", _of(str, dict))
+ENTRIES = KeyKind("a text, a mapping or a list", _of(str, dict, list))
+MESSAGES = KeyKind("a text, a list or a mapping", _of(str, list, dict))
+VARIABLES = KeyKind(
+    "a mapping, or the names of files", lambda value: isinstance(value, (dict, str)) or _are_texts(value)
+)
+DEFAULT = KeyKind("a mapping, or the name of a file", _of(str, dict))
+ASSERTIONS = KeyKind("a list of assertions", _of(list))
+CODE = KeyKind("code or the name of a file", _of(str))
+
+
+def _count(least: int) -> KeyKind:
+    return KeyKind(f"a whole number from {least}", _is_whole(least))
+
+
+CONFIG: Shape = {
+    "description": TEXT, "prompts": ENTRIES, "providers": ENTRIES, "targets": ENTRIES, "tests": ENTRIES,
+    "scenarios": LIST, "defaultTest": DEFAULT, "env": SCALARS, "evaluateOptions": MAPPING, "derivedMetrics": LIST,
+    "nunjucksFilters": FILES, "assertionTemplates": MAPPING, "extensions": TEXTS, "commandLineOptions": MAPPING,
+}  # fmt: skip
+RUNNING: Shape = {
+    "maxConcurrency": _count(1), "repeat": _count(1), "delay": MILLISECONDS, "timeoutMs": MILLISECONDS,
+    "filterRange": TEXT, "filterSample": _count(1), "filterSampleSeed": _count(0),
+}  # fmt: skip
+"""Of `evaluateOptions` and `commandLineOptions`."""
+TEST: Shape = {
+    "description": TEXT, "vars": VARIABLES, "assert": ASSERTIONS, "threshold": NUMBER, "options": MAPPING,
+    "metadata": MAPPING, "provider": ENTRY, "providers": TEXTS, "providerOutput": ANYTHING, "prompts": TEXTS,
+    "assertScoringFunction": KeyKind("file://FILE:FUNCTION", _of(str)), "disableDefaultAsserts": FLAG,
+}  # fmt: skip
+OPTIONS: Shape = {
+    "transform": CODE, "postprocess": CODE, "transformVars": CODE, "prefix": TEXT, "suffix": TEXT, "provider": ENTRY,
+    "rubricPrompt": MESSAGES, "factuality": NUMBERS, "disableVarExpansion": FLAG, "disableDefaultAsserts": FLAG,
+    "disableConversationVar": FLAG, "storeOutputAs": TEXT, "runSerially": FLAG, "repeat": _count(1),
+}  # fmt: skip
+GENERATOR: Shape = {"path": NAME, "config": ANYTHING}
+SCENARIO: Shape = {"config": ENTRIES, "tests": ENTRIES, "description": TEXT}
+ASSERTION: Shape = {
+    "type": NAME, "value": ANYTHING, "threshold": NUMBER, "weight": NUMBER, "metric": TEXT, "provider": ENTRY,
+    "rubricPrompt": MESSAGES, "transform": CODE, "contextTransform": CODE, "config": MAPPING, "assert": ANYTHING,
+    "description": ANYTHING, "name": ANYTHING, "id": ANYTHING, "$ref": ANYTHING,
+}  # fmt: skip
+PROMPT: Shape = {"id": TEXT, "label": TEXT, "raw": NAME, "config": MAPPING}
+PROVIDER: Shape = {
+    "id": NAME, "label": TEXT, "config": MAPPING, "prompts": TEXTS, "transform": CODE, "delay": MILLISECONDS,
+    "env": SCALARS, "inputs": ANYTHING,
+}  # fmt: skip
+DERIVED: Shape = {"name": NAME, "value": TEXT, "description": TEXT}
+CHAT: Shape = {
+    **dict.fromkeys(("model", "instructions", "systemPrompt", "apiBaseUrl", "apiHost", "apiKey", "apiKeyEnvar"), NAME),
+    **dict.fromkeys(("temperature", "top_p", "frequency_penalty", "presence_penalty"), NUMBER),
+    **dict.fromkeys(("max_tokens", "max_output_tokens", "max_completion_tokens"), _count(1)),
+    "headers": SCALARS, "passthrough": MAPPING, "replyRetries": KeyKind(
+        "a whole number from 0 to 3", lambda value: _is_whole(0)(value) and value <= 3
+    ),
+}  # fmt: skip
+"""Of the `config` of a model; keys that are sent as they are have no shape here."""
+HTTP: Shape = {
+    "url": NAME, "method": NAME, "headers": SCALARS, "queryParams": SCALARS, "transformResponse": CODE,
+    "responseParser": CODE, "transformRequest": ANYTHING, "validateStatus": ANYTHING,
+}  # fmt: skip
+
+
+def what_fits(raw: dict[str, Any], shape: Shape, origin: Origin) -> dict[str, Any]:
+    """A part of a configuration without what is of another kind than its key asks for, which is told, and without
+    keys that have no value."""
+    wrong = [key for key, value in raw.items() if key in shape and not shape[key].fits(value)]
+    for key in wrong:
+        if raw[key] is not None:
+            origin.at(key).tell(f"{key}: expected {shape[key].expected}, found {kind_found(raw[key])}")
+    return {key: value for key, value in raw.items() if key not in wrong} if wrong else raw
+
+
+def warn_of_others(raw: Mapping[str, Any], known: Collection[str], origin: Origin) -> None:
+    """Warn of the keys that nothing reads."""
+    for key in raw:
+        if key not in known:
+            origin.at(key).warn(f"nothing reads this key{did_you_mean(key, known)}")
