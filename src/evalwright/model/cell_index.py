@@ -248,14 +248,15 @@ class CellIndex(Protocol):
 
 
 class _Indexed(Protocol):
-    def index(self, *, small: bool) -> CellIndex | None: ...
+    def index(self, *, small: bool, make: bool) -> CellIndex | None: ...
 
 
-def index_of(reader: object, *, small: bool = False) -> CellIndex | None:
+def index_of(reader: object, *, small: bool = False, make: bool = True) -> CellIndex | None:
     """The index of a run, brought up to date or made; None where a reader must scan.
 
     That is: a store that keeps none, a run of fewer than 20,000 cells (with `small` those have one too, in memory), one
-    with lines that cannot be read, and one that another process is busy to make the index of.
+    with lines that cannot be read, and one that another process is busy to make the index of. Without `make`, one that
+    has none yet, too: for who reads a few fields once, and then replaces records, making it costs more than it saves.
     """
     indexed = cast(_Indexed, reader) if hasattr(reader, "index") else None
-    return None if indexed is None else indexed.index(small=small)
+    return None if indexed is None else indexed.index(small=small, make=make)

@@ -45,8 +45,8 @@ class Newest(msgspec.Struct):
 
 
 def newest_of(reader: RunReader) -> Newest:
-    """Read the keys of all traces once, and those of repeated cells again; by an index often neither."""
-    if (index := index_of(reader)) is not None:
+    """Read the keys of all traces once, and those of repeated cells again; by an index that is there often neither."""
+    if (index := index_of(reader, make=False)) is not None:
         with closing(index):
             if not index.superseded():
                 return Newest({}, len(index))

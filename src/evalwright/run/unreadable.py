@@ -28,7 +28,7 @@ def judged_before(writer: RunWriter) -> int:
     replaced.
     """
     writer.summary()
-    if (index := index_of(writer)) is not None:
+    if (index := index_of(writer, make=False)) is not None:
         with closing(index):
             return len(index) - index.count(CellSelection(statuses=[None]))
     for _ in writer.results(_Row):

@@ -214,13 +214,13 @@ class LocalReader:
             raise newer_version(str(self.folder / SUMMARY), summary.schema_version)
         return summary
 
-    def index(self, *, small: bool = False, keep: bool = False) -> RunIndex | None:
+    def index(self, *, small: bool = False, keep: bool = False, make: bool = True) -> RunIndex | None:
         """See `evalwright.model.cell_index.index_of`. An index that is in the folder is used whatever the size.
 
         With `keep` there is one in the folder afterwards, also of a small run.
         """
         large = keep or self._is_large()
-        if not (large or small or (self.folder / _INDEX).exists()):
+        if not ((make and (large or small)) or (self.folder / _INDEX).exists()):
             return None
         from evalwright.stores.index import opened_index
 

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from evalwright.errors import InputError
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import Part
-from evalwright.stores.index import index_at
+from evalwright.stores.index import INDEX, index_at
 from evalwright.stores.index.reading import RunIndex
 from evalwright.stores.index.sources import RECORDS, Covered, Line, Replaced
 from evalwright.stores.tables.statements import RunTables
@@ -25,9 +25,18 @@ _SHARE = 5000
 _TAIL = 64
 
 
-def index_of_tables(tables: RunTables, plan: Plan | None, *, keep: bool) -> RunIndex | None:
-    """The index of a run in a database; see `evalwright.stores.index.opened_index`."""
+def index_of_tables(tables: RunTables, plan: Plan | None, *, keep: bool, make: bool = True) -> RunIndex | None:
+    """The index of a run in a database; see `evalwright.stores.index.opened_index`. Without `make`, one there is."""
+    if not (make or _is_there(tables)):
+        return None
     return index_at([tables.index_place] if keep else [], _TableSource(tables), plan)
+
+
+def _is_there(tables: RunTables) -> bool:
+    try:
+        return (tables.index_place() / INDEX).exists()
+    except OSError:
+        return False
 
 
 class _TableSource:

@@ -113,13 +113,13 @@ class TableReader:
             raise newer_version(f"{self.location} summaries", summary.schema_version)
         return summary
 
-    def index(self, *, small: bool = False, keep: bool = False) -> RunIndex | None:
+    def index(self, *, small: bool = False, keep: bool = False, make: bool = True) -> RunIndex | None:
         """See `evalwright.model.cell_index.index_of`. With `keep` there is one afterwards, also of a small run."""
         if not (keep or small or self._is_large()):
             return None
         from evalwright.stores.tables.index import index_of_tables
 
-        return index_of_tables(self._tables, self._numbering, keep=keep or self._is_large())
+        return index_of_tables(self._tables, self._numbering, keep=keep or self._is_large(), make=make)
 
     def _is_large(self) -> bool:
         if self._numbering is None:
@@ -239,9 +239,9 @@ class TableWriter(TableReader):
             self._failure = error
             raise
 
-    def index(self, *, small: bool = False, keep: bool = False) -> RunIndex | None:
+    def index(self, *, small: bool = False, keep: bool = False, make: bool = True) -> RunIndex | None:
         self._settle()
-        return super().index(small=small, keep=keep)
+        return super().index(small=small, keep=keep, make=make)
 
     def _records(self, table: str, kind: type[T], part: Part | None = None) -> Iterator[T]:
         self._settle()
