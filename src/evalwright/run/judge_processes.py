@@ -22,17 +22,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from evalwright.errors import EvalwrightError, InputError, Interrupted
+from evalwright.evaluators.build import build
 from evalwright.model.cell_index import index_of
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import JudgementShare, Part, RunWriter
 from evalwright.model.result import EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
+from evalwright.registry import load
 from evalwright.run.cells import RunState
 from evalwright.run.comparisons import compares_cells
 from evalwright.run.judge import Judge, ask_models
 from evalwright.run.limits import Watchdog, end_loose_tasks
 from evalwright.run.newest import Newest, newest_of
+from evalwright.run.origin import acts
 from evalwright.run.records import Clock
 from evalwright.run.steps import Pending
 from evalwright.run.stored_run import CaseOf
@@ -151,6 +154,8 @@ def _in_processes(
     tally = job.new_tally()
     if not parts:
         return tally
+    if len(parts) > 1:
+        _import_ahead(job.plan)
     gc.freeze()  # what is there now stays: no collection, here or in the children, need look at it again
     children = []
     try:
@@ -174,6 +179,17 @@ def _in_processes(
             child.join()
         gc.unfreeze()
     return tally
+
+
+def _import_ahead(plan: Plan) -> None:
+    """Have what evaluators import here once, and not in every process.
+
+    Only those that do no more than to look at a trace are built for it: others may start threads, which end at a fork.
+    """
+    for spec in plan.evaluators:
+        ours = getattr(load("evaluators", spec.type), "__module__", "").startswith("evalwright.")
+        if ours and spec.extractor is None and not acts(spec):
+            build(spec)
 
 
 def _child(parent: int, job: _Job, part: Part, share: JudgementShare, sender: Connection) -> None:

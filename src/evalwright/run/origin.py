@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Runnable",
     "Trust",
+    "acts",
     "judged_by_suite",
     "may_judge",
     "runnable",
@@ -134,7 +135,7 @@ def may_judge(reader: RunReader, plan: Plan, suite: Suite | None, trusted: bool)
     """
     if trusted or _is_own(reader, plan):
         return True
-    if plan.evaluators_by_case or (suite is None and any(map(_acts, plan.evaluators))):
+    if plan.evaluators_by_case or (suite is None and any(map(acts, plan.evaluators))):
         raise _not_own(reader.location)
     return False
 
@@ -169,7 +170,7 @@ def judged_by_suite(stored: Plan, add: str | None, suite: Suite | None) -> Plan:
     return with_evaluators(mine, add, suite)
 
 
-def _acts(spec: EvaluatorSpec) -> bool:
+def acts(spec: EvaluatorSpec) -> bool:
     """Whether an evaluator does more than to look at a trace."""
     from evalwright.evaluators.build import declared
 
