@@ -127,8 +127,11 @@ def result_of(
 
     A score outside of its range, and a verdict that is no bool, are errors: they must not enter a rate or a mean.
     """
+    score: Any = 0.0 if outcome is None else outcome.score
     if outcome is None:
         said = _NOTHING
+    elif score.__class__ is float and scores[0] <= score <= scores[1] and type(outcome.passed) is bool:
+        said = outcome  # as nearly all of them
     elif (wrong := _wrong(outcome, scores)) is not None:
         error, said = wrong, _without_verdict(outcome)
     else:
@@ -176,7 +179,9 @@ def _outright(said: Evaluation, error: TraceError | None) -> str:
         return error.message
     if said.skipped:
         return "skipped"
-    return ("passed" if said.passed else "failed") if said.score is None else f"score {said.score:g}"
+    if said.score is None:
+        return "passed" if said.passed else "failed"
+    return "score 1" if said.score == 1 else f"score {said.score:g}"
 
 
 def fill(
@@ -242,9 +247,6 @@ def no_evaluation(outcome: object) -> TraceError:
 def _wrong(outcome: Evaluation, scores: tuple[float, float]) -> TraceError | None:
     """What is wrong with the score or the verdict of an evaluation. Numbers of numpy become those of Python."""
     score: Any = outcome.score
-    passed: Any = outcome.passed
-    if passed.__class__ is bool and score.__class__ is float and scores[0] <= score <= scores[1]:
-        return None  # as nearly all of them
     if score is not None:
         if score.__class__ not in (float, int):
             score = outcome.score = _scalar(score)

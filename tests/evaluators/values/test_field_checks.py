@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from jsonschema import Draft202012Validator
 
 from evalwright.errors import EvaluatorError
 from evalwright.evaluators.build import build_evaluator
+from evalwright.evaluators.values.schema_acceptance import acceptance
 from evalwright.model.snapshot import Expected
 from evalwright.model.trace import Metrics, Output, ToolCall
 from evalwright.testing import a_case, a_trace
@@ -192,3 +196,45 @@ def test_a_huge_value_is_not_written_out_in_the_reason() -> None:
 def test_an_integer_that_python_does_not_write_has_a_reason_too() -> None:
     evaluator: Any = build_evaluator("exact_match", {"field": "input.n", "expected": 1})
     assert evaluator.evaluate(CASE, a_trace(input={"n": 10**5000})).reason == "input.n is a huge int, expected 1"
+
+
+NAMES = st.sampled_from(["a", "b"])
+BOUNDS = st.integers(-2, 3) | st.sampled_from([0.5, 1.0])
+TYPES = st.sampled_from(["array", "boolean", "integer", "null", "number", "object", "string"])
+SCHEMAS = st.recursive(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "type": TYPES | st.lists(TYPES, min_size=1, max_size=2, unique=True),
+            "title": st.just("a title"),
+            "required": st.lists(NAMES, unique=True),
+            **dict.fromkeys(["minItems", "maxItems", "minLength", "maxLength"], st.integers(0, 3)),
+            **dict.fromkeys(["minProperties", "maxProperties"], st.integers(0, 2)),
+            **dict.fromkeys(["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"], BOUNDS),
+        },
+    ),
+    lambda inner: st.fixed_dictionaries({}, optional={"items": inner, "properties": st.dictionaries(NAMES, inner)}),
+    max_leaves=4,
+)
+VALUES = st.recursive(
+    st.none() | st.booleans() | BOUNDS | st.sampled_from(["", "ab", "abcd", float("nan")]),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(NAMES, inner),
+    max_leaves=6,
+)
+
+
+@given(SCHEMAS, VALUES)
+def test_only_values_that_meet_a_schema_are_accepted_without_jsonschema(schema: dict[str, Any], value: Any) -> None:
+    accepts = acceptance(schema)
+    assert accepts is not None
+    met = Draft202012Validator(schema).is_valid(value)
+    if "1.0" in repr(value) or "nan" in repr(value):  # an integer as a float, no number: jsonschema is asked
+        assert met or not accepts(value)
+    else:
+        assert accepts(value) == met
+
+
+@pytest.mark.parametrize("keyword", ["$ref", "allOf", "enum", "pattern", "additionalProperties", "prefixItems"])
+def test_other_keywords_are_left_to_jsonschema(keyword: str) -> None:
+    assert acceptance({"type": "object", keyword: []}) is None
+    assert acceptance({"properties": {"a": {"items": {keyword: []}}}}) is None

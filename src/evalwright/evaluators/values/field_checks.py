@@ -12,6 +12,7 @@ import msgspec
 
 from evalwright.errors import EvaluatorError, Problem
 from evalwright.evaluators.fields import ABSENT, select
+from evalwright.evaluators.values.schema_acceptance import Accepts, acceptance
 from evalwright.evaluators.values.schema_patterns import with_bounded_patterns
 from evalwright.evaluators.wording import number, shorten, shown
 from evalwright.model.result import Evaluation
@@ -91,8 +92,7 @@ class SchemaMatch(msgspec.Struct, frozen=True, dict=True):
         found = select(self.field)(trace)
         if found is ABSENT:
             return Evaluation(False, 0.0, f"{self.field} is absent", detail)
-        errors = self._errors(found)
-        if not errors:
+        if (self._accepts is not None and self._accepts(found)) or not (errors := self._errors(found)):
             return Evaluation(True, 1.0, "", detail)
         detail["errors"] = [shorten(error.message, 1000) for error in errors[:_MOST_ERRORS]]
         many = "1 error" if len(errors) == 1 else f"{len(errors)} errors"
@@ -108,6 +108,13 @@ class SchemaMatch(msgspec.Struct, frozen=True, dict=True):
             raise EvaluatorError(
                 f"the schema refers to something unknown: {error}", "unresolvable_reference"
             ) from error
+
+    @cached_property
+    def _accepts(self) -> Accepts | None:
+        try:
+            return acceptance(self.schema)
+        except RecursionError:
+            return None
 
     @cached_property
     def _validator(self) -> Any:
