@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,10 +47,10 @@ def lint(paths: tuple[Path, ...], dialect: str | None, as_json: bool, **options:
     found: list[Finding] = []
     empty: list[Problem] = []
     for file, cases in _cases_of(paths, dialect, options):
-        number = count()
-        found += findings_in((case for case, _ in zip(cases, number, strict=False)), file)
-        if not next(number):
+        if next(iter(cases), None) is None:
             empty.append(Problem(str(file), "has no cases"))
+        else:
+            found += findings_in(cases, file)
     if empty:
         raise InputError(empty)
     if as_json:

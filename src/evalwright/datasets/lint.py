@@ -50,13 +50,13 @@ class _Place(NamedTuple):
 
 
 def findings_in(cases: Iterable[EvalCase | Case], source: Path) -> Iterator[Finding]:
-    """The doubts about cases, those of each case together, then those about all; `source` is the file that has them.
+    """The doubts about cases, then those about all; `source` is the file that has them.
 
     Raises InputError for cases that cannot be read.
     """
     seen: dict[bytes, _Place] = {}
     answers: Counter[str] = Counter()
-    likeness, places = Likeness(), list[_Place]()
+    likeness, places, idle = Likeness(), list[_Place](), list[_Place]()
     total = 0
     for case, place in _placed(cases, source):
         total += 1
@@ -77,9 +77,10 @@ def findings_in(cases: Iterable[EvalCase | Case], source: Path) -> Iterator[Find
             if _stands_in(answer, asked):
                 yield _finding("leak", place, f"the expected answer {_short(answer)} stands in the input")
         if not expected and _expects_nothing(case):
-            yield _finding("no expectation", place, "nothing is expected, and the case has no evaluators of its own")
+            idle.append(place)
         if len(expected) == 1:
             answers[expected[0]] += 1
+    yield from _idle(source, idle, total)
     yield from _balance(source, answers)
     if total > MOST_COMPARED:
         told = f"near duplicates were looked for among the first {MOST_COMPARED:,} of {total:,} cases"
@@ -88,16 +89,14 @@ def findings_in(cases: Iterable[EvalCase | Case], source: Path) -> Iterator[Find
 
 def _placed(cases: Iterable[EvalCase | Case], source: Path) -> Iterator[tuple[Case, _Place]]:
     """Each case and where it stands; the line only where its format tells it."""
-    found = getattr(cases, "found", None)
-    if found is None:
+    placed = getattr(cases, "placed", None)
+    if placed is None:
         for one in cases:
             yield snapshot(one), _Place(str(source), None, one.id)
         return
-    fitting = {case.id for case in cases}
-    for one, _, tell in found():
-        if one is not None and one.id in fitting:
-            problem = tell((), "")
-            yield snapshot(one), _Place(problem.file, problem.line, one.id)
+    for one, tell in placed():
+        problem = tell((), "")
+        yield snapshot(one), _Place(problem.file, problem.line, one.id)
 
 
 def _finding(kind: str, place: _Place, message: str) -> Finding:
@@ -151,6 +150,16 @@ def _stands_in(answer: str, asked: str) -> bool:
 
 def _short(text: str) -> str:
     return repr(text if len(text) <= 40 else f"{text[:37]}...")
+
+
+def _idle(source: Path, idle: list[_Place], total: int) -> Iterator[Finding]:
+    """The cases that expect nothing; one line for all if no case does."""
+    if len(idle) == total > 1:
+        told = f"nothing is expected in any of {total:,} cases, and none has evaluators of its own"
+        yield Finding("no expectation", Problem(str(source), told))
+        return
+    for place in idle:
+        yield _finding("no expectation", place, "nothing is expected, and the case has no evaluators of its own")
 
 
 def _balance(source: Path, answers: Counter[str]) -> Iterator[Finding]:

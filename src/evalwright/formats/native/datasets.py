@@ -109,6 +109,11 @@ class Dataset:
         raise NotImplementedError
 
     def __iter__(self) -> Iterator[EvalCase | Case]:
+        for case, _ in self.placed():
+            yield case
+
+    def placed(self) -> Iterator[tuple[EvalCase | Case, Tell]]:
+        """The cases, each with how to tell a problem of it."""
         if self._sample is None:
             yield from self._fitting()
             return
@@ -141,10 +146,10 @@ class Dataset:
             none = f"no case has {' or '.join(f'expected.{key}' for key in sorted(keys))}"
             yield Problem(str(self._path), f"{none}: the evaluator {name!r} passes whatever the answer is")
 
-    def _fitting(self) -> Iterator[EvalCase | Case]:
+    def _fitting(self) -> Iterator[tuple[EvalCase | Case, Tell]]:
         problems: list[Problem] = []
         count, ids = 0, Repeats()
-        for case, wrong, _ in self.found():
+        for case, wrong, tell in self.found():
             if wrong:
                 count += len(wrong)
                 problems += wrong[: _MOST_PROBLEMS - len(problems)]
@@ -152,7 +157,7 @@ class Dataset:
                 continue
             ids.add(_identity(case))
             if not problems and (not self._filter or fits(case, self._filter)):
-                yield case
+                yield case, tell
         if repeated := ids.hashes():
             duplicates = list(self._duplicates(repeated))
             count += len(duplicates)
