@@ -26,6 +26,18 @@ def test_validate_names_every_mistake(tmp_path: Path) -> None:
     assert ended.err.endswith("2 problems in cases.jsonl\n")
 
 
+def test_slices_that_a_gate_names_are_looked_for_with_all_other_mistakes(tmp_path: Path) -> None:
+    gate = "gate: {not_worse_than: baseline, slices: [tag, metadata.lnag]}\n"
+    made = project(tmp_path, {"a": "thanks"}, EVAL + gate)
+    alone = made.evalwright("validate", "eval.yaml")
+    assert (alone.code, "no case has 'metadata.lnag' (there are: tag)" in alone.err) == (2, True)
+    (tmp_path / "eval.yaml").write_text(EVAL + gate + "metrics: {prices: x}\n")
+    ended = made.evalwright("validate", "eval.yaml")
+    assert "metadata.lnag" in ended.err
+    assert "metrics.prices" in ended.err
+    assert ended.err.endswith("2 problems in eval.yaml\n")
+
+
 def test_validate_gives_mistakes_to_programs(tmp_path: Path) -> None:
     made = project(tmp_path, {"a": "thanks"})
     (tmp_path / "cases.jsonl").write_text('{"input": {}}\n')

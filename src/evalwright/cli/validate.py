@@ -112,7 +112,7 @@ class _Checked:
 
         try:
             suite, absent = loaded_to_check(file, dialect, options)
-            count, own = _count(suite.cases, self._cases if keep else None)
+            count, own = _count(_claimed(suite), self._cases if keep else None)
             if not count and suite.variants and not options["allow_empty"]:
                 # as JSON it shows what was read: a program may well generate the cases later
                 self._add_emptiness(suite, refuse=not keep)
@@ -152,6 +152,15 @@ class _Checked:
         named = {"ok": True, "dialect": ", ".join(dict.fromkeys(self._dialects)), **self._found}
         document = {**named, "problems": [], "warnings": _rows(self.warnings), **cases}
         return msgspec.json.encode(document).decode()
+
+
+def _claimed(suite: Suite) -> Iterable[Any]:
+    """The cases, with what the gate names of them."""
+    if suite.gate is None:
+        return suite.cases
+    from evalwright.formats.shared.claims import with_claimed_keys
+
+    return with_claimed_keys(suite.gate, str(suite.source), suite.cases)
 
 
 def _count(found: Iterable[object], kept: list[dict[str, object]] | None) -> tuple[int, int]:

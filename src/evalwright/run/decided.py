@@ -15,6 +15,7 @@ from evalwright.decisions.runs import TwoRuns, one_run, pairs_of, two_runs
 from evalwright.decisions.terms import Terms
 from evalwright.decisions.tradeoffs import dominated
 from evalwright.errors import InputError, Problem, did_you_mean
+from evalwright.formats.shared.claims import with_claimed_keys
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.snapshot import Case
@@ -142,7 +143,7 @@ def with_claims(plan: Plan, out: Path | None, cases: Iterable[Case]) -> Iterator
 
     Raises InputError. Where a baseline is missing, the cases are read for what else is wrong.
     """
-    found = _with_slices(plan, cases)
+    found = with_claimed_keys(plan.gate, plan.config_path, cases)
     if plan.shard is not None:  # no baseline is asked for before all shards are merged
         return found
     try:
@@ -155,21 +156,3 @@ def with_claims(plan: Plan, out: Path | None, cases: Iterable[Case]) -> Iterator
             problems += later.problems
         raise InputError(problems) from error
     return found
-
-
-def _with_slices(plan: Plan, cases: Iterable[Case]) -> Iterator[Case]:
-    """The cases; behind the last one it is known that each slice and group of a claim is there. Raises InputError."""
-    wanted = {key for claim in _claims(plan) for key in claim.get("slices", ()) if key != "*"}
-    wanted |= {f"metadata.{claim['group']}" for claim in _claims(plan) if claim["group"] not in (None, "none")}
-    seen = set[str]()
-    for case in cases:
-        if wanted:
-            seen.update((f"metadata.{name}" for name in case.metadata), ["tag"] if case.tags else [])
-        yield case
-    there = ", ".join(sorted(seen)) or "neither tags nor metadata"
-    problems = [
-        Problem(plan.config_path, f"no case has {key!r}{did_you_mean(key, seen)} (there are: {there})", key="gate")
-        for key in sorted(wanted - seen)
-    ]
-    if problems:
-        raise InputError(problems)

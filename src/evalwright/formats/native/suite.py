@@ -141,7 +141,12 @@ class _Reading:
         cases = DatasetReading(self._file, file, evaluators, to_run=to_run).cases()
         section = file.dataset if "dataset" in file.model_fields_set else None
         brought = {} if section is None else brought_by(section.type, section.path)
-        self._file.findings.refuse(self._file.headline, cases)
+        read = cases
+        if gate is not None:  # what it names of the cases is told with all else
+            from evalwright.formats.shared.claims import with_claimed_keys
+
+            read = with_claimed_keys(gate, str(self._file.path), cases)
+        self._file.findings.refuse(self._file.headline, read)
         by_case = file.dataset.own_evaluators or brought.get("evaluators_by_case", False)
         written = file.model_dump()
         document = _plain({name: written[name] for name in EvalFile.model_fields})

@@ -2,17 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, TypeVar
 
 from evalwright.decisions.terms import guard_of, margin_of
-from evalwright.errors import InputError, did_you_mean
+from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.key_paths import Place
 from evalwright.formats.shared.gates import checked_gate, unread_gate_keys, written_gate
 
-__all__ = ["checked_gates", "written_gates"]
+__all__ = ["checked_gates", "with_claimed_keys", "written_gates"]
 
 Tell = Callable[[Place, str], None]
+
+
+class _Labelled(Protocol):
+    """A case, as far as claims name it."""
+
+    @property
+    def metadata(self) -> Mapping[str, Any]: ...
+
+    @property
+    def tags(self) -> Sequence[str]: ...
+
+
+C = TypeVar("C", bound=_Labelled)
 
 CLAIMS = ("not_worse_than", "better_than", "at_least")
 _SHARED = ("metric", "alpha", "on_undecided", "group")
@@ -183,6 +196,25 @@ class _Reading:
                 self._tell(found, "guards", str(name))
             else:
                 yield found.name, found.limit
+
+
+def with_claimed_keys(gate: Mapping[str, Any] | None, path: str, cases: Iterable[C]) -> Iterator[C]:
+    """The cases; behind the last one it is known that each slice and group of a claim is there. Raises InputError."""
+    claims = gate["claims"] if gate is not None and gate["kind"] == "claims" else []
+    wanted = {key for claim in claims for key in claim.get("slices", ()) if key != "*"}
+    wanted |= {f"metadata.{claim['group']}" for claim in claims if claim["group"] not in (None, "none")}
+    seen = set[str]()
+    for case in cases:
+        if wanted:
+            seen.update((f"metadata.{name}" for name in case.metadata), ["tag"] if case.tags else [])
+        yield case
+    there = ", ".join(sorted(seen)) or "neither tags nor metadata"
+    problems = [
+        Problem(path, f"no case has {key!r}{did_you_mean(key, seen)} (there are: {there})", key="gate")
+        for key in sorted(wanted - seen)
+    ]
+    if problems:
+        raise InputError(problems)
 
 
 def written_gates(gate: Mapping[str, Any]) -> Any:
