@@ -20,6 +20,10 @@ _AGENTV_FORM = frozenset({"prompts", "providers"})
 _AGENTV_KEYS = (
     "default_test", "evaluate_options", "execution", "workspace", "governance", "assert", "assertions", "input_files",
 )  # fmt: skip
+_AGENTV_TYPES = frozenset((
+    "code_grader", "code_judge", "composite", "execution_metrics", "field_accuracy", "llm_grader", "llm_judge",
+    "rubric", "rubrics", "script", "token_usage", "tool_trajectory",
+))  # fmt: skip
 _PROMPTFOO_STEM = "promptfooconfig"
 _PROMPTFOO_KEYS = frozenset({
     "commandLineOptions", "defaultTest", "derivedMetrics", "evaluateOptions", "nunjucksFilters", "outputPath",
@@ -59,10 +63,27 @@ def _keys_of_agentv_5(path: Path, head: Mapping[str, Any]) -> list[str]:
         return []
     if not _PROMPTFOO_KEYS.isdisjoint(head):
         return []
-    own = [key for key in _AGENTV_KEYS if key in head] + ["$schema"] * schema.startswith("agentv-")
+    own = [key for key in _AGENTV_KEYS if key in head and (key != "assert" or _asserts_as_agentv(path))]
+    own += ["$schema"] * schema.startswith("agentv-")
     if not own and "tests" in head and (found := _AGENTV_TEST.search(_text(path))):
         own = ["tests[].id", f"tests[].{found[2] or found[3]}"]
     return [*own, *shared] if own else []
+
+
+def _asserts_as_agentv(path: Path) -> bool:
+    """Whether the list of assertions of a file has a plain sentence, or a type that promptfoo has not."""
+    from evalwright.errors import InputError
+    from evalwright.files import yaml
+
+    try:
+        listed = yaml.load(path, "yaml12").value["assert"]
+    except InputError:
+        return False
+    listed = listed if isinstance(listed, list) else []
+    types = (one.get("type") for one in listed if isinstance(one, dict))
+    return any(isinstance(one, str) for one in listed) or any(
+        str(kind).replace("-", "_") in _AGENTV_TYPES for kind in types
+    )
 
 
 def _text(path: Path) -> str:
