@@ -23,7 +23,7 @@ from evalwright.registry import format_of, resolve
 
 __all__ = ["differences", "unread_keys"]
 
-_WITHOUT_EFFECT = ("nothing reads", "unknown key")
+_WITHOUT_EFFECT = ("nothing reads", "unknown key", "has no effect")
 """How warnings of the formats name keys that have no effect."""
 
 _PARTS = (

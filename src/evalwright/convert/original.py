@@ -53,7 +53,8 @@ class Original(NamedTuple):
 
     def losses(self) -> list[Problem]:
         """What no reading of the suite shows."""
-        return [Problem("suite", f"the default in {reference} is not written") for reference in self.defaults]
+        defaults = [Problem("suite", f"the default in {reference} is not written") for reference in self.defaults]
+        return [*defaults, *self.suite.unexecuted]
 
 
 def credential_notes(suite: Suite) -> list[str]:

@@ -65,4 +65,6 @@ class Suite(msgspec.Struct, kw_only=True):
     """Files beside `source` that the suite is read from, or runs; `Plan.files` has them with those of its code."""
     warnings: list[Problem] = []
     """What is allowed, but most likely not meant."""
+    unexecuted: list[Problem] = []
+    """What is made by users' code, and is missing where none is executed."""
     metadata: dict[str, Any] = {}

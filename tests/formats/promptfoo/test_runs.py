@@ -414,3 +414,30 @@ def test_command_line_options_of_the_file_go_before_its_evaluate_options(tmp_pat
     run(tmp_path, config, options={"output": tmp_path / "out.json"})
     rows = json.loads((tmp_path / "out.json").read_text())["results"]["results"]
     assert sorted((row["testIdx"], row["vars"]["q"]) for row in rows) == [(0, "b"), (1, "b"), (2, "c"), (3, "c")]
+
+
+def test_what_code_would_make_is_lost_in_a_conversion(tmp_path, capsys):
+    made = "def make():\n    return [{'vars': {'q': 'b'}}]\n"
+    tests = [{"vars": {"q": "a"}, "assert": [{"type": "contains", "value": "a"}]}, "file://made.py:make"]
+    path = write(tmp_path, {**ECHO, "outputPath": "a.json", "tests": tests}, made__py=made)
+    for words, code, said in (
+        ([], 2, "the tests that made.py makes are missing"),
+        (["--allow-loss"], 0, "left out: suite  outputPath"),
+    ):
+        with pytest.raises(SystemExit) as ended:
+            main(["convert", str(path), "--out", str(tmp_path / "native"), *words])
+        assert (ended.value.code, said in " ".join(capsys.readouterr().err.split(" "))) == (code, True), said
+    assert sum(1 for _ in load_suite(tmp_path / "native/eval.yaml").cases) == 1
+
+
+def test_a_filter_leaves_the_names_of_columns(tmp_path):
+    tests = [{"vars": {"q": "x"}, "assert": [{"type": "contains", "value": "two"}]}]
+    prompts = [{"raw": f"{name} {{{{q}}}}", "label": name} for name in ("one", "two")]
+    config = {"prompts": prompts, "providers": ["echo", "echo"], "tests": tests}
+    every = [*run(tmp_path, config, options={"output": tmp_path / "out.json"}).verdicts]
+    only = run_at(tmp_path / "promptfooconfig.yaml", tmp_path, {"filter_prompts": "two"})
+    assert [*only.verdicts] == [key for key in every if "two" in key[1]] == [
+        ("test-0", "echo@two", 0), ("test-0", "echo@two#2", 0),
+    ]  # fmt: skip
+    options = {"filter_prompts": "two", "cached": tmp_path / "out.json"}
+    assert run_at(tmp_path / "promptfooconfig.yaml", tmp_path, options).outputs == ["two x", "two x"]

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from evalwright.errors import Problem
 from evalwright.formats.promptfoo.assertions import Assertions, Authored
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.providers import provider_of
@@ -40,7 +41,7 @@ class Tests:
     def __init__(self, raw: Mapping[str, Any], sources: Sources, assertions: Assertions, origin: Origin) -> None:
         self._raw, self._sources, self._assertions, self._origin = raw, sources, assertions, origin
         self._default, self._of_default = self._defaults()
-        self.skipped: list[str] = []
+        self.skipped: list[Problem] = []
         """Generators of tests that were not executed."""
 
     def cases(self) -> list[Case]:
@@ -153,7 +154,7 @@ class Tests:
             for one in as_javascript(made.tests):
                 yield from self._test(one, origin)
         elif made is None:
-            self.skipped.append(path.name)
+            self.skipped.append(origin.problem(f"the tests that {path.name} makes are missing: it is not executed"))
             origin.warn(f"{path.name} was not executed: it makes tests, which are not counted")
         else:
             origin.tell(made)

@@ -5,41 +5,50 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from evalwright.formats.promptfoo.prompts import AuthoredPrompt, allows
 from evalwright.formats.promptfoo.providers import Provider
 from evalwright.model.plan import Variant
 
-__all__ = ["columns"]
+__all__ = ["AuthoredColumns", "columns"]
 
 _SHORT = re.compile(r"[A-Za-z0-9 ._-]{1,40}")
 _SECONDS = 600.0
 """The limit of one call: promptfoo has none, and agents behind a provider take minutes."""
 
 
-def columns(
-    prompts: Sequence[AuthoredPrompt], providers: Sequence[Provider], shared: Mapping[str, Any]
-) -> list[Variant]:
-    """The variants; `shared` is what the configuration says for all of them."""
+class AuthoredColumns(NamedTuple):
+    """The prompts and providers of a configuration, all of them or those that filters leave."""
+
+    prompts: Sequence[AuthoredPrompt]
+    providers: Sequence[Provider]
+
+
+def columns(every: AuthoredColumns, chosen: AuthoredColumns, shared: Mapping[str, Any]) -> dict[int, Variant]:
+    """The variants of what is chosen by their numbers among all, whose names they keep, so that `compare` finds them.
+
+    `shared` is what the configuration says for all of them.
+    """
     taken: Counter[str] = Counter()
-    return [
-        Variant(_unique(name, taken), "promptfoo", {**shared, "provider": provider, "prompt": prompt}, {}, _SECONDS)
-        for provider, prompt, name in _named(prompts, providers)
-    ]
+    kept = {*map(id, chosen.prompts), *map(id, chosen.providers)}
+    found = {}
+    for number, (provider, prompt, name) in enumerate(_named(every)):
+        name = _unique(name, taken)
+        if id(provider) in kept and id(prompt) in kept:
+            config = {**shared, "provider": {k: v for k, v in provider.items() if k != "prompts"}, "prompt": prompt}
+            found[number] = Variant(name, "promptfoo", config, {}, _SECONDS)
+    return found
 
 
-def _named(
-    prompts: Sequence[AuthoredPrompt], providers: Sequence[Provider]
-) -> Iterator[tuple[Provider, AuthoredPrompt, str]]:
-    for provider in providers:
-        kept = {key: value for key, value in provider.items() if key != "prompts"}
-        for k, prompt in enumerate(prompts):
+def _named(every: AuthoredColumns) -> Iterator[tuple[Provider, AuthoredPrompt, str]]:
+    for provider in every.providers:
+        for k, prompt in enumerate(every.prompts):
             if not allows(provider.get("prompts"), prompt):
                 continue
             label = str(prompt["label"])
             short = label if _SHORT.fullmatch(label) else f"prompt-{k}"
-            yield kept, prompt, f"{provider['label']}@{short}" if len(prompts) > 1 else provider["label"]
+            yield provider, prompt, f"{provider['label']}@{short}" if len(every.prompts) > 1 else provider["label"]
 
 
 def _unique(name: str, taken: Counter[str]) -> str:

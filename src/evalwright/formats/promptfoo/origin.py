@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from evalwright.errors import Problem
 from evalwright.files.key_paths import Place
 from evalwright.formats.shared.findings import Findings
 
@@ -20,6 +21,10 @@ class Origin:
 
     def tell(self, message: str, *, absent: bool = False) -> None:
         self.findings.tell(self.place, message, absent=absent)
+
+    def problem(self, message: str) -> Problem:
+        """A problem here that is neither told nor warned of."""
+        return self.findings.problem(self.place, message)
 
     def warn(self, message: str) -> None:
         self.findings.warn(self.place, message)

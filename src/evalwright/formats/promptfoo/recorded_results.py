@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,11 @@ from evalwright.formats.promptfoo.calls import ProviderReply
 from evalwright.formats.promptfoo.calls.replies import reply_in
 from evalwright.formats.promptfoo.values import compact_json, recorded
 from evalwright.importers.promptfoo_results import recorded_cost
+from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer
 
-__all__ = ["RecordedResults", "known_by", "must_be_results", "recorded_tests", "replayed", "test_key"]
+__all__ = ["RecordedResults", "known_by", "recorded_tests", "replayed", "replaying", "test_key"]
 
 _PROVIDER_FAILED = 2
 _Row = Mapping[str, Any]
@@ -61,9 +62,18 @@ def replayed(answer: Answer, latency_ms: int | None) -> Answer:
     return answer
 
 
-def must_be_results(path: Path) -> None:
-    """Raises InputError for a file that is no result file of promptfoo."""
-    _rows(path)
+def replaying(variants: Sequence[Variant], numbers: Sequence[int], path: Path, trials: int) -> list[Variant]:
+    """The columns with the outputs that promptfoo recorded for each. Raises InputError for a file that has none.
+
+    `numbers` are theirs among all columns of the configuration: a file of a run without filters has all of them.
+    """
+    recorded = {row.get("promptIdx", 0) for row in _rows(path)}
+    places = range(len(numbers)) if recorded <= {*range(len(numbers))} else numbers
+    place = {"path": str(path.absolute()), "trials": trials}
+    return [
+        msgspec.structs.replace(one, config={**one.config, "cached": {**place, "column": number}})
+        for one, number in zip(variants, places, strict=True)
+    ]
 
 
 def _rows(path: Path) -> list[_Row]:

@@ -10,15 +10,13 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.masker import may_be_secret
 from evalwright.formats.promptfoo import FORMAT
 from evalwright.formats.promptfoo.arithmetic import mistake_in
 from evalwright.formats.promptfoo.assertions import Assertions
 from evalwright.formats.promptfoo.cases import Tests
-from evalwright.formats.promptfoo.columns import columns
+from evalwright.formats.promptfoo.columns import AuthoredColumns, columns
 from evalwright.formats.promptfoo.dependence import remembers, stored_as, with_dependence
 from evalwright.formats.promptfoo.doubts import doubt_columns, doubt_environment, doubt_prompts
 from evalwright.formats.promptfoo.file import env_names, mapping_of, resolved, with_environment
@@ -27,15 +25,16 @@ from evalwright.formats.promptfoo.node_needs import places_for_node
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.prompts import prompts_of
 from evalwright.formats.promptfoo.providers import Provider, providers_of
-from evalwright.formats.promptfoo.recorded_results import must_be_results
+from evalwright.formats.promptfoo.recorded_results import replaying
 from evalwright.formats.promptfoo.references import unknown_names
-from evalwright.formats.promptfoo.selection import chosen_columns, chosen_tests, mistaken_range
-from evalwright.formats.promptfoo.shapes import CONFIG, DERIVED, RUNNING, warn_of_others, what_fits
+from evalwright.formats.promptfoo.running import RunningOptions
+from evalwright.formats.promptfoo.selection import chosen_columns, chosen_tests
+from evalwright.formats.promptfoo.shapes import CONFIG, DERIVED, warn_of_others, what_fits
 from evalwright.formats.promptfoo.sources import Sources
 from evalwright.formats.promptfoo.values import template_text
 from evalwright.formats.shared.environment import literal_secrets
 from evalwright.formats.shared.findings import Findings
-from evalwright.model.plan import Plugin, RunSettings, Variant
+from evalwright.model.plan import Plugin, Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.suite import Suite
 from evalwright.sandbox.workers import NEEDS_NODE, has_node
@@ -46,16 +45,7 @@ __all__ = ["load"]
 _WITHOUT_EFFECT = (
     "$schema", "tags", "sharing", "outputPath", "metadata", "tracing", "writeLatestResults",
 )  # fmt: skip
-_FILTERS = {
-    "filter_range": "filterRange", "filter_sample": "filterSample", "filter_sample_seed": "filterSampleSeed",
-}  # fmt: skip
-_OPTIONS_WITHOUT_EFFECT = (
-    "cache", "eventSource", "generateSuggestions", "interactiveProviders", "isRedteam", "maxEvalTimeMs",
-    "showProgressBar", "silent", "silentErrors", "abortSignal",
-)  # fmt: skip
-"""Options of a run that are of promptfoo's own terminal, cache and server, as all other `commandLineOptions` are."""
 _REFUSED = ("redteam", "plugins", "strategies")
-_CONCURRENT = 4
 _SHOWN = 200
 """Tests that `config.yaml` of a run holds as they are."""
 _PASS_RATE = "PROMPTFOO_PASS_RATE_THRESHOLD"
@@ -90,7 +80,7 @@ class _Reading:
         self._known = {**known, **self._own}
         self._taken = {name: self._known[name] for name in taken if name in self._known and name not in self._own}
         self._raw: dict[str, Any] = with_environment({k: v for k, v in raw.items() if k != "env"}, self._known)
-        self._running = {**self._options_of("evaluateOptions"), **self._options_of("commandLineOptions")}
+        self._running = RunningOptions(self._raw, self._origin)
         self._sources = Sources(path.resolve().parent, options.get("allow_outside", ()))
 
     def suite(self) -> Suite:
@@ -99,21 +89,23 @@ class _Reading:
         learn(self._own)
         prompts = prompts_of(raw.get("prompts"), self._sources, origin.at("prompts"))
         providers = self._providers()
+        every = AuthoredColumns(prompts, providers)
         assertions = Assertions(self._sources, raw)
         tests = Tests(raw, self._sources, assertions, origin)
         cases = tests.cases()
         for message in unknown_names(cases, prompts, providers):
             origin.at("tests" if raw.get("tests") else "scenarios").tell(message)
         with self._later():
-            cases = chosen_tests(cases, {**self._filters(), **self._options})
+            cases = chosen_tests(cases, {**self._running.filters(), **self._options})
         with self._later():
             prompts = chosen_columns(prompts, "--filter-prompts", self._options.get("filter_prompts"))
         with self._later():
             providers = chosen_columns(providers, "--filter-providers", self._options.get("filter_providers"))
+        numbered = columns(every, AuthoredColumns(prompts, providers), self._shared())
+        variants = [*map(self._running.limited, numbered.values())]
         in_turn = any(map(remembers, prompts)) or any(map(stored_as, cases))
         cases = with_dependence(cases, prompts) if in_turn else cases
-        settings = self._settings(in_turn)
-        variants = [self._limited(one) for one in columns(prompts, providers, self._shared())]
+        settings = self._running.settings(self._options, in_turn)
         if not variants and providers:
             origin.at("prompts").tell("no prompt for any provider: expected at least one, so that something is asked")
         self._check_comparisons(cases, variants)
@@ -127,7 +119,7 @@ class _Reading:
             origin.tell(f"{places} places need Node. {NEEDS_NODE}", absent=True)
         self._refuse()
         if (cached := self._options.get("cached")) is not None:
-            variants = _replaying(variants, cached, settings.trials)
+            variants = replaying(variants, [*numbered], cached, settings.trials)
         return Suite(
             name=_name(self._path),
             dialect=FORMAT.name,
@@ -142,6 +134,7 @@ class _Reading:
             document=self._document(),
             secrets={**literal_secrets({**raw, "env": self._own}), **self._secrets()},
             warnings=self._findings.warnings,
+            unexecuted=tests.skipped,
             files=self._sources.used,
             empty="loaded" if tests.skipped else "refused",
             metadata=self._metadata(),
@@ -176,30 +169,11 @@ class _Reading:
                 hint = "; use --out" if key == "outputPath" else ""
                 origin.at(key).warn(f"this key has no effect here{hint}")
             elif key == "extensions":
-                origin.at(key).warn("extensions are not called")
+                origin.at(key).warn("extensions are not called: this key has no effect here")
             elif key not in (*CONFIG, *_REFUSED) and not key.startswith("x-"):
                 origin.at(key).warn(f"nothing reads this key{did_you_mean(key, CONFIG)}")
         for i, named in enumerate(raw.get("extensions", ())):
             self._sources.code(named, origin.at("extensions", i))
-
-    def _options_of(self, key: str) -> dict[str, Any]:
-        """The options of a run under one of the two keys that have some."""
-        given, origin = self._raw.get(key, {}), self._origin.at(key)
-        for name in given:
-            if name in _OPTIONS_WITHOUT_EFFECT or (name not in RUNNING and key == "commandLineOptions"):
-                origin.at(name).warn("this key has no effect here")
-            elif name not in RUNNING:
-                origin.at(name).warn(f"nothing reads this key{did_you_mean(name, RUNNING)}")
-        options = what_fits(given, RUNNING, origin)
-        if "filterRange" in options and (mistake := mistaken_range(str(options["filterRange"]))):
-            origin.at("filterRange").tell(f"filterRange: {mistake}")
-            del options["filterRange"]
-        return options
-
-    def _filters(self) -> dict[str, Any]:
-        """The filters that the configuration itself asks for; those of the command line go before them."""
-        given = self._running
-        return {name: given[key] for name, key in _FILTERS.items() if key in given}
 
     def _check_comparisons(self, cases: Sequence[Case], variants: Sequence[Variant]) -> None:
         """Tell of assertions that compare columns where there is nothing to compare; each once, however many tests."""
@@ -245,22 +219,6 @@ class _Reading:
             **({"env": self._own} if self._own else {}),
         }
 
-    def _settings(self, in_turn: bool) -> RunSettings:
-        most = self._options.get("max_concurrency") or self._running.get("maxConcurrency", _CONCURRENT)
-        trials = self._options.get("repeat") or self._running.get("repeat", 1)
-        if in_turn or self._running.get("delay"):
-            most = 1
-        return RunSettings(max_concurrency=most, trials=trials, evaluator_timeout_seconds=600.0)
-
-    def _limited(self, variant: Variant) -> Variant:
-        """The variant with the time limit and the delay that the options set for all calls."""
-        if limit := self._running.get("timeoutMs"):
-            variant = msgspec.structs.replace(variant, timeout_seconds=limit / 1000)
-        if delay := self._running.get("delay"):
-            provider = {"delay": delay, **variant.config["provider"]}
-            variant = msgspec.structs.replace(variant, config={**variant.config, "provider": provider})
-        return variant
-
     def _gate(self) -> dict[str, Any] | None:
         given = self._known.get(_PASS_RATE)
         if given is None:
@@ -293,16 +251,6 @@ class _Reading:
 
     def _secrets(self) -> dict[str, str]:
         return {name: value for name, value in self._taken.items() if may_be_secret(value)}
-
-
-def _replaying(variants: Sequence[Variant], path: Path, trials: int) -> list[Variant]:
-    """The columns with the outputs that promptfoo recorded for each."""
-    must_be_results(path)
-    place = {"path": str(path.absolute()), "trials": trials}
-    return [
-        msgspec.structs.replace(one, config={**one.config, "cached": {**place, "column": i}})
-        for i, one in enumerate(variants)
-    ]
 
 
 def _digest(tests: Sequence[Any]) -> str:

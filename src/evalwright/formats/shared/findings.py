@@ -32,13 +32,13 @@ class Findings:
         place = self.authored(place)
         if any(place[: len(where)] == where for where in self.settled):
             return
-        problem = self._problem(place, message, absent)
+        problem = self.problem(place, message, absent)
         if problem not in self.problems:
             self.problems.append(problem)
 
     def warn(self, place: Place, message: str) -> None:
         """Warn of what is allowed but most likely not meant; once."""
-        problem = self._problem(self.authored(place), message)
+        problem = self.problem(self.authored(place), message)
         if problem not in self.warnings:
             self.warnings.append(problem)
 
@@ -72,7 +72,8 @@ class Findings:
             self.add(error)
         raise InputError(self.problems, headline)
 
-    def _problem(self, place: Place, message: str, absent: bool = False) -> Problem:
+    def problem(self, place: Place, message: str, absent: bool = False) -> Problem:
+        """A problem at a place, with its line."""
         return Problem(str(self._path), message, self._document.line(place), self._spelled(place), absent)
 
 

@@ -1,0 +1,68 @@
+"""How a run goes by its configuration: `evaluateOptions`, and `commandLineOptions` before them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from evalwright.errors import did_you_mean
+from evalwright.formats.promptfoo.origin import Origin
+from evalwright.formats.promptfoo.selection import mistaken_range
+from evalwright.formats.promptfoo.shapes import RUNNING, what_fits
+from evalwright.model.plan import RunSettings, Variant
+
+__all__ = ["RunningOptions"]
+
+_FILTERS = {
+    "filter_range": "filterRange", "filter_sample": "filterSample", "filter_sample_seed": "filterSampleSeed",
+}  # fmt: skip
+_WITHOUT_EFFECT = (
+    "cache", "eventSource", "generateSuggestions", "interactiveProviders", "isRedteam", "maxEvalTimeMs",
+    "showProgressBar", "silent", "silentErrors",
+)  # fmt: skip
+"""Of promptfoo's own terminal, cache and server, as all other `commandLineOptions` are."""
+_CONCURRENT = 4
+
+
+class RunningOptions:
+    """The options of a configuration; those of the command line go before them."""
+
+    def __init__(self, raw: Mapping[str, Any], origin: Origin) -> None:
+        self._given: dict[str, Any] = {}
+        for key in ("evaluateOptions", "commandLineOptions"):
+            self._given |= _options(raw.get(key, {}), key, origin.at(key))
+
+    def filters(self) -> dict[str, Any]:
+        """The filters, under the names of those of the command line."""
+        return {name: self._given[key] for name, key in _FILTERS.items() if key in self._given}
+
+    def settings(self, options: Mapping[str, Any], in_turn: bool) -> RunSettings:
+        """The settings of a run; calls that are to be delayed are made one after the other, as promptfoo makes them."""
+        most = options.get("max_concurrency") or self._given.get("maxConcurrency", _CONCURRENT)
+        trials = options.get("repeat") or self._given.get("repeat", 1)
+        most = 1 if in_turn or self._given.get("delay") else most
+        return RunSettings(max_concurrency=most, trials=trials, evaluator_timeout_seconds=600.0)
+
+    def limited(self, variant: Variant) -> Variant:
+        """The variant with the time limit and the delay that the options set for all calls."""
+        if limit := self._given.get("timeoutMs"):
+            variant = msgspec.structs.replace(variant, timeout_seconds=limit / 1000)
+        if delay := self._given.get("delay"):
+            provider = {"delay": delay, **variant.config["provider"]}
+            variant = msgspec.structs.replace(variant, config={**variant.config, "provider": provider})
+        return variant
+
+
+def _options(given: dict[str, Any], key: str, origin: Origin) -> dict[str, Any]:
+    for name in given:
+        if name in _WITHOUT_EFFECT or (name not in RUNNING and key == "commandLineOptions"):
+            origin.at(name).warn("this key has no effect here")
+        elif name not in RUNNING:
+            origin.at(name).warn(f"nothing reads this key{did_you_mean(name, RUNNING)}")
+    options = {**what_fits(given, RUNNING, origin)}
+    if "filterRange" in options and (mistake := mistaken_range(str(options["filterRange"]))):
+        origin.at("filterRange").tell(f"filterRange: {mistake}")
+        del options["filterRange"]
+    return options
