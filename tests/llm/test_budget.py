@@ -4,15 +4,17 @@ import asyncio
 import json
 from contextlib import asynccontextmanager
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.errors import EvaluatorError, TargetError
-from evalwright.llm.budget import Most, Spending
+from evalwright.llm.budget import Most, Spending, most_of
 from evalwright.llm.choices import ModelChoices
 from evalwright.llm.failures import CallFailed
 from evalwright.llm.models import LiveModels
+from evalwright.llm.prices import most_dollars
 from evalwright.model.chat import ChatMessage, ChatRequest
 from evalwright.model.plan import Price
 from llm.models import JSON, Impatient
@@ -99,6 +101,35 @@ def test_a_failed_call_costs_nothing_only_where_that_is_certain(failure, billed)
         assert money.spent == (10.0 if billed else 0.0)
 
     spent(main())
+
+
+def test_all_that_is_sent_and_may_come_back_is_counted():
+    asked = ChatRequest("m", [ChatMessage("user", "é" * 50)], system="s" * 7)
+    plain = most_of(asked, 20)
+    assert plain.token_input >= 107
+    for more in ({"tools": [{"name": "t" * 500}]}, {"schema": {"title": "t" * 500}}, {"extra": {"user": "t" * 500}}):
+        assert most_of(msgspec.structs.replace(asked, **more), 20).token_input >= plain.token_input + 500
+    choices = msgspec.structs.replace(asked, extra={"n": 3, "max_completion_tokens": 40})
+    assert most_of(choices, None)[1:] == (120, 120)
+    assert most_of(asked, None)[1:] == (16384, 128)
+    thinking = {"thinking": {"type": "enabled", "budget_tokens": 2000}}
+    assert most_of(msgspec.structs.replace(asked, extra=thinking), None)[1:] == (18384, 2128)
+    assert most_dollars(Price(1.0, 10.0, 0.0, 0.1, 1.25), 800_000, 100_000) == 2.0
+
+
+def test_a_call_that_reached_nobody_costs_nothing():
+    async def main():
+        listener = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)
+        here = {"OPENAI_BASE_URL": f"http://127.0.0.1:{listener.sockets[0].getsockname()[1]}/v1"}
+        listener.close()
+        await listener.wait_closed()
+        models = LiveModels(PRICES, ModelChoices(budget_usd=0.05), here, Impatient())
+        asked = ChatRequest("cheap", [ChatMessage("user", "x" * 100)], max_tokens=50)
+        said = await asyncio.gather(*(models.chat(asked) for _ in range(4)), return_exceptions=True)
+        await models.close()
+        return {one.type for one in said}
+
+    assert spent(main()) == {"connection"}
 
 
 class Counting(Server):
