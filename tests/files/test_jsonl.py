@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.errors import InputError
-from evalwright.files.jsonl import lines_of, repeated_keys
+from evalwright.files.jsonl import decoded, exact, lines_of, repeated_keys
 
 
 def read(folder: Path, data: bytes) -> list[tuple[int, bytes]]:
@@ -66,3 +67,15 @@ def test_no_byte_but_line_ends_and_blanks_is_lost(folder: Path, data: bytes) -> 
 )
 def test_keys_that_come_twice_in_one_object_are_named(line: bytes, keys: list[str]) -> None:
     assert repeated_keys(line) == keys
+
+
+@pytest.mark.parametrize("read_json", [decoded, exact])
+def test_half_a_character_is_no_json(read_json: Callable[[str | bytes], object]) -> None:
+    for text in ('{"a": ["\\ud800"]}', b'{"\\uDFFF x": NaN}'):
+        with pytest.raises(ValueError, match=r"\\ud(800|fff) without its other half"):
+            read_json(text)
+    assert read_json('["\\ud83d\\ude00", "\\\\ud800"]') == ["\U0001f600", "\\ud800"]
+
+
+def test_json_keeps_whole_numbers_of_any_size() -> None:
+    assert exact(b"[123456789012345678901234567890]") == [123456789012345678901234567890]

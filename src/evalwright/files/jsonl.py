@@ -13,7 +13,7 @@ import msgspec
 from evalwright.errors import InputError, Problem
 from evalwright.files.paths import near_file
 
-__all__ = ["advice_on", "decoded", "lines_of", "repeated_keys"]
+__all__ = ["advice_on", "decoded", "exact", "lines_of", "refuse_halves", "repeated_keys"]
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -61,9 +61,26 @@ def decoded(text: str | bytes) -> Any:
     except (ValueError, RecursionError):
         pass  # the standard library also reads NaN, and its messages say better what is wrong and where
     try:
-        return json.loads(text)
+        return exact(text)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
+
+
+def exact(text: str | bytes) -> Any:
+    """The value of a JSON text, also with NaN and whole numbers of any size. Raises ValueError, RecursionError."""
+    value = json.loads(text)
+    if (b"\\u" if isinstance(text, bytes) else "\\u") in text:  # type: ignore[operator]
+        refuse_halves(value)
+    return value
+
+
+def refuse_halves(value: Any) -> None:
+    """Raise ValueError for plain data with half a character in it: it could be neither stored nor sent."""
+    try:
+        json.dumps(value, ensure_ascii=False).encode()
+    except UnicodeEncodeError as error:
+        half = f"\\u{ord(error.object[error.start]):04x}"
+        raise ValueError(f"it has {half} without its other half: a character beyond \\uffff takes two") from None
 
 
 def _may_repeat(line: bytes) -> bool:

@@ -35,6 +35,8 @@ NAMES_OF_COLUMNS = {
     "labeller": ("labeller",),
     "labelled_at": ("labelled_at",),
 }
+_LONGEST = 400
+"""Characters of a header that are shown."""
 _ALIASES = {alias: name for name, aliases in NAMES_OF_COLUMNS.items() for alias in aliases}
 WORDS_OF_VERDICTS = {
     **dict.fromkeys(("pass", "passed", "yes", "true", "1"), True),
@@ -134,7 +136,9 @@ def _table_rows(path: Path, problems: list[Problem]) -> Iterator[tuple[int, dict
                 header = [cell.strip() for cell in cells]
                 problems += _header_problems(path, header, line)
                 if missing := _missing(header):
-                    problems.append(Problem(str(path), f"no column {missing}; found: {', '.join(header)}", line))
+                    problems.append(
+                        Problem(str(path), f"no column {missing}; found: {', '.join(header)[:_LONGEST]}", line)
+                    )
                     return
             elif len(cells) > len(header):
                 problems.append(Problem(str(path), f"{len(cells)} values under {len(header)} columns", line))

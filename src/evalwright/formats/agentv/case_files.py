@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,7 +12,7 @@ from typing import Any, NamedTuple
 from evalwright.errors import InputError, Problem
 from evalwright.files import yaml
 from evalwright.files.boundary import Boundary, OutsideError
-from evalwright.files.jsonl import lines_of
+from evalwright.files.jsonl import exact, lines_of
 from evalwright.files.key_paths import steps_of
 
 __all__ = ["CasePlace", "cases_in_files", "names_cases"]
@@ -117,7 +116,7 @@ def _of_folder(
 def _lines(file: Path) -> Iterator[tuple[Any, CasePlace]]:
     for number, line in lines_of(file):
         try:
-            yield json.loads(line), CasePlace(file, None, (), number)
+            yield exact(line), CasePlace(file, None, (), number)
         except (ValueError, RecursionError) as error:
             raise InputError(Problem(str(file), f"malformed JSON: {error}", number)) from None
 

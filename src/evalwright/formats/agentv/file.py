@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +11,7 @@ from typing import Any
 
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files import yaml
-from evalwright.files.jsonl import lines_of
+from evalwright.files.jsonl import exact, lines_of
 from evalwright.formats.agentv.case_files import CasePlace, cases_in_files, names_cases
 from evalwright.formats.shared.isolation import isolating, refusal
 
@@ -251,7 +250,7 @@ def _json_lines(path: Path) -> EvalFile:
     problems = []
     for number, line in lines_of(path):
         try:
-            case = json.loads(line)
+            case = exact(line)
         except (ValueError, RecursionError) as error:
             problems.append(Problem(str(path), f"line {number}: malformed JSON: {error}", number))
             continue

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import os
 import re
 from collections.abc import Iterator, Mapping
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from evalwright.errors import Problem
+from evalwright.files.jsonl import exact
 from evalwright.formats.promptfoo.assertions import Assertions, Authored
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.providers import provider_of
@@ -178,7 +178,7 @@ class Tests:
 
     def _line(self, line: str, number: int, path: Path, origin: Origin) -> Iterator[_Test]:
         try:
-            yield from self._test(as_javascript(json.loads(line)), origin)
+            yield from self._test(as_javascript(exact(line)), origin)
         except ValueError as error:
             origin.tell(f"{path.name}:{number}: broken JSON: {error}")
 
