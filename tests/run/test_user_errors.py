@@ -47,3 +47,11 @@ def test_an_error_of_an_import_has_its_line(tmp_path, monkeypatch):
     (tmp_path / "fails_to_import.py").write_text("def later():\n    return 1 / 0\n\n\nlater()\n")
     with pytest.raises(InputError, match=r"ZeroDivisionError: division by zero in fails_to_import\.py:2"):
         build_target(Variant("main", "python_function", {"target": "fails_to_import:later"}), [str(tmp_path)])
+
+
+def test_a_system_that_cancels_itself_errs_and_the_run_goes_on(tmp_path):
+    outcome = run_suite(suite(tmp_path, ["x"] * 3, "agents:cancels_itself", max_concurrency=1))
+    assert (outcome.exit_code, outcome.summary.cells_missing) == (3, 0)
+    errors = {trace.case_id: trace.error for trace in records(outcome, Trace)}
+    assert [case for case, error in errors.items() if error] == ["c1"]
+    assert re.fullmatch(r"CancelledError in agents\.py:\d+", errors["c1"].message)

@@ -69,6 +69,8 @@ class Call:
     """When the call was cancelled for being late."""
     retried: list[TraceError] = field(default_factory=list)
     """Errors of earlier tries at the same cell."""
+    stopped: bool = False
+    """The run wants the end of this call."""
     abandoned: bool = False
     """The call ignored its cancellation; its cell has been recorded without it."""
 
@@ -90,11 +92,13 @@ class Call:
         except asyncio.CancelledError as error:
             self.deadline = None
             # The ticker may have cancelled, because the call is late; or the end of the run, which alone is raised;
-            # or a part of the target another, which is an error of the target like any other.
-            late = self._was_late()
-            if not late and self.task is not None and self.task.cancelling():
+            # or the target itself or a part of it, which is an error of the target like any other.
+            if self._was_late():
+                return timed_out(limit)
+            if self.stopped:
                 raise
-            return timed_out(limit) if late else target_failure(error)
+            self._goes_on()
+            return target_failure(error)
         except BaseException as error:
             # Targets are user code: SystemExit, KeyboardInterrupt and refused exits are this cell's error, not the end.
             self.deadline = None
@@ -129,9 +133,18 @@ class Call:
         """Whether the ticker cancelled this call; takes the cancellation back, so that the worker lives on."""
         if self.overdue_since is None:
             return False
+        self._goes_on()
+        return True
+
+    def _goes_on(self) -> None:
         if self.task is not None and self.task.cancelling():
             self.task.uncancel()
-        return True
+
+    def end(self) -> None:
+        """Cancel it, as the run wants the end."""
+        self.stopped = True
+        if self.task is not None:
+            self.task.cancel()
 
     def stuck(self, now: float) -> bool:
         """Whether the call has ignored its cancellation for longer than it may."""

@@ -93,8 +93,7 @@ class Runner:
         """Cancel what runs; those cells are left for a later session."""
         self._state.stopping = True
         for call in self._calls:
-            if call.task is not None:
-                call.task.cancel()
+            call.end()
         if self.setting_up is not None:
             self.setting_up.cancel()
         self._loop.call_later(GRACE, self._ended.set)

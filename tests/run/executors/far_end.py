@@ -37,6 +37,8 @@ class FarEnd(ModuleType):
         self.script, self.refused, self.workers = script, refused, list[Worker]()
         self.has_left = False
         self.most_workers = 100
+        self.dropped: Callable[[Worker, int], None] = lambda worker, call: worker.say(Dropped(call))
+        """What a worker does with a call that is cancelled."""
 
     def is_initialized(self) -> bool:
         return False
@@ -107,7 +109,7 @@ class Worker:
                 self.most_at_once = max(self.most_at_once, len(self.at))
                 asyncio.get_running_loop().call_soon(self._play, one)
             elif isinstance(one, Drop):
-                self.say(Dropped(one.id))
+                self._end.dropped(self, one.id)
 
     def _play(self, ask: Ask) -> None:
         outcome = self._end.script(self, ask.case.id) if self.is_alive else WAITS

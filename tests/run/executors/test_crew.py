@@ -11,7 +11,8 @@ import pytest
 
 from evalwright.errors import InputError
 from evalwright.model.plan import Executor, Placement, Variant
-from evalwright.model.trace import Trace
+from evalwright.model.trace import Answer, Trace
+from evalwright.run.executors.frames import Dropped, Stalled, SystemSaid
 from evalwright.run.outcomes import Outcome
 from evalwright.run.resumption import resume
 from evalwright.run.start import run_suite
@@ -131,3 +132,27 @@ def test_a_late_call_is_cancelled_and_an_answer_after_that_counts_for_nothing(tm
     assert outcome.exit_code == 3
     assert {case: trace.error.type for case, trace in found.items() if trace.error} == {"c0": "timeout"}
     assert len(held) == 1
+
+
+def test_no_time_passes_for_calls_that_another_one_holds_up(tmp_path, far):
+    def call_of(worker: Worker, case: str) -> int:
+        return next(number for number, one in worker.at.items() if one == case)
+
+    def script(worker: Worker, case: str) -> object:
+        if case == "c0":
+            worker.say(Stalled(call_of(worker, case)))
+        return WAITS
+
+    def dropped(worker: Worker, number: int) -> None:
+        if worker.at[number] == "c0":
+            worker.say(SystemSaid(call_of(worker, "c1"), Answer.of("done"), 1.0))
+            worker.say(Stalled(None))
+        worker.say(Dropped(number))
+
+    far(script).dropped = dropped
+    found = traces(outcome := ran(tmp_path, 3, timeout=0.3, actors=1))
+    assert outcome.exit_code == 3
+    assert {case: trace.error.type for case, trace in found.items() if trace.error} == {
+        "c0": "timeout",
+        "c2": "timeout",
+    }

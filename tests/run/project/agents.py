@@ -122,6 +122,13 @@ def silent(case, variant):
     return Answer(extra={"seen": True})
 
 
+async def cancels_itself(case, variant):
+    if case["id"] == "c1":
+        asyncio.current_task().cancel()
+        await asyncio.sleep(0)
+    return {"final_answer": "done"}
+
+
 def broken(case, variant):
     return {}["missing"]
 

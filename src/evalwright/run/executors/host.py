@@ -80,6 +80,8 @@ class Host:
         self._waiting: deque[bytes] = deque()
         self._news = asyncio.Event()
         self._calls: dict[int, asyncio.Task[None]] = {}
+        self._dropped: set[int] = set()
+        """Calls that the run has cancelled; what cancels others is the system's own code."""
         self._files: dict[int, Prepared] = {}
         self._archives: dict[int, IO[bytes]] = {}
         self._threads, self._transfers = Threads(), Threads()
@@ -152,6 +154,7 @@ class Host:
                 call.add_done_callback(partial(self._ended, one.id))
             elif isinstance(one, Drop):
                 if one.id in self._calls:
+                    self._dropped.add(one.id)
                     self._calls[one.id].cancel()
             else:
                 self._models.hear(one)
@@ -187,8 +190,7 @@ class Host:
         try:
             outcome: Answer | TraceError = await self._asked(ask)
         except BaseException as error:  # users' code: SystemExit, too, is an error of this call alone
-            task = asyncio.current_task()
-            if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
+            if isinstance(error, asyncio.CancelledError) and ask.id in self._dropped:
                 raise
             outcome = out_of_files(error) or target_failure(error)
         took = (time.monotonic() - begun) * 1000
@@ -209,6 +211,7 @@ class Host:
 
     def _ended(self, number: int, call: asyncio.Task[None]) -> None:
         self._calls.pop(number, None)
+        self._dropped.discard(number)
         if call.cancelled():  # also before its first step
             self._tell(Dropped(number))
 

@@ -1,0 +1,181 @@
+"""What a system meets at its worker: files, variables, models and prints; and what the run hears of it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from evalwright.errors import InputError
+from evalwright.formats.loading import load_suite
+from evalwright.model.trace import Trace
+from evalwright.run.outcomes import Outcome
+from evalwright.run.start import run_suite
+from evalwright.run.stored_run import open_run
+from run.executors.near_end import NearEnd
+
+SECRET = "sesame-canary-77"
+AGENT = """
+import asyncio, os, sys
+
+if os.environ.get("PLAIN") == "refuse":
+    raise RuntimeError("no model here")
+
+async def telling(case, variant):
+    print("heard", case["id"], flush=True)
+    print("badly", file=sys.stderr)
+    said = [os.getcwd(), os.environ["KEY"], os.environ["PLAIN"], os.listdir(), os.environ.get("OTHER")]
+    return {"final_answer": "done", "structured": {"said": said}}
+
+def changing(case, variant):
+    path = variant["_workspace_path"]
+    with open(os.path.join(path, "new.txt"), "w") as file:
+        file.write(f"{case['id']} has " + os.environ["KEY"])
+    with open(os.path.join(path, "large.bin"), "wb") as file:
+        file.write(b"0123456789abcdef" * (9 << 16))
+    os.remove(os.path.join(path, "old.txt"))
+    return {"final_answer": "done"}
+
+async def failing(case, variant):
+    match case["id"]:
+        case "c0": raise ValueError("nothing in " + os.environ["KEY"])
+        case "c1": sys.exit(3)
+        case "c2": return 7
+        case "c3": os._exit(9)
+        case "c4": asyncio.current_task().cancel(); await asyncio.sleep(9)
+    return {"final_answer": "done"}
+
+async def late(case, variant):
+    if case["id"] == "c0":
+        await asyncio.sleep(600)
+    return {"final_answer": "done"}
+
+def model(request):
+    return "done with " + request.messages[-1].content
+"""
+
+
+@pytest.fixture
+def near(tmp_path, monkeypatch):
+    end = NearEnd(tmp_path / "copy")
+    monkeypatch.setitem(sys.modules, "ray", end)
+    monkeypatch.setenv("KEY_HERE", SECRET)
+    (tmp_path / "project").mkdir()
+    monkeypatch.chdir(tmp_path / "project")
+    monkeypatch.delenv("RAY_ADDRESS", raising=False)
+    yield end
+    end.close()
+
+
+def ran(
+    folder: Path,
+    cases: int,
+    systems: dict[str, dict[str, object]],
+    *,
+    plain: str = "plain",
+    places: int = 8,
+    **more: object,
+) -> Outcome:
+    project = folder / "project"
+    lines = [json.dumps({"id": f"c{n}", "input": {"user_message": f"say {n}"}}) for n in range(cases)]
+    files = {"cases.jsonl": "\n".join(lines), "agent.py": AGENT, ".env": "OTHER=1"}
+    (project / "start").mkdir()
+    (project / "start" / "old.txt").write_text("old")
+    for name, text in files.items():
+        (project / name).write_text(text)
+    suite = {
+        "eval": {"name": "near"},
+        "dataset": {"type": "jsonl", "path": "cases.jsonl"},
+        "systems": [{"name": name, "ray": {"actors": 1}, **system} for name, system in systems.items()],
+        "evaluators": [{"name": "says", "type": "contains_text", "config": {"all_of": ["done"]}}],
+        "run": {
+            "max_concurrency": 8,
+            "executor": {
+                "type": "ray",
+                "address": "auto",
+                "per_actor": places,
+                "runtime_env": {"env_vars": {"KEY": "${KEY_HERE}", "PLAIN": plain}},
+            },
+        },
+        "output": [{"type": "local_files", "path": "runs"}],
+    }
+    (project / "eval.yaml").write_text(yaml.safe_dump({**suite, **more}))
+    return run_suite(load_suite(project / "eval.yaml", None, {}))
+
+
+def function(name: str, **more: object) -> dict[str, dict[str, object]]:
+    return {name: {"adapter": "python_function", "target": f"agent:{name}", **more}}
+
+
+def traces(outcome: Outcome) -> dict[str, Trace]:
+    reader, _ = open_run(outcome.address)
+    found = {f"{trace.case_id} {trace.variant_name}": trace for trace in reader.traces(Trace)}
+    reader.close()
+    return found
+
+
+def kept(outcome: Outcome) -> bytes:
+    return b"".join(path.read_bytes() for path in Path(outcome.run_dir).rglob("*") if path.is_file())
+
+
+def test_a_system_finds_its_files_its_variables_and_the_models_of_the_run(tmp_path, near, capsys):
+    chat = {"adapter": "openai_chat", "model": "python:agent:model"}
+    outcome = ran(tmp_path, 3, {**function("telling"), "chat": chat})
+    found = traces(outcome)
+    assert outcome.exit_code == 0
+    folder, key, plain, files, other = found["c1 telling"].output.structured["said"]
+    assert (folder, key, plain, other) == (str(near.copy), "***MASKED***", "plain", None)
+    assert sorted(files) == ["agent.py", "cases.jsonl", "eval.yaml", "start"]
+    assert near.options["runtime_env"]["env_vars"] == {"PLAIN": "plain"}
+    assert found["c2 chat"].output.final_answer == "done with say 2"
+    assert SECRET.encode() not in kept(outcome)
+    said = capsys.readouterr().err.splitlines()
+    assert sorted(said) == sorted([f"[telling] heard c{n}" for n in range(3)] + ["[telling] badly"] * 3)
+
+
+def test_files_of_workspaces_come_back_without_secrets(tmp_path, near):
+    workspace = {"type": "tempdir_snapshot", "copy_from": "start"}
+    outcome = ran(tmp_path, 2, function("changing"), workspace=workspace)
+    assert outcome.exit_code == 0
+    folder = Path(outcome.run_dir)
+    [first, second] = [json.loads(path.read_text()) for path in folder.rglob("artifact.json")]
+    assert first["diff"]["added"] == second["diff"]["added"] == ["large.bin", "new.txt"]
+    assert first["diff"]["removed"] == ["old.txt"]
+    assert SECRET.encode() not in kept(outcome)
+    assert {path.read_text() for path in folder.rglob("after/new.txt")} == {f"c{n} has ***MASKED***" for n in (0, 1)}
+    assert {path.stat().st_size for path in folder.rglob("after/large.bin")} == {9 << 20}
+
+
+def test_what_systems_do_wrong_is_an_error_of_the_cell(tmp_path, near):
+    found = traces(outcome := ran(tmp_path, 6, function("failing")))
+    assert outcome.exit_code == 3
+    errors = [found[f"c{n} failing"].error for n in range(6)]
+    said = [error and error.message.partition(" in agent.py")[0] for error in errors]
+    assert said[0] == "ValueError: nothing in ***MASKED***"
+    assert said[1] == "SystemExit: 3"
+    assert "found int" in said[2]
+    assert "os._exit(9)" in said[3]
+    assert (said[4], said[5]) == ("CancelledError", None)
+    assert len(near.workers) == 1
+    assert all("retried" not in trace.extra for trace in found.values())
+
+
+def test_a_late_call_comes_to_its_end_and_leaves_its_place(tmp_path, near):
+    found = traces(outcome := ran(tmp_path, 6, function("late", timeout_seconds=1), places=1))
+    assert outcome.exit_code == 3
+    assert {name: trace.error.type for name, trace in found.items() if trace.error} == {"c0 late": "timeout"}
+    assert len(near.workers) == 1
+
+
+def test_a_worker_of_another_version_refuses_the_run(tmp_path, near, monkeypatch):
+    monkeypatch.setattr("evalwright.run.executors.ray.installed_version", lambda: "9.9")
+    with pytest.raises(InputError, match=r"the worker has evalwright \S+, this run 9\.9"):
+        ran(tmp_path, 1, function("telling"))
+
+
+def test_a_system_that_cannot_be_set_up_at_its_worker_refuses_the_run(tmp_path, near):
+    with pytest.raises(InputError, match="no model here"):
+        ran(tmp_path, 1, function("telling"), plain="refuse")
