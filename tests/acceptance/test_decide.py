@@ -87,6 +87,7 @@ def test_the_first_line_says_the_verdict_and_all_fits_eighty_columns(made: Proje
         assert bounds in page, name
     compared = made.evalwright("compare", a, b, COLUMNS="80").out.splitlines()
     assert any(line.startswith("errors in ") for line in compared)
+    assert "change, 80% interval" in made.evalwright("compare", a, b, "--alpha", ".2").out
     assert max(len(line) for line in compared if not line.startswith(("A  /", "B  /"))) <= 80  # the runs' folders
 
 

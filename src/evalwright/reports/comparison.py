@@ -7,7 +7,7 @@ from textwrap import wrap
 
 from evalwright.decisions.comparison import RunComparison, VariantComparison
 from evalwright.reports.decision import change_of, claim, errors_line, reason_lines
-from evalwright.reports.decision_columns import EVALUATOR_CHANGE_COLUMNS, RUN_COMPARISON_COLUMNS
+from evalwright.reports.decision_columns import EVALUATOR_CHANGE_COLUMNS, RUN_COMPARISON_COLUMNS, at_level
 from evalwright.reports.terminal import cell_name, table_lines
 from evalwright.reports.text import Paint, one_line
 
@@ -20,11 +20,13 @@ _STYLES = {"ship": "pass", "dont": "fail", "undecided": "borderline"}
 
 def comparison_of_runs(comparison: RunComparison, paint: Paint) -> list[str]:
     """What was shown, rates, changes, errors, and cases that changed; every change is B − A."""
+    alpha = next((one.decision.alpha for one in comparison.variants), 0.05)
     parts = [
         [line for one in comparison.variants for line in _headline(one, paint)],
         [f"{paint('A', 'bold')}  {one_line(comparison.a)}", f"{paint('B', 'bold')}  {one_line(comparison.b)}"],
-        table_lines(RUN_COMPARISON_COLUMNS, comparison.variants, paint) or ["the runs have no variant in common"],
-        table_lines(EVALUATOR_CHANGE_COLUMNS, comparison.evaluators, paint),
+        table_lines(at_level(RUN_COMPARISON_COLUMNS, alpha), comparison.variants, paint)
+        or ["the runs have no variant in common"],
+        table_lines(at_level(EVALUATOR_CHANGE_COLUMNS, alpha), comparison.evaluators, paint),
         [line for one in comparison.variants for line in _wrapped(_errors(one), paint)],
         [line for one in comparison.variants for line in _reasons(one, len(comparison.variants) > 1, paint)],
         _changes(comparison.variants, paint),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import TypeVar
+
 from evalwright.decisions.comparison import EvaluatorComparison, Side, VariantComparison
 from evalwright.decisions.drift import MeasureChange
 from evalwright.model.calibration import CorrectedRate
@@ -14,7 +17,16 @@ __all__ = [
     "EVALUATOR_CHANGE_COLUMNS",
     "MEASURE_CHANGE_COLUMNS",
     "RUN_COMPARISON_COLUMNS",
+    "at_level",
 ]
+
+Row = TypeVar("Row")
+
+
+def at_level(columns: Sequence[Column[Row]], alpha: float) -> list[Column[Row]]:
+    """The same columns, titled by the level of intervals that are not the usual 95 %."""
+    level = f"{100 * (1 - alpha):.6g}% interval"
+    return [column._replace(title=column.title.replace("95% interval", level)) for column in columns]
 
 
 _COLOURS = {"ship": "pass", "dont": "fail", "undecided": ""}
