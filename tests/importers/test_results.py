@@ -42,6 +42,13 @@ def test_rows_of_one_test_and_prompt_are_a_case_whatever_their_numbers(tmp_path)
     assert done.trials == 2
 
 
+@pytest.mark.parametrize("label", ["say {{n}}: {said}", ""])
+def test_prompts_are_told_apart_by_their_columns(tmp_path, label):
+    rows = [row(0, i, "a") | {"prompt": {"raw": f"say {i}", "label": label.format(said=i)}} for i in (0, 1)]
+    done, cases = promptfoo(tmp_path, rows)
+    assert ([case["id"] for case in cases], done.trials) == (["test-1/prompt-1", "test-1/prompt-2"], 1)
+
+
 def test_a_failed_assertion_is_no_error_and_zeros_are_no_measurement(tmp_path):
     failed = row(0, 0, "a", success=False, error="Expected x", failureReason=1, gradingResult=None)
     broken = row(1, 0, "a", success=False, error="no such host", failureReason=2, response=None, gradingResult=None)

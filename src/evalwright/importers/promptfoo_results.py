@@ -53,14 +53,15 @@ class _Rows:
     ) -> None:
         self._file, self._rows, self._reading = file, rows, reading
         self._tests = _numbered(sorted(rows, key=_test_index), _test_of)
-        self._prompts = _numbered(columns or rows, _label_of)
+        self._columns = columns
+        self._prompts = _numbered([*columns, *rows], self._prompt_of)
 
     def records(self) -> Iterator[Imported]:
         if not self._one_provider_a_name():
             return
         for row in self._rows:
             test = f"test-{self._tests[_test_of(row)]}"
-            prompt = self._prompts.get(_label_of(row), len(self._prompts) + 1)
+            prompt = self._prompts[self._prompt_of(row)]
             yield Imported(
                 self._file,
                 f"{test}/prompt-{prompt}" if len(self._prompts) > 1 else test,
@@ -71,11 +72,16 @@ class _Rows:
                 record=row,
             )
 
+    def _prompt_of(self, row: dict[str, Any]) -> str:
+        """The label of a column, or of the column that a row belongs to; a row's own where it names none."""
+        column = row.get("promptIdx")
+        return _label_of(self._columns[column] if isinstance(column, int) and 0 <= column < len(self._columns) else row)
+
     def _one_provider_a_name(self) -> bool:
         """Whether no two providers have one name, whose results would be taken for trials."""
         columns: dict[tuple[str, str, Any], set[Any]] = {}
         for row in self._rows:
-            at = (_variant(row), _label_of(row), _test_index(row))
+            at = (_variant(row), self._prompt_of(row), _test_index(row))
             columns.setdefault(at, set()).add(record_key(row.get("promptIdx")))
         several = sorted({name for (name, _, _), found in columns.items() if len(found) > 1})
         for name in several:
