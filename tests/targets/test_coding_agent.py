@@ -108,7 +108,18 @@ def test_a_prompt_that_begins_with_a_hyphen_stays_whole_as_an_argument(tmp_path)
     assert called(tmp_path, "words")[-1] == "--prompt=-rf is what?"
 
 
-def test_a_stream_is_read_byte_by_byte_with_noise_between(tmp_path):
+STREAMS = {
+    "claude": ({}, [*CLAUDE, RESULT]),
+    "codex": ({}, CODEX),
+    "gemini": ({}, GEMINI),
+    "copilot": ({}, COPILOT),
+    "command": ({"output": "codex"}, CODEX),
+}
+
+
+@pytest.mark.parametrize("agent", STREAMS)
+def test_a_stream_is_read_byte_by_byte_with_noise_between(tmp_path, agent):
+    more, stream = STREAMS[agent]
     source = f"""
 import os, sys
 sys.stdin.read()
@@ -117,8 +128,8 @@ for at in range(len(data)):
     os.write(1, data[at : at + 1])
 """
     noise = b"npm warn something\n\n[1, 2]\n"
-    (tmp_path / "data").write_bytes(lines(CLAUDE[0]) + noise + lines(*CLAUDE[1:], RESULT).rstrip(b"\n"))
-    got = asyncio.run(target("claude", command=str(program(tmp_path / "slow", source))).run(CASE, 0))
+    (tmp_path / "data").write_bytes(lines(stream[0]) + noise + lines(*stream[1:]).rstrip(b"\n"))
+    got = asyncio.run(target(agent, command=str(program(tmp_path / "slow", source)), **more).run(CASE, 0))
     assert got.error is None
     assert got.output.final_answer == "Done."
     assert len(got.tool_calls) == 1
@@ -165,6 +176,14 @@ def test_failures_of_infrastructure_are_errors(tmp_path, stream, then, type, sai
     assert got.error is not None
     assert got.error.type == type
     assert said in got.error.message
+
+
+@pytest.mark.parametrize("agent", STREAMS)
+def test_what_an_agent_printed_before_it_broke_off_is_kept(tmp_path, agent):
+    more, stream = STREAMS[agent]
+    got = answer(agent, lines(*stream)[:-20], tmp_path, then="exit 9", **more)
+    assert (got.error.type, "exit code 9" in got.error.message) == ("agent_error", True)
+    assert len(got.tool_calls) == 1
 
 
 def test_an_answer_about_status_401_is_no_failure_to_sign_in(tmp_path):
