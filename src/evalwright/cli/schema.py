@@ -2,23 +2,35 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-__all__ = ["SCHEMAS", "command", "text_of"]
+if TYPE_CHECKING:
+    from evalwright.model.format import Ref
 
-SCHEMAS = {
-    "eval": ("evalwright.formats.native.schema:eval_schema", "eval.yaml, the suite"),
-    "cases": ("evalwright.formats.native.schema:cases_schema", "cases.yaml, a dataset of type yaml"),
+__all__ = ["command", "schemas", "text_of"]
+
+_OF_NO_FORMAT: Mapping[str, tuple[Ref, str]] = {
     "label": (
         "evalwright.importers.label_schema:label_schema",
         "a label of a person, one line of a file in JSON Lines",
     ),
-    "prices": ("evalwright.formats.native.schema:prices_schema", "a price table, of metrics.price_table_path"),
-    "case": ("evalwright.formats.native.schema:case_schema", "a case, one line of a dataset of type jsonl"),
 }
-"""By name, what makes the schema and what it is of."""
+
+
+def schemas() -> dict[str, tuple[Ref, str]]:
+    """By name, what makes the schema and what it is of: those of the native format first, of plug-ins last."""
+    from evalwright.registry import NATIVE, format_of, formats
+
+    native = format_of(NATIVE)
+    others = [one for one in formats() if one is not native]
+    found: dict[str, tuple[Ref, str]] = {}
+    for table in (native.schemas, _OF_NO_FORMAT, *(one.schemas for one in others)):
+        found |= {name: entry for name, entry in table.items() if name not in found}
+    return found
 
 
 def text_of(name: str) -> str:
@@ -26,10 +38,13 @@ def text_of(name: str) -> str:
     import json
 
     from evalwright.files.yaml import schema_address
-    from evalwright.registry import resolve
+    from evalwright.formats.shared.json_schema import DRAFT
+    from evalwright.registry import our_formats, resolve
 
-    schema = resolve(SCHEMAS[name][0])()
-    return json.dumps({"$schema": schema.pop("$schema"), "$id": schema_address(name), **schema}, indent=2) + "\n"
+    schema = resolve(schemas()[name][0])()
+    ours = name in _OF_NO_FORMAT or any(name in one.schemas for one in our_formats())
+    address = {"$id": schema_address(name)} if ours else {}
+    return json.dumps({"$schema": DRAFT, **address, **schema}, indent=2) + "\n"
 
 
 @click.command("schema")
@@ -46,13 +61,15 @@ def command(name: str | None, out: Path | None) -> int:
     from evalwright.errors import InputError, did_you_mean
     from evalwright.files.durable import replace_file
 
+    known = schemas()
     if name is None:
         if out is not None:
             raise click.UsageError("--out needs the NAME of a schema")
-        say(f"{key:<6}  {what}" for key, (_, what) in SCHEMAS.items())
+        width = max(map(len, known))
+        say(f"{key:<{width}}  {what}" for key, (_, what) in known.items())
         return 0
-    if name not in SCHEMAS:
-        raise InputError(f"no schema {name!r}{did_you_mean(name, SCHEMAS)} (there are: {', '.join(SCHEMAS)})")
+    if name not in known:
+        raise InputError(f"no schema {name!r}{did_you_mean(name, known)} (there are: {', '.join(known)})")
     if out is None:
         say([text_of(name).rstrip("\n")])
         return 0

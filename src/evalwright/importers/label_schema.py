@@ -50,7 +50,6 @@ def label_schema() -> _Schema:
         "labelled_at": {"description": "When; the last label of a labeller for an answer counts."},
     }
     return {
-        "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "evalwright: a label",
         "type": "object",
         "properties": {name: {} for name in about},

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, ClassVar
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, StrictStr
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, StrictStr, WithJsonSchema
 
 __all__ = ["ConversationExpectation", "ExpectedStateTransition", "ExpectedToolArguments", "TraceExpectation"]
 
@@ -35,9 +35,14 @@ def _share(value: float) -> float:
     return value
 
 
-_Texts = Annotated[list[StrictStr], BeforeValidator(_listed)]
-_Amount = Annotated[float, AfterValidator(_not_negative)]
-_Share = Annotated[float, AfterValidator(_share)]
+_STRING = {"type": "string"}
+_Texts = Annotated[
+    list[StrictStr], BeforeValidator(_listed), WithJsonSchema({"anyOf": [_STRING, {"type": "array", "items": _STRING}]})
+]
+_Amount = Annotated[float, AfterValidator(_not_negative), WithJsonSchema({"type": "number", "minimum": 0})]
+_Share = Annotated[float, AfterValidator(_share), WithJsonSchema({"type": "number", "minimum": 0, "maximum": 1})]
+_Count = Annotated[int, AfterValidator(_not_negative), WithJsonSchema({"type": "integer", "minimum": 0})]
+_Number = Annotated[int, AfterValidator(_positive), WithJsonSchema({"type": "integer", "minimum": 1})]
 
 
 class _Strict(BaseModel):
@@ -61,7 +66,7 @@ class ExpectedStateTransition(_Strict):
 class TraceExpectation(_Strict):
     """What is expected of the steps inside a run."""
 
-    max_repeated_tool_calls: Annotated[int, AfterValidator(_positive)] | None = None
+    max_repeated_tool_calls: _Number | None = None
     allowed_state_transitions: list[ExpectedStateTransition] | None = None
     relevant_retrieval_ids: list[StrictStr] | None = None
     min_retrieval_precision: _Share | None = None
@@ -83,7 +88,7 @@ class ConversationExpectation(_Strict):
     not_contains: _Texts | None = None
     tool_arguments: list[ExpectedToolArguments] | None = None
     require_tool_output_reference: bool | None = None
-    max_tool_calls: Annotated[int, AfterValidator(_not_negative)] | None = None
+    max_tool_calls: _Count | None = None
     max_latency_ms: _Amount | None = None
     max_cost_usd: _Amount | None = None
     trace: TraceExpectation | None = None

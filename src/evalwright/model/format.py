@@ -102,6 +102,9 @@ class Format:
     docs: str = ""
     """Where the format is documented."""
 
+    schemas: Mapping[str, tuple[Ref, str]] = field(default_factory=dict)
+    """By the name that `evalwright schema` takes, `() -> JSON Schema` (draft 7) of a file that people write, and which
+    file that is. A schema accepts every file that the format does."""
     options: tuple[Option, ...] = ()
     """Its own options of `run`, `validate` and `convert`; keyword arguments of `load`."""
     original: str = ""

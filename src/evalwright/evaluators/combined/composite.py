@@ -21,12 +21,12 @@ from evalwright.model.result import Evaluation, band
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace, TraceError
 
-__all__ = ["Composite"]
+__all__ = ["AGGREGATORS", "Composite"]
 
 _RESULTS = "{{EVALUATOR_RESULTS_JSON}}"
 _UNSAFE = 0.6
 _ALL = 0.8
-_KINDS = (
+AGGREGATORS = (
     "weighted_average", "minimum", "maximum", "safety_gate", "all_or_nothing", "threshold", "code_judge", "llm_judge",
 )  # fmt: skip
 
@@ -95,8 +95,8 @@ class Composite:
         self._aggregator = dict(aggregator or {"type": "weighted_average"})
         self._folder = folder
         self._kind = self._aggregator.get("type")
-        if self._kind not in _KINDS:
-            raise _refused("aggregator.type", f"expected one of {', '.join(_KINDS)}, found {self._kind!r}")
+        if self._kind not in AGGREGATORS:
+            raise _refused("aggregator.type", f"expected one of {', '.join(AGGREGATORS)}, found {self._kind!r}")
         names = [spec.name for spec, _ in self._members]
         unknown = [name for name in self._aggregator.get("required") or () if name not in names]
         if unknown:

@@ -19,6 +19,11 @@ FORMAT = Format(
     excluded_by=frozenset({"eval", "providers", "prompts"}),
     detects="evalwright.formats.agentv.detection:detects",
     load="evalwright.formats.agentv.suite:load",
+    schemas={
+        "agentv": ("evalwright.formats.agentv.schema:eval_schema", "AgentV: an eval file in YAML"),
+        "agentv-targets": ("evalwright.formats.agentv.schema:targets_schema", "AgentV: targets.yaml"),
+        "agentv-config": ("evalwright.formats.agentv.schema:config_schema", "AgentV: .agentv/config.yaml"),
+    },
     options=(
         Option(("--target",), metavar="NAME", help="Evaluate this target of the targets file."),
         Option(("--targets",), "path", metavar="FILE", help="File that defines the targets."),

@@ -19,10 +19,10 @@ from evalwright.formats.agentv.targets_file import Targets
 from evalwright.formats.agentv.templates import with_templates
 from evalwright.formats.agentv.vocabulary import (
     AGENT_JUDGES,
-    AGGREGATORS,
     ALIASES,
     COMMON,
     MEMBERS,
+    NEWER_AGGREGATORS,
     NEWER_CODE,
     NEWER_KEYS,
     OF_MODEL,
@@ -34,13 +34,13 @@ from evalwright.formats.agentv.vocabulary import (
 from evalwright.registry import PREMADE
 from evalwright.session import environment
 
-__all__ = ["OF_FILE", "Evaluators", "Spec", "asks_default_judge", "unique"]
+__all__ = ["FIELD_AGGREGATIONS", "OF_FILE", "Evaluators", "Spec", "asks_default_judge", "unique"]
 
 OF_FILE = " (of the file)"
 """Behind the key of a list that stands beside the cases."""
 _CAMEL = re.compile(r"(?<=[a-z])[A-Z]")
 _REQUIRED = 0.8
-_AGGREGATIONS = ("weighted_average", "all_or_nothing", "minimum")
+FIELD_AGGREGATIONS = ("weighted_average", "all_or_nothing", "minimum")
 
 Spec = dict[str, Any]
 
@@ -152,9 +152,9 @@ class Evaluators:
             return {"name": name, "type": kind, "config": config}
         known = OWN_KEYS[kind]
         tell.unknown_keys(place, config, known)
-        if kind == "field_accuracy" and config.get("aggregation", _AGGREGATIONS[0]) not in _AGGREGATIONS:
-            said = f"{name!r}: unknown aggregation {config.pop('aggregation')!r}, {_AGGREGATIONS[0]} is taken"
-            tell.warn(f"{place}.aggregation", f"{said} (there are: {', '.join(_AGGREGATIONS)})")
+        if kind == "field_accuracy" and config.get("aggregation", FIELD_AGGREGATIONS[0]) not in FIELD_AGGREGATIONS:
+            said = f"{name!r}: unknown aggregation {config.pop('aggregation')!r}, {FIELD_AGGREGATIONS[0]} is taken"
+            tell.warn(f"{place}.aggregation", f"{said} (there are: {', '.join(FIELD_AGGREGATIONS)})")
         return {"name": name, "type": kind, "config": {key: value for key, value in config.items() if key in known}}
 
     def _work_folder(self, named: str, place: str, tell: Notes) -> str | None:
@@ -232,13 +232,16 @@ class Evaluators:
         config: dict[str, Any] = {"evaluators": read, "folder": self._folder, "errors": "count"}
         if isinstance(aggregator, dict):
             kind = str(aggregator.get("type")).replace("-", "_")
-            aggregator = {**aggregator, "type": AGGREGATORS.get(kind, kind)} if "type" in aggregator else aggregator
+            if "type" in aggregator:
+                aggregator = {**aggregator, "type": NEWER_AGGREGATORS.get(kind, kind)}
             prompt = aggregator.get("prompt")
             read_prompt = {}
             if isinstance(prompt, str) and "\n" not in prompt:
                 read_prompt["prompt"] = text_or_file(prompt, f"{place}.aggregator.prompt", self._files, tell)[1]
             judges = {"judges": self._judges} if aggregator.get("type") == "llm_judge" else {}
             config["aggregator"] = {**aggregator, **read_prompt, **judges}
+        elif aggregator is not None:
+            tell(f"{place}.aggregator", f"aggregator of {name!r}: expected a mapping with a type, found {aggregator!r}")
         return {"name": name, "type": "composite", "config": config}
 
     def _text_check(self, kind: str, raw: dict[str, Any], place: str, name: str, tell: Notes) -> Spec | None:

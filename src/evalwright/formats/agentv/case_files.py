@@ -15,9 +15,9 @@ from evalwright.files.boundary import Boundary, OutsideError
 from evalwright.files.jsonl import exact, lines_of
 from evalwright.files.key_paths import steps_of
 
-__all__ = ["CasePlace", "cases_in_files", "names_cases"]
+__all__ = ["SCHEME", "CasePlace", "cases_in_files", "names_cases"]
 
-_SCHEME = "file://"
+SCHEME = "file://"
 _OF_FOLDER = ("case.yaml", "case.yml")
 
 
@@ -42,7 +42,7 @@ class CasePlace(NamedTuple):
 
 def names_cases(entry: Any) -> bool:
     """Whether an entry of a list of cases names files of them."""
-    return isinstance(entry, str) and entry.startswith(_SCHEME)
+    return isinstance(entry, str) and entry.startswith(SCHEME)
 
 
 def cases_in_files(
@@ -69,7 +69,7 @@ def _named(
 ) -> Iterator[tuple[Any, CasePlace]]:
     """The cases of the files that a text names."""
     line = document.line(at)
-    pattern = entry.removeprefix(_SCHEME)
+    pattern = entry.removeprefix(SCHEME)
     folder = path.resolve().parent
     wild = any(sign in pattern for sign in "*?[")
     files = sorted(folder.glob(pattern)) if wild and not pattern.startswith("/") else [folder / pattern]

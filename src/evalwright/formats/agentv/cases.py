@@ -30,9 +30,9 @@ from evalwright.formats.agentv.targets_file import Targets
 from evalwright.formats.agentv.workspace_settings import read_workspace
 from evalwright.model.case import ForeignCase
 
-__all__ = ["Cases", "Defaults"]
+__all__ = ["CASE_KEYS", "EXECUTION_KEYS", "Cases", "Defaults"]
 
-_KEYS = {
+CASE_KEYS = {
     "id", "expected_outcome", "criteria", "outcome", "input", "input_messages", "expected_output", "expected_messages",
     "rubrics", "execution", "evaluators", "conversation_id", "description", "note", "metadata", "assert", "assertions",
     "tags", "input_files", "vars", "workspace", *TURN_KEYS,
@@ -43,7 +43,7 @@ _PLAIN: dict[str, tuple[type, str]] = {
     "tags": (list, "a list of texts"),
 }  # fmt: skip
 """What only describes a case, with its type."""
-_EXECUTION = {"target", "timeout_seconds", "evaluators", "skip_defaults"}
+EXECUTION_KEYS = {"target", "timeout_seconds", "evaluators", "skip_defaults"}
 
 
 class Defaults(NamedTuple):
@@ -130,8 +130,8 @@ class Cases:
         if not isinstance(execution, dict):
             tell("execution", f"execution: expected a mapping, found {execution!r}")
             execution = {}
-        tell.unknown_keys("", raw, _KEYS)
-        tell.unknown_keys("execution", execution, _EXECUTION)
+        tell.unknown_keys("", raw, CASE_KEYS)
+        tell.unknown_keys("execution", execution, EXECUTION_KEYS)
         for key, (kind, wanted) in _PLAIN.items():
             if raw.get(key) is not None and not isinstance(raw[key], kind):
                 tell.warn(key, f"{key} is not used: expected {wanted}, found {raw[key]!r}")

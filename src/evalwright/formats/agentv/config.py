@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files import yaml
 
-__all__ = ["Config", "config_file", "read_project_config"]
+__all__ = ["CONFIG_KEYS", "Config", "config_file", "read_project_config"]
 
-_KEYS = ("$schema", "guideline_patterns", "eval_patterns", "defaults")
+CONFIG_KEYS = ("$schema", "guideline_patterns", "eval_patterns", "defaults")
 _DEFAULTS = ("timeout_seconds", "target")
 _TOKEN = re.compile(r"\*\*/|\*\*|\*|\?|\{[^{}]*\}|.", re.DOTALL)
 _WILD = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
@@ -47,12 +47,12 @@ def read_project_config(path: Path) -> Config:
     values = {} if document.value is None else document.value
     if not isinstance(values, dict):
         raise InputError(Problem(str(path), f"expected a mapping, found {type(values).__name__}"))
-    defaults = values.get("defaults") or {}
+    defaults = {} if values.get("defaults") is None else values["defaults"]
     if not isinstance(defaults, dict):
         wrong(("defaults",), "a mapping", defaults)
         defaults = {}
     for key in ("guideline_patterns", "eval_patterns"):
-        if not _are_texts(values.get(key) or []):
+        if values.get(key) is not None and not _are_texts(values[key]):
             wrong((key,), "a list of globs", values[key])
     target, limit = defaults.get("target"), defaults.get("timeout_seconds")
     if target is not None and not isinstance(target, str):
@@ -61,7 +61,9 @@ def read_project_config(path: Path) -> Config:
         wrong(("defaults", "timeout_seconds"), "a number above 0", limit)
     if problems:
         raise InputError(problems)
-    unknown: list[tuple[tuple[str, ...], tuple[str, ...]]] = [((key,), _KEYS) for key in values if key not in _KEYS]
+    unknown: list[tuple[tuple[str, ...], tuple[str, ...]]] = [
+        ((key,), CONFIG_KEYS) for key in values if key not in CONFIG_KEYS
+    ]
     unknown += [(("defaults", key), _DEFAULTS) for key in defaults if key not in _DEFAULTS]
     warnings = tuple(
         Problem(

@@ -12,13 +12,23 @@ from evalwright.formats.agentv.messages import Files, expected_messages, referen
 from evalwright.formats.agentv.notes import Notes
 from evalwright.formats.agentv.providers import Provider
 
-__all__ = ["TURN_AGGREGATIONS", "TURN_KEYS", "asked_in_turns", "is_conversation", "read_turns", "transcript", "window"]
+__all__ = [
+    "AFTER_FAILURE",
+    "OF_TURN",
+    "TURN_AGGREGATIONS",
+    "TURN_KEYS",
+    "asked_in_turns",
+    "is_conversation",
+    "read_turns",
+    "transcript",
+    "window",
+]
 
 TURN_AGGREGATIONS = ("mean", "min", "max")
 TURN_KEYS = ("mode", "turns", "aggregation", "on_turn_failure", "window_size")
 """What a case may have for its conversation."""
-_OF_TURN = ("input", "expected_output", "assertions", "assert")
-_AFTER_FAILURE = ("continue", "stop")
+OF_TURN = ("input", "expected_output", "assertions", "assert")
+AFTER_FAILURE = ("continue", "stop")
 
 
 def is_conversation(raw: Mapping[str, Any]) -> bool:
@@ -41,7 +51,7 @@ def read_turns(
         if not isinstance(turn, dict):
             tell(place, f"{place}: expected a mapping with an 'input', found {turn!r}")
             continue
-        tell.unknown_keys(place, turn, _OF_TURN)
+        tell.unknown_keys(place, turn, OF_TURN)
         if turn.get("input") in (None, "", []):
             found = repr(turn["input"]) if "input" in turn else f"only {', '.join(map(str, turn))}"
             tell(f"{place}.input", f"{place}: expected an 'input' that is not empty, found {found}")
@@ -59,7 +69,7 @@ def read_turns(
     if size is not None and (type(size) is not int or size < 1):
         tell("window_size", f"window_size: expected a whole number of at least 1, found {size!r}")
     config: dict[str, Any] = {"turns": listed, "aggregation": aggregation}
-    config |= {"stop": True} if _one_of(raw, "on_turn_failure", _AFTER_FAILURE, tell) == "stop" else {}
+    config |= {"stop": True} if _one_of(raw, "on_turn_failure", AFTER_FAILURE, tell) == "stop" else {}
     config |= {"window_size": size} if size is not None else {}
     config |= {"whole": whole} if whole else {}
     spec = {"name": "conversation", "type": "conversation_turns", "config": config}

@@ -15,21 +15,21 @@ from evalwright.files.jsonl import exact, lines_of
 from evalwright.formats.agentv.case_files import CasePlace, cases_in_files, names_cases
 from evalwright.formats.shared.isolation import isolating, refusal
 
-__all__ = ["EvalFile", "read_file", "texts_in"]
+__all__ = ["CASE_LISTS", "EXECUTION", "HEAD", "OF_NEXT", "EvalFile", "read_file", "texts_in"]
 
-_HEAD = {
+HEAD = {
     "name", "version", "description", "metadata", "execution", "dataset", "target", "evaluator", "$schema", "assert",
     "assertions", "tags", "author", "license", "category", "input", "input_files", "suite", "requires", "governance",
     "workspace",
 }  # fmt: skip
-_EXECUTION = ("target", "targets", "timeout_seconds", "evaluators", "trials", "workers")
-_OF_NEXT = ("prompts", "providers", "default_test", "defaultTest", "scenarios")
+EXECUTION = ("target", "targets", "timeout_seconds", "evaluators", "trials", "workers")
+OF_NEXT = ("prompts", "providers", "default_test", "defaultTest", "scenarios")
 """Keys of AgentV 5, whose files are of another kind."""
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,62}[a-z0-9]")
 _LONGEST = 2048
 _MOST_WORKERS = 50
 _OPTIONS = {"conversation_id": "conversation", "description": "description"}
-_CASES = ("evalcases", "eval_cases", "cases", "tests")
+CASE_LISTS = ("evalcases", "eval_cases", "cases", "tests")
 
 
 @dataclass
@@ -118,14 +118,14 @@ class EvalFile:
 
     def refusals(self) -> list[Problem]:
         """Keys of the top level that isolate or limit, and are not supported; and those of AgentV 5."""
-        if newer := [key for key in _OF_NEXT if key in self.head]:
+        if newer := [key for key in OF_NEXT if key in self.head]:
             message = (
                 f"{', '.join(newer)}: the file is one of AgentV 5, which is not read yet; up to 4.42 cases are `tests`"
             )
             return [Problem(str(self.head_path), message, self.head_line(newer[0]), newer[0])]
         found = [
-            *isolating(self.head, _HEAD),
-            *(f"execution.{key}" for key in isolating(self.execution, _EXECUTION)),
+            *isolating(self.head, HEAD),
+            *(f"execution.{key}" for key in isolating(self.execution, EXECUTION)),
         ]
         return [
             Problem(str(self.head_path), refusal(key.rpartition(".")[2]), self.head_line(key), key) for key in found
@@ -134,7 +134,7 @@ class EvalFile:
     def warnings(self) -> list[Problem]:
         """What the top level says that nothing reads, or not as the standard wants it."""
         found = [
-            (key, f"nothing reads the key {key!r}{did_you_mean(key, _HEAD)}") for key in self.head if key not in _HEAD
+            (key, f"nothing reads the key {key!r}{did_you_mean(key, HEAD)}") for key in self.head if key not in HEAD
         ]
         name = self.head.get("name")
         if name is not None and not (isinstance(name, str) and _NAME.fullmatch(name)):
@@ -155,9 +155,9 @@ class EvalFile:
         if not isinstance(execution, dict):
             return [("execution", f"execution is not used: expected a mapping, found {execution!r}")]
         found = [
-            (f"execution.{key}", f"nothing reads the key {key!r}{did_you_mean(str(key), _EXECUTION)}")
+            (f"execution.{key}", f"nothing reads the key {key!r}{did_you_mean(str(key), EXECUTION)}")
             for key in execution
-            if key not in _EXECUTION
+            if key not in EXECUTION
         ]
         values = {
             "target": (self.default_target, "the name of a target"),
@@ -211,11 +211,11 @@ def _yaml(path: Path, allowed: Sequence[Path]) -> EvalFile:
     if not isinstance(document.value, dict):
         found = "the file is empty" if document.value is None else f"found {type(document.value).__name__}"
         raise InputError(Problem(str(path), f"{found}, expected a mapping with 'evalcases'"))
-    if not any(key in document.value for key in _CASES) and any(key in document.value for key in _OF_NEXT):
+    if not any(key in document.value for key in CASE_LISTS) and any(key in document.value for key in OF_NEXT):
         return EvalFile(
             path, [], dict(document.value), lambda i, _: None, path, lambda name: document.line(_steps(name))
         )
-    given = [key for key in _CASES if document.value.get(key) or key == _CASES[0] in document.value]
+    given = [key for key in CASE_LISTS if document.value.get(key) or key == CASE_LISTS[0] in document.value]
     if len(given) > 1:
         raise InputError(Problem(str(path), f"{' and '.join(given)}: expected only one of them"))
     key = given[0] if given else "evalcases"

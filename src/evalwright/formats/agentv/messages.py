@@ -15,6 +15,8 @@ from evalwright.formats.agentv.notes import Notes
 from evalwright.formats.shared.findings import kind_found
 
 __all__ = [
+    "BLOCKS",
+    "ROLES",
     "Files",
     "chat_of",
     "checked_messages",
@@ -32,7 +34,7 @@ _OF_MESSAGE = (
     "role", "content", "name", "tool_call_id", "tool_calls", "metadata", "start_time", "end_time", "duration_ms", "id",
 )  # fmt: skip
 _OF_BLOCK = ("type", "value", "text", "path", "media_type", "resolvedPath")
-_BLOCKS = ("text", "file", "image", "json")
+BLOCKS = ("text", "file", "image", "json")
 _SHOWN = 200
 """Characters of a path that are quoted when nothing is there."""
 
@@ -253,8 +255,8 @@ def _check_block(block: Any, place: str, files: Files, tell: Notes) -> None:
     tell.unknown_keys(place, block, _OF_BLOCK)
     if kind == "json" and isinstance(value, str):
         tell.warn(f"{place}.value", "content: a block of type 'json' holds text, which is sent as a JSON string")
-    if kind not in _BLOCKS:
-        tell(f"{place}.type", f"unknown type {kind!r} of a content block, expected one of {', '.join(_BLOCKS)}")
+    if kind not in BLOCKS:
+        tell(f"{place}.type", f"unknown type {kind!r} of a content block, expected one of {', '.join(BLOCKS)}")
     elif kind != "json" and not isinstance(value, str):
         tell(f"{place}.value", f"content: a block of type {kind!r} needs a text as 'value'")
     elif kind in ("file", "image"):
@@ -382,7 +384,7 @@ def reference_of(messages: Sequence[dict[str, Any]]) -> str:
     content, calls = messages[-1].get("content"), messages[-1].get("tool_calls")
     if isinstance(content, str):
         return content
-    if isinstance(content, list) and all(isinstance(one, dict) and one.get("type") in _BLOCKS for one in content):
+    if isinstance(content, list) and all(isinstance(one, dict) and one.get("type") in BLOCKS for one in content):
         return "\n".join(map(_expected_part, content))
     found = content if content is not None else calls
     return "" if found is None else json.dumps(found, ensure_ascii=False, indent=2)

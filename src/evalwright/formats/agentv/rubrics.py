@@ -7,14 +7,14 @@ from typing import Any
 
 from evalwright.formats.agentv.notes import Notes
 
-__all__ = ["rubric_items"]
+__all__ = ["RUBRIC_KEYS", "RUBRIC_OPERATORS", "RUBRIC_TEXTS", "TOP", "rubric_items"]
 
-_TOP = 10
-_KEYS = {
+TOP = 10
+RUBRIC_KEYS = {
     "id", "weight", "required", "min_score", "required_min_score", "score_ranges", "expected_outcome", "outcome",
     "description", "criteria", "operator",
 }  # fmt: skip
-_TEXTS = ("expected_outcome", "outcome", "description", "criteria")
+RUBRIC_TEXTS = ("expected_outcome", "outcome", "description", "criteria")
 _EXPECTED = "expected text, or a mapping with expected_outcome or score_ranges"
 
 
@@ -48,13 +48,13 @@ def _is_rubric(raw: Any) -> bool:
 
 
 def _text(raw: dict[str, Any]) -> str | None:
-    return next((raw[key] for key in _TEXTS if isinstance(raw.get(key), str)), None)
+    return next((raw[key] for key in RUBRIC_TEXTS if isinstance(raw.get(key), str)), None)
 
 
 def _item(raw: Any, number: int, place: str, name: str, tell: Notes) -> dict[str, Any]:
     if isinstance(raw, str):
         return {"id": f"rubric-{number}", "text": raw, "weight": 1.0, "required": False}
-    tell.unknown_keys(place, raw, _KEYS)
+    tell.unknown_keys(place, raw, RUBRIC_KEYS)
     item_id = str(raw.get("id") or f"rubric-{number}")
     item: dict[str, Any] = {
         "id": item_id,
@@ -70,17 +70,17 @@ def _item(raw: Any, number: int, place: str, name: str, tell: Notes) -> dict[str
     return item
 
 
-_OPERATORS = {"correctness": "", "contradiction": "The answer does not contradict this: "}
+RUBRIC_OPERATORS = {"correctness": "", "contradiction": "The answer does not contradict this: "}
 """How the statement of a rubric is meant, in the judge's words."""
 
 
 def _with_operator(raw: dict[str, Any], place: str, item_id: str, tell: Notes) -> str:
     operator = raw.get("operator", "correctness")
-    if operator not in _OPERATORS:
-        known = " or ".join(_OPERATORS)
+    if not isinstance(operator, str) or operator not in RUBRIC_OPERATORS:
+        known = " or ".join(RUBRIC_OPERATORS)
         tell(f"{place}.operator", f"rubric {item_id!r}: operator: expected {known}, found {operator!r}")
         return ""
-    return _OPERATORS[operator] + (_text(raw) or "")
+    return RUBRIC_OPERATORS[operator] + (_text(raw) or "")
 
 
 def _weight(value: Any, place: str, item_id: str, tell: Notes) -> float:
@@ -101,15 +101,15 @@ def _required(value: Any, place: str, item_id: str, tell: Notes) -> bool:
 
 def _least(raw: dict[str, Any], place: str, item_id: str, tell: Notes) -> float | None:
     """`required_min_score` from 0 to 10, or `min_score` from 0 to 1, as the former."""
-    for key, top in (("required_min_score", _TOP), ("min_score", 1)):
+    for key, top in (("required_min_score", TOP), ("min_score", 1)):
         value = raw.get(key)
         if value is None:
             continue
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
-        if not number or not 0 <= value <= top or (top == _TOP and value != int(value)):
+        if not number or not 0 <= value <= top or (top == TOP and value != int(value)):
             tell(f"{place}.{key}", f"rubric {item_id!r}: {key}: expected a number from 0 to {top}, found {value!r}")
             return None
-        return float(value) * _TOP / top
+        return float(value) * TOP / top
     return None
 
 
@@ -120,7 +120,7 @@ def _ranges(raw: Any, place: str, name: str, tell: Notes) -> list[list[Any]]:
     if ranges and len(set(covered)) < len(covered):
         spans = ", ".join(f"[{low}, {high}]" for low, high, _ in sorted(ranges))
         tell(place, f"score_ranges of {name} overlap: {spans}")
-    elif ranges and (gaps := sorted(set(range(_TOP + 1)) - set(covered))):
+    elif ranges and (gaps := sorted(set(range(TOP + 1)) - set(covered))):
         tell(place, f"score_ranges of {name} leave out {', '.join(map(str, gaps))}")
     return [list(one) for one in ranges]
 
@@ -129,7 +129,7 @@ def _from_bounds(raw: dict[Any, Any], place: str, name: str, tell: Notes) -> lis
     """Lower bounds: each range reaches to the next one, the last to 10."""
     bounds = {}
     for key, text in raw.items():
-        bound = int(key) if str(key).isdecimal() and int(key) <= _TOP else None
+        bound = int(key) if str(key).isdecimal() and int(key) <= TOP else None
         if bound is None or not isinstance(text, str):
             tell(place, f"score_ranges of {name}: expected whole numbers from 0 to 10 with a text each, found {key!r}")
             return []
@@ -138,7 +138,7 @@ def _from_bounds(raw: dict[Any, Any], place: str, name: str, tell: Notes) -> lis
         tell(place, f"score_ranges of {name} must begin with 0, found {', '.join(map(str, sorted(bounds)))}")
         return []
     ordered = sorted(bounds)
-    ends = [*(bound - 1 for bound in ordered[1:]), _TOP]
+    ends = [*(bound - 1 for bound in ordered[1:]), TOP]
     return [(low, high, bounds[low]) for low, high in zip(ordered, ends, strict=True)]
 
 
@@ -151,7 +151,7 @@ def _from_list(raw: Any, place: str, name: str, tell: Notes) -> list[tuple[int, 
         span = one.get("score_range") if isinstance(one, dict) else None
         text = one.get("expected_outcome", one.get("outcome")) if isinstance(one, dict) else None
         whole = isinstance(span, list) and len(span) == 2 and all(type(end) is int for end in span)
-        if not whole or span is None or not 0 <= span[0] <= span[1] <= _TOP or not isinstance(text, str) or not text:
+        if not whole or span is None or not 0 <= span[0] <= span[1] <= TOP or not isinstance(text, str) or not text:
             tell(
                 f"{place}[{i}]", f"score_ranges of {name}: expected score_range [min, max] within 0 and 10, and a text"
             )

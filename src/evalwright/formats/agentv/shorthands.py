@@ -114,6 +114,8 @@ def with_files(written: Any, shared: Any, own: Any, tell: Notes) -> Any:
     if first is None:
         return [{"role": "user", "content": blocks}, *messages]
     content = messages[first].get("content")
+    if not isinstance(content, (list, str, dict)):
+        return written  # which is reported where messages are checked
     parts = (
         content
         if isinstance(content, list)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-__all__ = ["AGENTS", "KEYS", "NO_EFFECT", "checked"]
+__all__ = ["AGENTS", "KEYS", "NO_EFFECT", "checked", "settings_schema"]
 
 AGENTS = {
     "claude": "claude", "claude-cli": "claude", "claude-code": "claude", "codex": "codex", "codex-cli": "codex",
@@ -16,6 +16,12 @@ AGENTS = {
 }  # fmt: skip
 """The agent by the name of the provider."""
 _Milliseconds = Annotated[float, Field(ge=0, le=3_600_000)]
+
+
+_NUMBERS = (
+    "workers", "max_retries", "retry_initial_delay_ms", "retry_max_delay_ms", "retry_backoff_factor", "temperature",
+    "max_output_tokens", "timeout_seconds",
+)  # fmt: skip
 
 
 class _Response(BaseModel):
@@ -36,6 +42,13 @@ class _Settings(BaseModel):
     """Every key that is known; numbers may come as text, from variables."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="ignore")
+
+    @field_validator(*_NUMBERS, mode="before")
+    @classmethod
+    def _is_no_truth_value(cls, value: Any) -> Any:
+        if isinstance(value, bool):
+            raise ValueError("expected a number")
+        return value
 
     name: Any = None
     provider: Any = None
@@ -89,6 +102,11 @@ KEYS = frozenset(_Settings.model_fields) - {"api_key_env"}
 """The keys that files may have, in snake case."""
 NO_EFFECT = frozenset({"verbose", "version", "api_version", "log_dir", "stream_log"})
 """Known, and nothing changes with them: a chattier console, logs, and what Azure's newer interface no longer has."""
+
+
+def settings_schema() -> dict[str, Any]:
+    """The JSON Schema of one target, as pydantic writes it."""
+    return _Settings.model_json_schema()
 
 
 def checked(target: dict[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str]]]:

@@ -20,10 +20,10 @@ from evalwright.llm.routes import route_of
 from evalwright.model.chat import ChatRequest
 from evalwright.session import hide
 
-__all__ = ["Targets", "targets_file"]
+__all__ = ["PROVIDERS", "Targets", "targets_file"]
 
 _NAMES = ("targets.yaml", "targets.yml", ".agentv/targets.yaml", ".agentv/targets.yml")
-_PROVIDERS = ("cli", "mock", "python", "replay", "openai", "anthropic", "azure", "gemini", "openrouter", *AGENTS)
+PROVIDERS = ("cli", "mock", "python", "replay", "openai", "anthropic", "azure", "gemini", "openrouter", *AGENTS)
 _SPELLINGS = {"azure-openai": "azure", "google": "gemini", "google-gemini": "gemini"}
 _OTHERS = (
     "agentv", "bedrock", "cc-mirror", "claude-sdk", "copilot-log", "copilot-sdk", "copilot_sdk", "pi-agent-sdk",
@@ -246,11 +246,11 @@ def _mistakes(raw: dict[str, Any]) -> Iterator[tuple[str, str]]:
         return
     if not isinstance(provider, str):
         yield "provider", f"provider: target {name!r} needs a provider"
-    elif _provider(raw) not in (*_PROVIDERS, *_OTHERS):
-        near = did_you_mean(provider, _PROVIDERS)
+    elif _provider(raw) not in (*PROVIDERS, *_OTHERS):
+        near = did_you_mean(provider, PROVIDERS)
         yield (
             "provider",
-            f"unknown provider {provider!r} of target {name!r}{near} (there are: {', '.join(_PROVIDERS)})",
+            f"unknown provider {provider!r} of target {name!r}{near} (there are: {', '.join(PROVIDERS)})",
         )
 
 

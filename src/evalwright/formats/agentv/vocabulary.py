@@ -4,10 +4,10 @@ from __future__ import annotations
 
 __all__ = [
     "AGENT_JUDGES",
-    "AGGREGATORS",
     "ALIASES",
     "COMMON",
     "MEMBERS",
+    "NEWER_AGGREGATORS",
     "NEWER_CODE",
     "NEWER_KEYS",
     "OF_MODEL",
@@ -66,5 +66,5 @@ NEWER_KEYS = {
 }
 AGENT_JUDGES = ("agent_judge", "agent_grader")
 """Judges that look into the workspace by themselves in AgentV; here they are shown what changed in it."""
-AGGREGATORS = {"code_grader": "code_judge", "llm_grader": "llm_judge"}
+NEWER_AGGREGATORS = {"code_grader": "code_judge", "llm_grader": "llm_judge"}
 """Newer names of ways to combine the members of a composite."""

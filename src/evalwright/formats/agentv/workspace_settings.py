@@ -11,20 +11,31 @@ from evalwright.files import yaml
 from evalwright.files.boundary import Boundary, OutsideError
 from evalwright.formats.shared.isolation import refusal
 
-__all__ = ["WorkspaceSettings", "merged_workspaces", "read_hooks", "read_workspace"]
+__all__ = [
+    "HOOKS",
+    "OF_HOOK",
+    "OF_REPO",
+    "RESETS",
+    "VALUES",
+    "WORKSPACE_KEYS",
+    "WorkspaceSettings",
+    "merged_workspaces",
+    "read_hooks",
+    "read_workspace",
+]
 
 WorkspaceSettings = dict[str, Any]
 """`template`, a folder; `repos`, each with `path`, `url`, `commit`, `ancestor`, `sparse`; `hooks`, lists by name of
 `{command, cwd, seconds}`. Paths are absolute but for those in `repos`."""
-_HOOKS = ("before_all", "before_each", "after_each", "after_all")
+HOOKS = ("before_all", "before_each", "after_each", "after_all")
 _SECONDS = {"before": 60.0, "after": 30.0}
-_KEYS = ("template", "repos", "hooks", "isolation", "mode")
-_VALUES = {"isolation": ("shared", "per_test"), "mode": ("pooled", "temp")}
+WORKSPACE_KEYS = ("template", "repos", "hooks", "isolation", "mode")
+VALUES = {"isolation": ("shared", "per_test"), "mode": ("pooled", "temp")}
 """How folders are shared and kept, which changes nothing where each attempt has its own."""
-_OF_HOOK = ("command", "script", "timeout_ms", "timeoutMs", "cwd", "reset")
-_RESETS = ("none", "fast", "strict")
+OF_HOOK = ("command", "script", "timeout_ms", "timeoutMs", "cwd", "reset")
+RESETS = ("none", "fast", "strict")
 """A fresh copy needs no reset."""
-_OF_REPO = ("path", "repo", "commit", "base_commit", "ancestor", "sparse", "source", "checkout", "clone")
+OF_REPO = ("path", "repo", "commit", "base_commit", "ancestor", "sparse", "source", "checkout", "clone")
 _GITHUB = "https://github.com/{}.git"
 
 
@@ -61,10 +72,10 @@ def read_workspace(raw: Any, folder: Path, allowed: tuple[Path, ...] = ()) -> Wo
 
 def _mistakes(raw: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for key, value in raw.items():
-        if key not in _KEYS:
-            yield str(key), refusal(key, _KEYS)
-        elif key in _VALUES and value not in _VALUES[key]:
-            wanted = " or ".join(_VALUES[key])
+        if key not in WORKSPACE_KEYS:
+            yield str(key), refusal(key, WORKSPACE_KEYS)
+        elif key in VALUES and value not in VALUES[key]:
+            wanted = " or ".join(VALUES[key])
             yield str(key), f"{key}: {value!r} is not supported, so nothing is run; there are: {wanted}"
     if raw.get("template") is not None and not isinstance(raw["template"], str):
         yield "template", f"template: expected a folder, found {raw['template']!r}"
@@ -81,8 +92,8 @@ def _of_repo(repo: Any) -> Iterator[tuple[str, str]]:
         yield "", f"expected a mapping with path and repo, found {type(repo).__name__}"
         return
     for key in repo:
-        if key not in _OF_REPO:
-            yield f".{key}", refusal(key, _OF_REPO)
+        if key not in OF_REPO:
+            yield f".{key}", refusal(key, OF_REPO)
     path, url = repo.get("path"), _url(repo)
     if not isinstance(path, str) or Path(path).is_absolute() or ".." in Path(path).parts:
         yield ".path", f"path: expected a folder within the workspace, found {path!r}"
@@ -90,6 +101,8 @@ def _of_repo(repo: Any) -> Iterator[tuple[str, str]]:
         yield ".repo", f"repo: expected the address of a repository or owner/name, found {repo.get('repo')!r}"
     if str(_commit(repo)).startswith("-"):
         yield ".commit", f"commit: expected a branch, tag or commit, found {_commit(repo)!r}"
+    if not isinstance(repo.get("sparse", []), list | None):
+        yield ".sparse", f"sparse: expected a list of folders, found {repo['sparse']!r}"
     if type(repo.get("ancestor", 0)) is not int or repo.get("ancestor", 0) < 0:
         yield ".ancestor", f"ancestor: expected a number that is not negative, found {repo['ancestor']!r}"
 
@@ -129,15 +142,17 @@ def _of_hooks(hooks: Any) -> Iterator[tuple[str, str]]:
     for name, hook in hooks.items():
         if name == "enabled" and isinstance(hook, bool):
             continue
-        if name not in (*_HOOKS, "on_reuse") or not isinstance(hook, dict):
-            yield f"hooks.{name}", refusal(name, _HOOKS)
+        if name not in (*HOOKS, "on_reuse") or not isinstance(hook, dict):
+            yield f"hooks.{name}", refusal(name, HOOKS)
             continue
         for key, value in hook.items():
-            if key not in _OF_HOOK or (key == "reset" and value not in _RESETS):
-                yield f"hooks.{name}.{key}", refusal(key, _OF_HOOK)
+            if key not in OF_HOOK or (key == "reset" and value not in RESETS):
+                yield f"hooks.{name}.{key}", refusal(key, OF_HOOK)
         command = hook.get("command", hook.get("script"))
-        if not _is_command(command) and "reset" not in hook:
+        if not _is_command(command) and not (command is None and "reset" in hook):
             yield f"hooks.{name}.command", f"command: expected a list of texts, or a text, found {command!r}"
+        if not isinstance(hook.get("cwd"), str | None):
+            yield f"hooks.{name}.cwd", f"cwd: expected a folder, found {hook['cwd']!r}"
         limit = hook.get("timeout_ms", hook.get("timeoutMs", 1))
         if isinstance(limit, bool) or not isinstance(limit, (int, float)) or limit <= 0:
             yield f"hooks.{name}.timeout_ms", f"timeout_ms: expected a number above 0, found {limit!r}"
@@ -156,7 +171,7 @@ def read_hooks(raw: Any, folder: Path) -> dict[str, list[dict[str, Any]]]:
     if raw.get("enabled") is False:
         return {}
     found = {}
-    for name in _HOOKS:
+    for name in HOOKS:
         hook = raw.get(name, {})
         command = hook.get("command", hook.get("script"))
         if command is None:

@@ -162,6 +162,10 @@ FORMAT = Format(
     suffixes=(".yaml", ".yml", ".json"),
     keys=(frozenset({"dataset", "graders"}), frozenset({"dataset", "grader"})),
     load="evalwright.formats.letta.suite:load",
+    schemas={
+        "letta": ("evalwright.formats.letta.schema:suite_schema", "Letta Evals: suite.yaml"),
+        "letta-sample": ("evalwright.formats.letta.schema:sample_schema", "Letta Evals: one line of a dataset"),
+    },
     options=(
         Option(("--target",), metavar="SPEC", help="What answers: file.py:function, a URL, or openai:MODEL."),
         Option(("--trials", "--num-runs"), "int", minimum=1, metavar="N", help="Run each sample N times."),

@@ -15,7 +15,7 @@ from evalwright.formats.shared.named_files import NamedFiles
 from evalwright.model.plan import EvaluatorSpec, Plugin
 from evalwright.registry import PREMADE, load, names
 
-__all__ = ["NEED_TRUTH", "TOOL_GRADERS", "Graders"]
+__all__ = ["JUDGES", "NEED_TRUTH", "OF_JUDGE", "OF_TOOL", "PROVIDERS", "TOOL_GRADERS", "Graders"]
 
 TOOL_GRADERS = {
     "ascii_printable_only": "ascii_printable_only",
@@ -26,12 +26,12 @@ TOOL_GRADERS = {
 """Letta's own names to ours."""
 NEED_TRUTH = {*TOOL_GRADERS.values()} - {"ascii_printable_only"}
 """The types of evaluators that hold the submission against the ground truth."""
-_JUDGES = ("model_judge", "rubric", "letta_judge")
-_KINDS = ("tool", *_JUDGES)
-_PROVIDERS = ("openai", "anthropic", "google")
+JUDGES = ("model_judge", "rubric", "letta_judge")
+_KINDS = ("tool", *JUDGES)
+PROVIDERS = ("openai", "anthropic", "google")
 _COMMON = {"kind", "display_name", "extractor", "extractor_config"}
-_OF_TOOL = _COMMON | {"function"}
-_OF_JUDGE = _COMMON | {
+OF_TOOL = _COMMON | {"function"}
+OF_JUDGE = _COMMON | {
     "prompt", "prompt_path", "model", "temperature", "provider", "max_retries", "timeout", "rubric_vars",
     "system_prompt", "reply_retries",
     "agent_file", "agent_id", "judge_tool_name",
@@ -71,10 +71,10 @@ class Graders:
     def _kind(self, raw: Mapping[str, Any], place: Place) -> tuple[str | None, dict[str, Any]]:
         kind = raw.get("kind")
         if kind == "tool":
-            self._unknown(raw, _OF_TOOL, place)
+            self._unknown(raw, OF_TOOL, place)
             return self._tool(raw.get("function"), (*place, "function"))
-        if kind in _JUDGES:
-            self._unknown(raw, _OF_JUDGE, place)
+        if kind in JUDGES:
+            self._unknown(raw, OF_JUDGE, place)
             return self._judge(raw, place)
         said = f"unknown kind {kind!r}{did_you_mean(str(kind), _KINDS)} ({', '.join(_KINDS)})"
         self._tell((*place, "kind"), said)
@@ -106,8 +106,8 @@ class Graders:
         if named != _TOOL_NAME and not (raw.get("agent_file") or raw.get("agent_id")):
             self._tell((*place, "judge_tool_name"), "judge_tool_name: needs agent_file or agent_id beside it")
         provider = raw.get("provider", "openai")
-        if provider not in _PROVIDERS:
-            self._tell((*place, "provider"), f"provider: expected one of {', '.join(_PROVIDERS)}, found {provider!r}")
+        if provider not in PROVIDERS:
+            self._tell((*place, "provider"), f"provider: expected one of {', '.join(PROVIDERS)}, found {provider!r}")
         declared = raw.get("rubric_vars") or []
         if not isinstance(declared, list) or not all(isinstance(name, str) for name in declared):
             self._tell((*place, "rubric_vars"), f"rubric_vars: expected a list of names, found {declared!r}")

@@ -17,7 +17,7 @@ from evalwright.files.paths import seen_from_here
 from evalwright.formats.shared.findings import kind_found
 from evalwright.model.case import ExpectedBehavior, ForeignCase
 
-__all__ = ["RESERVED", "Samples", "Selection"]
+__all__ = ["RESERVED", "SAMPLE_KEYS", "SAMPLE_OBJECTS", "Samples", "Selection"]
 
 RESERVED = ("input", "ground_truth", "submission")
 """Names in rubrics that a sample's own variables must not take."""
@@ -25,8 +25,8 @@ _MOST_PROBLEMS = 100
 _EMPTY = "the dataset is empty: no samples"
 _NOTHING = ExpectedBehavior()
 _VARIABLES = ("agent_args", "rubric_vars", "extra_vars")
-_OBJECTS = (*_VARIABLES, "metadata")
-_KNOWN = {"id", "sample_id", "input", "prompt", "ground_truth", "tags", "rubric", "rubric_path", *_OBJECTS}
+SAMPLE_OBJECTS = (*_VARIABLES, "metadata")
+SAMPLE_KEYS = {"id", "sample_id", "input", "prompt", "ground_truth", "tags", "rubric", "rubric_path", *SAMPLE_OBJECTS}
 _CSV_LIMIT = 1 << 30
 """Bytes of one cell; the standard library's own limit is 128 KiB."""
 
@@ -204,8 +204,8 @@ class Samples:
         tags = _tags(fields.get("tags"), tell)
         if mistakes.count > before:
             return None
-        if not fields.keys() <= _KNOWN:
-            extra["unknown"] = {key: fields[key] for key in fields.keys() - _KNOWN}
+        if not fields.keys() <= SAMPLE_KEYS:
+            extra["unknown"] = {key: fields[key] for key in fields.keys() - SAMPLE_KEYS}
         return ForeignCase(id=str(name), input=asked, expected=_NOTHING, tags=tags, metadata=metadata, extra=extra)
 
     def _rubric(self, fields: dict[str, Any], tell: Tell) -> str | None:
@@ -331,7 +331,7 @@ def _number_or_text(text: str) -> int | str:
 
 
 _CELLS: dict[str, _Cell] = {
-    **dict.fromkeys((*_OBJECTS, "tags"), decoded),
+    **dict.fromkeys((*SAMPLE_OBJECTS, "tags"), decoded),
     **dict.fromkeys(("input", "prompt", "ground_truth"), _text_or_list),
     **dict.fromkeys(("id", "sample_id"), _number_or_text),
 }

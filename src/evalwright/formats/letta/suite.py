@@ -27,13 +27,13 @@ from evalwright.model.case import EvalCase
 from evalwright.model.plan import EvaluatorSpec, PassCriteria, Plugin, RetryRule, RunSettings
 from evalwright.model.suite import Suite
 
-__all__ = ["load", "read"]
+__all__ = ["OF_TARGET", "SUITE_KEYS", "load", "read"]
 
-_KEYS = (
+SUITE_KEYS = (
     "name", "description", "dataset", "target", "graders", "grader", "gate", "reward", "max_samples", "sample_tags",
     "num_runs", "setup_script", "max_concurrent", "output", "cleanup", "sandbox",
 )  # fmt: skip
-_OF_TARGET = (
+OF_TARGET = (
     "kind", "backend", "callable", "function", "endpoint", "url", "model", "path", "base_url", "api_key", "project_id",
     "timeout", "max_retries", "agent_id", "agent_file", "agent_script", "model_configs", "model_handles", "working_dir",
     "skills_dir",
@@ -99,6 +99,7 @@ class _Reading:
         if to_run and not self._files.refused:
             for spec in evaluators:
                 self._built(spec)
+        settings = self._settings(runs, target)
         document = {key: value for key, value in raw.items() if key != "target"} | {"target": target.document()}
         exports = self._exports(document, graders, evaluators)
         self._findings.refuse(f"Invalid suite {self._path}", cases)
@@ -110,7 +111,7 @@ class _Reading:
             variants=variants,
             evaluators=evaluators,
             pass_criteria=PassCriteria(errored_evaluators="error", spoiling_errors=_SPOILING),
-            run=self._settings(runs, target),
+            run=settings,
             exports=exports,
             gate=gate,
             target_chosen=True,
@@ -130,19 +131,19 @@ class _Reading:
             self._warn(place, message)
 
     def _unknown_keys(self) -> None:
-        isolated = set(isolating(self._raw, {*_KEYS} - {"sandbox"}))
+        isolated = set(isolating(self._raw, {*SUITE_KEYS} - {"sandbox"}))
         for key in isolated:
-            self.tell(steps_of(key), refusal(key, _KEYS))
+            self.tell(steps_of(key), refusal(key, SUITE_KEYS))
         target = self._raw.get("target")
-        refused = set(isolating(target, _OF_TARGET))
+        refused = set(isolating(target, OF_TARGET))
         for key in refused:
-            self.tell(("target", *steps_of(key)), refusal(key, _OF_TARGET))
+            self.tell(("target", *steps_of(key)), refusal(key, OF_TARGET))
         for key in target if isinstance(target, dict) else ():
-            if key not in _OF_TARGET and key not in refused:
-                self.note(("target", str(key)), f"nothing reads this key{did_you_mean(str(key), _OF_TARGET)}")
+            if key not in OF_TARGET and key not in refused:
+                self.note(("target", str(key)), f"nothing reads this key{did_you_mean(str(key), OF_TARGET)}")
         for key in self._raw:
-            if key not in _KEYS and key not in isolated:
-                self.note((key,), f"nothing reads this key{did_you_mean(key, _KEYS)}")
+            if key not in SUITE_KEYS and key not in isolated:
+                self.note((key,), f"nothing reads this key{did_you_mean(key, SUITE_KEYS)}")
         if "grader" in self._raw and "graders" not in self._raw:
             self._warn(("grader",), "expected 'graders'; this one is read as the only grader, named 'default'")
 

@@ -19,15 +19,15 @@ from evalwright.model.plan import Variant
 if TYPE_CHECKING:
     from evalwright.formats.letta.recorded_results import Cache
 
-__all__ = ["TargetSection"]
+__all__ = ["NAMED_BY", "SOURCES", "TARGET_KINDS", "TargetSection"]
 
-_KINDS = {
+TARGET_KINDS = {
     "letta_agent": "agent", "agent": "agent", "letta_code": "code", "python": "backend", "http": "backend",
     "openai": "backend", "replay": "replay",
 }  # fmt: skip
-_NAMED_BY = {"python": ("callable", "function"), "http": ("endpoint", "url"), "openai": ("model",), "replay": ("path",)}
+NAMED_BY = {"python": ("callable", "function"), "http": ("endpoint", "url"), "openai": ("model",), "replay": ("path",)}
 """The keys of which one says what answers, by the kinds that are backends themselves."""
-_SOURCES = ("agent_id", "agent_file", "agent_script")
+SOURCES = ("agent_id", "agent_file", "agent_script")
 _TIMEOUT = 300.0
 _SECRET = "api_key"
 
@@ -92,10 +92,10 @@ class TargetSection:
         if not self._raw:
             return ""
         kind = self._raw.get("kind")
-        if kind not in _KINDS:
-            known = f"{did_you_mean(str(kind), _KINDS)} (there are: {', '.join(_KINDS)})"
+        if not isinstance(kind, str) or kind not in TARGET_KINDS:
+            known = f"{did_you_mean(str(kind), TARGET_KINDS)} (there are: {', '.join(TARGET_KINDS)})"
             self._tell(("target", "kind"), f"unknown kind {kind!r}{known}")
-        return _KINDS.get(str(kind), "")
+        return TARGET_KINDS.get(str(kind), "")
 
     def _answering(self, options: Mapping[str, Any], environment: Mapping[str, str]) -> tuple[str | None, str | None]:
         """What answers, and the folder of recordings: the command line, then the suite, then the environment."""
@@ -109,10 +109,13 @@ class TargetSection:
     def _own(self) -> str | None:
         """What the suite itself says, with its files within the boundary; functions' files in the folder, if there."""
         spec, kind = self._raw.get("backend"), self._raw.get("kind")
-        key = "backend" if spec else next((key for key in _NAMED_BY.get(str(kind), ()) if self._raw.get(key)), "kind")
+        key = "backend" if spec else next((key for key in NAMED_BY.get(str(kind), ()) if self._raw.get(key)), "kind")
         spec = spec or self._of_kind()
-        if not isinstance(spec, str):
-            return spec
+        if spec is not None and not isinstance(spec, str):
+            self._tell(("target", key), f"{key}: expected text, found {spec!r}")
+            return None
+        if spec is None:
+            return None
         file, _, name = spec.rpartition(":")
         if file.endswith(".py"):
             here = (self._folder / file).is_file() or not Path(file).is_file()
@@ -133,11 +136,11 @@ class TargetSection:
         return f"replay:{self._folder / str(raw.get('path', ''))}" if kind == "replay" else None
 
     def _check_source(self) -> None:
-        given = [name for name in _SOURCES if self._raw.get(name)]
+        given = [name for name in SOURCES if self._raw.get(name)]
         if self._kind == "agent" and len(given) != 1:
             found = " and ".join(given) or "none"
-            self._tell(("target",), f"target: expected exactly one of {', '.join(_SOURCES)}, found {found}")
-        keys = _NAMED_BY.get(str(self._raw.get("kind")), ())
+            self._tell(("target",), f"target: expected exactly one of {', '.join(SOURCES)}, found {found}")
+        keys = NAMED_BY.get(str(self._raw.get("kind")), ())
         if keys and not any(isinstance(self._raw.get(key), str) and self._raw[key] for key in keys):
             self._tell(("target",), f"target: a target of this kind needs {' or '.join(map(repr, keys))}, a text")
         if isinstance(work := self._raw.get("working_dir"), str):

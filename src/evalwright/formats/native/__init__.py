@@ -78,6 +78,12 @@ FORMAT = Format(
     keys=(frozenset({"eval"}), frozenset({"dataset", "systems"})),
     original="evalh",
     load="evalwright.formats.native.suite:load",
+    schemas={
+        "eval": ("evalwright.formats.native.schema:eval_schema", "eval.yaml, the suite"),
+        "cases": ("evalwright.formats.native.schema:cases_schema", "cases.yaml, a dataset of type yaml"),
+        "case": ("evalwright.formats.native.schema:case_schema", "a case, one line of a dataset of type jsonl"),
+        "prices": ("evalwright.formats.native.schema:prices_schema", "a price table, of metrics.price_table_path"),
+    },
     options=(ALLOW_OUTSIDE,),
     names_in="evalwright.formats.native.conversion:names_in",
     unread="evalwright.formats.native.conversion:unread",

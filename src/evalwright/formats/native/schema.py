@@ -9,15 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-import msgspec
-
 from evalwright import registry
-from evalwright.evaluators.build import fields_by_key
 from evalwright.evaluators.catalogue import catalogue
 from evalwright.formats.native.cases import FileCase
 from evalwright.formats.native.file import EvalFile
 from evalwright.formats.native.prices import PriceTable
-from evalwright.formats.shared.json_schema import DRAFT, REFERENCES, lenient
+from evalwright.formats.shared.json_schema import REFERENCES, lenient
+from evalwright.formats.shared.schema_parts import evaluator_keys
 
 __all__ = ["case_schema", "cases_schema", "eval_schema", "prices_schema"]
 
@@ -49,7 +47,7 @@ def eval_schema() -> _Schema:
     extractor["anyOf"].append({"type": "string", "minLength": 1})
     _describe_evaluators(sections["EvaluatorSection"], sections)
     _describe_systems(sections["SystemSection"])
-    return {"$schema": DRAFT, "title": "evalwright: eval.yaml", **schema}
+    return {"title": "evalwright: eval.yaml", **schema}
 
 
 def _offer(properties: _Schema, key: str, names: Any) -> None:
@@ -70,17 +68,10 @@ def _describe_evaluators(section: _Schema, sections: _Schema) -> None:
 
 def _of_config(name: str, sections: _Schema) -> _Schema | None:
     """What the configuration of an evaluator must be; None if it does not say."""
-    kind = registry.load("evaluators", name)
-    if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
+    found = evaluator_keys(name, sections)
+    if found is None:
         return None
-    fields = fields_by_key(kind)
-    types, used = msgspec.json.schema_components([field.type for field in fields.values()], ref_template=REFERENCES)
-    sections.update({key: lenient(one) for key, one in used.items()})
-    keys = dict(zip(fields, map(lenient, types), strict=True))
-    for key, field in fields.items():
-        if isinstance(field.default, str | int | float | bool):
-            keys[key] = {**keys[key], "default": field.default}
-    required = [key for key, field in fields.items() if field.required]
+    keys, required = found
     config: _Schema = {"properties": keys, "additionalProperties": False}
     if required:
         return {"properties": {"config": {**config, "required": required}}, "required": ["config"]}
@@ -110,7 +101,7 @@ def _of_systems(adapters: list[str], known: Mapping[str, Any]) -> Iterator[tuple
 
 def case_schema() -> _Schema:
     """Of one case: a line of a JSON Lines dataset."""
-    return {"$schema": DRAFT, **_case(), "title": "evalwright: a case"}
+    return {**_case(), "title": "evalwright: a case"}
 
 
 def cases_schema() -> _Schema:
@@ -122,7 +113,6 @@ def cases_schema() -> _Schema:
     version = {"type": "string", "pattern": r"^1\."}
     mapping: _Schema = {"type": "object", "properties": {"cases": cases, "schema_version": version}}
     return {
-        "$schema": DRAFT,
         "title": "evalwright: cases",
         **mapping,
         "required": ["cases"],
@@ -132,7 +122,7 @@ def cases_schema() -> _Schema:
 
 def prices_schema() -> _Schema:
     """Of a price table."""
-    return {"$schema": DRAFT, **_strict(PriceTable.model_json_schema()), "title": "evalwright: prices of models"}
+    return {**_strict(PriceTable.model_json_schema()), "title": "evalwright: prices of models"}
 
 
 def _case() -> _Schema:

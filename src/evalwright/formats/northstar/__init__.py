@@ -7,6 +7,8 @@ from evalwright.model.format import Format, Judging, Option
 
 __all__ = ["FORMAT"]
 
+_SCHEMA = "evalwright.formats.northstar.schema"
+
 FORMAT = Format(
     name="northstar",
     title="NorthStar",
@@ -15,6 +17,14 @@ FORMAT = Format(
     suffixes=(".json", ".jsonl"),
     detects="evalwright.formats.northstar.detection:detects",
     load="evalwright.formats.northstar.suite:load",
+    schemas={
+        "northstar": (_SCHEMA + ":cases_schema", "NorthStar: a dataset in JSON"),
+        "northstar-case": (_SCHEMA + ":case_schema", "NorthStar: one line of a dataset"),
+        "northstar-graders": (
+            _SCHEMA + ":configuration_schema",
+            "NorthStar: the file of --graders",
+        ),
+    },
     options=(
         Option(("--plan",), metavar="NAME", help="deterministic, quality, agentic or trace."),
         Option(("--graders",), "path", metavar="FILE", help="Run configuration that lists the graders."),

@@ -12,6 +12,7 @@ from evalwright.model.plan import EvaluatorSpec
 from evalwright.registry import PREMADE
 
 __all__ = [
+    "CONFIGURATION_KEYS",
     "DEFAULT_JUDGE_MODEL",
     "DETERMINISTIC",
     "PLANS",
@@ -50,7 +51,7 @@ TRACE = (
     "planning_action_mismatch_judge",
 )
 _JUDGES = TRACE[-2:]
-_KEYS = ("graders", "judges", "judge")
+CONFIGURATION_KEYS = ("graders", "judges", "judge")
 PLANS = ("deterministic", "quality", "agentic", "trace")
 
 
@@ -103,8 +104,8 @@ def _listed(configuration: Any, file: str) -> Iterator[tuple[str, Any]]:
     if not isinstance(configuration, Mapping):
         raise InputError(Problem(file, "expected an object with 'graders'"))
     for key in configuration:
-        if key not in _KEYS:
-            raise InputError(Problem(file, f"unknown key{did_you_mean(str(key), _KEYS)}", key=str(key)))
+        if key not in CONFIGURATION_KEYS:
+            raise InputError(Problem(file, f"unknown key{did_you_mean(str(key), CONFIGURATION_KEYS)}", key=str(key)))
     for key in ("graders", "judges"):
         entries = configuration.get(key)
         if entries or (entries is not None and not isinstance(entries, list)):

@@ -71,6 +71,7 @@ FORMAT = Format(
     suffixes=(".json",),
     keys=(frozenset({"runnable", "entries"}), frozenset({"runnable", "items"})),
     load="evalwright.formats.pixie.suite:load",
+    schemas={"pixie": ("evalwright.formats.pixie.schema:dataset_schema", "pixie: a dataset")},
     options=(
         Option(("--trust-pickled-types",), "flag", help="Restore objects of the project's own classes."),
         ALLOW_OUTSIDE,

@@ -21,12 +21,12 @@ from evalwright.formats.shared.isolation import isolating, refusal
 from evalwright.model.case import ForeignCase
 from evalwright.model.plan import Variant
 
-__all__ = ["Dataset", "read_dataset"]
+__all__ = ["DATASET_KEYS", "ENTRY_KEYS", "Dataset", "read_dataset"]
 
 _MISSING = object()
 _RESERVED = "input_data"
-_KEYS = ("name", "runnable", "evaluators", "entries", "items")
-_ENTRY_KEYS = (
+DATASET_KEYS = ("name", "runnable", "evaluators", "entries", "items")
+ENTRY_KEYS = (
     "entry_kwargs", "input_data", "eval_input", "eval_output", "description", "expectation", "expected_output",
     "eval_metadata", "evaluators",
 )  # fmt: skip
@@ -96,8 +96,8 @@ class _Reading:
         if "..." in shared:
             self._tell("evaluators", "evaluators: '...' is only allowed in row-level evaluators")
             shared = [one for one in shared if one != "..."]
-        for key in isolating(raw, _KEYS):
-            self._tell(key, refusal(key, _KEYS))
+        for key in isolating(raw, DATASET_KEYS):
+            self._tell(key, refusal(key, DATASET_KEYS))
         title = name if isinstance(name, str) and name else self._path.stem
         dataset = Dataset(title, title, runnable, self._folders, raw)
         self._check(shared, "evaluators", "")
@@ -125,10 +125,10 @@ class _Reading:
 
     def _oddities(self, entries: list[dict[str, Any]]) -> list[Problem]:
         """Keys that are nearly known ones, and names that an entry says twice."""
-        found = [("", key, nearest) for key in self._raw if (nearest := _near(key, _KEYS))]
+        found = [("", key, nearest) for key in self._raw if (nearest := _near(key, DATASET_KEYS))]
         for number, entry in enumerate(entries):
             base = f"entries.{number}."
-            found += [(base, key, nearest) for key in entry if (nearest := _near(key, _ENTRY_KEYS))]
+            found += [(base, key, nearest) for key in entry if (nearest := _near(key, ENTRY_KEYS))]
         odd = [Problem(str(self._path), f"unknown key {key!r}{near}", key=base + key) for base, key, near in found]
         shared = _repeated(self._raw.get("evaluators") or [])
         odd += [Problem(str(self._path), f"{name!r} appears more than once", key="evaluators") for name in shared]
@@ -170,7 +170,7 @@ class _Reading:
         if given is _MISSING:
             if self._to_run or not self._unassigned:
                 hint = ", before the items can be run; assert_dataset_pass takes them as they are"
-                hint = _instead("runnable", self._raw, _KEYS) or (hint if self._unassigned else "")
+                hint = _instead("runnable", self._raw, DATASET_KEYS) or (hint if self._unassigned else "")
                 self._tell("runnable", f"runnable: the field is required, a non-empty string filepath:name{hint}")
             return None
         if not isinstance(given, str) or not given.strip():
@@ -207,7 +207,7 @@ class _Reading:
         key = "items" if older else "entries"
         entries = self._raw.get(key, _MISSING)
         if entries is _MISSING:
-            self._tell(key, f"entries: the field is required, a list{_instead('entries', self._raw, _KEYS)}")
+            self._tell(key, f"entries: the field is required, a list{_instead('entries', self._raw, DATASET_KEYS)}")
             return []
         if not isinstance(entries, list):
             self._tell(key, f"{key}: expected a list, found {_kind(entries)}")
@@ -241,8 +241,8 @@ class _Reading:
             self._tell(base, f"{where}{base}: contains what cannot be stored: {error}")
             return None
         before = len(self._problems)
-        for key in isolating(entry, _ENTRY_KEYS):
-            self._tell(f"{base}.{key}", f"{where}{refusal(key, _ENTRY_KEYS)}")
+        for key in isolating(entry, ENTRY_KEYS):
+            self._tell(f"{base}.{key}", f"{where}{refusal(key, ENTRY_KEYS)}")
         arguments, given = self._older(entry) if older else self._given(entry, base, where)
         description = entry.get("description")
         described = isinstance(description, str) and description.strip()
@@ -278,7 +278,7 @@ class _Reading:
         key = _RESERVED if newer else "entry_kwargs"
         arguments = entry.get(key, _MISSING)
         if arguments is _MISSING:
-            instead = _instead(key, entry, _ENTRY_KEYS)
+            instead = _instead(key, entry, ENTRY_KEYS)
             self._tell(f"{base}.{key}", f"{where}{base}.{key}: the field is required, an object{instead}")
         elif not isinstance(arguments, dict):
             self._tell(f"{base}.{key}", f"{where}{base}.{key}: expected an object, found {_kind(arguments)}")
@@ -291,7 +291,7 @@ class _Reading:
         key = f"{base}.eval_input"
         given = entry.get("eval_input", [] if newer else _MISSING)
         if given is _MISSING:
-            instead = _instead("eval_input", entry, _ENTRY_KEYS)
+            instead = _instead("eval_input", entry, ENTRY_KEYS)
             self._tell(key, f"{where}{key}: the field is required, a list of {{name, value}}{instead}")
             return []
         if not isinstance(given, list):

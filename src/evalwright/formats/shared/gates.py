@@ -10,13 +10,21 @@ from evalwright.errors import did_you_mean
 from evalwright.files.key_paths import Place
 from evalwright.scoring.gate import AGGREGATIONS, OPERATORS
 
-__all__ = ["checked_gate", "fractions", "pass_thresholds", "unread_gate_keys", "written_gate"]
+__all__ = [
+    "GATE_KEYS",
+    "GATE_KINDS",
+    "checked_gate",
+    "fractions",
+    "pass_thresholds",
+    "unread_gate_keys",
+    "written_gate",
+]
 
 Tell = Callable[[Place, str], None]
 
-_KINDS = ("simple", "weighted_average", "logical")
+GATE_KINDS = ("simple", "weighted_average", "logical")
 _SIMPLE = ("kind", "metric_key", "aggregation", "op", "value", "pass_threshold")
-_KEYS = {
+GATE_KEYS = {
     None: (*_SIMPLE, "metric", "pass_op", "pass_value"),
     "simple": _SIMPLE,
     "weighted_average": ("kind", "aggregation", "weights", "op", "value", "pass_threshold"),
@@ -45,7 +53,7 @@ def checked_gate(
 def unread_gate_keys(raw: Any, place: Place = ("gate",), *, rewards: bool = False) -> Iterator[tuple[Place, str]]:
     """The keys of a gate as written, and of its conditions, that nothing reads, each with the nearest that is read."""
     kind = raw.get("kind") if isinstance(raw, Mapping) else ""
-    known = _KEYS.get(kind) if kind is None or isinstance(kind, str) else None
+    known = GATE_KEYS.get(kind) if kind is None or isinstance(kind, str) else None
     if known is None:
         return  # told as a mistake of its own
     known = (*known, *_OF_RUNS) if rewards else known
@@ -109,7 +117,9 @@ class _Reading:
             return self._weighted(raw, place)
         if kind == "logical":
             return self._logical(raw, place)
-        self._tell((*place, "kind"), f"unknown kind {kind!r}{did_you_mean(str(kind), _KINDS)} ({', '.join(_KINDS)})")
+        self._tell(
+            (*place, "kind"), f"unknown kind {kind!r}{did_you_mean(str(kind), GATE_KINDS)} ({', '.join(GATE_KINDS)})"
+        )
         return {}
 
     def _simple(self, raw: Mapping[str, Any], place: Place, *, nested: bool) -> dict[str, Any]:

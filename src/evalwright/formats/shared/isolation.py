@@ -12,9 +12,9 @@ from typing import Any
 
 from evalwright.errors import did_you_mean
 
-__all__ = ["isolating", "isolating_function", "refusal"]
+__all__ = ["ISOLATING", "OFF", "SETTINGS", "isolating", "isolating_function", "refusal"]
 
-_KEYS = (
+ISOLATING = (
     "after_all", "after_each", "allowed_tools", "approval_policy", "before_all", "before_each", "budget_usd", "chroot",
     "container", "containers", "cost_limit", "cost_limit_usd", "devcontainer", "disallowed_tools", "docker",
     "docker_image", "environment", "environments", "hooks", "isolated", "isolation", "limits", "max_budget_usd",
@@ -24,7 +24,7 @@ _KEYS = (
     "token_limit", "total_budget_usd", "worktree", "workspace", "workspace_dir", "workspace_mode", "workspace_path",
     "workspace_template", "workspaces",
 )  # fmt: skip
-_INSIDE = ("config", "options", "settings")
+SETTINGS = ("config", "options", "settings")
 """Keys below which formats keep settings of a system."""
 _OF_FUNCTIONS = (
     "chroot", "container", "containers", "devcontainer", "docker", "docker_image", "isolated", "sandbox", "sandboxed",
@@ -35,13 +35,13 @@ _OF_SYSTEMS = ("isolation", "timeout_seconds", "concurrency")
 """What limits any system: nearly such a key of a function is a slip of the pen."""
 _NEAR = 0.85
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
-_OFF = (None, False, "none", "off")
+OFF = (None, False, "none", "off")
 """Values that ask for nothing."""
 
 
-def _isolates(key: Any, value: Any, keys: Sequence[str] = _KEYS) -> bool:
+def _isolates(key: Any, value: Any, keys: Sequence[str] = ISOLATING) -> bool:
     name = _CAMEL.sub("_", str(key)).replace("-", "_").lower()
-    return bool(get_close_matches(name, keys, n=1, cutoff=_NEAR)) and not any(value is off for off in _OFF)
+    return bool(get_close_matches(name, keys, n=1, cutoff=_NEAR)) and not any(value is off for off in OFF)
 
 
 def refusal(key: Any, known: Iterable[str] = ()) -> str:
@@ -61,7 +61,7 @@ def isolating(raw: Any, known: Iterable[str]) -> Iterator[str]:
             continue
         if _isolates(key, value):
             yield str(key)
-        elif key in _INSIDE:
+        elif key in SETTINGS:
             yield from (f"{key}.{inner}" for inner in isolating(value, ()))
 
 

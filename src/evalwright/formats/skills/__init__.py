@@ -16,6 +16,7 @@ FORMAT = Format(
     detects="evalwright.formats.skills.detection:detects",
     suite_in="evalwright.formats.skills.detection:suite_in",
     load="evalwright.formats.skills.suite:load",
+    schemas={"skills": ("evalwright.formats.skills.schema:evals_schema", "Agent Skills: evals/evals.json")},
     options=(
         Option(
             ("--agent",),

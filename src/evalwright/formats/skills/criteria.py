@@ -8,11 +8,11 @@ from typing import Any, NamedTuple
 from evalwright.files.key_paths import Place
 from evalwright.formats.shared.findings import Findings
 
-__all__ = ["LISTS", "Criterion", "criteria_of"]
+__all__ = ["CRITERION_TEXTS", "LISTS", "Criterion", "criteria_of"]
 
 LISTS = ("assertions", "expectations", "checks", "expected_behavior", "unexpected_behavior")
 """The keys of an eval that hold criteria, in the order in which they count."""
-_TEXTS = ("text", "assertion", "expectation", "criterion", "description", "check")
+CRITERION_TEXTS = ("text", "assertion", "expectation", "criterion", "description", "check")
 _NAMED = ("description", "check")
 """Texts that say little without the `name` beside them."""
 
@@ -41,7 +41,7 @@ def criteria_of(raw: Mapping[str, Any], place: Place, findings: Findings) -> lis
 def _criterion(value: Any, place: Place, findings: Findings, *, negated: bool) -> Iterator[Criterion]:
     text, extra = (value, {}) if isinstance(value, str) else _of_object(value)
     if text is None:
-        kinds = f"text, or an object with one of {', '.join(_TEXTS)}"
+        kinds = f"text, or an object with one of {', '.join(CRITERION_TEXTS)}"
         findings.tell(place, f"expected {kinds}, found {type(value).__name__} {value!r:.60}")
     elif not text.strip():
         findings.warn(place, "a criterion without text is left out")
@@ -53,7 +53,7 @@ def _of_object(value: Any) -> tuple[str | None, dict[str, Any]]:
     """The text of an object and what else it says; None where it has no text at all."""
     if not isinstance(value, dict):
         return None, {}
-    texts = {key: value[key] for key in _TEXTS if isinstance(value.get(key), str)}
+    texts = {key: value[key] for key in CRITERION_TEXTS if isinstance(value.get(key), str)}
     if not texts:
         return None, {}
     key = next((key for key, text in texts.items() if text.strip()), next(iter(texts)))

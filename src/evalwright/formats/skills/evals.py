@@ -14,16 +14,16 @@ from evalwright.formats.skills.criteria import LISTS, Criterion, criteria_of
 from evalwright.formats.skills.files import files_of
 from evalwright.formats.skills.skill import Skill
 
-__all__ = ["AuthoredEval", "evals_of"]
+__all__ = ["DOCUMENT_KEYS", "EVAL_KEYS", "PATTERNS", "SILENT", "TEXTS", "AuthoredEval", "evals_of"]
 
-_KEYS = ("skill_name", "skill", "evals", "evaluations")
-_SILENT = ("version", "description", "notes", "name", "metadata", "$schema")
-_EVAL_KEYS = (
+DOCUMENT_KEYS = ("skill_name", "skill", "evals", "evaluations")
+SILENT = ("version", "description", "notes", "name", "metadata", "$schema")
+EVAL_KEYS = (
     "id", "name", "eval_name", "prompt", "expected_output", "files", *LISTS, "should_trigger", "skill_should_trigger",
     "must_have", "must_not_have", "files_exist", "logs_contain", "category", "tags",
 )  # fmt: skip
-_PATTERNS = ("must_have", "must_not_have")
-_TEXTS = ("files_exist", "logs_contain")
+PATTERNS = ("must_have", "must_not_have")
+TEXTS = ("files_exist", "logs_contain")
 
 
 class AuthoredEval(NamedTuple):
@@ -47,8 +47,8 @@ def evals_of(document: Any, skill: Skill, path: Path, findings: Findings) -> lis
         return []
     key, items = listed
     for other in document:
-        if other not in (*_KEYS, *_SILENT):
-            findings.warn((other,), f"nothing reads this key{did_you_mean(other, _KEYS)}")
+        if other not in (*DOCUMENT_KEYS, *SILENT):
+            findings.warn((other,), f"nothing reads this key{did_you_mean(other, DOCUMENT_KEYS)}")
     found: list[AuthoredEval] = []
     places: dict[str, Place] = {}
     for i, raw in enumerate(items):
@@ -102,8 +102,8 @@ class _Reading:
             findings.tell(self._place, f"expected an object with a prompt, found {_shown(raw)}")
             return None
         for key in raw:
-            if key not in (*_EVAL_KEYS, *_SILENT):
-                findings.warn((*self._place, key), f"nothing reads this key{did_you_mean(key, _EVAL_KEYS)}")
+            if key not in (*EVAL_KEYS, *SILENT):
+                findings.warn((*self._place, key), f"nothing reads this key{did_you_mean(key, EVAL_KEYS)}")
         expected = self._text("expected_output")
         one = AuthoredEval(
             id=self._id(position),
@@ -171,9 +171,9 @@ class _Reading:
         return value
 
     def _lists(self) -> Iterator[tuple[str, list[str]]]:
-        for key in (*_PATTERNS, *_TEXTS):
+        for key in (*PATTERNS, *TEXTS):
             texts = self._texts(key)
-            for i, text in enumerate(texts if key in _PATTERNS else ()):
+            for i, text in enumerate(texts if key in PATTERNS else ()):
                 try:
                     re.compile(text)
                 except re.error as error:

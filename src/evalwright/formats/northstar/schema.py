@@ -1,0 +1,84 @@
+"""JSON Schemas of NorthStar's files, for editors: cases, and the run configuration that lists graders."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from evalwright.formats.northstar.plans import TRACE
+from evalwright.formats.northstar.records import EvalCase
+from evalwright.formats.shared.json_schema import lenient
+from evalwright.formats.shared.schema_parts import (
+    NOT_BLANK,
+    NULL,
+    Schema,
+    evaluator_keys,
+    list_of,
+    mapping,
+    or_null,
+    reference,
+    when,
+)
+from evalwright.registry import PREMADE
+
+__all__ = ["case_schema", "cases_schema", "configuration_schema"]
+
+_TYPES = {"rubric": "rubric_judge", "python": "python_code", "typescript": "typescript_code", "regex": "regex"}
+"""The evaluator of each type of a grader."""
+
+
+def case_schema() -> Schema:
+    """Of a case, one line of a dataset in JSON Lines."""
+    return {**_case(), "title": "NorthStar: a case"}
+
+
+def cases_schema() -> Schema:
+    """Of a dataset in JSON: a list of cases, an object that has one under `cases`, or one case."""
+    case = _case()
+    definitions = {**case.pop("definitions"), "EvalCase": case}
+    cases = list_of(reference("EvalCase"))
+    inside: Schema = {"if": {"required": ["cases"]}, "then": mapping({"cases": cases}), "else": reference("EvalCase")}
+    either: Schema = {"if": {"type": "array"}, "then": cases, "else": {"type": "object", **inside}}
+    return {"title": "NorthStar: a dataset", **either, "definitions": definitions}
+
+
+def _case() -> Schema:
+    """As in the original true and false are numbers, too."""
+    found: Schema = _with_truth(lenient(EvalCase.model_json_schema()))
+    return found
+
+
+def _with_truth(node: Any) -> Any:
+    if isinstance(node, list):
+        return [_with_truth(one) for one in node]
+    if not isinstance(node, dict):
+        return node
+    if node.get("type") in ("number", "integer"):
+        return {"anyOf": [node, {"type": "boolean"}]}
+    return {key: _with_truth(one) for key, one in node.items()}
+
+
+def configuration_schema() -> Schema:
+    """Of a run configuration, the file of `--graders`."""
+    definitions: Schema = {}
+    kinds: list[str | None] = [*_TYPES, "trace", *PREMADE]
+    grader = mapping({"name": NOT_BLANK, "type": {"enum": kinds}}, ["name"])
+    grader["allOf"] = [
+        *(when("type", {"const": kind}, _keys(evaluator, definitions)) for kind, evaluator in _TYPES.items()),
+        when("type", {"const": "trace"}, mapping({"check": {"enum": [*TRACE]}}, ["check"])),
+        {"if": {"not": {"required": ["type"]}}, "then": _keys(_TYPES["rubric"], definitions)},
+    ]
+    graders = or_null(list_of(reference("Grader")))
+    known = {"graders": graders, "judges": graders, "judge": {"anyOf": [NULL, reference("Grader")]}}
+    configuration = mapping(known, closed=True)
+    return {"title": "NorthStar: graders", **configuration, "definitions": {**definitions, "Grader": grader}}
+
+
+def _keys(evaluator: str, definitions: Schema) -> Schema:
+    """What a grader may have of an evaluator's configuration; null says nothing."""
+    found = evaluator_keys(evaluator, definitions)
+    if found is None:
+        return {}
+    keys, needed = found
+    required = [key for key in needed if key != "model"]  # which --judge-model may say
+    known = {key: one if key in required else or_null(one) for key, one in keys.items()}
+    return mapping({"name": {}, "type": {}, **known}, required, closed=True)
