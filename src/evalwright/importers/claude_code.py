@@ -331,7 +331,7 @@ class _Session:
         turn.finished_at = at
         if message.usage is not None:
             talk.usage[key] = message.usage
-            if isinstance(line.costUSD, int | float):
+            if line.costUSD is not None and isinstance(line.costUSD, int | float):
                 talk.costs[key] = line.costUSD
         assistant_blocks(talk.talk, turn, message.content, self._notes, at)
 

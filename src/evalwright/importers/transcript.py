@@ -308,28 +308,23 @@ class Transcript:
                 message(entry)
                 continue
             number += 1
-            calls = entry.calls
-            if calls is None:
-                if not entry.empty:
-                    message(TraceMessage("assistant", _joined(entry.texts), _joined(entry.thinking)))
-            else:
-                message(TraceMessage("assistant", _joined(entry.texts), _joined(entry.thinking), calls[0]))
+            calls, text, thought = entry.calls, _joined(entry.texts), _joined(entry.thinking)
+            if calls is None and text is None and thought is None:
+                continue
+            message(TraceMessage("assistant", text, thought, calls[0] if calls else None))
+            if calls:
                 laid.calls += calls
                 for call in calls[1:]:
                     message(TraceMessage("assistant", None, None, call))
             if entry.started_at is not None:
-                self._add_spans(laid.spans, entry, number)
+                self._add_spans(laid.spans, entry, number, text)
         return laid
 
-    def _add_spans(self, spans: list[Span], turn: AgentTurn, number: int) -> None:
+    def _add_spans(self, spans: list[Span], turn: AgentTurn, number: int, text: str | None) -> None:
         """That of a turn, and below it those of its calls."""
-        started = turn.started_at
-        if turn.empty:
-            return
-        id = turn.id or f"turn-{number}"
-        spans.append(
-            Span(id, turn.model or "assistant", None, "llm", started, turn.finished_at, output=_joined(turn.texts))
-        )
+        id, started = turn.id or f"turn-{number}", turn.started_at
+        model = turn.model or "assistant"
+        spans.append(Span(id, model, None, "llm", started, turn.finished_at, "unset", None, None, text))
         for position, call in enumerate(turn.calls or (), start=1):
             at, failed, content = self._ended.get(call.id or "", _NEVER)
             status = "error" if failed else "unset" if at is None else "ok"
