@@ -43,23 +43,25 @@ KINDS = [
     Kind("northstar-case", "northstar", "northstar/cases.jsonl"),
     Kind("northstar-graders", "graders", "northstar/graders.json"),
     Kind("pixie", "pixie", "pixie/dataset.json"),
+    Kind("promptfoo", "promptfoo", "promptfoo/promptfooconfig.yaml"),
     Kind("skills", "skills", "skills/evals/evals.json"),
 ]
 ROOT = Path(__file__).parents[2]
 FENCE = re.compile(r"^```(?:yaml|json)[^\n]*file=(\S+)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-SUITES = {"agentv": "agentv", "letta": "letta", "northstar": "northstar", "pixie": "pixie", "skills": "skills"}
+SUITES = {name: name for name in ("agentv", "letta", "northstar", "pixie", "promptfoo", "skills")}
 """The schema of each format's suites."""
 TABLES = [
     ("agentv", "agentv", "EVAL.yaml"),
     ("letta", "letta", "suite.yaml"),
     ("northstar", "northstar", "support.json"),
     ("pixie", "pixie", "qa.json"),
+    ("promptfoo", "promptfoo", "promptfooconfig.yaml"),
     ("skills", "skills", "pdf-tools/evals/evals.json"),
 ]
 WRONG: tuple[Any, ...] = (None, True, 3, -1, 0.5, "word", [1], {"a": 1}, [], {})
 BEYOND = re.compile(
     "there is no |no file|duplicate|comes more|found more|leads out|not set|cannot be read|unknown type|no grader"
-    "|target|isolates or"
+    "|target|isolates or|unknown provider|Invalid suite"
 )
 """What no schema can see: other files, other keys, names that the file gives itself."""
 

@@ -16,6 +16,9 @@ FORMAT = Format(
     excluded_by=frozenset({"eval"}),
     detects="evalwright.formats.promptfoo.detection:detects",
     load="evalwright.formats.promptfoo.suite:load",
+    schemas={
+        "promptfoo": ("evalwright.formats.promptfoo.schema:configuration_schema", "promptfoo: promptfooconfig.yaml"),
+    },
     options=(
         Option(("--repeat",), "int", minimum=1, metavar="N", help="Run each test N times."),
         Option(("--max-concurrency", "-j"), "int", minimum=1, metavar="N", help="Cells at the same time."),

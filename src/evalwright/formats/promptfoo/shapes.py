@@ -30,10 +30,11 @@ __all__ = [
 
 
 class KeyKind(NamedTuple):
-    """What a value must be, in words and as a question."""
+    """What a value must be, in words, as a question and as a JSON Schema."""
 
     expected: str
     fits: Callable[[Any], bool]
+    schema: Mapping[str, Any]
 
 
 Shape = Mapping[str, KeyKind]
@@ -64,31 +65,49 @@ def _is_mapping_of(fits: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, dict) and all(one is None or fits(one) for one in value.values())
 
 
-ANYTHING = KeyKind("a value", lambda value: True)
-TEXT = KeyKind("a text", _is_text)
-NAME = KeyKind("a text", _of(str))
-NUMBER = KeyKind("a number", _is_number)
-FLAG = KeyKind("true or false", _of(bool))
-LIST = KeyKind("a list", _of(list))
-MAPPING = KeyKind("a mapping", _of(dict))
-TEXTS = KeyKind("a list of texts", _are_texts)
-SCALARS = KeyKind("a mapping of texts", _is_mapping_of(lambda one: isinstance(one, (str, int, float))))
-FILES = KeyKind("a mapping of names of files", _is_mapping_of(_of(str)))
-NUMBERS = KeyKind("a mapping of numbers", _is_mapping_of(_is_number))
-MILLISECONDS = KeyKind("milliseconds, a number from 0", lambda value: _is_number(value) and value >= 0)
-ENTRY = KeyKind("a text or a mapping", _of(str, dict))
-ENTRIES = KeyKind("a text, a mapping or a list", _of(str, dict, list))
-MESSAGES = KeyKind("a text, a list or a mapping", _of(str, list, dict))
-VARIABLES = KeyKind(
-    "a mapping, or the names of files", lambda value: isinstance(value, (dict, str)) or _are_texts(value)
+_STRING = {"type": "string"}
+_SCALAR = {"type": ["string", "number"]}
+
+
+def _mapping_of(kind: str) -> Mapping[str, Any]:
+    return {"type": "object", "additionalProperties": {"type": kind.split()}}
+
+
+ANYTHING = KeyKind("a value", lambda value: True, {})
+TEXT = KeyKind("a text", _is_text, _SCALAR)
+NAME = KeyKind("a text", _of(str), _STRING)
+NUMBER = KeyKind("a number", _is_number, {"type": "number"})
+FLAG = KeyKind("true or false", _of(bool), {"type": "boolean"})
+LIST = KeyKind("a list", _of(list), {"type": "array"})
+MAPPING = KeyKind("a mapping", _of(dict), {"type": "object"})
+TEXTS = KeyKind("a list of texts", _are_texts, {"type": "array", "items": _SCALAR})
+SCALARS = KeyKind(
+    "a mapping of texts",
+    _is_mapping_of(lambda one: isinstance(one, (str, int, float))),
+    _mapping_of("string number boolean null"),
 )
-DEFAULT = KeyKind("a mapping, or the name of a file", _of(str, dict))
-ASSERTIONS = KeyKind("a list of assertions", _of(list))
-CODE = KeyKind("code or the name of a file", _of(str))
+FILES = KeyKind("a mapping of names of files", _is_mapping_of(_of(str)), _mapping_of("string null"))
+NUMBERS = KeyKind("a mapping of numbers", _is_mapping_of(_is_number), _mapping_of("number null"))
+MILLISECONDS = KeyKind(
+    "milliseconds, a number from 0",
+    lambda value: _is_number(value) and value >= 0,
+    {"type": "number", "minimum": 0},
+)
+ENTRY = KeyKind("a text or a mapping", _of(str, dict), {"type": ["string", "object"]})
+ENTRIES = KeyKind("a text, a mapping or a list", _of(str, dict, list), {"type": ["string", "object", "array"]})
+MESSAGES = KeyKind("a text, a list or a mapping", _of(str, list, dict), {"type": ["string", "object", "array"]})
+VARIABLES = KeyKind(
+    "a mapping, or the names of files",
+    lambda value: isinstance(value, (dict, str)) or _are_texts(value),
+    {"type": ["object", "string", "array"], "items": _SCALAR},
+)
+DEFAULT = KeyKind("a mapping, or the name of a file", _of(str, dict), {"type": ["string", "object"]})
+ASSERTIONS = KeyKind("a list of assertions", _of(list), {"type": "array"})
+CODE = KeyKind("code or the name of a file", _of(str), _STRING)
 
 
 def _count(least: int) -> KeyKind:
-    return KeyKind(f"a whole number from {least}", _is_whole(least))
+    return KeyKind(f"a whole number from {least}", _is_whole(least), {"type": "integer", "minimum": least})
 
 
 CONFIG: Shape = {
@@ -104,7 +123,7 @@ RUNNING: Shape = {
 TEST: Shape = {
     "description": TEXT, "vars": VARIABLES, "assert": ASSERTIONS, "threshold": NUMBER, "options": MAPPING,
     "metadata": MAPPING, "provider": ENTRY, "providers": TEXTS, "providerOutput": ANYTHING, "prompts": TEXTS,
-    "assertScoringFunction": KeyKind("file://FILE:FUNCTION", _of(str)), "disableDefaultAsserts": FLAG,
+    "assertScoringFunction": KeyKind("file://FILE:FUNCTION", _of(str), _STRING), "disableDefaultAsserts": FLAG,
 }  # fmt: skip
 OPTIONS: Shape = {
     "transform": CODE, "postprocess": CODE, "transformVars": CODE, "prefix": TEXT, "suffix": TEXT, "provider": ENTRY,
@@ -129,7 +148,9 @@ CHAT: Shape = {
     **dict.fromkeys(("temperature", "top_p", "frequency_penalty", "presence_penalty"), NUMBER),
     **dict.fromkeys(("max_tokens", "max_output_tokens", "max_completion_tokens"), _count(1)),
     "headers": SCALARS, "passthrough": MAPPING, "replyRetries": KeyKind(
-        "a whole number from 0 to 3", lambda value: _is_whole(0)(value) and value <= 3
+        "a whole number from 0 to 3",
+        lambda value: _is_whole(0)(value) and value <= 3,
+        {"type": "integer", "minimum": 0, "maximum": 3},
     ),
 }  # fmt: skip
 """Of the `config` of a model; keys that are sent as they are have no shape here."""
