@@ -46,6 +46,16 @@ def test_variables_are_data_in_prompts_of_json_and_templates_in_other_prompts(tm
     assert json.loads(as_json) == [f"{given['loud']}; bo {given['loud']}; {given['data']}; {given['cut']}"]
 
 
+def test_whatever_is_json_is_a_prompt_of_json(tmp_path):
+    """As promptfoo renders it: what stands in it is escaped, unless a tag does not end on its line."""
+    texts = ['"hi {{q}}"', "5.0", "1e3", "null", "NaN", '"cut {{ q {% if"', '["a {% b", "{{q}}"]']
+    (tmp_path / "prompts.txt").write_text("\n---\n".join(texts))
+    config = {"prompts": ["file://prompts.txt"], "providers": ["echo"], "tests": [{"vars": {"q": 'a "b"\nc'}}]}
+    assert run(tmp_path, config).outputs == [
+        '"hi a \\"b\\"\\nc"', "5", "1000", "null", "NaN", '"cut {{ q {% if"', '["a {% b", "{{q}}"]',
+    ]  # fmt: skip
+
+
 def test_a_prompt_with_a_tag_that_does_not_end_is_sent_as_it_stands(tmp_path):
     ran = run(tmp_path, {**ECHO, "prompts": ["# Who {#who}\nis {{q}}?"], "tests": [{"vars": {"q": "Ann"}}]})
     assert ran.outputs == ["# Who {#who}\nis {{q}}?"]

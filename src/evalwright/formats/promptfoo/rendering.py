@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import mimetypes
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,7 +22,7 @@ from evalwright.formats.promptfoo.templates import (
     render_all,
     with_references,
 )
-from evalwright.formats.promptfoo.values import as_javascript, compact_json, pretty_json
+from evalwright.formats.promptfoo.values import as_javascript, compact_json, json_of, pretty_json
 
 __all__ = ["Rendering", "rendering_error"]
 
@@ -114,14 +113,13 @@ class Rendering:
         raise ScriptError(f"{file} gave {type(given).__name__}, expected a prompt")
 
     def _rendered(self, raw: str, values: Mapping[str, Any]) -> str:
-        if raw.lstrip()[:1] in ("[", "{") and not raw.lstrip().startswith(("{{", "{%", "{#")):
-            try:
-                document = json.loads(raw)
-            except ValueError:
-                pass
-            else:
-                return pretty_json(render_all(as_javascript(document), values))
-        return raw if is_cut(raw) else self.text(raw, {name: self._filled(one, values) for name, one in values.items()})
+        if is_cut(raw):
+            return raw
+        try:
+            document = json_of(raw)
+        except (ValueError, RecursionError):
+            return self.text(raw, {name: self._filled(one, values) for name, one in values.items()})
+        return pretty_json(render_all(document, values))
 
     def _filled(self, value: Any, values: Mapping[str, Any]) -> Any:
         """A variable as prompts that are text show it: a template, unless it names what there is not."""

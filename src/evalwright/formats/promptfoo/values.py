@@ -13,6 +13,7 @@ __all__ = [
     "as_javascript",
     "compact_json",
     "dense",
+    "json_of",
     "number_text",
     "pretty_json",
     "recorded",
@@ -22,6 +23,9 @@ __all__ = [
 
 _EXACT = 10.0**21
 """From here on JavaScript prints a whole number with an exponent."""
+
+_BLANKS = " \t\r\n"
+_JSON_BEGINS = ("[", "{", '"', "-", *"0123456789")
 
 
 def as_it_was(made: Any, value: Any) -> Any:
@@ -61,6 +65,18 @@ def dense(text: str) -> str:
         return compact_json(json.loads(text))
     except ValueError:
         return text
+
+
+def json_of(text: str) -> Any:
+    """`JSON.parse(text)`. Raises ValueError."""
+    text = text.strip(_BLANKS)
+    if text[:1] not in _JSON_BEGINS and text not in ("true", "false", "null"):
+        raise ValueError("no JSON")
+    return as_javascript(json.loads(text, parse_constant=_no_number))
+
+
+def _no_number(name: str) -> Any:
+    raise ValueError(f"{name} is no JSON")
 
 
 def number_text(value: float) -> str:
