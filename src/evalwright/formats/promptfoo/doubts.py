@@ -28,6 +28,7 @@ _NEEDS_VALUE = frozenset(
         *("javascript", "python", "similar", "tool-call-f1"),
     )
 )
+_NEEDS_THRESHOLD = frozenset({"latency", "cost"})
 _SHARES = frozenset(
     (
         *(kind for kind, place in CHECKS.items() if ".similarity:" in place or ".judged:" in place),
@@ -78,8 +79,12 @@ def doubt_columns(cases: Sequence[Case], variants: Sequence[Variant], origin: Or
 def doubt_assertion(one: Mapping[str, Any], origin: Origin) -> None:
     """Warn of an assertion that can never be judged, or never hold."""
     base, value, threshold = base_of(one["type"])[1], one.get("value"), one.get("threshold")
-    if base in _NEEDS_VALUE and (value is None or (base != "equals" and value in ("", []))):
+    if base == "equals" and value is None:
+        origin.warn(f"{one['type']} needs a value; without one no output is equal")
+    elif base in _NEEDS_VALUE and value in (None, "", []):
         origin.warn(f"{one['type']} needs a value; without one it is an error")
+    elif base in _NEEDS_THRESHOLD and threshold is None:
+        origin.warn(f"{one['type']} needs a threshold; without one it is an error")
     elif base == "regex" and isinstance(value, str) and not holds_template(value) and (why := _mistake(value)):
         origin.at("value").warn(f"{value!r:.60} is no pattern: {why}")
     if base in _SHARES and isinstance(threshold, (int, float)) and not 0 <= threshold <= 1:
