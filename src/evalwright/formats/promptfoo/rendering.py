@@ -22,7 +22,7 @@ from evalwright.formats.promptfoo.templates import (
     render_all,
     with_references,
 )
-from evalwright.formats.promptfoo.values import as_javascript, compact_json, json_of, pretty_json
+from evalwright.formats.promptfoo.values import as_javascript, compact_json, json_parse, pretty_json
 
 __all__ = ["Rendering", "rendering_error"]
 
@@ -116,7 +116,7 @@ class Rendering:
         if is_cut(raw):
             return raw
         try:
-            document = json_of(raw)
+            document = json_parse(raw)
         except (ValueError, RecursionError):
             return self.text(raw, {name: self._filled(one, values) for name, one in values.items()})
         return pretty_json(render_all(document, values))

@@ -13,7 +13,7 @@ __all__ = [
     "as_javascript",
     "compact_json",
     "dense",
-    "json_of",
+    "json_parse",
     "number_text",
     "pretty_json",
     "recorded",
@@ -67,7 +67,7 @@ def dense(text: str) -> str:
         return text
 
 
-def json_of(text: str) -> Any:
+def json_parse(text: str) -> Any:
     """`JSON.parse(text)`. Raises ValueError."""
     text = text.strip(_BLANKS)
     if text[:1] not in _JSON_BEGINS and text not in ("true", "false", "null"):
