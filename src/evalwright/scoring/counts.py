@@ -13,10 +13,9 @@ from evalwright.model.facts import ResultLike, TraceLike
 from evalwright.model.plan import PassCriteria
 from evalwright.model.result import Status
 from evalwright.model.summary import EvaluatorRate
-from evalwright.scoring.trial_shares import rate_of_cases, rate_of_singles
 from evalwright.statistics.power import detectable_difference
 from evalwright.statistics.proportions import Interval
-from evalwright.statistics.rates import DesignRate, rate_of_counts
+from evalwright.statistics.rates import DesignRate, rate_of_cases, rate_of_counts, rate_of_singles
 from evalwright.statistics.sums import ExactSum, Mean
 from evalwright.statistics.trials import within_variance
 
@@ -237,7 +236,8 @@ class VariantCount:
 
     def _add_results(self, trace: TraceLike, results: Collection[ResultLike]) -> None:
         evaluators, errors_count = self.evaluators, self._unjudged.results
-        case, group = trace.case_key, trace.group
+        # what its name is made of costs a call, and is read only where trials are repeated
+        case, group = trace.case_key if self.repeated else "", trace.group
         for row in results:
             count = evaluators.get(row.evaluator)
             if count is None:

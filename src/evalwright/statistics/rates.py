@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from math import fsum, sqrt
 from typing import NamedTuple
 
@@ -12,7 +13,10 @@ from evalwright.statistics.proportions import Interval, wilson
 from evalwright.statistics.small_samples import guarded_units
 from evalwright.statistics.units import FEW_UNITS, Cluster, Units, units_from, units_of
 
-__all__ = ["DesignRate", "rate_of_counts", "rate_of_units", "rate_with_design_effect", "score_ends"]
+__all__ = [
+    "DesignRate", "rate_of_cases", "rate_of_counts", "rate_of_singles", "rate_of_units", "rate_with_design_effect",
+    "score_ends",
+]  # fmt: skip
 
 
 class DesignRate(NamedTuple):
@@ -57,6 +61,33 @@ def rate_of_counts(counts: Mapping[float, int], confidence: float = 0.95) -> Des
         squares = fsum(number * (share - mean) ** 2 for share, number in counts.items())
         error = sqrt(squares / (n - 1) / n)
     return _rate(mean, float(n), error, max(1.0, n - 1.0), n, confidence)
+
+
+def rate_of_cases(trials: Mapping[str, tuple[int, int]], groups: Mapping[str, str]) -> DesignRate:
+    """The mean over cases of the share of passed trials, by passed and judged trials of each case.
+
+    Cases of one of the `groups` are one unit of the interval.
+    """
+    if not any(case in groups for case in trials):
+        return rate_of_counts(Counter(passed / of for passed, of in trials.values()))
+    return rate_with_design_effect(
+        [passed / of for passed, of in trials.values()], [groups.get(case, (case,)) for case in trials]
+    )
+
+
+def rate_of_singles(passed: int, judged: int, groups: Iterable[tuple[int, int]] = ()) -> DesignRate:
+    """The same of cases of one trial each, which need not be known one by one.
+
+    `groups` are passed and judged cases of each group; all other cases are units of their own.
+    """
+    parts = Counter(Cluster(float(passes), of) for passes, of in groups)
+    if not parts:
+        return rate_of_counts({1.0: passed, 0.0: judged - passed} if judged else {})
+    passed -= round(sum(unit.total * times for unit, times in parts.items()))
+    judged -= sum(unit.size * times for unit, times in parts.items())
+    parts[Cluster(1.0, 1)] += passed
+    parts[Cluster(0.0, 1)] += judged - passed
+    return rate_of_units(units_from(+parts))
 
 
 def _rate(mean: float, effective: float, error: float, df: float, units: int, confidence: float) -> DesignRate:
