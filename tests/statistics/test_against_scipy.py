@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from evalwright.statistics import cluster_jackknife, mcnemar_interval, proportion_interval
@@ -18,6 +18,7 @@ degrees = st.floats(1.0, 500.0)
 
 
 @given(st.floats(-30, 30), degrees)
+@example(1.7e-7, 298.0)
 def test_tails_of_t(t: float, df: float) -> None:
     assert t_two_sided(t, df) == pytest.approx(2 * stats.t.sf(abs(t), df), rel=1e-8, abs=1e-300)
 

@@ -119,6 +119,8 @@ def beta_quantile(p: float, a: float, b: float) -> float:
 
 def t_two_sided(t: float, df: float) -> float:
     """P(|T| >= |t|) for Student's T with `df` degrees of freedom."""
+    if abs(t) < 0.5:  # df / (df + t²) would round to 1; from the other side, a p this large loses no digits
+        return 1 - beta_cdf(t * t / (df + t * t), 0.5, df / 2)
     return beta_cdf(df / (df + t * t), df / 2, 0.5)
 
 
