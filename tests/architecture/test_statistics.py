@@ -41,6 +41,7 @@ def functions() -> dict[str, set[str]]:
 
 WHOLE = {
     "betting_sequence": "_Moments",
+    "cluster_jackknife": "jackknife_error",
     "guarded_difference": "guarded_units",
     "pass_at_k": "share_at_k",
     "pass_at_k_table": "share_at_k",

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 
 from evalwright.decisions.engine import decision_of
 from evalwright.decisions.identity import Identity
+from evalwright.decisions.measures import Measured
 from evalwright.decisions.pairing import Labelled
-from evalwright.decisions.sides import CaseTotal, Measured, SideCounts
+from evalwright.decisions.sides import CaseTotal, SideCounts
 from evalwright.decisions.terms import Guard, Terms
 from evalwright.model.decision import Decision
 from evalwright.reports.decision import decision_lines
@@ -119,8 +120,8 @@ def test_measures_of_several_trials_are_averaged_by_case() -> None:
     cost = Measured()
     for case, value in (("a", 1.0), ("b", 2.0), ("a", 3.0), ("a", 5.0)):
         cost.add(case, value)
-    cost.add_column(["c", "d"], [None, 7.0])
-    assert (cost.means(), cost.values()) == ({"a": 3.0, "b": 2.0, "d": 7.0}, [1.0, 3.0, 5.0, 2.0, 7.0])
+    assert (cost.means(), cost.values()) == ({"a": 3.0, "b": 2.0}, [1.0, 3.0, 5.0, 2.0])
+    assert (cost.mean(), cost.mean_of_cases()) == ((11 / 4, 4), 2.5)
 
 
 def of_passes(*passed: int) -> SideCounts:
@@ -141,7 +142,8 @@ def test_what_is_undecided_says_what_it_would_take() -> None:
     assert (enough.verdict, short.verdict) == ("ship", "undecided")
     a, b = of_passes(*[1] * 300), of_passes(*[1] * 300)
     for one, cost in ((a, 1.0), (b, 1.05)):
-        one.measures["cost"].first = {f"c{i}": cost * (1 + i % 7) ** (2 if one is b else 1.9) for i in range(300)}
+        for i in range(300):
+            one.measures["cost"].add(f"c{i}", cost * (1 + i % 7) ** (2 if one is b else 1.9))
     (known,) = decision_of(a, b, Terms(guards=(Guard("cost", 9.0),)), Identity(), Labelled()).guards
     assert known.ci is not None
     between = Guard("cost", ((known.value or 0.0) + known.ci[1]) / 2)

@@ -53,6 +53,7 @@ class History:
 
     def __init__(self, folder: Path, seed: int) -> None:
         self.random = random.Random(seed)
+        self.grouped = seed // 4 % 2 == 1
         plan = a_plan(
             variants=[Variant(name, "python_function") for name in VARIANTS[: 1 + seed % 2]],
             cases_total=5,
@@ -80,11 +81,14 @@ class History:
         of = {"case_id": CASES[index], "variant_name": variant, "trial": trial, "attempt": attempt}
         if index == 2:
             of["occurrence"] = 2
+        group = {"group": "g"} if self.grouped and index % 2 else {}
         errored = pick.random() < 0.2
         error = TraceError(pick.choice(["timeout", "exception"]), "why") if errored else None
         metrics = Metrics(pick.choice([None, 5]), 7, cost_usd=pick.choice([None, 0.1, 0.2]))
         latency = pick.choice([0, 12, 700])
-        self.writer.append_trace(a_trace(**of, case_index=index, error=error, metrics=metrics, latency_ms=latency))
+        self.writer.append_trace(
+            a_trace(**of, **group, case_index=index, error=error, metrics=metrics, latency_ms=latency)
+        )
         if pick.random() < 0.1:
             return
         names = [] if errored else list(EVALUATORS)

@@ -152,17 +152,16 @@ def test_counts_pages_and_orders_are_those_of_the_cells(tmp_path):
         assert costs == sorted(costs, key=lambda cost: (cost is None, cost))
 
 
-def test_what_cells_took_comes_in_columns_where_all_else_is_alike(tmp_path, monkeypatch):
+def test_what_cells_took_comes_in_columns(tmp_path, monkeypatch):
     monkeypatch.setattr(reading, "_BLOCK", 3)
     history = a_run(tmp_path)
     reader, plan = open_run(history.folder)
     with closing(reader), closing(index_of(reader, small=True)) as index:
         for variant in plan.variants:
-            cells = [entry for entry in index.cells() if entry.variant == variant.name and entry.alike is not None]
+            cells = [entry for entry in index.cells() if entry.variant == variant.name]
             found = [row for block in index.measured(variant.name) for row in zip(*block, strict=True)]
             assert found == [
-                (e.number, e.case_key, e.group, e.latency_ms, e.cost_usd, e.tokens_in, e.tokens_out, e.alike)
-                for e in cells
+                (e.case_key, e.group, e.latency_ms, e.cost_usd, e.tokens_in, e.tokens_out, e.kind) for e in cells
             ]
 
 

@@ -32,18 +32,19 @@ def changed_part(shared: SharedCases, counting: Counting, alpha: float | None = 
     judged = shared.only([n > 0 and m > 0 for _, n, _, m in tables])
     gains = [y * n - x * m for x, n, y, m in tables]
     part = ChangedPart(
-        worse=sorted(judged.only([gain < 0 for gain in gains]).cases),
-        better=sorted(judged.only([gain > 0 for gain in gains]).cases),
+        worse=sorted(judged.only([gain < 0 for gain in gains]).listed()[0]),
+        better=sorted(judged.only([gain > 0 for gain in gains]).listed()[0]),
     )
     part.flipped = len(part.worse) + len(part.better)
-    kinds = [(table, times) for table, times in zip(tables, judged.times(), strict=True) if times]
+    kinds = [(table, times) for table, times in zip(tables, judged.times, strict=True) if times]
     if any(n > 1 or m > 1 for (_, n, _, m), _ in kinds):
         part.flipped_expected = fsum(flip_chance(*table) * times for table, times in kinds)
         part.too_few_trials = all(min(n, m) < _TRIALS for (_, n, _, m), _ in kinds)
-        part.beyond_noise = _beyond_noise(judged.cases, [tables[kind] for kind in judged.of])
+        cases, of = judged.listed()
+        part.beyond_noise = _beyond_noise(cases, [tables[kind] for kind in of])
     elif alpha is not None and part.flipped:
         both = sum(times for (x, _, y, _), times in kinds if x and y)
-        _evidence(part, both, len(judged.cases), alpha)
+        _evidence(part, both, sum(judged.times), alpha)
     return part
 
 

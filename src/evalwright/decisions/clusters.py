@@ -52,6 +52,12 @@ class _Why(OfCase, gc=False):
     error: _Error | None = None
 
 
+class _Attempt(OfCase, gc=False):
+    variant_name: str
+    trial: int = 0
+    attempt: int = 1
+
+
 class _Count:
     """Cells of one signature on both sides."""
 
@@ -137,7 +143,12 @@ def _failed(reader: RunReader, variant: str) -> Iterable[_Why]:
         key = (row.case_key, row.trial)
         if key not in newest or row.attempt >= newest[key].attempt:
             newest[key] = row
-    return (row for row in newest.values() if row.status in _FAILED)
+    found = {key: row for key, row in newest.items() if row.status in _FAILED}
+    for trace in reader.traces(_Attempt) if found else ():
+        key = trace.case_key, trace.trial
+        if trace.variant_name == variant and key in found and trace.attempt > found[key].attempt:
+            del found[key]  # it was run again, and has no verdict yet
+    return found.values()
 
 
 def _masked(row: _Why, known: dict[tuple[str, ...], tuple[str, ...]]) -> tuple[str, ...]:

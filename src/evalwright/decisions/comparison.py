@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 import msgspec
 
 from evalwright.decisions.engine import side_rate
+from evalwright.decisions.kinds import changed_totals
 from evalwright.decisions.pairing import ValueRange
 from evalwright.decisions.runs import TwoRuns, two_runs
 from evalwright.decisions.sides import PASS_RATE, CaseTotal, SideCounts
@@ -189,7 +190,7 @@ def evaluator_changes(runs: TwoRuns, variant: str, decision: Decision) -> list[E
 
 
 def _passed(outcomes: Mapping[str, CaseTotal], groups: Mapping[str, str], decision: Decision) -> Side:
-    passes = {case: CaseTotal(found.passed, found.judged) for case, found in outcomes.items()}
+    passes = changed_totals(outcomes, lambda found: CaseTotal(found.passed, found.judged))
     rate = side_rate(passes, groups, PASS_RATE, decision.alpha / decision.family, ValueRange())
     return Side(rate.rate, rate.n, rate.ci)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from evalwright.decisions.changes import changed_part
 from evalwright.decisions.identity import Identity, some_names
 from evalwright.decisions.judged import JudgedPair, judge_parts
+from evalwright.decisions.kinds import kinds_of_both, tallied
 from evalwright.decisions.outlook import next_part
 from evalwright.decisions.pairing import Counting, Ground, Labelled, Pairs, ValueRange, scale_of
 from evalwright.decisions.secondary import evaluator_parts, guard_parts, slice_parts
@@ -16,8 +18,8 @@ from evalwright.decisions.terms import DEFAULT_MARGIN, Terms
 from evalwright.errors import counted
 from evalwright.model.decision import Answer, ChangedPart, Decision, SideRate, SlicePart
 from evalwright.statistics.gates import non_inferiority
-from evalwright.statistics.rates import rate_with_design_effect, score_ends
-from evalwright.statistics.units import units_of
+from evalwright.statistics.rates import rate_of_units, score_ends
+from evalwright.statistics.units import Cluster, Units, units_from, units_of
 
 __all__ = ["decision_of", "side_rate"]
 
@@ -72,7 +74,7 @@ def decision_of(
         guards=guard_parts(ground),
         evaluators=evaluator_parts(ground),
         changed=_changed(ground, counting),
-        identity=identity.part(_only(one, other), _only(other, one)),
+        identity=identity.part(*_alone(one, other)),
     )
     _settle(decision, terms.slice_margin)
     decision.warnings = list(_warnings(decision, identity, terms))
@@ -89,9 +91,10 @@ def _changed(ground: Ground, counting: Counting) -> ChangedPart:
 
 def _equivalent(method: str | None, pairs: Pairs, margin: float, alpha: float) -> float | None:
     """By Student's t, where that is the method and each case counts by itself."""
-    if method != "t" or pairs.units is not None or not margin:
+    if method != "t" or pairs.grouped or not margin:
         return None
-    return non_inferiority([0.0] * len(pairs.differences), pairs.differences, margin, alpha).p_equivalence_tost
+    differences = [unit.total for unit, times in pairs.units.parts.items() for _ in range(times)]
+    return non_inferiority([0.0] * len(differences), differences, margin, alpha).p_equivalence_tost
 
 
 def _settle(decision: Decision, slice_margin: float | None) -> None:
@@ -127,24 +130,37 @@ def side_rate(
     outcomes: Mapping[str, CaseTotal], groups: Mapping[str, str], metric: str, alpha: float, scale: ValueRange
 ) -> SideRate:
     """One side's rate over its own cases: Wilson with design effect; of scores Student's t, guarded where few moved."""
-    values = [outcome.total / outcome.judged for outcome in outcomes.values() if outcome.judged]
-    if not values:
+    units = _units(outcomes, groups)
+    if not units.n:
         return SideRate()
-    units = [groups.get(case, (case,)) for case, outcome in outcomes.items() if outcome.judged] if groups else None
     if metric == PASS_RATE:
-        rate = rate_with_design_effect(values, units, 1 - alpha)
-        return SideRate(rate.rate, rate.ci, len(values))
-    found = units_of(values, units)
-    return SideRate(found.mean, score_ends(found, alpha, scale.low, scale.high), len(values))
+        rate = rate_of_units(units, 1 - alpha)
+        return SideRate(rate.rate, rate.ci, units.n)
+    return SideRate(units.mean, score_ends(units, alpha, scale.low, scale.high), units.n)
+
+
+def _units(outcomes: Mapping[str, CaseTotal], groups: Mapping[str, str]) -> Units:
+    """The values of the cases that were judged."""
+    if groups:
+        judged = {case: outcome.value for case, outcome in outcomes.items() if outcome.judged}
+        return units_of([*judged.values()], [groups.get(case, (case,)) for case in judged])
+    counts: Counter[Cluster] = Counter()
+    for outcome, n in tallied(outcomes):
+        if outcome.judged:
+            counts[Cluster(outcome.value, 1)] += n
+    return units_from(counts)
 
 
 def _most_trials(outcomes: Mapping[str, CaseTotal]) -> int:
-    kinds = {id(outcome): outcome for outcome in outcomes.values()}  # most cases share theirs with others
-    return max((o.judged + o.target_errors + o.evaluator_errors for o in kinds.values()), default=0)
+    return max((o.judged + o.target_errors + o.evaluator_errors for o, _ in tallied(outcomes)), default=0)
 
 
-def _only(mine: Mapping[str, CaseTotal], theirs: Mapping[str, CaseTotal]) -> list[str]:
-    return sorted(mine.keys() - theirs.keys())
+def _alone(one: Mapping[str, CaseTotal], other: Mapping[str, CaseTotal]) -> tuple[list[str], list[str]]:
+    """The cases of one side only, of either."""
+    pairs = kinds_of_both(one, other)
+    if pairs is not None and sum(pairs.times) == len(one) == len(other):
+        return [], []
+    return sorted(one.keys() - other.keys()), sorted(other.keys() - one.keys())
 
 
 def _warnings(decision: Decision, identity: Identity, terms: Terms) -> list[str]:

@@ -13,6 +13,7 @@ from evalwright.model.decision import Answer, JudgePart
 from evalwright.scoring.re_judged import JudgedAnswers
 from evalwright.statistics.judges import LabelledUnits, corrected_difference, powered_rate
 from evalwright.statistics.rates import rate_with_design_effect
+from evalwright.statistics.units import units_of
 
 __all__ = ["JudgedCell", "JudgedPair", "judge_parts", "judged_cells"]
 
@@ -107,7 +108,7 @@ def _part(ground: Ground, pair: JudgedPair, verdict: Answer) -> JudgePart:
     if part.ci is None:
         _correct(part, ground, pair, found)
     alone = [*_judge_of(pair, found.labelled), *found.rest]
-    raw = ground.decided(Pairs(found.cases, alone, ground.units(found.cases), found.single, ValueRange()))
+    raw = ground.decided(Pairs(units_of(alone, ground.units(found.cases)), found.single, ValueRange()))
     if part.ci is not None:
         part.verdict = ground.verdict(part.ci)
         part.turns = part.verdict not in (raw.verdict, verdict)

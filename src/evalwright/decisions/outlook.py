@@ -7,7 +7,7 @@ from math import ceil, isfinite, log, sqrt
 from evalwright.decisions.pairing import Pairs
 from evalwright.decisions.sides import SideCounts
 from evalwright.model.decision import Decision, GuardPart, NextPart
-from evalwright.statistics.clusters import cluster_jackknife
+from evalwright.statistics.clusters import jackknife_error
 from evalwright.statistics.differences import decide_difference
 from evalwright.statistics.distributions import two_sided_z
 from evalwright.statistics.power import power_paired_t
@@ -35,9 +35,9 @@ def next_part(decision: Decision, pairs: Pairs, b: SideCounts, *, better: bool) 
     if needed is None or not now < needed <= _MOST:
         return None
     suite, trials = decision.population == "suite", max(decision.trials)
-    costs = list(b.measures["cost"].means().values())
+    mean = b.measures["cost"].mean_of_cases()
     cells = (needed - now) * (decision.n if suite else trials)
-    cost = cells * (sum(costs) / len(costs)) if costs else None
+    cost = None if mean is None else cells * mean
     if cost is not None and not isfinite(cost):
         cost = None
     return NextPart(*((decision.n, needed) if suite else (needed, trials)), cost, claim)
@@ -51,7 +51,7 @@ def _of_difference(decision: Decision, pairs: Pairs, now: int, *, better: bool) 
         return claim, None
     alpha = decision.alpha / decision.family
     half = max(abs(decision.ci[1] - decision.ci[0]) / 2, 0.0)
-    error = cluster_jackknife(pairs.differences, pairs.units).se
+    error = jackknife_error(pairs.units) if pairs.units.number > 1 else None
     if decision.population == "suite":
         error = half / two_sided_z(1 - alpha)
     if abs(gap) < (error or half) / 100:  # next to nothing would be left to show

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Mapping, Sequence
-from itertools import compress
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from itertools import chain, compress
 from typing import NamedTuple
 
 import msgspec
 
+from evalwright.decisions.kinds import kinds_of_both
 from evalwright.decisions.sides import PASS_RATE, CaseTotal, SideCounts
 from evalwright.decisions.terms import Terms
 from evalwright.statistics.differences import (
     DecidedDifference,
     ShipVerdict,
     TrialsOfCase,
-    decide_difference,
     decide_suite,
+    decide_units,
     verdict_of,
 )
 from evalwright.statistics.proportions import Interval
+from evalwright.statistics.units import Cluster, Units, units_from, units_of
 
-__all__ = ["Counting", "Ground", "Labelled", "Pairs", "SharedCases", "ValueRange", "scale_of"]
+__all__ = ["Counting", "Ground", "Labelled", "Pairs", "SharedCases", "ValueRange", "scale_of", "shared_cases"]
 
 
 class ValueRange(NamedTuple):
@@ -69,14 +71,14 @@ class Labelled(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """The cases that both sides judged: changes, their units, and the trials behind them."""
+    """The changes of the cases that both sides judged, and the trials behind them."""
 
-    cases: list[str]
-    differences: list[float]
-    units: Sequence[Hashable] | None
+    units: Units
     single: bool
     """Whether each is of one trial a side, passed or not."""
     scale: ValueRange
+    grouped: bool = False
+    """Whether cases are in groups."""
     trials: list[TrialsOfCase] | None = None
     """Of each case, where these are the sample and not the cases."""
 
@@ -84,7 +86,7 @@ class Pairs(NamedTuple):
         """The mean difference, by itself without a margin."""
         if self.trials is not None:
             return decide_suite(self.trials, alpha, margin, self.scale.width)
-        return decide_difference(self.differences, self.units, alpha, margin, self.single, self.scale.width)
+        return decide_units(self.units, alpha, margin, self.single, self.scale.width)
 
 
 def scale_of(a: SideCounts, b: SideCounts, metric: str) -> ValueRange:
@@ -97,31 +99,45 @@ def scale_of(a: SideCounts, b: SideCounts, metric: str) -> ValueRange:
 class SharedCases(NamedTuple):
     """The cases of both sides. Of indexed runs many have the same two totals: what follows from these is found once."""
 
-    cases: list[str]
     kinds: list[tuple[CaseTotal, CaseTotal]]
-    of: list[int]
-    """The kind of each case."""
-
-    def times(self) -> list[int]:
-        """How many cases there are of each kind."""
-        counted = Counter(self.of)
-        return [counted[kind] for kind in range(len(self.kinds))]
+    times: list[int]
+    """How many cases there are of each kind."""
+    named: Callable[[list[int]], tuple[list[str], list[int]]]
+    """The names of the cases of some kinds, by their places, and the kind of each."""
 
     def only(self, kept: Sequence[bool]) -> SharedCases:
-        """The cases of some kinds."""
-        if all(kept):
-            return self
-        chosen = [kept[kind] for kind in self.of]
-        return SharedCases(list(compress(self.cases, chosen)), self.kinds, list(compress(self.of, chosen)))
+        """The cases of some kinds; the others have none then."""
+        return self._replace(times=[n if keep else 0 for n, keep in zip(self.times, kept, strict=True)])
+
+    def listed(self) -> tuple[list[str], list[int]]:
+        """The names of the cases, and the kind of each."""
+        return self.named([kind for kind, n in enumerate(self.times) if n])
 
 
-def _shared(a: Mapping[str, CaseTotal], b: Mapping[str, CaseTotal], left_out: Collection[str]) -> SharedCases:
+class _Listed(NamedTuple):
+    """Cases with their kinds."""
+
+    cases: list[str]
+    of: list[int]
+
+    def named(self, kinds: list[int]) -> tuple[list[str], list[int]]:
+        wanted = set(kinds)
+        kept = [kind in wanted for kind in self.of]
+        return list(compress(self.cases, kept)), list(compress(self.of, kept))
+
+
+def shared_cases(a: Mapping[str, CaseTotal], b: Mapping[str, CaseTotal], left_out: Collection[str] = ()) -> SharedCases:
+    """The cases that both sides have and that are not left out."""
+    if not left_out and (pairs := kinds_of_both(a, b)) is not None:
+        return SharedCases(*pairs)
     cases = [case for case in a if case in b and case not in left_out]
     befores, afters = [a[case] for case in cases], [b[case] for case in cases]
     keys = list(zip(map(id, befores), map(id, afters), strict=True))
     kinds = dict(zip(keys, zip(befores, afters, strict=True), strict=True))
     numbers = {key: number for number, key in enumerate(kinds)}
-    return SharedCases(cases, [*kinds.values()], [numbers[key] for key in keys])
+    listed = _Listed(cases, [numbers[key] for key in keys])
+    counted = Counter(listed.of)
+    return SharedCases([*kinds.values()], [counted[kind] for kind in range(len(kinds))], listed.named)
 
 
 class Ground(msgspec.Struct):
@@ -148,7 +164,7 @@ class Ground(msgspec.Struct):
         name = self.terms.metric if metric is None else metric
         found = self.known.get(name)
         if found is None:
-            found = self.known[name] = _shared(self.a.outcomes(name), self.b.outcomes(name), self.left_out)
+            found = self.known[name] = shared_cases(self.a.outcomes(name), self.b.outcomes(name), self.left_out)
         return found
 
     def units(self, cases: Sequence[str]) -> list[Hashable] | None:
@@ -164,7 +180,7 @@ class Ground(msgspec.Struct):
         if only is not None:
             befores = self.a.outcomes(metric)
             asked = {case: befores[case] for case in only if case in befores}
-            shared = _shared(asked, self.b.outcomes(metric), self.left_out)
+            shared = shared_cases(asked, self.b.outcomes(metric), self.left_out)
         return self._paired(shared, metric, self.scale, one, other)
 
     def pairs_of(self, evaluator: str) -> Pairs:
@@ -184,8 +200,15 @@ class Ground(msgspec.Struct):
     ) -> Pairs:
         """The cases of all kinds that have a value, with it."""
         kept = shared.only([value is not None for value in values])
-        differences: list[float] = list(map(values.__getitem__, kept.of))  # type: ignore[arg-type]
-        return Pairs(kept.cases, differences, self.units(kept.cases), single, scale)
+        if self.groups:
+            cases, of = kept.listed()
+            units = units_of([values[kind] or 0.0 for kind in of], self.units(cases))
+            return Pairs(units, single, scale, grouped=True)
+        counts: Counter[Cluster] = Counter()
+        for value, n in zip(values, kept.times, strict=True):
+            if value is not None and n:
+                counts[Cluster(value, 1)] += n
+        return Pairs(units_from(counts), single, scale)
 
     def _paired(
         self,
@@ -208,7 +231,8 @@ class Ground(msgspec.Struct):
             return pairs
         if metric != PASS_RATE:
             trials = [t and _with_squares(t, kind, one, other) for t, kind in zip(trials, shared.kinds, strict=True)]
-        return pairs._replace(trials=[found for kind in shared.of if (found := trials[kind]) is not None])
+        every = [[found] * n for found, n in zip(trials, shared.times, strict=True) if found is not None]
+        return pairs._replace(trials=list(chain.from_iterable(every)))
 
     def decided(self, pairs: Pairs) -> DecidedDifference:
         """The difference at this margin; no verdict to ship where B must be better and is only not worse."""

@@ -12,7 +12,7 @@ import msgspec
 from evalwright.decisions.engine import EXIT_CODES, decision_of
 from evalwright.decisions.identity import Identity, identity_of, some_names
 from evalwright.decisions.judged import JudgedCell, JudgedPair
-from evalwright.decisions.pairing import Labelled, scale_of
+from evalwright.decisions.pairing import Labelled, scale_of, shared_cases
 from evalwright.decisions.sides import PASS_RATE, SideCounts, sides_of
 from evalwright.decisions.terms import Terms
 from evalwright.errors import InputError, Problem, counted, did_you_mean
@@ -130,10 +130,13 @@ class TwoRuns(msgspec.Struct):
 
     def refuse_strangers(self, before: str, after: str) -> None:
         """Raise InputError where no case of the one is a case of the other, or all of these changed."""
-        shared = self.a[before].passes.keys() & self.b[after].passes.keys()
-        if not shared:
+        both = shared_cases(self.a[before].passes, self.b[after].passes)
+        if not any(both.times):
             raise InputError(f"{before} in A and {after} in B have no case in common: nothing can be paired")
-        if not self.terms.keep_changed and shared <= set(self.identity.cases):
+        if self.terms.keep_changed or not self.identity.cases:
+            return
+        shared = set(both.listed()[0])
+        if shared <= set(self.identity.cases):
             changed = (
                 f"all {counted(len(shared), 'case')} that both runs have changed: {some_names(self.identity.cases)}"
             )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from evalwright.decisions.kinds import tallied
 from evalwright.decisions.pairing import Counting, Ground, Pairs, ValueRange
 from evalwright.decisions.sides import CaseTotal
 from evalwright.model.decision import Answer, Bound, ErrorCounts, ErrorPart
@@ -38,7 +39,7 @@ def _extremes(ground: Ground) -> tuple[float | None, float | None]:
     """The lowest and the highest difference that the errors allow."""
     shared = ground.shared()
     a, b = ([_triple(kind[side], ground) for kind in shared.kinds] for side in (0, 1))
-    found = error_bounds(a, b, shared.times())
+    found = error_bounds(a, b, shared.times)
     width = ground.scale.width
     return tuple(None if end is None else end * width for end in (found.lowest, found.highest))  # type: ignore[return-value]
 
@@ -56,8 +57,10 @@ def _bound(ground: Ground, one: Counting, other: Counting) -> Bound:
 
 
 def _counts(outcomes: Mapping[str, CaseTotal]) -> ErrorCounts:
-    erred = [one for one in outcomes.values() if one.target_errors or one.evaluator_errors]
-    return ErrorCounts(sum(one.target_errors for one in erred), sum(one.evaluator_errors for one in erred))
+    counts = tallied(outcomes)
+    return ErrorCounts(
+        sum(one.target_errors * n for one, n in counts), sum(one.evaluator_errors * n for one, n in counts)
+    )
 
 
 def _shares(ground: Ground) -> Pairs:

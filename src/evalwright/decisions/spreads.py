@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from evalwright.decisions.kinds import tallied
 from evalwright.decisions.sides import CaseTotal, SideCounts
 from evalwright.statistics.means import mean_of, variance_of
 from evalwright.statistics.rates import rate_with_design_effect
@@ -73,7 +74,7 @@ def repeats_share(side: SideCounts) -> float | None:
 
 def judged_side(sides: Mapping[str, SideCounts]) -> SideCounts | None:
     """The first variant of a run that has a cell with a verdict."""
-    return next((side for side in sides.values() if any(one.judged for one in side.passes.values())), None)
+    return next((side for side in sides.values() if any(one.judged for one, _ in tallied(side.passes))), None)
 
 
 def _rate(outcomes: Mapping[str, CaseTotal]) -> float | None:

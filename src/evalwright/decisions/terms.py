@@ -8,7 +8,8 @@ from typing import Literal
 
 import msgspec
 
-from evalwright.decisions.sides import MEASURES, PASS_RATE
+from evalwright.decisions.measures import MEASURES
+from evalwright.decisions.sides import PASS_RATE
 from evalwright.errors import InputError, Problem, did_you_mean
 
 __all__ = ["DEFAULT_MARGIN", "Errors", "Guard", "Population", "Terms", "guard_of", "guards_of", "margin_of"]

@@ -21,9 +21,12 @@ __all__ = [
     "CellCount",
     "CellEntry",
     "CellIndex",
+    "CellMeasure",
     "CellMeasures",
     "CellOrder",
     "CellOutcome",
+    "CellPairs",
+    "CellPlaces",
     "CellRecords",
     "CellSelection",
     "CellSum",
@@ -36,6 +39,8 @@ V = TypeVar("V", bound=OfCase)
 
 CellOrder = Literal["stored", "dataset", "latency_ms", "cost_usd", "score", "tokens_in", "tokens_out"]
 """`stored` is the order of the newest traces; `dataset` that of cases, then variants of the suite, then trials."""
+
+CellMeasure = Literal["latency_ms", "cost_usd"]
 
 OutcomeStatus = Literal["pass", "fail", "skip", "error"]
 
@@ -85,6 +90,11 @@ class CellEntry(msgspec.Struct, gc=False):
     """Cells of one index with the same number have variant, status, error and outcomes in common; None says nothing."""
 
     @property
+    def kind(self) -> int:
+        """`alike`, or a negative number that no other cell has."""
+        return -1 - self.number if self.alike is None else self.alike
+
+    @property
     def case_key(self) -> str:
         """The name of the case as it is shown: the id, and `#2` and so on where the id is not enough."""
         return case_key(self.case_id, self.occurrence)
@@ -130,6 +140,10 @@ class CellCount(NamedTuple):
     error: str | None
     outcomes: Sequence[CellOutcome]
     """In the order of the results; a score other than 0 and 1, and a cost, are those of a cell and not said here."""
+    alike: int
+    """As `CellEntry.alike`."""
+    singular: int
+    """How many of them are like no other, for a score or a cost of a result: each is of a kind of its own."""
 
 
 class CellSum(NamedTuple):
@@ -157,17 +171,16 @@ class CellSums(NamedTuple):
 
 
 class CellMeasures(NamedTuple):
-    """What some cells took, column by column; all else is known of the first that is alike."""
+    """What some cells took, column by column; all else is known of their kinds."""
 
-    numbers: Sequence[int]
     case_keys: Sequence[str]
     groups: Sequence[str | None]
     latency_ms: Sequence[int | None]
     cost_usd: Sequence[float | None]
     tokens_in: Sequence[int | None]
     tokens_out: Sequence[int | None]
-    alike: Sequence[int]
-    """As `CellEntry.alike`."""
+    kinds: Sequence[int]
+    """As `CellEntry.kind`."""
 
 
 class CellAttempts(NamedTuple):
@@ -177,6 +190,25 @@ class CellAttempts(NamedTuple):
     """Every cell with a number below it passed, or was skipped, at its first attempt, but for the others."""
     others: Iterator[tuple[int, int, bool, Status | None]]
     """Number, attempt, whether the system errored, status of the verdict."""
+
+
+class CellPlaces(NamedTuple):
+    """Which cells of a run are of one variant and its only trial: those with the numbers `first`, `first + every`, …"""
+
+    first: int
+    every: int
+
+
+class CellPairs(Protocol):
+    """The cells of two indexed runs that are of the same cases. To be closed by who asked for it."""
+
+    counts: Sequence[tuple[int, int, int]]
+    """The kinds of both cells, and how many pairs are of these."""
+
+    def cases(self, kinds: Collection[tuple[int, int]]) -> Iterator[tuple[str, int, int]]:
+        """The names of the cases of these pairs of kinds, each with its pair. In no order."""
+
+    def close(self) -> None: ...
 
 
 class CellRecords(NamedTuple):
@@ -215,10 +247,7 @@ class CellIndex(Protocol):
         """The chosen cells, sorted; ties in the order of the dataset, what is not measured last. Streams."""
 
     def measured(self, variant: str) -> Iterator[CellMeasures]:
-        """What the cells of a variant took that are not `singular`, in blocks, in the order `dataset`. Streams."""
-
-    def numbered(self, number: int) -> CellEntry:
-        """The cell with this number, which is there."""
+        """What the cells of a variant took, in blocks, in the order `dataset`. Streams."""
 
     def cell(self, case: str, variant: str, trial: int = 0) -> CellEntry | None:
         """One cell by the name of its case as it is shown, its variant and its trial."""
@@ -228,6 +257,15 @@ class CellIndex(Protocol):
 
         Raises StaleIndex if other records are there now: ask the reader for another index then, or scan.
         """
+
+    def total(self, measure: CellMeasure, alike: Collection[int]) -> CellSum:
+        """The sum of a measure over the cells of some `counts`."""
+
+    def spread(self, measure: CellMeasure, alike: Collection[int]) -> list[tuple[float, int]]:
+        """The values of a measure that cells of some `counts` have, the least first, and how many have each."""
+
+    def pairs(self, other: CellIndex, mine: CellPlaces, theirs: CellPlaces) -> CellPairs | None:
+        """The cells of this run and of another one of the same cases; None where they cannot be joined."""
 
     def sums(self) -> CellSums:
         """What all cells together took and cost."""

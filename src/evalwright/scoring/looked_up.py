@@ -6,13 +6,13 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import UNSET
 
-from evalwright.model.cell_index import CellEntry, CellIndex, CellOutcome
+from evalwright.model.cell_index import CellCount, CellEntry, CellIndex, CellOutcome
 from evalwright.model.facts import ErrorFacts, MetricFacts, ResultFacts, TraceFacts
 from evalwright.model.plan import Plan
 from evalwright.scoring.tally import Tally
 from evalwright.scoring.verdict import cell_status
 
-__all__ = ["count_of_index", "facts_of", "indexed_cells"]
+__all__ = ["count_of_index", "facts_of", "facts_of_count", "indexed_cells"]
 
 
 def indexed_cells(index: CellIndex) -> Iterator[tuple[TraceFacts, Sequence[ResultFacts]]]:
@@ -67,12 +67,18 @@ def count_of_index(index: CellIndex, tally: Tally, plan: Plan, needed: Sequence[
     if any(count.variant != variant for count in counts):
         return False
     for count in counts:
-        trace = TraceFacts(case_id="", variant_name=variant, error=None if count.error is None else ErrorFacts())
-        rows = [_alike(variant, outcome) for outcome in count.outcomes]
+        trace, rows = facts_of_count(count)
         status = cell_status(plan.pass_criteria, needed, count.error is not None, rows)
         tally.count_alike(trace, rows, status, count.n)
     tally.count_sums(variant, sums)
     return True
+
+
+def facts_of_count(count: CellCount) -> tuple[TraceFacts, Sequence[ResultFacts]]:
+    """What all cells of a count are alike in, as one of them."""
+    error = None if count.error is None else ErrorFacts(count.error)
+    trace = TraceFacts(case_id="", variant_name=count.variant, error=error)
+    return trace, [_alike(count.variant, outcome) for outcome in count.outcomes]
 
 
 def _alike(variant: str, outcome: CellOutcome) -> ResultFacts:

@@ -17,7 +17,15 @@ from evalwright.statistics.proportions import Interval
 from evalwright.statistics.small_samples import guarded_units, sign_flip_units
 from evalwright.statistics.units import FEW_UNITS, Units, units_of
 
-__all__ = ["DecidedDifference", "ShipVerdict", "TrialsOfCase", "decide_difference", "decide_suite", "verdict_of"]
+__all__ = [
+    "DecidedDifference",
+    "ShipVerdict",
+    "TrialsOfCase",
+    "decide_difference",
+    "decide_suite",
+    "decide_units",
+    "verdict_of",
+]
 
 ShipVerdict = Literal["ship", "dont", "undecided"]
 
@@ -58,7 +66,13 @@ def decide_difference(
     scale (after Bonett and Price 2012).
     Raises ValueError for values that are not finite, and unless there are as many groups as values.
     """
-    units = units_of(differences, groups)
+    return decide_units(units_of(differences, groups), alpha, margin, one_trial, scale)
+
+
+def decide_units(
+    units: Units, alpha: float = 0.05, margin: float = 0.0, one_trial: bool = False, scale: float = 1.0
+) -> DecidedDifference:
+    """As `decide_difference`, of units that are already made."""
     number = units.number
     if not number:
         return DecidedDifference(None, None, None, None, None, "undecided", 0, 0, 0.0)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from math import fsum, inf, isfinite
@@ -19,9 +19,12 @@ from evalwright.model.cell_index import (
     CellAttempts,
     CellCount,
     CellEntry,
+    CellIndex,
+    CellMeasure,
     CellMeasures,
     CellOrder,
     CellOutcome,
+    CellPlaces,
     CellRecords,
     CellSelection,
     CellSum,
@@ -40,7 +43,8 @@ from evalwright.stores.index.cells import (
     status_of_code,
 )
 from evalwright.stores.index.follow import loaded_profiles
-from evalwright.stores.index.schema import case_hash
+from evalwright.stores.index.pairs import PairedCells
+from evalwright.stores.index.schema import KIND, case_hash
 from evalwright.stores.index.sources import RECORDS, Source
 from evalwright.stores.index.sums import KeptSums
 from evalwright.stores.local_files.lines import decoded_line
@@ -84,7 +88,7 @@ class RunIndex:
 
     def counts(self) -> list[CellCount]:
         return [
-            CellCount(n, *profile[:3], shared_outcomes(profile))  # type: ignore[arg-type]
+            CellCount(n, *profile[:3], shared_outcomes(profile), number, self._sums[number].measured)  # type: ignore[arg-type]
             for number, profile in self._profiles.items()
             if (n := self._numbers[number])
         ]
@@ -121,15 +125,35 @@ class RunIndex:
 
     def measured(self, variant: str) -> Iterator[CellMeasures]:
         """By one narrow query: a row of all columns takes twice as long."""
-        asked = "number, case_key, group_name, latency_ms, cost_usd, tokens_in, tokens_out, profile"
+        asked = f"case_key, group_name, latency_ms, cost_usd, tokens_in, tokens_out, {KIND.format('')}"
         where, values = self._where(CellSelection(variant=variant))
-        plain = f"{where} AND numbers IS NULL" if where else "WHERE numbers IS NULL"
-        rows = self._connection.execute(f"SELECT {asked} FROM cells {plain} ORDER BY number", values)
+        rows = self._connection.execute(f"SELECT {asked} FROM cells {where} ORDER BY number", values)
         while block := rows.fetchmany(_BLOCK):
             yield CellMeasures(*zip(*block, strict=True))
 
-    def numbered(self, number: int) -> CellEntry:
-        return self._entry(self._connection.execute("SELECT * FROM cells WHERE number = ?", (number,)).fetchone())
+    def total(self, measure: CellMeasure, alike: Collection[int]) -> CellSum:
+        kept = KeptSums.together(self._sums[number] for number in alike)
+        if measure == "latency_ms":
+            return CellSum(kept.latency_ms.n, float(kept.latency_ms.total))
+        if all(map(isfinite, kept.cost_parts)):
+            return CellSum(kept.costs, fsum(kept.cost_parts))
+        found = self.spread(measure, alike)
+        return CellSum(sum(n for _, n in found), sum(value * n for value, n in found))
+
+    def spread(self, measure: CellMeasure, alike: Collection[int]) -> list[tuple[float, int]]:
+        those = "" if set(alike) >= self._sums.keys() else f"profile IN ({', '.join(map(str, alike))}) AND"
+        return self._connection.execute(
+            f"SELECT {measure}, count(*) FROM cells WHERE {those} {measure} IS NOT NULL GROUP BY 1 ORDER BY 1"
+        ).fetchall()
+
+    def pairs(self, other: CellIndex, mine: CellPlaces, theirs: CellPlaces) -> PairedCells | None:
+        if not isinstance(other, RunIndex) or (here := self.path) is None or (there := other.path) is None:
+            return None
+        clean, others = ({n: clean_profile(one) for n, one in index._profiles.items()} for index in (self, other))
+        return PairedCells.of(here, there, (self._covered(), other._covered()), (clean, others), (mine, theirs))
+
+    def _covered(self) -> list[tuple[Any, ...]]:
+        return self._connection.execute("SELECT file, bytes, tail, changed FROM covered ORDER BY file").fetchall()
 
     def sums(self) -> CellSums:
         kept = KeptSums.together(self._sums.values())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sqlite3
 from hashlib import blake2b
 
-__all__ = ["COLUMNS", "INSERT", "REPLACE", "VERSION", "case_hash", "connected", "created", "is_ours"]
+__all__ = ["COLUMNS", "INSERT", "KIND", "REPLACE", "VERSION", "case_hash", "connected", "created", "is_ours"]
 
 VERSION = "3"
 
@@ -52,6 +52,9 @@ _TABLES = (
     "CREATE INDEX by_id ON cells(id_hash) WHERE id_hash IS NOT NULL",
     "CREATE INDEX not_clean ON cells(profile) WHERE clean = 0",
 )
+
+KIND = "CASE WHEN {0}numbers IS NULL THEN {0}profile ELSE -1 - {0}number END"
+"""`CellEntry.kind` of a row of the table `{0}`."""
 
 INSERT = f"INSERT INTO cells VALUES ({', '.join('?' * len(COLUMNS))})"
 REPLACE = f"{INSERT} ON CONFLICT(number) DO UPDATE SET {', '.join(f'{x} = excluded.{x}' for x in COLUMNS[1:])}"

@@ -128,11 +128,17 @@ class LocalReader:
                     yield block
 
     def has_cases_of(self, other: object) -> bool:
-        """Whether another run in a folder has the same cases to the byte, and so the same hashes of them."""
+        """Whether another run in a folder has the same cases to the byte, and so the same hashes of them.
+
+        Each run noted the hash of all its cases when it began: files of the same size are read where it did not.
+        """
         if not isinstance(other, LocalReader):
             return False
         mine, theirs = self.folder / CASES, other.folder / CASES
+        noted = [one.plan.cases_sha256 if one.plan is not None else "" for one in (self, other)]
         try:
+            if noted[0] and noted[0] == noted[1] and mine.stat().st_size == theirs.stat().st_size:
+                return True
             return cmp(mine, theirs, shallow=False)
         except OSError:
             return False

@@ -1,0 +1,138 @@
+"""Cases of an indexed run, counted by what they came to: their names are read where somebody asks for them.
+
+Most cells of a run are alike. A side of a decision then is a handful of kinds with the number of cases of each, and
+two sides are the pairs of kinds that their cases have. Whoever asks for a case by its name gets a mapping of all of
+them, which is made then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator, Mapping
+from functools import cached_property
+from itertools import compress
+from typing import Generic, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary, finalize
+
+from evalwright.model.cell_index import CellIndex, CellMeasures, CellPairs, CellPlaces
+
+__all__ = ["HeldIndex", "KindCells", "KindOutcomes", "KindPairs", "changed_totals", "kinds_of_both", "tallied"]
+
+T = TypeVar("T")
+U = TypeVar("U")
+
+
+class HeldIndex:
+    """An index that is closed when nobody holds it any more."""
+
+    def __init__(self, index: CellIndex) -> None:
+        self.index: CellIndex = index
+        self.close: Callable[[], object] = finalize(self, index.close)
+
+
+class KindCells:
+    """The cells of one variant of an indexed run of single trials: each is of a case of its own."""
+
+    def __init__(self, held: HeldIndex, variant: str, places: CellPlaces, cases: str) -> None:
+        """`cases` is a digest of all cases of the run, empty where there is none."""
+        self._held, self._variant, self._places, self._cases = held, variant, places, cases
+        counts = [count for count in held.index.counts() if count.variant == variant]
+        self._times = {count.alike: count.n - count.singular for count in counts}
+        self._paired: WeakKeyDictionary[KindCells, CellPairs | None] = WeakKeyDictionary()
+
+    @property
+    def index(self) -> CellIndex:
+        """The index that the cells are in."""
+        return self._held.index
+
+    def times(self, kind: int) -> int:
+        """How many cells there are of a kind."""
+        return 1 if kind < 0 else self._times[kind]
+
+    def columns(self, kinds: Container[int]) -> Iterator[CellMeasures]:
+        """The cells of some kinds with what they took, in the order of the dataset."""
+        for cells in self.index.measured(self._variant):
+            kept = [kind in kinds for kind in cells.kinds]
+            if all(kept):
+                yield cells
+            else:
+                yield CellMeasures(*(tuple(compress(column, kept)) for column in cells))  # type: ignore[arg-type]
+
+    def beside(self, other: KindCells) -> CellPairs | None:
+        """The pairs of these cells and those of a run of the same cases; None of other runs."""
+        if not self._cases or self._cases != other._cases:
+            return None
+        if other not in self._paired:
+            found = self.index.pairs(other.index, self._places, other._places)
+            if found is not None:
+                finalize(self, found.close)
+            self._paired[other] = found
+        return self._paired[other]
+
+
+class KindOutcomes(Mapping[str, T]):
+    """What cases came to, by their names: those of one kind to the same."""
+
+    def __init__(self, cells: KindCells, totals: Mapping[int, T]) -> None:
+        self.cells: KindCells = cells
+        self.totals: Mapping[int, T] = totals
+
+    @cached_property
+    def _by_case(self) -> dict[str, T]:
+        found: dict[str, T] = {}
+        for cells in self.cells.columns(self.totals):
+            found.update(zip(cells.case_keys, map(self.totals.__getitem__, cells.kinds), strict=True))
+        return found
+
+    def tallied(self) -> list[tuple[T, int]]:
+        """What there is, and how many cases came to it."""
+        return [(total, n) for kind, total in self.totals.items() if (n := self.cells.times(kind))]
+
+    def __getitem__(self, case: str) -> T:
+        return self._by_case[case]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_case)
+
+    def __len__(self) -> int:
+        return sum(map(self.cells.times, self.totals))
+
+
+class KindPairs(NamedTuple, Generic[T]):
+    """The cases of two sides by what they came to on both."""
+
+    totals: list[tuple[T, T]]
+    times: list[int]
+    cases: Callable[[list[int]], tuple[list[str], list[int]]]
+    """The names of the cases of some of these pairs, by their places, and the place of each."""
+
+
+def kinds_of_both(a: Mapping[str, T], b: Mapping[str, T]) -> KindPairs[T] | None:
+    """What the cases of both came to; None where that can only be said case by case."""
+    if not isinstance(a, KindOutcomes) or not isinstance(b, KindOutcomes) or (pairs := a.cells.beside(b.cells)) is None:
+        return None
+    both = [(one, other, n) for one, other, n in pairs.counts if one in a.totals and other in b.totals]
+    kinds = [(one, other) for one, other, _ in both]
+
+    def cases(places: list[int]) -> tuple[list[str], list[int]]:
+        wanted = {kinds[place]: place for place in places}
+        found = [(case, wanted[one, other]) for case, one, other in pairs.cases(wanted)]
+        return [case for case, _ in found], [place for _, place in found]
+
+    return KindPairs([(a.totals[one], b.totals[other]) for one, other in kinds], [n for *_, n in both], cases)
+
+
+def tallied(outcomes: Mapping[str, T]) -> list[tuple[T, int]]:
+    """What cases came to, and how many to each: those that share a total are together."""
+    if isinstance(outcomes, KindOutcomes):
+        return outcomes.tallied()
+    counts: dict[int, int] = {}
+    for key in map(id, outcomes.values()):
+        counts[key] = counts.get(key, 0) + 1
+    return [(total, counts[key]) for key, total in {id(total): total for total in outcomes.values()}.items()]
+
+
+def changed_totals(outcomes: Mapping[str, T], change: Callable[[T], U]) -> Mapping[str, U]:
+    """The same cases with something else that is made of what they came to."""
+    if isinstance(outcomes, KindOutcomes):
+        return KindOutcomes(outcomes.cells, {kind: change(total) for kind, total in outcomes.totals.items()})
+    return {case: change(total) for case, total in outcomes.items()}

@@ -1,0 +1,87 @@
+"""The cells that two indexed runs have in common, joined by SQL: names are read of those that are asked for."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+
+from evalwright.model.cell_index import CellPlaces
+from evalwright.stores.index.schema import KIND, connected
+
+__all__ = ["PairedCells"]
+
+_JOINED = "(mine.number - :first) / :every * :other_every + :other_first"
+_BACK = "(theirs.number - :other_first) / :other_every * :every + :first"
+
+
+class PairedCells:
+    """See `CellPairs`. Reads both indexes as they were at one moment."""
+
+    def __init__(self, connection: sqlite3.Connection, clean: tuple[Mapping[int, bool], Mapping[int, bool]]) -> None:
+        """`clean` says of the profiles of each side whether their rows may be clean."""
+        self._connection, self._clean = connection, clean
+        self._places: dict[str, int] = {}
+        self.counts: list[tuple[int, int, int]] = []
+
+    @classmethod
+    def of(
+        cls,
+        mine: Path,
+        theirs: Path,
+        covered: tuple[object, object],
+        clean: tuple[Mapping[int, bool], Mapping[int, bool]],
+        places: tuple[CellPlaces, CellPlaces],
+    ) -> PairedCells | None:
+        """The pairs of two files; None where they have gone on since, or name their cells otherwise."""
+        connection = connected(mine.as_uri())
+        try:
+            connection.execute("ATTACH ? AS other", (theirs.as_uri(),))
+            connection.execute("BEGIN")
+            asked = "SELECT file, bytes, tail, changed FROM {}.covered ORDER BY file"
+            now = tuple(connection.execute(asked.format(name)).fetchall() for name in ("main", "other"))
+            found = cls(connection, clean)
+            if now == covered and found._count(*places):
+                return found
+        except sqlite3.Error:
+            pass
+        connection.close()
+        return None
+
+    def _count(self, mine: CellPlaces, theirs: CellPlaces) -> bool:
+        self._places = {
+            "first": mine.first,
+            "every": mine.every,
+            "other_first": theirs.first,
+            "other_every": theirs.every,
+        }
+        rows = self._connection.execute(
+            f"SELECT {KIND.format('mine.')}, {KIND.format('theirs.')}, count(*), "
+            "sum(mine.case_key <> theirs.case_key) FROM main.cells mine "
+            f"CROSS JOIN other.cells theirs ON theirs.number = {_JOINED} "
+            "WHERE (mine.number - :first) % :every = 0 GROUP BY 1, 2",
+            self._places,
+        ).fetchall()
+        self.counts = [(one, other, n) for one, other, n, _ in rows]
+        return not any(differing for *_, differing in rows)
+
+    def cases(self, kinds: Collection[tuple[int, int]]) -> Iterator[tuple[str, int, int]]:
+        mine, theirs = "main.cells mine", "other.cells theirs"
+        asked = "SELECT mine.case_key FROM {} CROSS JOIN {} ON {} WHERE (mine.number - :first) % :every = 0 AND {}"
+        for one, other in kinds:
+            (ours, few), (others, other_few) = self._of_kind("mine", 0, one), self._of_kind("theirs", 1, other)
+            if other_few and not few:  # whatever is few leads to the rest
+                query = asked.format(theirs, mine, f"mine.number = {_BACK}", f"{others} AND {ours}")
+            else:
+                query = asked.format(mine, theirs, f"theirs.number = {_JOINED}", f"{ours} AND {others}")
+            yield from ((case, one, other) for (case,) in self._connection.execute(query, self._places))
+
+    def _of_kind(self, table: str, side: int, kind: int) -> tuple[str, bool]:
+        """The condition for the cells of a kind, and whether it finds them without looking at all cells."""
+        if kind < 0:
+            return f"{table}.number = {-1 - kind}", True
+        of_kind = f"{table}.profile = {kind} AND {table}.numbers IS NULL"
+        return (of_kind, False) if self._clean[side][kind] else (f"{table}.clean = 0 AND {of_kind}", True)
+
+    def close(self) -> None:
+        self._connection.close()

@@ -1,0 +1,92 @@
+"""Two indexed runs are compared by the kinds of their cells as by each of them."""
+
+from __future__ import annotations
+
+import shutil
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from evalwright.decisions.clusters import explain
+from evalwright.decisions.comparison import comparison_of
+from evalwright.decisions.kinds import kinds_of_both
+from evalwright.decisions.pairing import shared_cases
+from evalwright.decisions.runs import TwoRuns, two_runs
+from evalwright.decisions.terms import Guard, Terms
+from evalwright.errors import InputError
+from stores.histories import History, Scanned
+
+GUARDS = (Guard("cost", 1.1), Guard("latency_p95", 1.1), Guard("tokens", 1.2), Guard("evaluator:quick", -0.01))
+TERMS = (Terms(guards=GUARDS), Terms(metric="says", errors="strict", margin=0.1), Terms(errors="fail", group="none"))
+
+
+def histories(folder: Path, seeds: tuple[int, int], cells: int) -> list[History]:
+    """Two runs of one suite of single trials, each with its index; `seeds` are alike in what says the suite."""
+    made = [History(folder / name, seed) for name, seed in zip("ab", seeds, strict=True)]
+    for history in made:
+        for _ in range(cells):
+            history.cell()
+        history.indexed()
+        history.close()
+    return made
+
+
+def compared(made: list[History], terms: Terms, *, scanned: bool) -> tuple[object, TwoRuns | None]:
+    a, b = (history.reader() for history in made)
+    with closing(a), closing(b):
+        assert a.plan is not None
+        assert b.plan is not None
+        one, other = (Scanned(a), Scanned(b)) if scanned else (a, b)
+        try:
+            runs = two_runs(one, a.plan, other, b.plan, terms)
+            for name in runs.a.keys() & runs.b.keys():
+                runs.refuse_strangers(name, name)
+            found = comparison_of(runs, "a", "b")
+            explain(one, other, [variant.decision for variant in found.variants])
+            costs = [runs.latency_change(name, name) for name in sorted(runs.a.keys() & runs.b.keys())]
+        except InputError as error:
+            return str(error), None
+        return msgspec.json.encode([found, costs]), runs
+
+
+@settings(max_examples=15)
+@given(st.integers(0, 2**30), st.integers(0, 2**30), st.integers(0, 1), st.integers(0, 1), st.integers(1, 14))
+def test_kinds_say_what_cells_say(tmp_path_factory, one, other, variants, grouped, cells):
+    folder = tmp_path_factory.mktemp("runs")
+    made = histories(folder, (8 * one + 4 * grouped + variants, 8 * other + 4 * grouped + variants), cells)
+    for terms in TERMS:
+        assert compared(made, terms, scanned=False)[0] == compared(made, terms, scanned=True)[0]
+    shutil.rmtree(folder)
+
+
+def test_pairs_are_counted_without_their_names_where_the_cases_are_the_same(tmp_path):
+    made = histories(tmp_path, (8, 16), 30)
+    _, runs = compared(made, Terms(), scanned=False)
+    assert runs is not None
+    a, b = runs.a["v1"], runs.b["v1"]
+    pairs = kinds_of_both(a.passes, b.passes)
+    assert pairs is not None
+    names, places = pairs.cases(list(range(len(pairs.totals))))
+    assert sorted(names) == sorted(a.passes.keys() & b.passes.keys())
+    assert [places.count(place) for place in range(len(pairs.times))] == pairs.times
+    assert all(
+        pairs.totals[place] == (a.passes[name], b.passes[name]) for name, place in zip(names, places, strict=True)
+    )
+
+
+def test_a_run_that_has_gone_on_since_is_paired_case_by_case(tmp_path):
+    made = histories(tmp_path, (8, 16), 30)
+    with closing(made[0].reader()) as a, closing(made[1].reader()) as b:
+        runs = two_runs(a, a.plan, b, b.plan, Terms())
+        known = dict(runs.a["v1"].passes)
+        made[0].reopened()
+        for _ in range(9):
+            made[0].cell()
+        made[0].indexed()
+        made[0].close()
+        passes = runs.a["v1"].passes, runs.b["v1"].passes
+        assert kinds_of_both(*passes) is None
+        assert sorted(shared_cases(*passes).listed()[0]) == sorted(known.keys() & passes[1].keys())
