@@ -24,7 +24,8 @@ def guard_parts(ground: Ground) -> list[GuardPart]:
 def _guard(ground: Ground, guard: Guard) -> GuardPart:
     if guard.evaluator is not None:
         pairs = ground.pairs_of(guard.evaluator)
-        found, width = pairs.difference(ground.alpha), pairs.scale.width
+        # Scores that are all the same, and none of 0 to 1, have no range.
+        found, width = pairs.difference(ground.alpha), pairs.scale.width or 1.0
         if found.ci is None or found.difference is None:
             return GuardPart(guard.name, guard.limit, None, None, "undecided", "no case was judged by it on both sides")
         low, high = (end / width for end in found.ci)  # points of the range of its scores
