@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["INDEXES", "STATUSES", "TABLES", "TABLES_VERSION"]
 
-TABLES_VERSION = 6
+TABLES_VERSION = 7
 """Raised with every change of the tables or of what goes into them: an older file is made again."""
 
 STATUSES = ("pass", "borderline", "fail", "error", "skip")
@@ -35,6 +35,7 @@ CREATE INDEX by_position ON cells (position);
 CREATE INDEX by_case ON cells (case_key);
 CREATE INDEX by_status ON cells (status, number);
 CREATE INDEX by_variant ON cells (variant, number);
+CREATE INDEX by_variant_status ON cells (variant, status);
 CREATE INDEX by_latency ON cells (latency, number);
 CREATE INDEX by_cost ON cells (cost, number);
 CREATE INDEX by_tokens ON cells (tokens, number);

@@ -22,7 +22,13 @@ _SORTS = {
     "status": "instr('error fail borderline skip pass', coalesce(status, 'pass'))",
     **{name: name for name in ("latency", "cost", "tokens", "score", "duration")},
 }
+_VARIANTS = (  # from one name to the next by the index: a run has a few of them, and may have a million cells
+    "WITH RECURSIVE known (name) AS (SELECT min(variant) FROM cells UNION ALL "
+    "SELECT (SELECT min(variant) FROM cells WHERE variant > name) FROM known WHERE name IS NOT NULL)"
+)
 _GROUP_ROWS = 20
+_FEW = 10
+"""The share of cells, as a part of so many, beyond which they are not looked up by what was said of them."""
 _MOST_GROUPS = 50
 _WORD_SECONDS = 120.0
 """For which it is kept where a word is, longer than any page takes."""
@@ -85,6 +91,8 @@ class CellTable:
         file.execute("CREATE TEMP TABLE hits (word TEXT, number INTEGER, PRIMARY KEY (word, number)) WITHOUT ROWID")
         file.execute("CREATE TEMP TABLE said (word TEXT, number INTEGER, PRIMARY KEY (word, number)) WITHOUT ROWID")
         self._words: dict[str, float] = {}
+        self._values: dict[str, list[str]] = {}
+        self._outcomes: dict[tuple[str, str], int] = {}
         self.total: int = self._one("SELECT count(*) FROM cells")
         self.unread: list[str] = [note for (note,) in file.execute("SELECT note FROM unread")]
 
@@ -96,7 +104,16 @@ class CellTable:
         """The condition with its values; empty where all cells are chosen."""
         for word in chosen.words:
             self._look_for(word)
-        return _where(chosen)
+        judged = self._judged(chosen.evaluator, _wanted(chosen)) if chosen.evaluator else 0
+        return _where(chosen, one_by_one=judged > self.total // _FEW)
+
+    def _judged(self, evaluator: str, outcomes: Sequence[str]) -> int:
+        """The number of cells to which an evaluator gave one of these outcomes."""
+        for outcome in outcomes:
+            if (evaluator, outcome) not in self._outcomes:
+                sql = "SELECT count(*) FROM outcomes WHERE evaluator = ? AND outcome = ?"
+                self._outcomes[evaluator, outcome] = int(self._one(sql, [evaluator, outcome]))
+        return sum(self._outcomes[evaluator, outcome] for outcome in outcomes)
 
     def _look_for(self, word: str) -> None:
         """Note which cells have a word: a page asks for their number, for some of them, and for its neighbours."""
@@ -118,6 +135,9 @@ class CellTable:
         return self._all(sql, values)[0][0]
 
     def count(self, chosen: Filter) -> int:
+        plain = replace(chosen, sort="suite", descending=False, group="none", after=0)
+        if plain == Filter(evaluator=chosen.evaluator, verdict=chosen.verdict) and chosen.evaluator:
+            return self._judged(chosen.evaluator, _wanted(chosen))
         where, values = self._where(chosen)
         return self.total if not where else int(self._one(f"SELECT count(*) FROM cells{where}", values))
 
@@ -206,9 +226,15 @@ class CellTable:
 
     def values(self, what: str, limit: int = 200) -> list[str]:
         """What can be chosen: `tag`, `variant`, `error`, `evaluator` or `metadata` (names of keys)."""
+        if what not in self._values:
+            self._values[what] = self._found_values(what, limit)
+        return self._values[what]
+
+    def _found_values(self, what: str, limit: int) -> list[str]:
         sql = {
             "tag": "SELECT DISTINCT tag FROM tags ORDER BY tag LIMIT ?",
-            "variant": "SELECT variant FROM cells GROUP BY variant ORDER BY min(number) LIMIT ?",
+            "variant": f"{_VARIANTS} SELECT name FROM known WHERE name IS NOT NULL "
+            "ORDER BY (SELECT min(number) FROM cells WHERE variant = name) LIMIT ?",
             "error": "SELECT DISTINCT error FROM cells WHERE error IS NOT NULL ORDER BY error LIMIT ?",
             "evaluator": "SELECT DISTINCT evaluator FROM outcomes LIMIT ?",
             "metadata": "SELECT DISTINCT name FROM metadata ORDER BY name LIMIT ?",
@@ -233,7 +259,9 @@ class CellTable:
     def _group_names(self, chosen: Filter) -> Iterator[tuple[str, Filter]]:
         plain = replace(chosen, group="none", after=0)
         where, values = self._where(plain)
-        within = f"SELECT number FROM cells{where}"
+        if chosen.group == "evaluator":
+            yield from ((name, replace(plain, evaluator=name)) for name in self._failing(where, values))
+            return
         if chosen.group == "reason":
             for one in self.reasons(plain, _MOST_GROUPS)[0]:
                 yield one.text, replace(plain, reason=(one.key,))
@@ -242,10 +270,6 @@ class CellTable:
             "status": f"SELECT status FROM cells{where} GROUP BY status ORDER BY count(*) DESC",
             "variant": f"SELECT variant FROM cells{where} GROUP BY variant ORDER BY min(number)",
             "case": f"SELECT case_key FROM cells{where} GROUP BY position ORDER BY position",
-            "evaluator": (
-                f"SELECT evaluator FROM outcomes WHERE outcome IN ('fail', 'error') AND number IN ({within}) "
-                "GROUP BY evaluator ORDER BY count(*) DESC"
-            ),
             "tag": (
                 f"SELECT tag FROM tags WHERE position IN (SELECT position FROM cells{where}) "
                 "GROUP BY tag ORDER BY count(*) DESC, tag"
@@ -255,9 +279,16 @@ class CellTable:
             if chosen.group == "case":
                 yield name, replace(plain, case=(name,))
             elif name is not None:
-                value: Any = name if chosen.group == "evaluator" else (name,)
-                changes: dict[str, Any] = {chosen.group: value}
+                changes: dict[str, Any] = {chosen.group: (name,)}
                 yield name, replace(plain, **changes)
+
+    def _failing(self, where: str, values: Sequence[Any]) -> list[str]:
+        """The evaluators that failed any of these cells, those first that failed most."""
+        among = f"{where} AND cells.number = outcomes.number" if where else ""
+        within = f" AND EXISTS (SELECT 1 FROM cells{among})" if where else ""
+        sql = f"SELECT count(*) FROM outcomes WHERE evaluator = ? AND outcome IN ('fail', 'error'){within}"
+        counts = {name: self._one(sql, [name, *values]) for name in self.values("evaluator")}
+        return sorted((name for name in counts if counts[name]), key=lambda name: -counts[name])[:_MOST_GROUPS]
 
     def case_keys(self, chosen: Filter) -> list[str]:
         """The cases of the chosen cells."""
@@ -319,12 +350,21 @@ def _order(chosen: Filter) -> str:
     column, down = _SORTS[chosen.sort], " DESC" if chosen.descending else ""
     if chosen.sort == "suite":
         return f"number{down}"
-    # what was not measured comes last, whichever way the rest is sorted
-    return f"{column}{down}, number" if chosen.descending else f"{column} IS NULL, {column}, number"
+    # What was not measured comes last, whichever way the rest is sorted. The other way is the same backwards, so that
+    # one index gives both without sorting.
+    return f"{column} DESC, number DESC" if chosen.descending else f"{column} ASC NULLS LAST, number"
 
 
-def _where(chosen: Filter) -> tuple[str, list[Any]]:
-    """The condition with its values; empty where all cells are chosen."""
+def _wanted(chosen: Filter) -> tuple[str, ...]:
+    """The outcomes for which the evaluator of a filter stands."""
+    return ("pass",) if chosen.verdict == "pass" else ("fail", "error")
+
+
+def _where(chosen: Filter, *, one_by_one: bool = False) -> tuple[str, list[Any]]:
+    """The condition with its values; empty where all cells are chosen.
+
+    `one_by_one` looks for what the evaluator said at each cell, as is quicker where it said the same of most.
+    """
     parts: list[str] = []
     values: list[Any] = []
 
@@ -350,7 +390,7 @@ def _where(chosen: Filter) -> tuple[str, list[Any]]:
         add("position IN (SELECT position FROM metadata WHERE name = ? AND value = ?)", name, value)
     if chosen.flaky:
         add("flaky")
-    _add_ranges(chosen, add)
+    _add_ranges(chosen, add, one_by_one=one_by_one)
     for word in chosen.words:
         found = "number IN (SELECT number FROM temp.said WHERE word = ?)"
         if chosen.in_messages:
@@ -360,7 +400,7 @@ def _where(chosen: Filter) -> tuple[str, list[Any]]:
     return (f" WHERE {' AND '.join(parts)}" if parts else ""), values
 
 
-def _add_ranges(chosen: Filter, add: Any) -> None:
+def _add_ranges(chosen: Filter, add: Any, *, one_by_one: bool) -> None:
     of_evaluator: list[str] = []
     scores: list[float] = []
     for name, bound in chosen.ranges.items():
@@ -370,15 +410,15 @@ def _add_ranges(chosen: Filter, add: Any) -> None:
             of_evaluator.append(f"score {sign} ?")
             scores.append(bound)
         else:
-            add(f"{column} {sign} ?", bound)
+            # Of what is sorted, its index is used; a sign before another column keeps that one's from being.
+            sorts = chosen.sort in ("suite", column)
+            add(f"{'' if sorts else '+'}{column} {sign} ?", bound)
     if chosen.evaluator:
-        wanted = ("pass",) if chosen.verdict == "pass" else ("fail", "error")
         if not of_evaluator or chosen.verdict:
-            of_evaluator.append(f"outcome IN ({', '.join(repr(one) for one in wanted)})")
-        add(
-            f"number IN (SELECT number FROM outcomes WHERE evaluator = ? AND {' AND '.join(of_evaluator)})",
-            *(chosen.evaluator, *scores),
-        )
+            of_evaluator.append(f"outcome IN ({', '.join(map(repr, _wanted(chosen)))})")
+        said = f"FROM outcomes WHERE evaluator = ? AND {' AND '.join(of_evaluator)}"
+        found = f"EXISTS (SELECT 1 {said} AND outcomes.number = cells.number)"
+        add(found if one_by_one else f"number IN (SELECT number {said})", *(chosen.evaluator, *scores))
 
 
 def _marks(values: Sequence[Any]) -> str:
