@@ -36,6 +36,7 @@ _OTHER_SCORE = len(_SCORES)
 _LONGEST = 0xFFFF
 _SCORE_BITS = 4
 """The score is in the bits above: one of three, or another one, which stands in `numbers`."""
+_SHARED_SCORES = {score: place << _SCORE_BITS for place, score in enumerate(_SCORES) if score is not None}
 
 
 class Odd(Exception):
@@ -59,23 +60,21 @@ def microseconds(moment: datetime | None) -> int | None:
     return (moment - _EPOCH) // _MICROSECOND
 
 
-def code_of(result: Any) -> tuple[int, list[float]]:
+def code_of(result: Any) -> tuple[int, tuple[float, ...]]:
     """The code of a result, and the numbers that it does not say."""
-    code = result.passed * _PASSED + result.skipped * _SKIPPED
+    code: int = result.passed * _PASSED + result.skipped * _SKIPPED
+    numbers: tuple[float, ...] = ()
     if result.error is not None:
         code += _ERROR
-    numbers = []
-    score = result.score
-    if score is None:
-        pass
-    elif score in (0, 1):
-        code += (1 + (score == 1)) << _SCORE_BITS
-    else:
-        code += _OTHER_SCORE << _SCORE_BITS
-        numbers.append(float(score))
-    if result.cost_usd is not None:
+    if (score := result.score) is not None:
+        if (shared := _SHARED_SCORES.get(score)) is not None:
+            code += shared
+        else:
+            code += _OTHER_SCORE << _SCORE_BITS
+            numbers = (float(score),)
+    if (cost := result.cost_usd) is not None:
         code += _COST
-        numbers.append(float(result.cost_usd))
+        numbers = (*numbers, float(cost))
     return code, numbers
 
 
@@ -91,11 +90,8 @@ def clean_profile(profile: Profile) -> bool:
     return fine and error is None and status in ("pass", "skip")
 
 
-class _Result:
-    __slots__ = ("at", "code", "length", "numbers")
-
-    def __init__(self, code: int, numbers: Sequence[float], at: int, length: int) -> None:
-        self.code, self.numbers, self.at, self.length = code, numbers, at, length
+_Result = tuple[int, Sequence[float], int, int]
+"""The code of a result, the numbers that it does not say, where the record is, and how long it is."""
 
 
 class CellState:
@@ -160,8 +156,7 @@ class CellState:
         if result.attempt != self.attempt:
             self._wait(True, result, at, length)
             return
-        code, numbers = code_of(result)
-        self.results[result.evaluator] = _Result(code, numbers, at, length)
+        self.results[result.evaluator] = (*code_of(result), at, length)
         finished = result.finished_at
         if finished is not None and (self.finished is None or finished > self.finished):
             self.finished = finished
@@ -185,14 +180,14 @@ class CellState:
 
     @property
     def profile(self) -> Profile:
-        outcomes = tuple([(name, result.code) for name, result in self.results.items()])
+        outcomes = tuple([(name, result[0]) for name, result in self.results.items()])
         return self.variant, self.status, self.error, outcomes
 
     def row(self, profile: int, clean: bool) -> tuple[Any, ...]:
         """The row of `cells`."""
         key = self.key
-        places = [(result.at, result.length) for result in self.results.values()]
-        numbers = [number for result in self.results.values() for number in result.numbers]
+        places = [result[2:] for result in self.results.values()]
+        numbers = [number for result in self.results.values() if result[1] for number in result[1]]
         renamed = self.occurrence is not UNSET
         return (
             self.number,
@@ -234,7 +229,7 @@ class CellState:
         state.results = {}
         for (name, code), (at, length) in zip(profile[3], places_of(row), strict=True):
             own = [next(numbers) for _ in range((code >> _SCORE_BITS == _OTHER_SCORE) + bool(code & _COST))]
-            state.results[name] = _Result(code, own, at, length)
+            state.results[name] = (code, own, at, length)
         return state
 
 

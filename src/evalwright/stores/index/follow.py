@@ -140,12 +140,17 @@ class Follower:
                 self._replaced.append(replaced)
 
     def _take_results(self, records: Iterator[tuple[Any, int, int]]) -> None:
-        cells, key = self._cells, None
+        last = None
         for result, at, length in records:
-            case = result.case_id if result.occurrence is UNSET else result.case_key
-            last, key = key, (case, result.variant_name, result.trial)
-            if key != last:  # the results of a cell follow each other
-                cell = cells.get(key) or self._cell(result)
+            if (
+                last is None  # the results of a cell follow each other
+                or result.case_id != last.case_id
+                or result.trial != last.trial
+                or result.variant_name != last.variant_name
+                or result.occurrence != last.occurrence
+            ):
+                cell = self._cell(result)
+            last = result
             cell.add_result(result, at, length)
 
     def _take_verdicts(self, records: Iterator[tuple[Any, int, int]]) -> None:
