@@ -7,7 +7,9 @@ import re
 
 import pytest
 
+from evalwright.cli.bundling import write_pages
 from evalwright.importers.labels import read_labels
+from evalwright.model.cell import cell_key
 from evalwright.run.calibration import calibrate_run
 from viewer.runs import made_run, site
 from viewer.test_pages import page, seen
@@ -117,3 +119,16 @@ def test_labelling_can_be_off(labelled):
     with site(run.parent, labels=False) as client:
         assert "Label answers" not in page(client, f"/runs/{run.name}")
         assert client.get(f"/runs/{run.name}/label").status_code == 404
+
+
+def test_labels_are_on_the_page_of_their_cell_and_in_bundles_only_if_asked_for(labelled, tmp_path):
+    run, client = labelled
+    address = f"runs/{run.name}/cells/{cell_key('case-0', 'agent', 0)}"
+    assert "Labels of people" not in page(client, f"/{address}")
+    text = page(client, f"/runs/{run.name}/label?evaluator=says&order=suite")
+    answered(client, run, text, "fail", note="not <i>polite</i>")
+    assert "says fail ann not <i>polite</i>" in seen(page(client, f"/{address}"))
+    for name, wanted in (("without", False), ("with", True)):
+        assert write_pages([run], tmp_path / name, "all", None, 100, with_labels=wanted) == 0
+        pages = [path.read_text() for path in (tmp_path / name).rglob("*.html")]
+        assert any("polite&lt;/i&gt;" in one for one in pages) is wanted

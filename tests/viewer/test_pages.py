@@ -9,7 +9,8 @@ from html import unescape
 import pytest
 
 from evalwright.model.cell import cell_key
-from viewer.runs import ATTACK
+from evalwright.run.baselines import promote
+from viewer.runs import ATTACK, made_run, site
 
 
 def page(client, path: str, status: int = 200) -> str:
@@ -182,3 +183,16 @@ def test_cells_as_csv_hold_no_formula(run, client):
     assert len(lines) == 6
     assert lines[0].startswith("case,variant,trial,status")
     assert client.get(f"/runs/{run.name}/cells.csv").headers["content-disposition"].startswith("attachment")
+
+
+def test_a_run_is_compared_with_the_one_of_its_eval_before_and_a_baseline_is_marked(tmp_path):
+    runs = [made_run(tmp_path, "shop", 1, 2), made_run(tmp_path, "other", 1, 2), made_run(tmp_path, "shop", 1, 9)]
+    promote(runs[0], "shop")
+    with site(tmp_path / "runs") as client:
+        rows = re.findall(r"<tr>.*?</tr>", page(client, "/"), re.DOTALL)
+        shown = {run.name: next(seen(row) for row in rows if f'value="{run.name}"' in row) for run in runs}
+        assert "baseline" in seen(page(client, f"/runs/{runs[0].name}"))
+        assert "baseline" not in seen(page(client, f"/runs/{runs[2].name}"))
+    assert re.search(r"\+\d+\.\d pp", shown[runs[2].name])
+    assert [" pp" in shown[run.name] for run in runs] == [False, False, True]
+    assert ["baseline" in shown[run.name] for run in runs] == [True, False, False]

@@ -13,7 +13,9 @@ __all__ = ["MOST_CELLS", "write_pages"]
 MOST_CELLS = 20_000
 
 
-def write_pages(places: Sequence[Path], out: Path, only: str, earlier: Path | None, limit: int) -> int:
+def write_pages(
+    places: Sequence[Path], out: Path, only: str, earlier: Path | None, limit: int, *, with_labels: bool = False
+) -> int:
     """Write a bundle of the runs at these places. Raises InputError, also for more cells than `limit`."""
     from evalwright.cli.screen import say, tell
     from evalwright.cli.viewed_runs import runs_at
@@ -39,7 +41,7 @@ def write_pages(places: Sequence[Path], out: Path, only: str, earlier: Path | No
             raise InputError("the two runs have no variant in common")
         sides = Sides(before[0], runs[0], variant, variant)
         compared = sides, PairedRuns(*sides)
-    bundle = Bundle(runs, only, compared)
+    bundle = Bundle(runs, only, compared, with_labels=with_labels)
     bundle.check(limit)
     if only == "all":
         said = "pages hold prompts, answers and replies as they are stored; --only not-passed leaves passed cells out"

@@ -41,6 +41,7 @@ __all__ = ["command"]
     metavar="N",
     help="With --bundle: reject runs with more cells.",
 )
+@click.option("--with-labels", is_flag=True, help="With --bundle: also the labels and notes of people.")
 @click.option("--labeller", metavar="NAME", help="The name in labels (default: the user's on this system).")
 @click.option("--cell", metavar="CASE", help="Open the page of this case.")
 def command(
@@ -55,6 +56,7 @@ def command(
     only: str,
     compare: Path | None,
     limit_cells: int,
+    with_labels: bool,
     labeller: str | None,
     cell: str | None,
 ) -> int:
@@ -65,7 +67,7 @@ def command(
     if bundle is not None:
         from evalwright.cli.bundling import write_pages
 
-        return write_pages(places, bundle, only, compare, limit_cells)
+        return write_pages(places, bundle, only, compare, limit_cells, with_labels=with_labels)
     from evalwright.cli.viewing import needs_view, serve_viewer
 
     needs_view()

@@ -12,6 +12,7 @@ from evalwright.errors import InputError
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.summary import RunSummary
+from evalwright.run.baselines import baseline_of
 from evalwright.run.locations import NOTE, find_run, folder_beside, run_places
 from evalwright.stores.local_files import is_run
 from evalwright.stores.local_files.lines import LineDecoder
@@ -93,6 +94,13 @@ class StoredRun:
         reader, _ = self.open()
         with closing(reader):
             return folder_beside(reader) / "labels.csv"
+
+    def is_baseline(self) -> bool:
+        name = self.id.partition("_")[2]  # as safe as a file name as the link to the baseline is
+        first, _, number = name.rpartition("-")  # of several runs in one second
+        names = [name, first] if number.isdecimal() else [name]
+        found = [baseline for one in names if one and (baseline := baseline_of(self._path, one)) is not None]
+        return any(one == self._path or (one.is_dir() and one.samefile(self._path)) for one in found)
 
     def is_written(self) -> bool:
         return is_held(self._path / LOCK_NAME)

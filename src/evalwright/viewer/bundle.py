@@ -43,9 +43,14 @@ class Bundle:
     """What is in a bundle: runs, of which cells, and a comparison."""
 
     def __init__(
-        self, runs: list[OpenRun], only: str = "all", compared: tuple[Sides, PairedRuns] | None = None
+        self,
+        runs: list[OpenRun],
+        only: str = "all",
+        compared: tuple[Sides, PairedRuns] | None = None,
+        *,
+        with_labels: bool = False,
     ) -> None:
-        self._runs, self._only, self._compared = runs, only, compared
+        self._runs, self._only, self._compared, self._with_labels = runs, only, compared, with_labels
         base = Filter(status=NOT_PASSED) if only == "not-passed" else Filter()
         self._links = BundleLinks([run.id for run in runs], base)
         self._links.whole_of = self._whole
@@ -119,6 +124,7 @@ class Bundle:
 
     def _cells(self, run: OpenRun) -> Iterator[tuple[str, bytes]]:
         rows = self._rows(run)
+        labels = run.labels.by_cell() if self._with_labels else {}
         for number, row in enumerate(rows):
             path = f"runs/{run.id}/cells/{row.key}.html"
             self._links.here = path
@@ -127,6 +133,7 @@ class Bundle:
             place = (number + 1, len(rows), before, after)
             try:
                 context = cell_context(run, row, self._links.base, self._links, place)
+                context["human_labels"] = labels.get((row.case_key, row.variant, row.trial), [])
             except NotThere as error:
                 back = self._links.run(run.id)
                 found = {"heading": "Cannot be read", "text": f"{row.case_key}: {error}", "back": back, "runs": []}

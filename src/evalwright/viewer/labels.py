@@ -83,6 +83,13 @@ class LabelFile:
                     found[key] = label
         return found
 
+    def by_cell(self) -> dict[tuple[str, str, int], list[StoredLabel]]:
+        """What each labeller says now, by case, variant and trial."""
+        newest: dict[tuple[str, str, int], dict[tuple[str, str], StoredLabel]] = {}
+        for label in self._lines():
+            newest.setdefault((label.case_id, label.variant, label.trial), {})[label.evaluator, label.labeller] = label
+        return {cell: [one for one in labels.values() if one.counts] for cell, labels in newest.items()}
+
     def _lines(self) -> Iterator[StoredLabel]:
         try:
             text = self.path.read_text("utf-8", errors="replace")

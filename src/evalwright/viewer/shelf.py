@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing, suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Protocol
 
@@ -20,7 +21,7 @@ from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.summary import RunSummary
 from evalwright.viewer.filters import Filter
-from evalwright.viewer.labels import LabelOrder, asked_cells
+from evalwright.viewer.labels import LabelFile, LabelOrder, asked_cells
 from evalwright.viewer.live import LiveRun, Mark
 from evalwright.viewer.records import NO_RECORDS, StoredCell, stored_case, stored_cells
 from evalwright.viewer.schema import TABLES_VERSION
@@ -67,6 +68,9 @@ class RunSource(Protocol):
     def labels_path(self) -> Path:
         """Where the labels of people are kept."""
 
+    def is_baseline(self) -> bool:
+        """Whether later runs of its eval are compared with it."""
+
     def appended(self, kind: str, offset: int) -> tuple[Sequence[Mark], int]:
         """The records of a kind that were appended after a place, and the place behind them."""
 
@@ -107,6 +111,11 @@ class OpenRun:
             return self._reader.case(position).key
         except (IndexError, EvalwrightError):
             return f"case {position + 1}"
+
+    @cached_property
+    def labels(self) -> LabelFile:
+        """What people said of its answers."""
+        return LabelFile(self.source.labels_path())
 
     @property
     def table(self) -> CellTable | None:

@@ -14,6 +14,7 @@ from evalwright.reports.inspection import recorded_metrics
 from evalwright.reports.numbers import duration
 from evalwright.stores.artifacts import read_artifact
 from evalwright.viewer.filters import Filter
+from evalwright.viewer.labels import LabelFile
 from evalwright.viewer.links import Links
 from evalwright.viewer.pages import NotThere, Page, ShownRun
 from evalwright.viewer.pages.blocks import ROOM, Blocks, Shown
@@ -118,11 +119,12 @@ def whole_text(run: ShownRun, key: str, part: str) -> str:
     return value if isinstance(value, str) else msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
 
 
-def cell_page(run: ShownRun, key: str, chosen: Filter, links: Links) -> Page:
+def cell_page(run: ShownRun, key: str, chosen: Filter, links: Links, labels: LabelFile) -> Page:
     """Raises NotThere."""
     row = found_row(run, key)
     title = f"{row.case_key} · {run.plan.name} · evalwright"
-    return Page("cell.html", title, cell_context(run, row, chosen, links))
+    said = labels.by_cell().get((row.case_key, row.variant, row.trial), [])
+    return Page("cell.html", title, {**cell_context(run, row, chosen, links), "human_labels": said})
 
 
 def cell_context(

@@ -90,6 +90,7 @@ def run_context(run: OpenRun, chosen: Filter, links: Links) -> dict[str, Any]:
         "run": run,
         "progress": None,
         "state": state_of(run.source, summary),
+        "is_baseline": run.source.is_baseline(),
         "summary": summary,
         "variants": variants,
         "evaluators": evaluators,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
@@ -35,6 +35,7 @@ class RunRow(NamedTuple):
     duration: float | None
     state: str
     change: str
+    is_baseline: bool = False
 
 
 def runs_page(shelf: Shelf, pairs: Iterable[tuple[str, str]]) -> Page:
@@ -49,9 +50,10 @@ def runs_page(shelf: Shelf, pairs: Iterable[tuple[str, str]]) -> Page:
     sources = shelf.sources()
     matching = [one for one in sources.values() if all(word in f"{one.id} {one.path}".lower() for word in words)]
     if wanted := given.get("eval"):
-        matching = [one for one in matching if _name(shelf.summary(one), one) == wanted]
+        matching = [one for one in matching if _name(one, sources) == wanted]
     shown = matching[first : first + _PAGE]
-    rows = [_compared_row(shelf, one, older) for one, older in zip(shown, [*matching[first + 1 :], None], strict=False)]
+    before = _before(sources)
+    rows = [_compared_row(shelf, one, before.get(one.id), sources) for one in shown]
     names = sorted({row.name for row in rows})
     context: dict[str, Any] = {
         "rows": rows,
@@ -67,19 +69,33 @@ def runs_page(shelf: Shelf, pairs: Iterable[tuple[str, str]]) -> Page:
     return Page("runs.html", "Runs · evalwright", context)
 
 
+def _before(sources: Mapping[str, RunSource]) -> dict[str, RunSource]:
+    """By id the run of the same eval before; `sources` are the newest first."""
+    found: dict[str, RunSource] = {}
+    newest: dict[str, RunSource] = {}
+    for one in reversed(list(sources.values())):
+        name = _name(one, sources)
+        if name in newest:
+            found[one.id] = newest[name]
+        newest[name] = one
+    return found
+
+
 def _query(given: dict[str, str], after: int) -> str:
     return f"/?{urlencode({**given, 'after': str(after)})}"
 
 
-def _compared_row(shelf: Shelf, source: RunSource, older: RunSource | None) -> RunRow:
+def _compared_row(shelf: Shelf, source: RunSource, older: RunSource | None, ids: Collection[str]) -> RunRow:
     summary = shelf.summary(source)
     if isinstance(summary, str):
         return RunRow(source.id, source.id, summary, None, 0, None, None, 0, None, None, "cannot be read", "")
-    return run_row(summary, source)._replace(change=_change(shelf, summary, source, older))
+    return run_row(summary, source, ids)._replace(
+        change=_change(shelf, summary, older), is_baseline=source.is_baseline()
+    )
 
 
-def run_row(summary: RunSummary, source: RunSource) -> RunRow:
-    """A run as the list shows it."""
+def run_row(summary: RunSummary, source: RunSource, ids: Collection[str] = ()) -> RunRow:
+    """A run as the list shows it; `ids` are those of all runs."""
     counts: dict[str, int] = {}
     for variant in summary.variants:
         for status, number in variant.cells.items():
@@ -90,7 +106,7 @@ def run_row(summary: RunSummary, source: RunSource) -> RunRow:
     costs = [v.cost_total_usd for v in summary.variants if v.cost_total_usd is not None]
     return RunRow(
         source.id,
-        _name(summary, source),
+        _name(source, ids),
         "",
         summary.started_at,
         summary.cells_total,
@@ -104,9 +120,10 @@ def run_row(summary: RunSummary, source: RunSource) -> RunRow:
     )
 
 
-def _name(summary: RunSummary | str, source: RunSource) -> str:
-    """The eval's name, which the id ends with."""
-    head, _, name = source.id.partition("_")
+def _name(source: RunSource, ids: Collection[str]) -> str:
+    """The eval's name, which the id ends with; `-2` behind it tells runs of one second apart."""
+    first, _, number = source.id.rpartition("-")
+    head, _, name = (first if number.isdecimal() and first in ids else source.id).partition("_")
     return name or head
 
 
@@ -116,9 +133,9 @@ def state_of(source: RunSource, summary: RunSummary) -> str:
     return "running" if source.is_written() else "interrupted"
 
 
-def _change(shelf: Shelf, summary: RunSummary, source: RunSource, older: RunSource | None) -> str:
+def _change(shelf: Shelf, summary: RunSummary, older: RunSource | None) -> str:
     """Against the run of the same eval before."""
-    if older is None or _name("", older) != _name("", source):
+    if older is None:
         return ""
     before = shelf.summary(older)
     if isinstance(before, str):
