@@ -216,6 +216,12 @@ def test_systems_of_a_suite_are_held_against_one_of_them_together(tmp_path: Path
     assert outcome.exit_code == 1
 
 
+def test_a_claim_against_the_only_system_is_undecided(tmp_path: Path) -> None:
+    outcome = ran(tmp_path, CLAIM | {"against": "old"}, old=HALF)
+    assert outcome.exit_code == 3
+    assert "there is no other variant" in str(gate_of(outcome))
+
+
 def test_reports_say_what_a_gate_was_decided_by(tmp_path: Path) -> None:
     promoted(tmp_path, HALF)
     outcome = ran(tmp_path, CLAIM, main=HALF[::-1])

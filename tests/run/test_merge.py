@@ -343,9 +343,14 @@ def test_shards_that_ran_other_code_say_so(tmp_path):
     assert "agents.py was another file in shard 2" in merge(parts, tmp_path / "merged").summary.warnings
 
 
-def test_a_shard_of_somebody_else_does_not_become_ones_own(tmp_path, monkeypatch):
+@pytest.mark.parametrize("foreign", [1, 2])
+def test_a_shard_of_somebody_else_does_not_become_ones_own(tmp_path, foreign):
     parts = sharded(suite(tmp_path, TEXTS, evaluators=[SAYS_DONE]), 2, tmp_path)
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "elsewhere"))
+    for part in parts[:foreign]:
+        plan = json.loads((part / "plan.json").read_text())
+        plan["seal"] = "0" * len(plan["seal"])
+        (part / "plan.json").write_text(json.dumps(plan))
+        (part / "manifest.json").unlink()
     merged = merge(parts, tmp_path / "merged", partial=True)
     assert merged.plan.seal == ""
     assert Plugin("x") not in merged.plan.exports

@@ -8,12 +8,16 @@ from pathlib import Path
 import pytest
 
 from evalwright.formats.loading import load_suite
+from evalwright.model.plan import EvaluatorSpec, Variant
 from evalwright.model.result import EvaluationResult
 from evalwright.model.trace import Trace
 from evalwright.run.options import RunOptions
 from evalwright.run.selection import all_warnings
 from evalwright.run.start import run_suite
 from evalwright.run.stored_run import open_run
+from evalwright.run.used_files import beyond_reach
+from evalwright.session import Session, refuse_network
+from run.suites import SAYS_DONE, suite
 
 SUITE = """
 eval: {name: shop}
@@ -129,3 +133,17 @@ def test_both_workspaces_are_named(shop: Path) -> None:
     (shop / "eval.yaml").write_text(text)
     told = [str(warning) for warning in load_suite(shop / "eval.yaml").warnings]
     assert any(str(shop / "files") in line and "workspace.copy_from" in line for line in told)
+
+
+def test_without_network_programs_of_the_suite_are_told(tmp_path):
+    shell = Variant("shell", "cli", {"command": ["curl", "-s"]})
+    judge = EvaluatorSpec("judge", "command_exit_code", {"checks": [{"cmd": "grep -q done"}]})
+    made = suite(tmp_path, ["x"], variants=[shell], evaluators=[judge, SAYS_DONE])
+    assert [*beyond_reach(made)] == []
+    with Session():
+        refuse_network()
+        told = {problem.key: problem.message for problem in beyond_reach(made)}
+    assert told == {
+        name: f"--no-network does not hold back the program {program!r}"
+        for name, program in (("shell", "curl"), ("judge", "grep"))
+    }

@@ -75,7 +75,8 @@ def _decided(claim: Mapping[str, Any], reader: RunReader, plan: Plan) -> GateOut
             runs = one_run(reader, plan, terms_of(claim, len(pairs)))
             missing = [name for name in {one for pair in pairs for one in pair} if name not in runs.a]
             if missing or not pairs:
-                return without_baseline(claim, f"{', '.join(sorted(missing)) or 'no other variant'} has no cells")
+                why = f"{', '.join(sorted(missing))} has no cells" if missing else "there is no other variant"
+                return without_baseline(claim, why)
             return decided_against(claim, runs, pairs)
         return _against_run(claim, against, reader, plan)
     except InputError as error:

@@ -1,0 +1,64 @@
+"""Mirrors that lie behind."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from evalwright import registry
+from evalwright.model.plan import Plugin
+from evalwright.run.start import run_suite
+from run.suites import suite
+
+release = threading.Event()
+
+
+class Slow:
+    """Processes nothing before `release`, or before the run says goodbye."""
+
+    def __init__(self, config: dict[str, object]) -> None:
+        self.cells: list[str] = []
+        made.append(self)
+
+    def trace(self, trace, results, verdict) -> None:
+        release.wait(60)
+        self.cells.append(trace.case_id)
+
+    def summary(self, summary) -> None:
+        self.cells.append("summary")
+
+
+made: list[Slow] = []
+
+
+@pytest.fixture(autouse=True)
+def _fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setitem(registry.KINDS["mirrors"], "slow", f"{__name__}:Slow")
+    monkeypatch.setattr("evalwright.run.steps.mirror._MOST_WAITING", 3)
+    made.clear()
+    release.clear()
+    yield
+    release.set()
+
+
+def test_a_mirror_that_stays_behind_loses_cells_and_says_so(tmp_path, monkeypatch):
+    monkeypatch.setattr("evalwright.run.steps.mirror._PATIENCE", 0.1)
+    monkeypatch.setattr("evalwright.run.steps.mirror._FAREWELL", 0.1)
+    mirrored = suite(tmp_path, ["done"] * 8, max_concurrency=1)
+    mirrored.mirrors = [Plugin("slow", {})]
+    outcome = run_suite(mirrored)
+    assert outcome.exit_code == 0
+    said = " ".join(map(str, outcome.summary.sink_errors))
+    assert "too slow: cells were left out" in said
+    assert len(made[0].cells) < 8
+
+
+def test_a_mirror_that_catches_up_hears_of_every_cell(tmp_path):
+    threading.Timer(0.2, release.set).start()
+    mirrored = suite(tmp_path, ["done"] * 8, max_concurrency=1)
+    mirrored.mirrors = [Plugin("slow", {})]
+    outcome = run_suite(mirrored)
+    assert made[0].cells == [*(f"c{n}" for n in range(8)), "summary"]
+    assert outcome.summary.sink_errors == []
