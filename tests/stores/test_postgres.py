@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
@@ -185,6 +186,26 @@ def test_a_writer_does_not_go_on_where_another_one_has_written(kept: Kept, store
     with pytest.raises(StorageError, match="another process has written to it"):
         writer.sync()
     writer.close()
+
+
+def test_a_child_leaves_the_connections_of_its_parent_alone(store: Store) -> None:
+    writer = store.create(a_plan(), [a_case()], {})
+    writer.append_trace(a_trace())
+    writer.close()
+
+    def lines() -> int:
+        return sum(1 for _ in reader.traces(Trace))
+
+    with closing(store.read(a_plan().run_id)) as reader:
+        assert lines() == 1
+        child = os.fork()
+        if child == 0:
+            try:
+                os._exit(lines())
+            finally:
+                os._exit(99)
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1
+        assert lines() == 1
 
 
 def test_a_schema_without_runs_has_none(store: Store) -> None:
