@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from evalwright.errors import InputError, Problem
+from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.paths import near_file
 from evalwright.formats.shared.foreign import foreign_format
 from evalwright.model.format import Format
@@ -125,8 +125,10 @@ def _unrecognised(path: Path, head: Mapping[str, Any]) -> str:
     """That no format fits, and what may be meant: a key, or a suite instead of its dataset or its code."""
     if head and head.keys() != {"cases"}:
         marks = (f"{' and '.join(sorted(keys))} ({one.name})" for one in formats() for keys in one.keys)
-        found = ", ".join(str(key) for key in list(head)[:_MOST_KEYS])
-        return f"format not recognised: it has {found}; suites have {', '.join(marks)}"
+        found = [str(key) for key in list(head)[:_MOST_KEYS]]
+        known = {key for one in formats() for keys in one.keys for key in keys}
+        meant = "".join(did_you_mean(key, known) for key in found if key not in known)
+        return f"format not recognised: it has {', '.join(found)}{meant}; suites have {', '.join(marks)}"
     if path.suffix in (".yaml", ".yml", ".json") and not head:
         return "format not recognised: it has no keys of a suite, and no records with id, messages and expected"
     beside = [file.name for file in sorted(path.parent.glob("*.y*ml")) if file != path and fitting(file)]

@@ -94,6 +94,8 @@ def _texts(evaluator: Any) -> Mistakes:
     kind = _found(evaluator, "type")
     for key in _LOOKED_FOR.get(kind, ()) if isinstance(kind, str) else ():
         texts = _found(evaluator, "config", key)
+        if key == "any_of" and texts == []:
+            yield (key,), "an empty list asks for nothing: say what is looked for"
         for number, text in enumerate(texts if isinstance(texts, list) else [texts]):
             place = (key, number) if isinstance(texts, list) else (key,)
             if text == "":

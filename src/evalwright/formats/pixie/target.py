@@ -93,6 +93,9 @@ class Application:
                 self._model = arguments_model(found)
             except ValueError as error:
                 raise InputError(f"Invalid runnable {place!r}: {error}") from error
+        elif inspect.isclass(found) and callable(getattr(found, "run", None)):
+            why = f"the class has 'run' and no 'create': class {found.__name__}(pixie.Runnable)"
+            raise InputError(f"Invalid runnable {place!r}: {why}")
 
     async def set_up(self) -> None:
         if self._model is None:
@@ -114,11 +117,12 @@ class Application:
         return await _within(self._result(arguments))
 
     async def _result(self, arguments: Any) -> Any:
+        call = self._found
         if self._model is not None:
-            return await self._instance.run(self._model.model_validate(arguments))
-        if inspect.iscoroutinefunction(self._found):
-            return await self._found(arguments)
-        given = await self._threads.call(self._found, arguments)
+            call, arguments = self._instance.run, self._model.model_validate(arguments)
+        if inspect.iscoroutinefunction(call):
+            return await call(arguments)
+        given = await self._threads.call(call, arguments)
         return await given if isinstance(given, Awaitable) else given
 
     async def tear_down(self) -> None:

@@ -87,8 +87,20 @@ def doubt_assertion(one: Mapping[str, Any], origin: Origin) -> None:
         origin.warn(f"{one['type']} needs a threshold; without one it is an error")
     elif base == "regex" and isinstance(value, str) and not holds_template(value) and (why := _mistake(value)):
         origin.at("value").warn(f"{value!r:.60} is no pattern: {why}")
+    elif base in ("is-json", "contains-json") and isinstance(value, dict) and (why := _schema_mistake(value)):
+        origin.at("value").warn(f"is no JSON Schema, so that no output fits: {why}")
     if base in _SHARES and isinstance(threshold, (int, float)) and not 0 <= threshold <= 1:
         origin.at("threshold").warn(f"{one['type']} scores from 0 to 1, and the threshold is {threshold:g}")
+
+
+def _schema_mistake(value: Mapping[str, Any]) -> str:
+    from evalwright.formats.promptfoo.checks.structures import refuse_schema
+
+    try:
+        refuse_schema(value)
+    except (ValueError, TypeError) as error:
+        return "" if holds_template(str(value)) else shorten(str(error))
+    return ""
 
 
 def doubt_cell(text: str) -> Iterator[str]:

@@ -14,7 +14,7 @@ from evalwright.formats.promptfoo.evaluator import Asked
 from evalwright.formats.promptfoo.values import as_javascript
 from evalwright.model.result import Evaluation
 
-__all__ = ["contains_json", "is_json", "objects_in"]
+__all__ = ["contains_json", "is_json", "objects_in", "refuse_schema"]
 
 _MOST_OPENINGS = 200
 """Braces that are tried as the beginning of an object: real outputs have far fewer."""
@@ -105,6 +105,11 @@ def _tolerant(text: str) -> Any:
         return as_javascript(yaml.parse(text.encode(errors="replace"), "output", "yaml12").value)
     except InputError:
         return None
+
+
+def refuse_schema(value: Any) -> None:
+    """Raise ValueError for what no output can be held against."""
+    _validator(json.dumps(_schema(value)))
 
 
 def _by_schema(question: Asked, found: list[Any]) -> Evaluation:
