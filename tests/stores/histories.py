@@ -51,6 +51,9 @@ class Scanned:
 class History:
     """A run of five cases, one or two variants and trials, that has seen a lot."""
 
+    grouped = False
+    """Whether some of the cases are in a group."""
+
     def __init__(self, folder: Path, seed: int) -> None:
         self.random = random.Random(seed)
         self.grouped = seed // 4 % 2 == 1
