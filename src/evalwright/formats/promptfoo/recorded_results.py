@@ -14,7 +14,6 @@ from evalwright.errors import InputError, Problem, TargetError
 from evalwright.formats.promptfoo.calls import ProviderReply
 from evalwright.formats.promptfoo.calls.replies import reply_in
 from evalwright.formats.promptfoo.values import compact_json, recorded
-from evalwright.importers.promptfoo_results import recorded_cost
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer
@@ -39,6 +38,8 @@ class RecordedResults:
 
     def find(self, case: Case, trial: int) -> tuple[ProviderReply, int | None]:
         """The output and the latency in milliseconds of one cell. Raises TargetError."""
+        from evalwright.importers.promptfoo_results import recorded_cost
+
         rows = self._rows.get(test_key(case.input, case.description), [])
         if len(rows) > self._trials:
             raise TargetError(f"{self._name} has {len(rows)} results for tests like this one", "not_recorded")
