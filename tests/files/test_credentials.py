@@ -2,7 +2,7 @@
 
 import pytest
 
-from evalwright.files.credentials import credentials
+from evalwright.files.credentials import credentials, secret_parts
 
 URL = "https://hooks.example/T0/B1/abcdef123456"
 
@@ -22,6 +22,7 @@ URL = "https://hooks.example/T0/B1/abcdef123456"
         ({"params": {"key": "k1", "sig": "s1", "page": "2"}}, ["k1", "s1"]),
         ({"query_params": {"more": {"password": "p1"}}}, ["p1"]),
         ({"other": {"key": "k1"}}, []),
+        ({"session_token_v2": "t1", "session_page_v2": "p", "client_key_2": "k1", "client_page_2": "p"}, ["t1", "k1"]),
         ({"systems": [{"config": {"smtp_pass": "p1"}}]}, ["p1"]),
         ({"evaluators": [{"config": {"smtp_pass": "p1"}}]}, []),
         ({"evaluators": [{"config": {"password": "p1"}}]}, ["p1"]),
@@ -29,3 +30,7 @@ URL = "https://hooks.example/T0/B1/abcdef123456"
 )
 def test_what_stands_under_a_credentials_key_is_one(document, found):
     assert [value for _, value in credentials(document)] == found
+
+
+def test_lines_of_a_key_are_secrets_from_16_characters() -> None:
+    assert [*secret_parts(f"{'a' * 15}\n {'b' * 16} \n{'c' * 17}")] == ["b" * 16, "c" * 17]

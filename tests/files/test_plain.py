@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from datetime import date
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 from evalwright.errors import TargetError
 from evalwright.files.plain import MAX_DEPTH, plain
@@ -37,3 +39,23 @@ def test_numbers_that_json_has_no_form_for_become_text_and_are_noted() -> None:
         str(2**64),
     ]
     assert [note.partition(":")[0] for note in notes] == ["answer[2]", "answer[4]"]
+
+
+class Found(BaseModel):
+    when: date
+    at: Any
+
+
+class Odd:
+    def __repr__(self) -> str:
+        return "<odd>"
+
+
+def test_objects_are_their_fields_or_else_their_text() -> None:
+    notes: list[str] = []
+    assert plain({"a": [Found(when=date(2026, 1, 2), at=(1, {2.5}))]}, "answer", notes) == {
+        "a": [{"when": "2026-01-02", "at": [1, [2.5]]}]
+    }
+    assert notes == []
+    assert plain([Odd()], "answer", notes) == ["<odd>"]
+    assert notes == ["answer[0]: <odd> has no JSON form, kept as text"]

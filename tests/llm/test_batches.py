@@ -24,8 +24,9 @@ def question(text, model=OPENAI, **fields):
     return ChatRequest(model, [ChatMessage("user", text)], max_tokens=20, **fields)
 
 
-async def outcomes(server, notes, *requests, **choices):
-    models = LiveModels(None, ModelChoices(batch=notes, **choices), server.environment(), Quick())
+async def outcomes(server, notes, *requests, key=None, **choices):
+    environment = {name: key if key and "KEY" in name else value for name, value in server.environment().items()}
+    models = LiveModels(None, ModelChoices(batch=notes, **choices), environment, Quick())
     try:
         return await asyncio.gather(*map(models.chat, requests), return_exceptions=True)
     finally:
@@ -102,6 +103,13 @@ def test_what_failed_is_asked_again_by_the_next_command(tmp_path):
 
     (first,), (second,), handed_in = asyncio.run(main())
     assert (type(first), type(second), handed_in) == (EvaluatorError, EvaluatorError, 2)
+
+
+@pytest.mark.parametrize("model", [OPENAI, CLAUDE])
+def test_a_batch_that_cannot_be_handed_in_fails_all_its_questions(tmp_path, model):
+    found, server = batched(tmp_path / "n", question("q1", model), question("q2", model), key="sk-wrong")
+    assert [(type(one), one.type) for one in found] == [(EvaluatorError, "authentication")] * 2
+    assert server.batches == {}
 
 
 def test_a_budget_holds_before_a_batch_is_handed_in(tmp_path):

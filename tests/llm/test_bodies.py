@@ -2,11 +2,13 @@
 
 import pytest
 
+from evalwright.errors import EvaluatorError
 from evalwright.model.chat import ChatMessage, ChatRequest, Usage
 from evalwright.model.trace import ToolCall
 from llm.models import JSON, asked, bodies, openai, reply
 
 TOOL = {"name": "find", "description": "finds", "parameters": {"type": "object"}}
+SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False}
 IMAGE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,QUJD"}}
 ELSEWHERE = {"type": "image_url", "image_url": "https://images.example/a.png"}
 CONVERSATION = [
@@ -140,3 +142,70 @@ def test_arguments_that_are_no_object_are_kept_as_they_came():
     odd = {"type": "tool_use", "id": "1", "name": "find", "input": [1]}
     (said_,), _ = asked([said(odd)], ChatRequest("claude-test", CONVERSATION))
     assert [call.arguments for call in said_.tool_calls] == [{"_raw": [1]}]
+
+
+def responded(*output, status="completed", **more):
+    """A reply of OpenAI's Responses API."""
+    usage = {
+        "input_tokens": 30, "output_tokens": 9, "total_tokens": 39,
+        "input_tokens_details": {"cached_tokens": 20}, "output_tokens_details": {"reasoning_tokens": 4},
+    }  # fmt: skip
+    body = {"id": "r", "object": "response", "created_at": 1, "model": "gpt-test-1", "parallel_tool_calls": True}
+    return reply({**body, "status": status, "output": list(output), "usage": usage, **more}, headers=JSON)
+
+
+def message(*content):
+    parts = [{"type": "output_text", "annotations": [], **part} for part in content]
+    return {"type": "message", "id": "m", "role": "assistant", "status": "completed", "content": parts}
+
+
+def test_the_responses_api_is_asked_in_its_own_words():
+    asks = {
+        "extra": {"reasoning_effort": "low", "reasoning": {"summary": "auto"}},
+        "system": "be kind",
+        "schema": SCHEMA,
+    }
+    body = sent(
+        "gpt-test", responded(message({"text": "{}"})), [ChatMessage("user", "hi")],
+        api="responses", temperature=0.5, max_tokens=7, **asks,
+    )  # fmt: skip
+    form = {"type": "json_schema", "name": "reply", "schema": SCHEMA, "strict": True}
+    assert body == {
+        "model": "gpt-test", "input": [{"role": "user", "content": "hi"}], "instructions": "be kind",
+        "temperature": 0.5, "max_output_tokens": 7, "reasoning": {"effort": "low", "summary": "auto"},
+        "text": {"format": form},
+    }  # fmt: skip
+    plain = sent("gpt-test", responded(message({"text": "x"})), [ChatMessage("user", "hi")], api="responses")
+    assert plain == {"model": "gpt-test", "input": [{"role": "user", "content": "hi"}]}
+
+
+def test_a_reply_of_the_responses_api_has_thoughts_calls_and_usage():
+    refused = responded(message({"type": "refusal", "refusal": "no"}))
+    ([found], _) = asked([refused], ChatRequest("gpt-test", [ChatMessage("user", "hi")], api="responses"))
+    assert (found.text, found.refusal) == ("", "no")
+    thought = {"type": "reasoning", "id": "t", "summary": [{"type": "summary_text", "text": "hm"}]}
+    call = {"type": "function_call", "id": "f", "call_id": "c1", "name": "find", "arguments": '{"q": 1}'}
+    listed = {**call, "call_id": "c2", "arguments": "[1]"}
+    script = responded(thought, message({"text": "a"}, {"text": "b"}), call, listed)
+    ([found], _) = asked([script], ChatRequest("gpt-test", [ChatMessage("user", "hi")], api="responses"))
+    assert (found.text, found.thinking, found.model, found.finish_reason) == ("ab", "hm", "gpt-test-1", "completed")
+    assert found.tool_calls == [ToolCall("find", "c1", {"q": 1}), ToolCall("find", "c2", {})]
+    assert found.usage == Usage(30, 9, 4, 20)
+
+
+@pytest.mark.parametrize(
+    ("script", "kind", "text"),
+    [
+        (responded(), "bad_reply", "no content"),
+        (
+            responded(status="incomplete", incomplete_details={"reason": "max_output_tokens"}),
+            "bad_reply",
+            "length",
+        ),
+    ],
+)
+def test_a_reply_of_the_responses_api_that_says_nothing_is_an_error(script, kind, text):
+    ([error], _) = asked([script] * 9, ChatRequest("gpt-test", [ChatMessage("user", "hi")], api="responses"))
+    assert isinstance(error, EvaluatorError)
+    assert error.type == kind
+    assert text in str(error)

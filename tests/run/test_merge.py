@@ -343,6 +343,17 @@ def test_shards_that_ran_other_code_say_so(tmp_path):
     assert "agents.py was another file in shard 2" in merge(parts, tmp_path / "merged").summary.warnings
 
 
+def test_results_of_a_shard_in_another_order_are_merged_in_that_of_the_suite(tmp_path):
+    judged = [SAYS_DONE, msgspec.structs.replace(SAYS_DONE, name="again")]
+    parts = sharded(suite(tmp_path, TEXTS, evaluators=judged), 2, tmp_path)
+    expected = (merge(parts, tmp_path / "merged", partial=True).run_dir / "results.jsonl").read_bytes()
+    results = parts[0] / "results.jsonl"
+    lines = results.read_bytes().splitlines(keepends=True)
+    results.write_bytes(b"".join(line for pair in zip(lines[1::2], lines[::2], strict=True) for line in pair))
+    (parts[0] / "manifest.json").unlink()
+    assert (merge(parts, tmp_path / "other", partial=True).run_dir / "results.jsonl").read_bytes() == expected
+
+
 @pytest.mark.parametrize("foreign", [1, 2])
 def test_a_shard_of_somebody_else_does_not_become_ones_own(tmp_path, foreign):
     parts = sharded(suite(tmp_path, TEXTS, evaluators=[SAYS_DONE]), 2, tmp_path)

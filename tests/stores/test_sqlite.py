@@ -322,3 +322,16 @@ def test_a_run_that_cannot_be_opened_is_not_locked_by_the_attempt(tmp_path: Path
         with pytest.raises(InputError, match="not a valid plan"):
             store.open(run_id)
     assert not list(tmp_path.glob(".*.lock"))
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="counts open files")
+def test_syncs_leave_no_file_open(tmp_path: Path) -> None:
+    writer = Sqlite(tmp_path / "runs.sqlite").create(a_plan(), [a_case()], {})
+    writer.append_trace(a_trace())
+    writer.sync()
+    before = len([*Path("/proc/self/fd").iterdir()])
+    for attempt in range(2, 6):
+        writer.append_trace(a_trace(attempt=attempt))
+        writer.sync()
+    assert len([*Path("/proc/self/fd").iterdir()]) == before
+    writer.close()
