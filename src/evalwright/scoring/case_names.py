@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
+from evalwright.errors import InputError
 from evalwright.model.cell import OfCase
+from evalwright.model.format import Format
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.snapshot import Case
@@ -34,21 +36,26 @@ def under_names_of(cases_b: Callable[[], Iterable[Case]], plan_b: Plan, reader_a
     if not names:
         return reader_a
     # A run of another format judges otherwise: its cases are the same if they ask the same.
-    alike = _rule(plan_a) == _rule(plan_b)
+    alike = _format_of(plan_a) is _format_of(plan_b)
     digests = {} if alike else {case.key: case.digest for case in cases_b()}
     return Renamed(reader_a, names, digests)
 
 
 def _known_by(*plans: Plan) -> _Key | None:
     for plan in plans:
-        if (found := format_of_run(plan.totals, plan.dialect).known_by) is not None:
-            key: _Key = resolve(found)
+        found = _format_of(plan)
+        if found is not None and found.known_by is not None:
+            key: _Key = resolve(found.known_by)
             return key
     return None
 
 
-def _rule(plan: Plan) -> str:
-    return format_of_run(plan.totals, plan.dialect).name
+def _format_of(plan: Plan) -> Format | None:
+    """By whose rules a run is judged; None if it is a plug-in's that is not installed here."""
+    try:
+        return format_of_run(plan.totals, plan.dialect)
+    except InputError:
+        return None
 
 
 def _names(cases_a: Iterable[Case], cases_b: Iterable[Case], known_by: _Key) -> dict[str, str]:
