@@ -270,6 +270,18 @@ def test_the_command_makes_an_index_of_any_run_and_says_why_there_is_none(tmp_pa
     assert (refused.code, "cannot be read" in refused.err) == (2, True)
 
 
+def test_a_run_may_keep_no_index(tmp_path, monkeypatch):
+    monkeypatch.setattr("evalwright.stores.local_files.run.INDEXED_FROM", 0)
+    made = project(tmp_path, {"a": "x"})
+    kept, none = made.run("--out", "one"), made.run("--out", "other", "--no-index")
+    with closing(LocalFiles.at(kept)[0].read(kept.name)) as reader, closing(index_of(reader)) as index:
+        assert len(index) == 1
+    with closing(LocalFiles.at(none)[0].read(none.name)) as reader:
+        assert (index_of(reader), (none / INDEX).exists()) == (None, False)
+        with closing(reader.index(keep=True)) as index:
+            assert len(index) == 1
+
+
 def test_records_that_lie_apart_or_were_written_again_are_found(tmp_path):
     plan = a_plan(cases_total=2, evaluators=[EvaluatorSpec(name, "contains_text") for name in ("e0", "e1", "e2")])
     with closing(LocalFiles(tmp_path).create(plan, [a_case(id=name) for name in ("a", "b")], {})) as writer:

@@ -122,6 +122,7 @@ def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> Sha
     help="With --until-decided: take the cases in another order, as a test of its own.",
 )
 @keep_going
+@click.option("--no-index", is_flag=True, help="Keep no index of a large run; commands then read all of it.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if cells failed or errored.")
 @allow_empty
 @click.option("--github", is_flag=True, help="Also write annotations, job summary and outputs for GitHub Actions.")

@@ -180,6 +180,8 @@ class RunSettings(msgspec.Struct, frozen=True):
     """Results keep what their evaluators asked models and the replies in full, as `detail.judge_calls`."""
     executor: Executor | msgspec.UnsetType = msgspec.UNSET
     """Unset: this process."""
+    index: bool | msgspec.UnsetType = msgspec.UNSET
+    """False: no index is kept of the run or made of it unasked, however large it is."""
 
 
 class UntilDecided(msgspec.Struct, frozen=True):

@@ -35,6 +35,8 @@ class RunOptions:
     """A system is called on even if it gives nothing but one and the same error."""
     executor: str | None = None
     """`local` or `ray`, instead of the suite's own."""
+    no_index: bool = False
+    """No index is kept of the run."""
     allow_empty: bool = False
     """A suite without cases to run is no mistake."""
     shard: Shard | None = None

@@ -40,6 +40,8 @@ def plan_of(suite: Suite, options: RunOptions, now: datetime | None = None) -> P
     }
     if options.keep_going:
         settings["stop_after_errors"] = 0
+    if options.no_index:
+        settings["index"] = False
     if options.executor is not None:
         settings["executor"] = _executor(suite, options.executor)
     shard = "" if options.shard is None else f"-shard-{options.shard.index}"

@@ -236,7 +236,7 @@ class LocalReader:
         if self._numbering is None:
             traces = self.folder / TRACES
             return traces.exists() and traces.stat().st_size >= INDEXED_FROM * _BYTES_OF_CELL
-        return cells_of(self._numbering) >= INDEXED_FROM
+        return cells_of(self._numbering) >= INDEXED_FROM and self._numbering.run.index is not False
 
     def close(self) -> None:
         if self._cases is not None:

@@ -124,7 +124,7 @@ class TableReader:
     def _is_large(self) -> bool:
         if self._numbering is None:
             return self._tables.span("traces")[1] >= INDEXED_FROM
-        return cells_of(self._numbering) >= INDEXED_FROM
+        return cells_of(self._numbering) >= INDEXED_FROM and self._numbering.run.index is not False
 
     def close(self) -> None:
         self._tables.close()
