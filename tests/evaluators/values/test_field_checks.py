@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from jsonschema import Draft202012Validator
+from jsonschema import Draft202012Validator, SchemaError
 
-from evalwright.errors import EvaluatorError
+from evalwright.errors import EvaluatorError, InputError
 from evalwright.evaluators.build import build_evaluator
 from evalwright.evaluators.values.schema_acceptance import acceptance
 from evalwright.model.snapshot import Expected
@@ -232,6 +232,22 @@ def test_only_values_that_meet_a_schema_are_accepted_without_jsonschema(schema: 
         assert met or not accepts(value)
     else:
         assert accepts(value) == met
+
+
+@pytest.mark.parametrize(
+    "schema",
+    [
+        *({"minItems": -1}, {"maxLength": True}, {"maxProperties": "1"}, {"minimum": "1"}, {"exclusiveMaximum": True}),
+        *({"type": []}, {"type": ["null", "null"]}, {"type": "text"}, {"required": ["a", "a"]}, {"required": "a"}),
+        *({"title": 1}, {"examples": {}}, {"properties": []}, {"items": [{"type": "null"}]}),
+    ],
+)
+def test_a_schema_that_is_not_well_formed_is_refused(schema: dict[str, Any]) -> None:
+    for one in (schema, {"properties": {"a": schema}}):
+        with pytest.raises(SchemaError):
+            Draft202012Validator.check_schema(one)
+        with pytest.raises(InputError, match="must be a JSON Schema"):
+            build_evaluator("schema_match", {"schema": one})
 
 
 @pytest.mark.parametrize("keyword", ["$ref", "allOf", "enum", "pattern", "additionalProperties", "prefixItems"])

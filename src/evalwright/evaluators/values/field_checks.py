@@ -73,6 +73,13 @@ def schema_problems(schema: dict[str, Any], validator: Any) -> list[Problem]:
     return []
 
 
+def _acceptance(schema: dict[str, Any]) -> Accepts | None:
+    try:
+        return acceptance(schema)
+    except RecursionError:
+        return None
+
+
 class SchemaMatch(msgspec.Struct, frozen=True, dict=True):
     """A field that satisfies a JSON Schema (draft 2020-12; `format` is not asserted; nothing is fetched)."""
 
@@ -82,10 +89,12 @@ class SchemaMatch(msgspec.Struct, frozen=True, dict=True):
 
     @staticmethod
     def config_problems(values: Mapping[str, Any]) -> list[Problem]:
+        schema = values.get("schema")
+        if not isinstance(schema, dict) or _acceptance(schema) is not None:
+            return []  # importing `jsonschema` takes as long as a tenth of a command
         from jsonschema import Draft202012Validator
 
-        schema = values.get("schema")
-        return schema_problems(schema, Draft202012Validator) if isinstance(schema, dict) else []
+        return schema_problems(schema, Draft202012Validator)
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
         detail: dict[str, Any] = {"schema_id": self.schema.get("$id"), "errors": []}
@@ -111,10 +120,7 @@ class SchemaMatch(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _accepts(self) -> Accepts | None:
-        try:
-            return acceptance(self.schema)
-        except RecursionError:
-            return None
+        return _acceptance(self.schema)
 
     @cached_property
     def _validator(self) -> Any:

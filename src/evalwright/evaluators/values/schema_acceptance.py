@@ -14,7 +14,13 @@ __all__ = ["Accepts", "acceptance"]
 Accepts = Callable[[Any], bool]
 """Whether a value surely satisfies the schema."""
 
-_SILENT = frozenset(("$comment", "default", "description", "examples", "title"))
+_SILENT: Mapping[str, type] = {
+    "$comment": str,
+    "default": object,
+    "description": str,
+    "examples": list,
+    "title": str,
+}
 """Keywords that ask for nothing."""
 _TYPES: Mapping[str, tuple[type, ...]] = {
     "array": (list,),
@@ -43,12 +49,15 @@ _BOUNDS: Mapping[str, Callable[[Any, Any], bool]] = {
 
 
 def acceptance(schema: Any) -> Accepts | None:
-    """The quick yes of a schema of any draft; None where it has a keyword that only `jsonschema` knows."""
+    """The quick yes of a schema of any draft; None where it has a keyword that only `jsonschema` knows.
+
+    A schema that has one is well formed.
+    """
     if not isinstance(schema, Mapping):
         return None
     checks: list[Accepts] = []
     for keyword, asked in schema.items():
-        if keyword in _SILENT:
+        if keyword in _SILENT and isinstance(asked, _SILENT[keyword]):
             continue
         check = _check(keyword, asked)
         if check is None:
@@ -82,16 +91,21 @@ def _check(keyword: str, asked: Any) -> Accepts | None:
     return None
 
 
+def _are_names(asked: Any) -> bool:
+    """Whether these are texts, each of them once."""
+    return isinstance(asked, list) and all(isinstance(name, str) for name in asked) and len(set(asked)) == len(asked)
+
+
 def _of_type(asked: Any) -> Accepts | None:
     names = [asked] if isinstance(asked, str) else asked
-    if not isinstance(names, list) or not all(isinstance(name, str) and name in _TYPES for name in names):
+    if not _are_names(names) or not names or not all(name in _TYPES for name in names):
         return None
     kinds = frozenset(kind for name in names for kind in _TYPES[name])
     return lambda value: value.__class__ in kinds
 
 
 def _sized(kind: type[list[Any] | str | dict[str, Any]], asked: Any, *, at_least: bool) -> Accepts | None:
-    if asked.__class__ is not int:
+    if asked.__class__ is not int or asked < 0:
         return None
     if at_least:
         return lambda value: not isinstance(value, kind) or len(value) >= asked
@@ -111,7 +125,7 @@ def _bounded(holds: Callable[[Any, Any], bool], asked: Any) -> Accepts | None:
 
 
 def _requiring(asked: Any) -> Accepts | None:
-    if not isinstance(asked, list) or not all(isinstance(name, str) for name in asked):
+    if not _are_names(asked):
         return None
     names = frozenset(asked)
     return lambda value: not isinstance(value, dict) or names <= value.keys()
