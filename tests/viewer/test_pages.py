@@ -152,6 +152,14 @@ def test_a_cell_shows_everything_that_was_recorded(run, client):
     assert client.get(f"{path}/whole?part=trace/nothing").status_code == 404
 
 
+def test_what_a_judge_was_asked_is_open_where_it_did_not_pass(run, client):
+    for case, opened in (("case-3", True), ("case-1", False)):
+        text = page(client, f"/runs/{run.name}/cells/{cell_key(case, 'agent', 0)}")
+        calls = text[text.index('<details class="calls"') : text.index('<section aria-labelledby="messages"')]
+        assert calls.startswith('<details class="calls" open>') is opened
+        assert ("<details open><summary>user</summary>" in calls) is opened
+
+
 def test_an_error_shows_the_users_own_frame_first(run, client):
     text = page(client, f"/runs/{run.name}/cells/{cell_key('case-4', 'agent', 0)}")
     result = seen(text[text.index('id="result"') : text.index('id="input"')])
