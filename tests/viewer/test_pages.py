@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import re
 from html import unescape
@@ -10,6 +12,8 @@ import pytest
 
 from evalwright.model.cell import cell_key
 from evalwright.run.baselines import promote
+from evalwright.run.start import run_suite
+from run.suites import suite
 from viewer.runs import ATTACK, made_run, site
 
 
@@ -191,6 +195,14 @@ def test_cells_as_csv_hold_no_formula(run, client):
     assert len(lines) == 6
     assert lines[0].startswith("case,variant,trial,status")
     assert client.get(f"/runs/{run.name}/cells.csv").headers["content-disposition"].startswith("attachment")
+
+
+def test_texts_that_a_spreadsheet_would_compute_are_inert_in_csv(tmp_path):
+    texts = ["=1+1", "+1", "-1", "@SUM(1)", "\uff1d1+1", "\uff0b1", "\uff0d1", "\uff201", "1=1"]
+    made = run_suite(suite(tmp_path, texts))
+    with site(tmp_path / "runs") as client:
+        rows = [*csv.DictReader(io.StringIO(client.get(f"/runs/{made.run_dir.name}/cells.csv").text))]
+    assert [row["answer"] for row in rows] == [*(f"'{text}" for text in texts[:-1]), "1=1"]
 
 
 def test_a_run_is_compared_with_the_one_of_its_eval_before_and_a_baseline_is_marked(tmp_path):

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["viewer"]
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""How texts begin that a spreadsheet computes; the last four are the wide forms of the first four."""
 _FORM = "application/x-www-form-urlencoded"
 _LARGEST_FORM = 64 * 1024
 _EVENT_SECONDS = 1.0
