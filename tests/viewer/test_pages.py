@@ -161,7 +161,8 @@ def test_what_a_judge_was_asked_is_open_where_it_did_not_pass(run, client):
         text = page(client, f"/runs/{run.name}/cells/{cell_key(case, 'agent', 0)}")
         calls = text[text.index('<details class="calls"') : text.index('<section aria-labelledby="messages"')]
         assert calls.startswith('<details class="calls" open>') is opened
-        assert ("<details open><summary>user</summary>" in calls) is opened
+        for role in ("system", "user"):
+            assert (f"<details open><summary>{role}</summary>" in calls) is opened
 
 
 def test_an_error_shows_the_users_own_frame_first(run, client):
