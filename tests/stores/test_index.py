@@ -9,7 +9,7 @@ from math import fsum
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from acceptance.projects import project
@@ -30,6 +30,7 @@ HARM = ("damaged", "torn")
 
 
 @pytest.mark.slow("renders three reports of many histories, twice each")
+@example(571052975, ["indexed", *["cell"] * 7], ["damaged", "damaged"])  # a date of a trace that is none any more
 @given(
     st.integers(0, 2**32), st.lists(st.sampled_from(STEPS), max_size=40), st.lists(st.sampled_from(HARM), max_size=2)
 )

@@ -11,6 +11,7 @@ import msgspec
 from evalwright.errors import EvalwrightError
 from evalwright.model.cell import OfCase
 from evalwright.model.protocols import RunReader
+from evalwright.model.trace import Trace
 
 __all__ = ["NO_RECORDS", "CellId", "StoredCell", "stored_case", "stored_cells"]
 
@@ -42,9 +43,10 @@ _ids = msgspec.json.Decoder(_Ids)
 
 def stored_cells(reader: RunReader, wanted: Collection[CellId]) -> dict[CellId, StoredCell]:
     """The records of some cells, by a look at every record; their cases are not among them."""
-    traces, results, verdicts = (_of_cells(kind, wanted) for kind in (reader.traces, reader.results, reader.verdicts))
+    traces = {cell: list(filter(_is_trace, found)) for cell, found in _of_cells(reader.traces, wanted).items()}
+    results, verdicts = (_of_cells(kind, wanted) for kind in (reader.results, reader.verdicts))
     found = {}
-    for cell in traces.keys() | verdicts.keys():
+    for cell in {cell for cell, mine in traces.items() if mine} | verdicts.keys():
         mine = traces.get(cell, [])
         newest = max(range(len(mine)), key=lambda i: (_attempt(mine[i]), i)) if mine else None
         trace = {} if newest is None else mine.pop(newest)
@@ -70,6 +72,15 @@ def _attempt(record: dict[str, Any]) -> int:
     return number
 
 
+def _is_trace(record: dict[str, Any]) -> bool:
+    """Whether a record that is JSON can be read as a trace; the notes on what cannot be read name those that cannot."""
+    try:
+        msgspec.convert(record, Trace)
+    except msgspec.ValidationError:
+        return False
+    return True
+
+
 def _of_cells(
     records: Callable[[Any], Iterator[Any]], wanted: Collection[CellId]
 ) -> dict[CellId, list[dict[str, Any]]]:
@@ -77,7 +88,10 @@ def _of_cells(
     found: dict[CellId, list[dict[str, Any]]] = defaultdict(list)
     for raw in records(msgspec.Raw):
         line = bytes(raw)
-        ids = _ids.decode(line)
+        try:
+            ids = _ids.decode(line)
+        except msgspec.ValidationError:
+            continue
         if (cell := (ids.case_key, ids.variant_name, ids.trial)) in wanted:
             found[cell].append(msgspec.json.decode(line))
     return found
