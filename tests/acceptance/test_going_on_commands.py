@@ -68,6 +68,19 @@ def test_retry_runs_failed_cells_again_when_asked(tmp_path: Path) -> None:
     assert [row["attempt"] for row in rows(run, "traces.jsonl") if row["case_id"] == "b"] == [1]
 
 
+@pytest.mark.parametrize("command", ["retry", "re-evaluate"])
+def test_checks_in_a_file_beside_the_suite_are_found_from_anywhere(tmp_path: Path, command: str) -> None:
+    own = '{name: polite, type: python_function, config: {function: "checks:polite"}}'
+    text = EVAL.replace("{name: polite, type: contains_text, config: {all_of: [thanks]}}", own)
+    made = project(tmp_path / "shop", {"a": "thanks", "b": "raise"}, text)
+    (made.folder / "checks.py").write_text("def polite(output):\n    return 'thanks' in output\n")
+    run = made.run()
+    elsewhere = tmp_path / "elsewhere"  # `python -m` itself looks for modules where it is called
+    elsewhere.mkdir()
+    ended = Project(elsewhere).evalwright(command, run, "--json")
+    assert json.loads(ended.out)["summary"]["variants"][0]["cells"]["pass"] == 1, ended.err
+
+
 def test_a_flag_that_needs_another_says_so(tmp_path: Path) -> None:
     ended = project(tmp_path, {"a": "no"}).evalwright("run", "eval.yaml", "--include-evaluator-failures")
     assert (ended.code, "--retry-only-failed" in ended.err) == (2, True)

@@ -76,6 +76,7 @@ def re_evaluate(
             models=partial(live_models, plan, models, masker), environment=suite.environment if suite else None
         )
         with here, watch(state) if watch else nullcontext():
+            here.import_paths(plan.import_paths)  # as systems are not built here, whose folders are put there
             must_have_keys(plan, writer, models, judging=add or "")
             judged = judge_again(
                 asking.plan,

@@ -150,7 +150,8 @@ def _rest_of(
             return
         masker = Masker.of(secrets, os.environ)
         drop_manifest(Path(writer.location))
-        with Session(models=partial(live_models, plan, models, masker), environment=variables):
+        with Session(models=partial(live_models, plan, models, masker), environment=variables) as here:
+            here.import_paths(plan.import_paths)  # evaluators are built before the systems, whose folders they share
             must_have_keys(plan, writer, models)
             mirrors = mirroring_of(plan, masker)
             state = initial_state(plan, history, again, models)
