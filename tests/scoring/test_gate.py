@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from evalwright.model.plan import EvaluatorSpec, PassCriteria
 from evalwright.model.trace import TraceError
 from evalwright.scoring.gate import AGGREGATIONS, aggregated, decided
-from evalwright.scoring.gate_intervals import Owned
+from evalwright.scoring.gate_intervals import CountedPasses, Owned
 from evalwright.scoring.tally import Tally
 from evalwright.scoring.verdict import cell_status
 from evalwright.statistics import mean_interval
@@ -65,6 +65,21 @@ def test_weights_are_shares_of_their_sum():
     rule = {"kind": "weighted_average", "aggregation": "avg_score", "weights": {"a": 7, "b": 3}, "op": "eq", "value": 1}
     (part,) = decided(rule, SCORES).parts
     assert part.value == pytest.approx(0.7 * 0.55 + 0.3 * 0.65)
+
+
+def test_weighted_accuracy_counts_full_scores_unless_a_threshold_is_given():
+    rule = {"kind": "weighted_average", "aggregation": "accuracy", "weights": {"a": 1, "b": 1}, "op": "eq", "value": 40}
+    (part,) = decided(rule, SCORES).parts
+    assert (part.value, part.n) == (pytest.approx(40.0), 5)
+    (part,) = decided({**rule, "pass_threshold": 0.5}, SCORES).parts
+    assert part.value == pytest.approx(70.0)
+
+
+@pytest.mark.parametrize(("op", "at", "value"), [("gte", 0.5, 60.0), ("gt", 0.5, 40.0), ("lte", 0.25, 40.0)])
+def test_an_older_accuracy_counts_what_its_own_comparison_lets_pass(op, at, value):
+    rule = {**simple("a", "accuracy"), "kind": "legacy", "pass_op": op, "pass_value": at}
+    (part,) = decided(rule, SCORES).parts
+    assert part.value == pytest.approx(value)
 
 
 @pytest.mark.parametrize("op", ["gte", "lte"])
@@ -229,3 +244,13 @@ def test_an_aggregate_lies_between_the_scores(scores, aggregation):
     value = aggregated(scores, aggregation) / (100 if aggregation == "accuracy" else 1)
     low, high = (0, 1) if aggregation == "accuracy" else (min(scores), max(scores))
     assert low - 1e-9 <= value <= high + 1e-9
+
+
+def test_passes_counted_in_parts_have_the_interval_of_the_whole():
+    whole, first, second = CountedPasses(), CountedPasses(), CountedPasses()
+    for number in range(20):
+        trace = a_trace(case_id=f"c{number % 7}", trial=number)
+        whole.add(trace, number % 3 == 0)
+        (first, second)[number % 2].add(trace, number % 3 == 0)
+    first.merge(second)
+    assert first.ends() == whole.ends() is not None
