@@ -44,10 +44,7 @@ def folder_to_send(suite: Path, executor: Executor, variants: Sequence[Variant])
         if variant.adapter != "python_function" or not isinstance(target, str):
             continue
         module = target.partition(":")[0].partition(".")[0]
-        if (
-            PathFinder.find_spec(module, [str(folder)]) is None
-            and PathFinder.find_spec(module, [str(here)]) is not None
-        ):
+        if not _has(folder, module) and _has(here, module):
             return here
     return folder
 
