@@ -403,7 +403,7 @@ def test_a_better_run_is_accepted():
     decision = ew.decide(graded(20), graded(34), margin=0.02)
     assert (decision.accepted, decision.verdict) == (True, "accepted")
     assert str(decision).startswith("no worse than 2 points: +35.0 pp [")
-    assert str(decision).endswith("], 40 cases, p < 0.001")
+    assert str(decision).endswith("], 40 cases, p < 0.001 for −2 pp")
 
 
 def test_a_worse_run_is_rejected():
@@ -477,6 +477,30 @@ def test_several_variants_share_the_error_rate():
     assert (decision.verdict, decision.accepted) == ("undecided", False)
     alone, together = (ew.decide(run(20), run(34), correction=c).variants[0].p for c in ("none", "holm"))
     assert together == 2 * alone
+
+
+def test_variants_are_decided_together_as_by_the_command():
+    """8 cases won and 1 lost are enough for one variant, not for one of two; 9 and 1 are."""
+
+    def run(*failing):
+        return evaluate(
+            {str(i): str(i) for i in range(40)},
+            {
+                name: lambda text, no=no: "no" if int(text) in no else "YES"
+                for name, no in zip("ab", failing, strict=True)
+            },
+        )
+
+    before, after = run(range(8), range(9)), run([20], [20])
+    for asked in ({"margin": 0}, {"better": True}):
+        decision = ew.decide(before, after, **asked)
+        assert [one.verdict for one in decision.variants] == ["undecided", "accepted"]
+        [one, other] = decision.variants
+        assert one.interval[0] <= 0 < other.interval[0]
+        assert (one.numbers["family"], one.undecided_by) == (2, "data")
+        by_themselves = ew.decide(before, after, correction="none", **asked)
+        assert (by_themselves.verdict, by_themselves.variants[0].interval[0] > 0) == ("accepted", True)
+        assert str(by_themselves).startswith("a: better: +17.5 pp [")
 
 
 def test_guards_slices_and_errors_are_those_of_the_command():

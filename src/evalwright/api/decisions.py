@@ -39,9 +39,10 @@ class VariantDecision:
     difference: float | None
     """After minus before, the mean over the cases that both sides judged; None without such cases."""
     interval: tuple[float, float] | None
-    """Its 1 - alpha interval, not adjusted for the number of variants."""
+    """Its 1 - alpha/m interval, m variants being decided together: the verdict is read off it."""
     p: float | None
-    """Two-sided, of a difference of exactly -margin, adjusted for the number of variants."""
+    """Two-sided, of a difference of exactly -margin (of none where B must be better), adjusted for the number of
+    variants as `correction` says."""
     n: int
     """Cases that both sides judged."""
     errors: tuple[int, int]
@@ -84,7 +85,9 @@ class Decision:
     alpha: float
     """The error rate of the two-sided test; that of a false acceptance is at most half of it."""
     correction: str
-    """How p-values of several variants are adjusted."""
+    """How the p-values of several variants are adjusted."""
+    better: bool
+    """Whether only what is better is accepted."""
     variants: Sequence[VariantDecision]
     """One for each variant."""
     dominated: Mapping[str, Sequence[str]]
@@ -117,7 +120,9 @@ class Decision:
         low, high, mean = (
             f"{factor * value:+.{digits}f}".replace("-", "−") for value in (*one.interval, one.difference)
         )
-        p = "p < 0.001" if one.p < 0.001 else f"p {one.p:.3f}"
+        null = 0.0 if self.better else self.margin
+        of = f" for −{100 * null:g} pp" if rate and null else f" for −{null:g}" if null else ""
+        p = ("p < 0.001" if one.p < 0.001 else f"p {one.p:.3f}") + of
         errors = f", {counted(sum(one.errors), 'error')} left out" if any(one.errors) else ""
         facts = f"{mean}{unit} [{low}, {high}], {counted(one.n, 'case')}, {p}{errors}"
         return f"{self._claim(one)}: {facts}"
@@ -127,7 +132,7 @@ class Decision:
             return f"rejected ({', '.join(broken)})"
         points = f"{100 * self.margin:g} points" if self.metric == "pass_rate" else f"{self.margin:g}"
         if one.verdict == "accepted":
-            return f"no worse than {points}" if self.margin else "better"
+            return f"no worse than {points}" if self.margin and not self.better else "better"
         if one.verdict == "rejected":
             return f"worse by more than {points}" if self.margin else "worse"
         return f"undecided ({one.undecided_by})"
@@ -164,9 +169,9 @@ def decide(
         margin: The loss that would not matter (≥ 0): for rates a fraction below 1 (0.02 are 2 points) or a text
             ("2pp"), else in the score's units. 0: accepted means better. None: 2 points, or 2 % of its range.
         alpha: The error rate (0 to 1) of the two-sided test.
-        correction: For several variants: "holm" (Holm 1979), "bh" (Benjamini and Hochberg 1995), or "none".
-        variant: The variant to decide, or a mapping from its name before to its name after. None: all variants that
-            both runs have, or the only one of each.
+        correction: How p-values of several variants are adjusted: "holm" (Holm 1979), "bh" (Benjamini and Hochberg
+            1995); verdicts and intervals are at alpha divided by their number. "none": each is decided by itself.
+        variant: The one to decide, or a mapping from its name before to that after. None: all, or the only one.
         better: Accept only what is better, not what is merely not worse.
         guards: What must hold, too, as on the command line: `{"cost": "+10%", "latency_p95": "+30%",
             "evaluator:polite": "-1pp"}`.
@@ -191,7 +196,7 @@ def decide(
     _check(loss, metric, alpha, correction, errors, population, guards, [*kinds, *flags])
     terms = _terms(metric, loss, alpha, better, slices, errors, population, group)
     one, other = run_of(before), run_of(after)
-    found = _found(one, other, terms, guards or {}, variant, None if labels is None else Path(labels), allow_changed)
+    found = _found(one, other, terms, guards or {}, variant, labels, allow_changed, together=correction != "none")
     return _decision(*found, terms, correction)
 
 
@@ -202,8 +207,8 @@ def _decision(
     correction: str,
 ) -> Decision:
     """The variants together: accepted if all are, rejected if one is."""
-    ps = _adjusted([part.p_margin for _, part in found], correction)
-    variants = [_variant(pair, part, p, terms.alpha) for (pair, part), p in zip(found, ps, strict=True)]
+    ps = _adjusted([part.p_better if terms.better else part.p_margin for _, part in found], correction)
+    variants = [_variant(pair, part, p) for (pair, part), p in zip(found, ps, strict=True)]
     verdicts = {variant.verdict for variant in variants}
     verdict: _Verdict = "undecided"
     if "rejected" in verdicts:
@@ -213,7 +218,7 @@ def _decision(
     records = tuple(part for _, part in found)
     margin = records[0].margin if records else terms.margin or 0.0
     accepted, terms_of = verdict == "accepted", (terms.metric, margin, terms.alpha, correction)
-    return Decision(accepted, verdict, *terms_of, tuple(variants), dominated, records)
+    return Decision(accepted, verdict, *terms_of, terms.better, tuple(variants), dominated, records)
 
 
 def _terms(
@@ -247,8 +252,10 @@ def _found(
     terms: Terms,
     guards: Mapping[str, str],
     variant: str | Mapping[str, str] | None,
-    labels: Path | None,
+    labels: str | os.PathLike[str] | None,
     allow_changed: bool,
+    *,
+    together: bool,
 ) -> tuple[list[tuple[tuple[str, str], Record]], dict[str, list[str]]]:
     """The decision about each pair of variants, with their names; and which of them others dominate."""
     from msgspec.structs import replace
@@ -261,11 +268,11 @@ def _found(
     reader_b, plan_b = other._opened()
     with closing(reader_a), closing(reader_b), named_as_arguments():
         runs = two_runs(reader_a, plan_a, reader_b, plan_b, terms)
-        runs.know(*judges_of_runs(reader_a, plan_a, reader_b, plan_b, labels))
+        runs.know(*judges_of_runs(reader_a, plan_a, reader_b, plan_b, None if labels is None else Path(labels)))
         if not allow_changed:
             _must_be_alike(runs, terms.metric)
-        runs.terms = replace(terms, guards=_guards(guards, runs))
         pairs = paired_variants(one.variants, other.variants, variant)
+        runs.terms = replace(terms, guards=_guards(guards, runs), family=len(pairs) if together else 1)
         decisions = [runs.decision(*pair) for pair in pairs]
         explain(runs.before, reader_b, decisions)
         return list(zip(pairs, decisions, strict=True)), runs.dominated(pairs)
@@ -292,17 +299,13 @@ def _adjusted(ps: Sequence[float | None], correction: str) -> list[float | None]
     return [None if p is None else next(rest) for p in ps]
 
 
-def _variant(names: tuple[str, str], part: Record, p: float | None, alpha: float) -> VariantDecision:
+def _variant(names: tuple[str, str], part: Record, p: float | None) -> VariantDecision:
     from msgspec import to_builtins
 
-    verdict, by = _VERDICTS[part.verdict], part.reasons[0] if part.reasons else ""
-    broken = any(guard.state == "broken" for guard in part.guards)  # it decides whatever the difference is
-    if not broken and (p is None or p > alpha):
-        verdict, by = "undecided", by or "data"
-    errors = part.errors
+    errors, by = part.errors, part.reasons[0] if part.reasons else ""
     return VariantDecision(
         names[1] if names[0] == names[1] else f"{names[0]} → {names[1]}",
-        verdict,
+        _VERDICTS[part.verdict],
         part.difference,
         part.ci,
         p,
