@@ -26,7 +26,7 @@ from evalwright.reports.pictures.decision import decision_image
 from evalwright.reports.terminal import run_lines
 from evalwright.reports.text import Paint
 from evalwright.run.baselines import promote
-from evalwright.run.outcomes import Outcome
+from evalwright.run.outcomes import Outcome, folded_summary
 from evalwright.run.re_evaluation import re_evaluate
 from evalwright.run.start import run_suite
 from evalwright.run.stored_run import open_run
@@ -154,13 +154,47 @@ def test_without_a_baseline_a_gate_is_undecided_and_an_unknown_one_is_refused(tm
     outcome = ran(tmp_path, CLAIM, main=BETTER)
     gate = gate_of(outcome)
     assert (outcome.exit_code, gate.undecided, gate.decision) == (3, True, None)
-    assert gate.reason.startswith("baseline: none is promoted yet")
+    assert gate.reason.startswith("baseline: no other run was promoted")
     runs = len(list((tmp_path / "runs").iterdir()))
     with pytest.raises(InputError, match=r"no run or variant 'basleine'.*baseline"):
         ran(tmp_path, CLAIM | {"against": "basleine"}, main=BETTER)
     assert len(list((tmp_path / "runs").iterdir())) == runs
     named = ran(tmp_path, CLAIM | {"against": outcome.run_dir.name}, main=BETTER)
     assert gate_of(named).decision is not None
+
+
+def test_reports_keep_the_run_that_a_gate_was_held_against(tmp_path: Path) -> None:
+    """Promoting a run, another one, or losing the baseline changes nothing of what its gate said."""
+
+    def looked_at(outcome: Outcome) -> GateOutcome:
+        reader, plan = open_run(outcome.run_dir)
+        with closing(reader):
+            gate = folded_summary(reader, plan).gate
+        assert gate is not None
+        return gate
+
+    first = promoted(tmp_path, BETTER)
+    failed = ran(tmp_path, CLAIM, main=WORSE)
+    said = gate_of(failed)
+    assert (said.reason, said.baselines) == ("worse", {"baseline": first.plan.run_id})
+    promote(failed.run_dir, "test")
+    assert looked_at(failed) == said
+    re_evaluate(failed.run_dir)
+    assert looked_at(failed) == said
+    promoted(tmp_path, HALF)
+    assert looked_at(failed) == said
+    first.run_dir.rename(tmp_path / "elsewhere")
+    assert looked_at(failed) == said
+    stored = failed.run_dir / "summary.yaml"
+    stored.write_text(stored.read_text().replace("baselines:", "written_before:"))
+    promote(failed.run_dir, "test")
+    assert looked_at(failed) == msgspec.structs.replace(said, baselines=msgspec.UNSET)
+
+    alone = ran(tmp_path / "new", CLAIM, main=WORSE)
+    promote(alone.run_dir, "test")
+    assert looked_at(alone) == gate_of(alone)
+    re_evaluate(alone.run_dir)
+    assert looked_at(alone) == gate_of(alone)
 
 
 def test_a_baseline_that_was_judged_otherwise_decides_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

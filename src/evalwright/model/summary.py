@@ -205,6 +205,9 @@ class GateOutcome(msgspec.Struct):
     """What a claim against a baseline came to, where there is one comparison."""
     decisions: list[Decision] = []
     """Where there are several."""
+    baselines: dict[str, str | None] | msgspec.UnsetType = msgspec.UNSET
+    """Of claims against other runs: by the name that the suite has for it (`baseline`, a path), the id of the run that
+    the claim was held against; null where there was none. Unset in runs that did not keep it."""
 
 
 class RunSummary(msgspec.Struct):

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import closing, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,19 +32,69 @@ __all__ = ["add_decisions", "add_tradeoffs", "with_claims"]
 _PROMOTED = "baseline"
 
 
-def add_decisions(summary: RunSummary, reader: RunReader, plan: Plan) -> None:
-    """Compare the variants with the baseline variant, and decide the claims of the gate, by the run's records."""
+class _Held:
+    """Which runs the claims of a gate are held against: once a run was, it stays so, whatever is promoted later."""
+
+    def __init__(self, stored: GateOutcome | None, *, again: bool) -> None:
+        """`again`: the run is only looked at, so that what had no baseline has none still."""
+        known = None if stored is None else stored.baselines
+        self._known = known if isinstance(known, dict) else {}
+        self._again = again
+        self._unknown = again and stored is not None and not isinstance(known, dict)
+        self.found: dict[str, str | None] = {}
+        self.lost: bool = False
+        """Whether the run that a claim was held against cannot be told, or found, any more."""
+
+    def baseline(self, against: str, plan: Plan, reader: RunReader) -> Place | str | None:
+        """What a claim is held against, as `_baseline` says it. Raises InputError."""
+        if self._unknown and against == _PROMOTED:
+            self.lost = True
+        kept = self._known.get(against)
+        if kept is None:
+            if self._again and against in self._known:
+                self.found[against] = None
+                return None
+            now = _baseline(against, plan, reader)
+            if isinstance(now, Place) and now.run_id == plan.run_id:
+                now = None
+            if not isinstance(now, str):
+                self.found[against] = None if now is None else now.run_id
+            return now
+        self.found[against] = kept
+        beside = Path(reader.location).parent / kept
+        for find in (partial(_baseline, against, plan, reader), partial(find_run, beside)):
+            with suppress(InputError):
+                place = find()
+                if isinstance(place, Place) and place.run_id == kept:
+                    return place
+        self.lost = True
+        raise InputError(f"its baseline {kept} was not found")
+
+
+def add_decisions(summary: RunSummary, reader: RunReader, plan: Plan, shown: RunSummary | None = None) -> None:
+    """Compare the variants with the baseline variant, and decide the claims of the gate, by the run's records.
+
+    `shown` is what was stored of a run that is only looked at again: where its baseline cannot be told any more, what
+    its gate said then still holds.
+    """
     if plan.run.baseline_variant is not None:
         # where rates count errors as failed, as in evalh, so does what is compared
         terms = Terms(errors="fail" if plan.pass_criteria.errored_cases == "count" else "exclude")
         runs = one_run(reader, plan, terms)
         summary.comparison = against_baseline(runs, plan.run.baseline_variant)
         _mark_dominated(summary, runs)
-    found = [_decided(claim, reader, plan) for claim in _claims(plan)]
+    claims = _claims(plan)
+    stored = shown if shown is not None or not claims else reader.summary()
+    held = _Held(None if stored is None else stored.gate, again=shown is not None)
+    found = [_decided(claim, reader, plan, held) for claim in claims]
     if plan.until_decided is not None:
         found.append(outcome_of(reader, plan)[1])
     if found:
         summary.gate = all_of([*([summary.gate] if summary.gate is not None else []), *found])
+        if held.found:
+            summary.gate.baselines = held.found
+    if held.lost and shown is not None:
+        summary.gate = shown.gate
 
 
 def add_tradeoffs(summary: RunSummary, reader: RunReader, plan: Plan) -> None:
@@ -62,14 +113,14 @@ def _claims(plan: Plan) -> list[dict[str, Any]]:
     return plan.gate["claims"] if plan.gate is not None and plan.gate["kind"] == "claims" else []
 
 
-def _decided(claim: Mapping[str, Any], reader: RunReader, plan: Plan) -> GateOutcome:
+def _decided(claim: Mapping[str, Any], reader: RunReader, plan: Plan, held: _Held) -> GateOutcome:
     """One claim. What keeps it from being decided is its reason: the run has ended, and is paid for."""
     if claim["claim"] == "at_least":
         return decided_rates(claim, one_run(reader, plan, terms_of(claim)))
     try:
-        against = _baseline(claim["against"], plan, reader)
+        against = held.baseline(claim["against"], plan, reader)
         if against is None:
-            return without_baseline(claim, "none is promoted yet (evalwright promote RUN)")
+            return without_baseline(claim, "no other run was promoted (evalwright promote RUN)")
         if isinstance(against, str):
             pairs = [(against, v.name) for v in plan.variants if v.name != against]
             runs = one_run(reader, plan, terms_of(claim, len(pairs)))

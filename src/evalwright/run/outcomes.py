@@ -90,13 +90,18 @@ class Outcome:
         return 1 if gate is None and (counts.get("fail") or counts.get("borderline")) else 0
 
 
-def summed_up(tally: Tally, reader: RunReader, plan: Plan, finished_at: datetime) -> RunSummary:
-    """The numbers of a run that was counted; its records are read again only where something is decided of it."""
+def summed_up(
+    tally: Tally, reader: RunReader, plan: Plan, finished_at: datetime, shown: RunSummary | None = None
+) -> RunSummary:
+    """The numbers of a run that was counted; its records are read again only where something is decided of it.
+
+    `shown` is what was stored of a run that is only looked at again.
+    """
     summary = tally.summary(plan, finished_at)
     if plan.shard is None and is_decided(plan):
         from evalwright.run.decided import add_decisions
 
-        add_decisions(summary, reader, plan)
+        add_decisions(summary, reader, plan, shown)
     return summary
 
 
@@ -106,7 +111,7 @@ def folded_summary(reader: RunReader, plan: Plan) -> RunSummary:
 
     stored = reader.summary()
     finished = stored.finished_at if stored else datetime.now(UTC)
-    summary = summed_up(fold(reader, plan), reader, plan, finished)
+    summary = summed_up(fold(reader, plan), reader, plan, finished, stored)
     mark_judges(reader, plan, summary)
     if (index := index_of(reader)) is not None:
         index.close()  # a run has one only if every line can be read
