@@ -7,6 +7,7 @@ from math import isfinite
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -127,6 +128,16 @@ def test_measures_of_several_trials_are_averaged_by_case() -> None:
 
 def of_passes(*passed: int) -> SideCounts:
     return SideCounts("v", passes={f"c{i}": CaseTotal(float(value), 1) for i, value in enumerate(passed)})
+
+
+def test_errors_that_are_failures_are_so_in_the_rates_too() -> None:
+    a, b = of_passes(1, 0, 1, 1), of_passes(1, 1, 1, 1)
+    b.passes = {**b.passes, "c0": CaseTotal(0.0, 0, 1), "c3": CaseTotal(2.0, 2, 1, 1)}
+    found = decision_of(a, b, Terms(errors="fail"), Identity(), Labelled())
+    assert (found.a.rate, found.b.rate, found.b.n) == (0.75, pytest.approx((0 + 1 + 1 + 2 / 3) / 4), 4)
+    assert found.difference == pytest.approx((found.b.rate or 0) - 0.75)
+    plain = decision_of(a, b, Terms(), Identity(), Labelled())
+    assert (plain.b.rate, plain.b.n) == (1.0, 3)
 
 
 def test_what_is_undecided_says_what_it_would_take() -> None:

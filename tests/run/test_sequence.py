@@ -16,6 +16,8 @@ from evalwright.errors import InputError
 from evalwright.model.case import EvalCase
 from evalwright.model.plan import Variant
 from evalwright.model.suite import Suite
+from evalwright.reports.decision import decision_lines
+from evalwright.reports.text import Paint
 from evalwright.run.cells import RunState
 from evalwright.run.options import RunOptions
 from evalwright.run.outcomes import Outcome
@@ -88,6 +90,13 @@ def test_the_end_of_the_suite_leaves_it_open(tmp_path: Path, before: Path) -> No
     assert (outcome.exit_code, len(kept(outcome)["bets"])) == (3, 120)
     assert outcome.summary.gate is not None
     assert outcome.summary.gate.reason == "every unit was looked at"
+    cut = decided(made(tmp_path, main=HALF), before, seed=4, max_cases=20).summary.gate
+    assert cut is not None
+    assert cut.decision is not None
+    assert cut.reason == "stopped after 20 of 120 units, --max-cases"
+    assert cut.decision.warnings[-1] == "valid at any time: looked at 20 of 120 units"
+    said = decision_lines(cut.decision, Paint())
+    assert said[-2].startswith("next: units that were not looked at yet")
     rule = open_run(outcome.run_dir)[1].until_decided
     assert rule is not None
     assert (rule.alpha, rule.seed) == (0.05, 3)

@@ -8,7 +8,7 @@ from typing import Any
 from evalwright.decisions.engine import side_rate
 from evalwright.decisions.pairing import Counting, scale_of
 from evalwright.decisions.runs import TwoRuns
-from evalwright.decisions.sides import PASS_RATE, CaseTotal, SideCounts
+from evalwright.decisions.sides import PASS_RATE, SideCounts
 from evalwright.decisions.terms import Guard, Terms
 from evalwright.model.decision import UNREAD, Answer, Decision, SideRate
 from evalwright.model.summary import GateOutcome, GatePart
@@ -122,13 +122,8 @@ def decided_rates(claim: Mapping[str, Any], runs: TwoRuns) -> GateOutcome:
 
 def _rate(claim: Mapping[str, Any], side: SideCounts, groups: Mapping[str, str], counting: Counting) -> SideRate:
     """The rate with what has no verdict counted as one, or not at all."""
-    outcomes = {
-        case: CaseTotal(*counting.of(outcome))
-        for case, outcome in side.outcomes(claim["metric"]).items()
-        if counting.of(outcome)[1]
-    }
     metric = claim["metric"]
-    return side_rate(outcomes, groups, metric, claim["alpha"], scale_of(side, side, metric))
+    return side_rate(counting.over(side.outcomes(metric)), groups, metric, claim["alpha"], scale_of(side, side, metric))
 
 
 def _at_least(found: SideRate, least: float, rule: str) -> Answer:

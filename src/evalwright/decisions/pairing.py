@@ -51,6 +51,13 @@ class Counting(NamedTuple):
                 total, n = total + value * number, n + number
         return total, n
 
+    def over(self, outcomes: Mapping[str, CaseTotal]) -> Mapping[str, CaseTotal]:
+        """The cases that have a value, with what their trials count as."""
+        if self == _NOTHING:
+            return outcomes
+        found = ((case, CaseTotal(*self.of(outcome))) for case, outcome in outcomes.items())
+        return {case: outcome for case, outcome in found if outcome.judged}
+
     def squares_of(self, outcome: CaseTotal) -> float:
         """The total of the squares of a case's scores."""
         target, evaluator = self.target or 0.0, self.evaluator or 0.0

@@ -11,7 +11,8 @@ from evalwright.decisions.identity import Identity
 from evalwright.decisions.pairing import Labelled
 from evalwright.decisions.sides import CaseTotal, SideCounts
 from evalwright.decisions.terms import Terms
-from evalwright.model.decision import Answer, Decision
+from evalwright.errors import counted
+from evalwright.model.decision import BETTING, Answer, Decision
 from evalwright.model.plan import UntilDecided
 from evalwright.model.result import Status
 from evalwright.statistics.sequences import Wager
@@ -45,11 +46,14 @@ class Looking:
         before: Mapping[str, CaseTotal] | None,
         largest: int,
         earlier: Sequence[Bet] = (),
+        beyond: int = 0,
     ) -> None:
         self.terms: UntilDecided = terms
         self.units: Sequence[Sequence[str]] = units
         self.largest: int = largest
         self.earlier: Sequence[Bet] = earlier
+        self.all_units: int = len(units) + beyond
+        """With those that the run is not to look at."""
         self._unit_of = {case: place for place, cases in enumerate(units) for case in cases}
         self._left = [len(cases) * cells for cases in units]
         self._after: dict[str, CaseTotal] = {}
@@ -124,7 +128,7 @@ class Looking:
         found.verdict = _answer(self.verdict)
         found.reasons = [] if self.verdict else ["data"]
         found.exit_code = EXIT_CODES[found.verdict]
-        found.method, found.ci = "betting", self._wager.interval() if self.bets or self.earlier else None
+        found.method, found.ci = BETTING, self._wager.interval() if self.bets or self.earlier else None
         found.p_margin, found.p_better = self._wager.p_value, self._better.p_value
         found.a.ci = found.b.ci = None
         found.errors.all_failed = found.errors.all_passed = found.next = None
@@ -140,7 +144,7 @@ class Looking:
     def _progress(self) -> str:
         """How much of the suite was looked at."""
         earlier = f", and {len(self.earlier):,} of {self.terms.continues}" if self.earlier else ""
-        return f"looked at {self.looked:,} of {len(self.units):,} units{earlier}"
+        return f"looked at {self.looked:,} of {counted(self.all_units, 'unit')}{earlier}"
 
 
 def _answer(verdict: str | None) -> Answer:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from typing import Literal
 
@@ -79,9 +80,13 @@ def guards_of(text: str, evaluators: Iterable[str]) -> tuple[Guard, ...]:
         for entry in filter(None, map(str.strip, text.split(",")))
         for name, _, limit in [entry.rpartition("=")]
     ]
-    if problems := [Problem("--guard", one) for one in found if isinstance(one, str)]:
-        raise InputError(problems)
-    return tuple(one for one in found if isinstance(one, Guard))
+    guards = [one for one in found if isinstance(one, Guard)]
+    wrong = [one for one in found if isinstance(one, str)]
+    times = Counter(guard.name for guard in guards)
+    wrong += [f"{name}: expected one limit, found {n}" for name, n in times.items() if n > 1]
+    if wrong:
+        raise InputError([Problem("--guard", one) for one in wrong])
+    return tuple(guards)
 
 
 def guard_of(name: str, limit: str, evaluators: Iterable[str]) -> Guard | str:
@@ -93,4 +98,8 @@ def guard_of(name: str, limit: str, evaluators: Iterable[str]) -> Guard | str:
     limit = limit.strip()
     if not re.fullmatch(form, limit):
         return f"{name}: expected {expected}, found {limit!r}"
-    return Guard(name, 1 + float(limit[:-1]) / 100 if name in _RATIOS else float(limit[:-2]) / 100)
+    if name in _RATIOS:
+        ratio = 1 + float(limit[:-1]) / 100
+        return Guard(name, ratio) if ratio > 0 else f"{name}: expected a limit above -100%, found {limit!r}"
+    loss = float(limit[:-2]) / 100
+    return Guard(name, loss) if abs(loss) < 1 else f"{name}: expected a limit between -100pp and 100pp, found {limit!r}"

@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 
 __all__ = [
+    "BETTING",
     "UNREAD",
     "Bound",
     "ChangedPart",
@@ -33,6 +34,9 @@ State = Literal["holds", "broken", "undecided"]
 
 UNREAD = "unreadable records"
 """Among the reasons of a decision: what they held could turn it."""
+
+BETTING = "betting"
+"""The method of a decision that was made while the run worked."""
 
 
 class SideRate(msgspec.Struct):

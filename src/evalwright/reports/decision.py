@@ -8,6 +8,7 @@ from textwrap import wrap
 from evalwright.decisions.sides import PASS_RATE
 from evalwright.errors import counted, money
 from evalwright.model.decision import (
+    BETTING,
     UNREAD,
     Decision,
     ErrorCounts,
@@ -371,6 +372,8 @@ def _otherwise(decision: Decision) -> str:
     ):
         if name in decision.reasons:
             return said
+    if decision.method == BETTING:
+        return "units that were not looked at yet (a higher --max-cases or --max-cost), else a suite of more cases"
     return "no number of cases would show it if the difference stays: it is as good as the limit"
 
 

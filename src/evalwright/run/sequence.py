@@ -62,12 +62,14 @@ class _Document(msgspec.Struct):
     """A, where it is another run."""
     earlier: list[Bet] = []
     """Of the runs that this one continues."""
+    beyond: int = 0
+    """Units that are left out because of `--max-cases`."""
     bets: list[Bet] = []
     decision: Decision | None = None
     schema_version: str = "1.0"
 
     def looking(self) -> Looking:
-        return Looking(self.terms, self.units, self.cells, self.before, self.largest, self.earlier)
+        return Looking(self.terms, self.units, self.cells, self.before, self.largest, self.earlier, self.beyond)
 
 
 @dataclass(slots=True)
@@ -153,6 +155,7 @@ def ordered(plan: Plan, cases: Iterable[Case], options: RunOptions, runs: Path) 
                 f"every unit of the suite was looked at by {terms.continues}, which is undecided: "
                 "--seed N begins again, with an order and a capital of its own"
             )
+    units_left = len(order)
     order = _within(order, options.max_cases)
     plan.until_decided = terms
     document = _Document(
@@ -166,6 +169,7 @@ def ordered(plan: Plan, cases: Iterable[Case], options: RunOptions, runs: Path) 
         {case.key: case.group for unit in order for case in unit if case.group is not None},
         before.outcomes,
         [] if earlier is None else [*earlier.earlier, *earlier.bets],
+        units_left - len(order),
     )
     return Sequence(document, document.looking()), (case for unit in order for case in unit)
 
@@ -304,8 +308,9 @@ def outcome_of(reader: RunReader, plan: Plan) -> tuple[Sequence, GateOutcome]:
 
 
 def _why(sequence: Sequence) -> str:
-    looking, terms = sequence.looking, sequence.document.terms
-    if looking.over:
+    document, looking, terms = sequence.document, sequence.looking, sequence.document.terms
+    if looking.over and not document.beyond:
         return "every unit was looked at"
-    limit = "" if terms.max_cost_usd is None else f", --max-cost {terms.max_cost_usd:g}"
-    return f"stopped after {looking.looked:,} of {counted(len(looking.units), 'unit')}{limit}"
+    limits = ["--max-cases"] if looking.over else []
+    limits += [] if looking.over or terms.max_cost_usd is None else [f"--max-cost {terms.max_cost_usd:g}"]
+    return ", ".join([f"stopped after {looking.looked:,} of {counted(looking.all_units, 'unit')}", *limits])
