@@ -143,6 +143,7 @@ def test_cases_of_pydantic_evals_bring_the_evaluators_that_ours_can_stand_for(tm
     suite = yaml.safe_load((tmp_path / "out" / "eval.yaml").read_text())
     assert [one["type"] for one in suite["evaluators"]] == ["exact_match", "contains_text", "latency_within"]
     assert suite["evaluators"][2]["config"] == {"max_ms": 2500}
+    assert suite["pass_criteria"] == {"all_required": [one["name"] for one in suite["evaluators"]]}
     lost = [note for note in done.notes if note.startswith("lost")]
     assert any("'Custom'" in note for note in lost)
     assert any("single cases" in note for note in lost)
@@ -150,6 +151,37 @@ def test_cases_of_pydantic_evals_bring_the_evaluators_that_ours_can_stand_for(tm
 
 @pytest.mark.slow("imports inspect_ai")
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.parametrize(
+    ("format", "first", "second", "said"),
+    [
+        ("pydantic-evals", {"inputs": "x"}, {"inputs": "z"}, "asks or expects something else"),
+        ("pydantic-evals", {"inputs": "x"}, {"inputs": "x"}, "duplicate case"),
+        ("deepeval", {"input": "x"}, {"input": "z"}, "asks or expects something else"),
+        ("deepeval", {"input": "x", "actual_output": "a"}, {"input": "x"}, "duplicate case"),
+        ("deepeval", {"input": "x", "actual_output": "a"}, {"input": "z", "actual_output": "a"}, "something else"),
+        ("deepeval", {"input": "x", "actual_output": "a", "expected_output": "a"},
+         {"input": "x", "actual_output": "a", "expected_output": "X"}, "asks or expects something else"),
+    ],
+)  # fmt: skip
+def test_two_cases_of_one_name_are_a_mistake_with_both_places(tmp_path, format, first, second, said):
+    of_one_name = [{"name": "c", **first}, {"name": "c", **second}]
+    (tmp_path / "f.json").write_text(json.dumps({"cases": of_one_name} if format == "pydantic-evals" else of_one_name))
+    with pytest.raises(InputError) as caught:
+        imported(tmp_path, format, tmp_path / "f.json")
+    (problem,) = caught.value.problems
+    assert said in problem.message
+    assert problem.key.endswith("[1]")
+    assert "[0]" in problem.message
+    assert not (tmp_path / "out" / "cases.jsonl").exists()
+
+
+def test_goldens_that_ask_and_expect_the_same_are_trials(tmp_path):
+    goldens = [{"name": "c", "input": "x", "actual_output": answer, "expected_output": "b"} for answer in "ab"]
+    (tmp_path / "f.json").write_text(json.dumps(goldens))
+    _, (case,) = imported(tmp_path, "deepeval", tmp_path / "f.json")
+    assert [one["output"]["final_answer"] for one in case["embedded_trace"]] == ["a", "b"]
+
+
 def test_a_log_of_inspect_is_read_by_inspect(tmp_path):
     pytest.importorskip("inspect_ai", reason="needs the extra inspect")
     from inspect_ai.log import EvalConfig, EvalDataset, EvalError, EvalLog, EvalSample, EvalSpec, write_eval_log

@@ -100,6 +100,8 @@ def _record(file: Path, place: ImportRecord, golden: dict[str, Any], number: int
         metadata=_metadata(golden),
         record=place.value,
         line=place.line,
+        key=place.key,
+        authored=True,
     )
 
 

@@ -289,8 +289,10 @@ def write_suite(
     evaluators: list[dict[str, Any]],
     trials: int = 1,
     systems: list[dict[str, Any]] | None = None,
+    *,
+    deciding: int = 1,
 ) -> list[Path]:
-    """Write the `eval.yaml` that replays `cases.jsonl`, of which the first evaluator decides; returns both files.
+    """Write the `eval.yaml` that replays `cases.jsonl`; returns both files. The first `deciding` evaluators decide.
 
     Raises StorageError.
     """
@@ -304,7 +306,7 @@ def write_suite(
         "dataset": {"type": "jsonl", "path": _CASES},
         "systems": systems or [RECORDED],
         "evaluators": evaluators,
-        "pass_criteria": {"all_required": [evaluators[0]["name"]]},
+        "pass_criteria": {"all_required": [one["name"] for one in evaluators[:deciding]]},
         "run": {"trials": trials},
         "output": [{"type": "local_files", "path": "runs"}],
     }

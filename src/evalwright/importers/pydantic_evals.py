@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -15,6 +16,7 @@ __all__ = ["PydanticEvals"]
 
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
     """The cases of the files."""
+    numbers = count(1)
     for file in files:
         dataset = _parsed(file)
         cases = dataset.get("cases") if isinstance(dataset, dict) else None
@@ -26,11 +28,12 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
         reading.evaluators += _evaluators(dataset.get("evaluators"), reading.notes)
         if dataset.get("report_evaluators"):
             reading.notes.lose("evaluators of whole reports", len(dataset["report_evaluators"]))
-        for number, case in enumerate(cases, start=1):
+        for position, case in enumerate(cases):
+            key, number = f"cases[{position}]", next(numbers)
             if not isinstance(case, dict) or "inputs" not in case:
-                reading.mistakes.add(file, "expected a case with inputs", key=f"cases[{number - 1}]")
+                reading.mistakes.add(file, "expected a case with inputs", key=key)
                 continue
-            yield _record(file, case, number, reading.notes)
+            yield _record(file, case, number, key, reading.notes)
 
 
 def _parsed(file: Path) -> Any:
@@ -39,7 +42,7 @@ def _parsed(file: Path) -> Any:
     return parse(document(file), str(file), "true_false").value
 
 
-def _record(file: Path, case: dict[str, Any], number: int, notes: ImportNotes) -> Imported:
+def _record(file: Path, case: dict[str, Any], number: int, key: str, notes: ImportNotes) -> Imported:
     given = case["inputs"]
     own = case.get("evaluators")
     if isinstance(own, list) and own:
@@ -54,6 +57,8 @@ def _record(file: Path, case: dict[str, Any], number: int, notes: ImportNotes) -
         expected={"facts": facts},
         metadata=metadata if isinstance(metadata, dict) else {} if metadata is None else {"metadata": metadata},
         record=case,
+        key=key,
+        authored=True,
     )
 
 

@@ -6,6 +6,7 @@ become several systems, each of which replays its own.
 
 from __future__ import annotations
 
+import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -57,6 +58,10 @@ class Imported(msgspec.Struct, gc=False):
     record: Any = None
     """What a mapping of the user's is applied to, in formats of records."""
     line: int | None = None
+    key: str = ""
+    """The place in a file that is one document."""
+    authored: bool = False
+    """Whether somebody wrote it as a case: another one of its name is a recording of the same case, or a mistake."""
 
 
 class _Row(msgspec.Struct):
@@ -134,13 +139,15 @@ def import_traces(
         gathered = _import(files, out, mapped, read, pricing, reading)
     cases = gathered.cases
     description = f"{gathered.traces} recordings of {cases} cases, replayed and judged"
+    evaluators, deciding = gathered.evaluators(reading)
     written = write_suite(
         out,
         reading.name or files[0].stem,
         description,
-        gathered.evaluators(reading),
+        evaluators,
         gathered.trials,
         gathered.systems(),
+        deciding=deciding,
     )
     if mended := reading.mistakes.mended:
         reading.notes.say(f"{mended} records have halves of characters (unpaired surrogates), which were replaced")
@@ -165,7 +172,7 @@ def _import(
                 mapped.apply(record, reading.mistakes)
             if pricing and record.trace:
                 pricing.fill(record.trace)
-            gathered.add(record)
+            gathered.add(record, reading.mistakes)
             del record  # a session may be large: not to be held while the next is read, or all are written
         if not spool.keys and not len(reading.mistakes):
             for file in files:
@@ -239,10 +246,14 @@ class _Gathered:
         self._unnamed: Counter[Path] = Counter()
         self._recorded: Counter[tuple[str, str]] = Counter()
         self._rewards = 0
+        self._authored: dict[str, tuple[tuple[bytes, bool], str]] = {}
+        """What the first case of each name asks and expects, whether it was recorded, and its place."""
         self._counts: Counter[str] = Counter()
 
-    def add(self, record: Imported) -> None:
+    def add(self, record: Imported, mistakes: Mistakes) -> None:
         case_id = record.case_id or self._numbered(record.file)
+        if record.authored:
+            self._check_same(case_id, record, mistakes)
         trace = record.trace
         if trace is None:
             self._counts["cases without a recording: name your system in eval.yaml before a run"] += 1
@@ -256,6 +267,21 @@ class _Gathered:
         aside = None if trace is None else self._recordings.add(trace)
         row = _Row(record.expected, record.metadata, record.group, record.input, record.trial, aside)
         self._spool.add(case_id, self._encode(row))
+
+    def _check_same(self, case_id: str, record: Imported, mistakes: Mistakes) -> None:
+        """Records of one name are recordings of one case: they have recordings, and ask and expect the same."""
+        told = msgspec.json.encode([record.input, record.expected], order="deterministic")
+        stated = hashlib.blake2b(told, digest_size=16).digest(), record.trace is not None
+        where = f"{record.file}:{record.line}" if record.line else f"{record.file} {record.key}".rstrip()
+        if case_id not in self._authored:
+            self._authored[case_id] = stated, where
+            return
+        first, place = self._authored[case_id]
+        if first[0] != stated[0]:
+            said = f"the name {case_id!r} is that of another case, which asks or expects something else, in {place}"
+            mistakes.add(record.file, said, record.line, record.key)
+        elif not (first[1] and stated[1]):
+            mistakes.add(record.file, f"duplicate case {case_id!r}, which is in {place}, too", record.line, record.key)
 
     def _numbered(self, file: Path) -> str:
         from evalwright.importers.sources import stem
@@ -315,8 +341,10 @@ class _Gathered:
             for name in names
         ]
 
-    def evaluators(self, reading: ImportFindings) -> list[dict[str, Any]]:
-        return [*([REWARD] if self._rewards else []), *reading.evaluators] or [ANSWERED]
+    def evaluators(self, reading: ImportFindings) -> tuple[list[dict[str, Any]], int]:
+        """Those of the suite, and how many of them decide: the recorded reward alone, else all."""
+        found = [*([REWARD] if self._rewards else []), *reading.evaluators] or [ANSWERED]
+        return found, 1 if self._rewards else len(found)
 
     def notes(self) -> list[str]:
         notes = [f"{number} {what}" for what, number in self._counts.items() if number]

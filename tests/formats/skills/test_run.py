@@ -1,6 +1,7 @@
 """Runs of evals with and without the skill, by an agent that prints recorded streams."""
 
 import json
+import shlex
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,22 @@ def test_a_case_passes_when_all_criteria_do_and_the_run_when_all_with_the_skill_
     assert named["with_skill", "criterion-2"]["detail"]["text"] == "Line: names line 7"
     assert named["with_skill", "skill_used"]["passed"]
     assert named["without_skill", "skill_used"]["skipped"]
+
+
+def test_use_of_a_skill_is_unknown_where_no_tool_call_is_seen(tmp_path):
+    """An agent that prints plain text may have read the skill, or not."""
+    evals = [{"id": i, "prompt": "p", "expected_output": "semicolon", **more} for i, more in enumerate(
+        ({}, {"should_trigger": False}, {"should_trigger": True}))]  # fmt: skip
+    script = shlex.join(["/bin/sh", "-c", "cat .agents/skills/*/SKILL.md >/dev/null; echo semicolon"])
+    found = ran(skill_in(tmp_path, evals), None, options={"agent": (script,)})
+    rows = [row for row in records(found, "results.jsonl") if row["evaluator"] == "skill_used"]
+    assert {row["reason"] for row in rows if row["skipped"]} == {
+        "whether a skill was used is not known: the agent's output shows no tool calls (see its key `output`)"
+    }
+    told = cells(found)
+    assert told["0", "with_skill", 0] == told["1", "without_skill", 0] == "pass"
+    assert told["1", "with_skill", 0] == told["2", "with_skill", 0] == "error"
+    assert found.exit_code == 3
 
 
 def test_judges_are_blind_to_the_variant_and_see_the_work(outcome):

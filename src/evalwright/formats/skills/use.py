@@ -16,6 +16,7 @@ from evalwright.targets.coding_agent.target import SKILLS
 
 __all__ = ["SkillUsed", "is_use"]
 
+_UNSEEN = "whether a skill was used is not known: the agent's output shows no tool calls (see its key `output`)"
 _TOOLS = ("skill", "activate_skill", "load_skill", "use_skill")
 
 
@@ -45,20 +46,26 @@ def _texts(value: Any) -> list[str]:
 class SkillUsed(msgspec.Struct, frozen=True):
     """Reported where the agent had the skill, and deciding where the case says `should_trigger`.
 
-    Without the skill it is skipped, or an error of type `contaminated` if the agent found one all the same.
+    Without the skill it is skipped, or an error of type `contaminated` if the agent found one all the same. Of an agent
+    whose tool calls nobody saw it is skipped, and an error of type `unseen` where it would decide.
     """
 
     skill: str
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+        wanted = case.extra.get(KEY, {}).get("should_trigger")
+        given = bool(trace.extra.get(SKILLS))
+        if not _was_seen(trace):
+            if given and wanted is not None:
+                raise EvaluatorError(_UNSEEN, "unseen", {"calls": None})
+            return Evaluation(True, skipped=True, reason=_UNSEEN, detail={"calls": None})
         uses = [call for call in trace.tool_calls if is_use(call, self.skill)]
         detail: dict[str, Any] = {"used": bool(uses), "calls": [call.name for call in uses][:10]}
-        if not trace.extra.get(SKILLS):
+        if not given:
             if uses:
                 found = f"the agent used the skill {self.skill!r}, which it was not given: {_shown(uses[0])}"
                 raise EvaluatorError(found, "contaminated", detail)
             return Evaluation(True, skipped=True, reason="it was not given the skill", detail=detail)
-        wanted = case.extra.get(KEY, {}).get("should_trigger")
         said = f"the skill was used: {_shown(uses[0])}" if uses else "the skill was not used"
         if wanted is None:
             return Evaluation(bool(uses), float(bool(uses)), said, {**detail, "decides": False})
@@ -67,6 +74,11 @@ class SkillUsed(msgspec.Struct, frozen=True):
         return Evaluation(
             passed, float(passed), said if passed else f"{said}, and {meant}", {**detail, "decides": True}
         )
+
+
+def _was_seen(trace: Trace) -> bool:
+    """Whether the work of the agent is in the trace: of one that prints plain text, there is its answer alone."""
+    return bool(trace.tool_calls) or any(message.role not in ("system", "user") for message in trace.messages)
 
 
 def _shown(call: ToolCall) -> str:
