@@ -3,6 +3,7 @@
 import pytest
 
 from evalwright.errors import InputError
+from evalwright.files.user_folder import user_folder
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.result import EvaluationResult
 from evalwright.run.re_evaluation import re_evaluate
@@ -67,6 +68,7 @@ def test_a_server_that_takes_no_batches_costs_no_verdict(tmp_path, server, monke
     with pytest.raises(InputError, match=f"--batch: HTTP {status}: .* Earlier results are kept"):
         re_evaluate(first.run_dir, batch=True)
     assert costs(first.run_dir) == before
+    assert not [*(user_folder() / "batches").iterdir()]
     server.refuses_batches = 0
     assert re_evaluate(first.run_dir, batch=True).exit_code == 0
 

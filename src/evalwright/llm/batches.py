@@ -73,7 +73,7 @@ class Batches:
         failed: Callable[[str], None] | None = None,
     ) -> None:
         """`failed` hears why a batch as a whole was refused, or gave no answers."""
-        self._rules, self._mask, self._failed = rules, mask, failed
+        self._path, self._rules, self._mask, self._failed = path, rules, mask, failed
         try:
             private_file(path)
             self._notes = sqlite3.connect(path, timeout=10, isolation_level=None)
@@ -105,7 +105,10 @@ class Batches:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        (noted,) = self._notes.execute("SELECT count(*) FROM questions").fetchone()
         self._notes.close()
+        if not noted:  # no batch was accepted
+            self._path.unlink(missing_ok=True)
 
     def _noted(self, key: str) -> Any:
         return self._notes.execute("SELECT batch, status, body FROM questions WHERE key = ?", (key,)).fetchone()
