@@ -136,6 +136,8 @@ class RunState:
     """Those of the plan, to be shown before anything else."""
     about: Sequence[str] = ()
     """What a user should know before it begins."""
+    waiting: int = 0
+    """Calls of models that wait for others, as the budget does not suffice for all at a time."""
     running: dict[int, tuple[Cell, float]] = field(default_factory=dict)
     """Each cell in flight by its number, and the monotonic second at which it started, in order of start."""
 

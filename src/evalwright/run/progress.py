@@ -19,6 +19,8 @@ __all__ = ["progress_on"]
 _FRAME = 0.1
 _FIRST_LINES = (2.0, 10.0, 30.0)
 _THEN_EVERY = 60.0
+_LOOK = 0.2
+"""Seconds between looks at whether the run is to end, where nothing else is shown so often."""
 _BAR = 24
 _WORTH_NAMING = 5.0
 """Seconds after which the oldest running cell is named."""
@@ -46,13 +48,18 @@ def progress_on(stream: TextIO | None = None, mask: Mask = str) -> Callable[[Run
 
 
 def _plain(state: RunState, out: TextIO, mask: Mask, over: threading.Event) -> None:
-    start = time.monotonic()
-    for moment in _moments():
-        if over.wait(max(0.0, start + moment - time.monotonic())):
-            return
-        with suppress(OSError, ValueError):
-            out.write(", ".join(_facts(state, mask, time.monotonic() - start)) + "\n")
-            out.flush()
+    start, moments, stops = time.monotonic(), _moments(), False
+    moment = next(moments)
+    with suppress(OSError, ValueError):
+        while not over.wait(min(_LOOK, max(0.0, start + moment - time.monotonic()))):
+            if state.stopping and not stops:
+                stops = True
+                out.write(_stopping(state) + "\n")
+                out.flush()
+            if (seconds := time.monotonic() - start) >= moment:
+                moment = next(moments)
+                out.write(", ".join(_facts(state, mask, seconds)) + "\n")
+                out.flush()
 
 
 def _moments() -> Iterator[float]:
@@ -70,8 +77,20 @@ def _facts(state: RunState, mask: Mask, seconds: float) -> Iterator[str]:
             yield f"{number:,} {word}"
     if state.cost_usd:
         yield money(state.cost_usd)
-    if (oldest := state.oldest()) and oldest[1] >= _WORTH_NAMING:
+    if state.waiting:  # the oldest cell may be one of those
+        yield _held(state)
+    elif (oldest := state.oldest()) and oldest[1] >= _WORTH_NAMING:
         yield f"{one_line(mask(oldest[0]), 60)} running for {oldest[1]:.0f} s"
+
+
+def _held(state: RunState) -> str:
+    wait = "waits" if state.waiting == 1 else "wait"
+    return f"{counted(state.waiting, 'call')} {wait} for the budget"
+
+
+def _stopping(state: RunState) -> str:
+    left = counted(len(state.running), "cell")
+    return f"decided, finishing {left}" if state.answered else f"finishing {left}, press Ctrl-C again to stop now"
 
 
 def _live(state: RunState, out: TextIO, mask: Mask, over: threading.Event) -> None:
@@ -106,18 +125,17 @@ def _live_parts(state: RunState, mask: Mask, seconds: float) -> Iterator[tuple[s
     ):
         if number:
             yield f"{mark} {number:,}", style
-    if state.stopping and state.answered:
-        yield f"decided, finishing {counted(len(state.running), 'cell')}", "pass"
-        return
     if state.stopping:
-        yield f"finishing {counted(len(state.running), 'cell')}, press Ctrl-C again to stop now", "error"
+        yield _stopping(state), "pass" if state.answered else "error"
         return
     if state.cost_usd:
         yield money(state.cost_usd), ""
     yield _clock(seconds), "dim"
     if (left := _left(state, seconds)) is not None:
         yield f"{_clock(left)} left", "dim"
-    if (oldest := state.oldest()) and oldest[1] >= _WORTH_NAMING:
+    if state.waiting:
+        yield _held(state), "dim"
+    elif (oldest := state.oldest()) and oldest[1] >= _WORTH_NAMING:
         yield f"{one_line(mask(oldest[0]), 40)} {oldest[1]:.0f} s", "dim"
 
 
