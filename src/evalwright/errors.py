@@ -9,6 +9,7 @@ EvalwrightError            carries the exit code that the command line ends with
 
 LimitExceeded              a time limit fired inside user code
 Interrupted                the user interrupted the run while user code was running
+  Unsent                   and a model is not called any more, so that a cell is left to a later session
                            both are BaseExceptions, so that user code that catches Exception cannot swallow them
 """
 
@@ -137,6 +138,10 @@ class LimitExceeded(BaseException):
 
 class Interrupted(BaseException):
     """The user interrupted the run while user code was blocking it; never recorded as an error of that code."""
+
+
+class Unsent(Interrupted):
+    """A model was not called, as its turn did not come before the end of the run: its cell is for a later session."""
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:

@@ -45,7 +45,11 @@ def test_a_reply_comes_with_tokens_and_cost():
     ("usage", "cost"), [(Usage(100, 10), 0.002), (Usage(100), 0.001), (Usage(None, 10), 0.001), (Usage(), None)]
 )
 def test_what_a_reply_does_not_say_costs_nothing_and_without_a_word_the_cost_is_unknown(usage, cost):
-    assert Spending(PRICED, None).cost("gpt-test", usage) == (cost and pytest.approx(cost))
+    told = []
+    money = Spending(PRICED, None, tell=told.append)
+    assert [money.cost("gpt-test", usage) for _ in range(2)] == [cost and pytest.approx(cost)] * 2
+    unknown = ["the cost of calls of 'gpt-test' is unknown: its replies count no tokens"]
+    assert told == ([] if cost else unknown)
 
 
 def test_thinking_is_kept_apart():

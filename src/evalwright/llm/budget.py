@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from evalwright.errors import money
+from evalwright.errors import Unsent, counted, money
 from evalwright.llm.failures import CallFailed
 from evalwright.llm.fitting import thinking_budget
 from evalwright.llm.patience import standing_still
@@ -52,12 +52,15 @@ class Most(NamedTuple):
 
     token_input: int
     token_output: int = 0
+    """The limit of each of its replies."""
     least_output: int = 0
-    """What the limit of its reply may be lowered to: itself, if the user chose it."""
+    """What that limit may be lowered to: itself, if the user chose it."""
+    choices: int = 1
+    """Replies that one call asks for."""
 
 
 class Fare(NamedTuple):
-    """The money that is set aside for one call, and the limit of its reply that it pays for."""
+    """The money that is set aside for one call, and the limit of each reply that it pays for."""
 
     model: str
     most: Most
@@ -66,11 +69,6 @@ class Fare(NamedTuple):
     pico: int = 0
     number: int = 0
     """0: nothing had to be set aside."""
-
-    @property
-    def is_lowered(self) -> bool:
-        """Whether the reply may have to be shorter than it might otherwise be, because no more money is left."""
-        return self.token_output < self.most.token_output
 
 
 class _Asked(NamedTuple):
@@ -86,7 +84,8 @@ class Spending:
 
     `cap_usd` is the limit, None if there is none: then nothing is counted. With a limit, calls of a model without a
     price are rejected. `built_in` prices hold for models that are not in `prices`. `tell` hears, once for each model,
-    of calls that cost more than they could.
+    of calls that cost more than they could, and of those whose cost nobody knows; and once that calls wait for each
+    other. `waiting` hears how many do. Once the run `ends`, calls that would have to wait are not made.
     """
 
     def __init__(
@@ -96,11 +95,14 @@ class Spending:
         *,
         allow_unpriced: bool = False,
         built_in: bool = True,
-        tell: Callable[[str], None] | None = None,
+        tell: Callable[[str], None] = lambda _: None,
+        waiting: Callable[[int], None] = lambda _: None,
+        ends: Callable[[], bool] = lambda: False,
     ) -> None:
         self._prices, self._allow_unpriced, self._built_in = prices, allow_unpriced, built_in
         self._cap = None if cap_usd is None else _pico(cap_usd)
-        self._tell, self._told = tell, set[str]()
+        self._tell, self._told = tell, set[tuple[str, str]]()
+        self._wait_told, self._ends = waiting, ends
         self._spent = self._set_aside = self._number = 0
         self._under_way: set[int] = set()
         self._waiting: deque[_Asked] = deque()
@@ -122,7 +124,11 @@ class Spending:
     def cost(self, model: str, usage: Usage, share: float = 1.0) -> float | None:
         """US dollars of a call at a share of its price; None if the model has none or no tokens were counted."""
         price = self.price(model)
-        if price is None or (usage.token_input is None and usage.token_output is None):
+        if price is None:
+            return None
+        if usage.token_input is None and usage.token_output is None:
+            if most_dollars(price, 1, 1):
+                self._say("unknown", model, f"the cost of calls of {model!r} is unknown: its replies count no tokens")
             return None
         return share * dollars(
             price,
@@ -135,7 +141,8 @@ class Spending:
     async def reserve(self, model: str, most: Most, share: float = 1.0) -> Fare:
         """Set aside what a call may cost at a share of its price; waits while other calls under way hold the money.
 
-        Raises CallFailed `no_price`, or `cost_limit` where it would not suffice without them either.
+        Raises CallFailed `no_price`, or `cost_limit` where it would not suffice without them either; Unsent where it
+        would have to wait while the run ends.
         """
         price = self.price(model)
         if self._cap is not None and price is None and not self._allow_unpriced:
@@ -144,8 +151,12 @@ class Spending:
         if self._cap is None or price is None:
             return Fare(model, most, most.token_output, share)
         turn: asyncio.Future[Fare] = asyncio.get_running_loop().create_future()
+        if self._ends():
+            self._dismiss()
         self._waiting.append(_Asked(model, price, most, share, turn))
         self._admit(self._cap)
+        if self._ends():
+            self._dismiss()
         if turn.done():
             return turn.result()
         try:
@@ -179,7 +190,8 @@ class Spending:
         self.settle(fare, None)
         limit = fare.token_output
         try:
-            return await self.reserve(fare.model, Most(fare.most.token_input, limit, limit), fare.share)
+            most = fare.most._replace(token_output=limit, least_output=limit)
+            return await self.reserve(fare.model, most, fare.share)
         except CallFailed as refusal:
             raise CallFailed(refusal.kind, f"{refusal}, after {failure}") from failure
 
@@ -190,7 +202,7 @@ class Spending:
             if not asked.turn.done():  # else its call was cancelled while it waited
                 found = self._fare(asked, cap)
                 if found is None:
-                    return
+                    break
                 if isinstance(found, CallFailed):
                     asked.turn.set_exception(found)
                 else:
@@ -198,13 +210,22 @@ class Spending:
                     self._set_aside += found.pico
                     asked.turn.set_result(found)
             self._waiting.popleft()
+        self._wait_told(len(self._waiting))
+
+    def _dismiss(self) -> None:
+        """Give up all calls that wait: nothing of them was sent."""
+        waiting, self._waiting = self._waiting, deque()
+        for asked in waiting:
+            if not asked.turn.done():
+                asked.turn.set_exception(Unsent())
+        self._wait_told(0)
 
     def _fare(self, asked: _Asked, cap: int) -> Fare | CallFailed | None:
         """What is set aside for a call, why it cannot be made, or None while calls under way hold what it needs."""
         tokens, room = asked.most.token_output, cap - self._spent - self._set_aside
         if (least := self._most_pico(asked, asked.most.least_output)) > cap - self._spent:
             used = f"{money(self.spent)} spent of {money(cap / _PICO)}"
-            taken = f"{asked.most.token_input:,} tokens in, {asked.most.least_output:,} out"
+            taken = f"{asked.most.token_input:,} tokens in, {asked.most.choices * asked.most.least_output:,} out"
             wanted = f"a call of up to {money(least / _PICO)} ({taken})"
             return CallFailed("cost_limit", f"budget: {used}; {wanted} would exceed it")
         if self._most_pico(asked, tokens) > room:
@@ -216,7 +237,7 @@ class Spending:
 
     def _most_pico(self, asked: _Asked, token_output: int) -> int:
         token_input = math.ceil(asked.most.token_input * self._counted.get(asked.model, 1))
-        return _pico(asked.share * most_dollars(asked.price, token_input, token_output))
+        return _pico(asked.share * most_dollars(asked.price, token_input, asked.most.choices * token_output))
 
     def _learn(self, fare: Fare, usage: Usage) -> None:
         """Hear of a reply that took more than it could: its server counts in another way, or keeps to no limit."""
@@ -225,17 +246,37 @@ class Spending:
         if said > was * self._counted.get(fare.model, 1):
             self._counted[fare.model] = said / max(1, was)
             over.append(f"it counted {said:,} tokens of input, expected at most {was:,}")
-        if (usage.token_output or 0) > fare.token_output:
-            over.append(f"its reply has {usage.token_output:,} tokens, its limit was {fare.token_output:,}")
-        if over and self._tell is not None and fare.model not in self._told:
-            self._told.add(fare.model)
-            self._tell(f"--budget may be exceeded by calls of {fare.model!r}: {', and '.join(over)}")
+        if (usage.token_output or 0) > (limit := fare.most.choices * fare.token_output):
+            over.append(f"its reply has {usage.token_output:,} tokens, its limit was {limit:,}")
+        if over:
+            told = f"--budget may be exceeded by calls of {fare.model!r}: {', and '.join(over)}"
+            self._say("exceeded", fare.model, told)
+
+    def _say(self, what: str, model: str, message: str) -> None:
+        """Tell something of a model, once."""
+        if (what, model) not in self._told:
+            self._told.add((what, model))
+            self._tell(message)
 
     def _end(self, fare: Fare) -> None:
         self._under_way.discard(fare.number)
         self._set_aside -= fare.pico
-        if self._cap is not None:
+        if self._ends():
+            self._dismiss()
+        elif self._cap is not None:
             self._admit(self._cap)
+            self._explain()
+
+    def _explain(self) -> None:
+        """Say, once, that calls are made a few at a time, where a limit of their replies would let more be made."""
+        if len(self._waiting) <= len(self._under_way):
+            return
+        asked = self._waiting[0]
+        if asked.most.least_output < asked.most.token_output:
+            each = money(self._most_pico(asked, asked.most.token_output) / _PICO)
+            why = f"one of {asked.model!r} may cost {each}: a smaller `max_tokens` lets more be made at a time"
+            told = f"--budget: {counted(len(self._waiting), 'call')} waited for {len(self._under_way)} under way, as"
+            self._say("waiting", "", f"{told} {why}")
 
 
 def _pico(amount: float) -> int:
@@ -255,7 +296,7 @@ def most_of(request: ChatRequest, sent: int | None) -> Most:
     limit = max(own or 0, sent or 0) or _LIMIT_UNDER_BUDGET + thinking
     is_ours = own is None and (request.max_tokens is None or request.default_limit is True)
     least = min(limit, _SHORTEST + thinking) if is_ours else limit
-    return Most(_most_input(request), choices * limit, choices * least)
+    return Most(_most_input(request), limit, least, choices)
 
 
 def likely_tokens(request: ChatRequest, most_output: int | None = None) -> tuple[int, int]:

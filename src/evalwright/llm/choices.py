@@ -33,8 +33,12 @@ class ModelChoices:
     """Reject calls to other hosts."""
     mask: Callable[[str], str] | None = None
     """Masks secrets in what is written; None to mask those of the environment."""
-    tell: Callable[[str], None] | None = None
+    tell: Callable[[str], None] = lambda _: None
     """Hears what the summary of the run should say of its calls."""
+    waiting: Callable[[int], None] = lambda _: None
+    """Hears how many calls wait for others, as the budget does not suffice for all at a time."""
+    ends: Callable[[], bool] = lambda: False
+    """Whether the run is to end: a call that waits for money is not made then."""
 
     def check(self) -> None:
         """Open the named files once, so that a mistake shows before the run, not in each result. Raises InputError."""

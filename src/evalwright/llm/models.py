@@ -70,6 +70,8 @@ class LiveModels:
             allow_unpriced=self._choices.allow_unpriced,
             built_in=built_in_prices,
             tell=self._choices.tell,
+            waiting=self._choices.waiting,
+            ends=self._choices.ends,
         )
         self._rules, self._width = rules or Rules(), width
         self._pace = Pace(self._choices.requests_per_minute)

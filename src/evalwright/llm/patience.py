@@ -7,12 +7,14 @@ where a budget lets few calls be made at a time.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from contextvars import ContextVar
+from typing import TypeVar, cast
 
-__all__ = ["bounded_by", "standing_still", "stops"]
+__all__ = ["all_given", "bounded_by", "standing_still", "stops"]
 
+T = TypeVar("T")
 Stop = Callable[[], Callable[[], None]]
 """Stops a clock; what it returns starts it again."""
 stops: ContextVar[Stop | None] = ContextVar("evalwright_stops", default=None)
@@ -42,6 +44,18 @@ async def bounded_by(seconds: float) -> AsyncIterator[asyncio.Timeout]:
             yield bound
         finally:
             stops.reset(token)
+
+
+async def all_given(calls: Iterable[Awaitable[T]]) -> list[T]:
+    """What all of them give, as `asyncio.gather`; what one raises is raised once the others have come to their end.
+
+    So calls of models that are under way have their replies, also where another one is not made any more.
+    """
+    given = await asyncio.gather(*calls, return_exceptions=True)
+    for one in given:
+        if isinstance(one, BaseException):
+            raise one
+    return cast("list[T]", given)
 
 
 class _Still:

@@ -109,9 +109,10 @@ class LoadedSuite:
     def _worked(self, plan: Plan, case: Case) -> list[SpoolRecord]:
         plan = msgspec.structs.replace(plan, run_id="case", cases_total=1)
         writer = MemoryStore().create(plan, [case], {})
-        models = partial(live_models, plan, None, Masker.of(self.secrets, os.environ))
+        state = RunState(total=1)
+        models = partial(live_models, plan, None, Masker.of(self.secrets, os.environ), state)
         with Session(models=models, environment=self._environment):
-            if work(Job(plan, writer, Tally.of(plan), RunState(total=1))):
+            if work(Job(plan, writer, Tally.of(plan), state)):
                 raise KeyboardInterrupt
         results: dict[tuple[str, int], list[EvaluationResult]] = {}
         for row in writer.results(EvaluationResult):

@@ -239,9 +239,9 @@ def _judge_part(job: _Job, part: Part, share: JudgementShare, tally: Tally, repo
         try:
             loop.run_until_complete(again.judge(part))
         finally:
+            end_loose_tasks(loop)  # before the models: a call that waits is not made any more
             with contextlib.suppress(Exception):
                 loop.run_until_complete(session().aclose())
-            end_loose_tasks(loop)
 
 
 class _Again:

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from evalwright.run.history import History
     from evalwright.run.steps.mirror import Mirroring
 
-__all__ = ["Job", "Watch", "initial_state", "targets_of", "work", "work_here"]
+__all__ = ["Job", "Watch", "begin", "targets_of", "work", "work_here"]
 
 Watch = Callable[[RunState], AbstractContextManager[None]]
 """A display: it gets the state of the run and is entered for as long as the run works."""
@@ -72,21 +72,22 @@ class Job:
     """Those that ask for the end, from before the job was made until its summary is stored."""
 
 
-def initial_state(plan: Plan, history: History | None, again: frozenset[int], models: ModelChoices | None) -> RunState:
-    """The counters with which a session on a plan begins, and what is said before its first cell."""
+def begin(
+    state: RunState, plan: Plan, history: History | None, again: frozenset[int], models: ModelChoices | None
+) -> None:
+    """Set the counters with which a session on a plan begins, and what is said before its first cell."""
     total = Grid(plan).total
     finished = 0 if history is None else sum(history.finished(n) and n not in again for n in range(total))
     spent = 0.0 if history is None else history.spent_usd
     most, warning = most_at_once(plan, total - finished)
     if warning:
         plan.warnings = [*plan.warnings, warning]
-    state = RunState(total=total, done=finished, already_done=finished, cost_usd=spent, warnings=plan.warnings)
-    state.at_once = most
+    state.total, state.done, state.already_done, state.cost_usd = total, finished, finished, spent
+    state.warnings, state.at_once = plan.warnings, most
     if plan.shard is not None:
         from evalwright.run.shards import said_at_start
 
         state.about = said_at_start(plan, models)
-    return state
 
 
 def work(job: Job, watch: Watch | None = None) -> bool:

@@ -8,12 +8,13 @@ from evalwright.files.masker import Masker
 from evalwright.llm.choices import ModelChoices
 from evalwright.model.chat import Models
 from evalwright.model.plan import Plan
+from evalwright.run.cells import RunState
 from evalwright.session import environment
 
 __all__ = ["live_models"]
 
 
-def live_models(plan: Plan, choices: ModelChoices | None, masker: Masker) -> Models:
+def live_models(plan: Plan, choices: ModelChoices | None, masker: Masker, state: RunState) -> Models:
     """Made within the session of the run, when the first question is asked; no client is imported before."""
     from evalwright.llm.models import LiveModels
 
@@ -22,5 +23,11 @@ def live_models(plan: Plan, choices: ModelChoices | None, masker: Masker) -> Mod
         from evalwright.run.shards import limits_of
 
         given = limits_of(plan, given)
-    given = replace(given, mask=masker.mask_text, tell=plan.warnings.append)
+    given = replace(
+        given,
+        mask=masker.mask_text,
+        tell=plan.warnings.append,
+        waiting=lambda calls: setattr(state, "waiting", calls),
+        ends=lambda: state.stopping,
+    )
     return LiveModels(plan.prices, given, environment(), built_in_prices=plan.has_list_prices)

@@ -73,7 +73,7 @@ def re_evaluate(
         asking = in_batches(asking, writer) if batch else asking
         models = asking.models
         here = Session(
-            models=partial(live_models, plan, models, masker), environment=suite.environment if suite else None
+            models=partial(live_models, plan, models, masker, state), environment=suite.environment if suite else None
         )
         with here, watch(state) if watch else nullcontext():
             here.import_paths(plan.import_paths)  # as systems are not built here, whose folders are put there

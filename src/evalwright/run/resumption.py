@@ -15,11 +15,11 @@ from evalwright.files.masker import Masker
 from evalwright.llm.choices import ModelChoices
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter
-from evalwright.run.cells import Grid
+from evalwright.run.cells import Grid, RunState
 from evalwright.run.comparisons import whole_comparisons
 from evalwright.run.history import History, history_of
 from evalwright.run.locations import Place, find_run
-from evalwright.run.loop import Job, Watch, initial_state, work, work_here
+from evalwright.run.loop import Job, Watch, begin, work, work_here
 from evalwright.run.missing_keys import must_have_keys
 from evalwright.run.models import live_models
 from evalwright.run.origin import Trust, runnable
@@ -150,11 +150,12 @@ def _rest_of(
             return
         masker = Masker.of(secrets, os.environ)
         drop_manifest(Path(writer.location))
-        with Session(models=partial(live_models, plan, models, masker), environment=variables) as here:
+        state = RunState()
+        with Session(models=partial(live_models, plan, models, masker, state), environment=variables) as here:
             here.import_paths(plan.import_paths)  # evaluators are built before the systems, whose folders they share
             must_have_keys(plan, writer, models)
             mirrors = mirroring_of(plan, masker)
-            state = initial_state(plan, history, again, models)
+            begin(state, plan, history, again, models)
             job = Job(plan, writer, Tally.of(plan), state, mirrors, history, again, signals)
             if sequence is not None:
                 sequence.listen(job.state)

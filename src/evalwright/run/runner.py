@@ -9,9 +9,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator, Set
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from evalwright.errors import StorageError
+from evalwright.errors import StorageError, Unsent
 from evalwright.llm.patience import stops
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter
@@ -68,7 +69,8 @@ class Runner:
             if attempts is not None:
                 from evalwright.run.leftovers import judge_leftovers
 
-                await judge_leftovers(self._pipeline, self._plan, self._writer, self._grid, attempts, again)
+                with suppress(Unsent):
+                    await judge_leftovers(self._pipeline, self._plan, self._writer, self._grid, attempts, again)
             for cells, width in self._queues(attempts, again):
                 for _ in range(width):
                     self._start_worker(cells)
@@ -144,7 +146,7 @@ class Runner:
                 if time.monotonic() - self._breathed > _BREATH:
                     await asyncio.sleep(0)
                     self._breathed = time.monotonic()
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, Unsent):
             pass
         except GeneratorExit:
             raise  # left behind, and thrown away after the end of the run

@@ -14,8 +14,9 @@ import msgspec
 from evalwright.files.masker import Masker
 from evalwright.model.plan import Plugin
 from evalwright.model.snapshot import with_digest
+from evalwright.run.cells import RunState
 from evalwright.run.locations import Place, address_of, store_of
-from evalwright.run.loop import Job, Watch, initial_state, targets_of, work, work_here
+from evalwright.run.loop import Job, Watch, begin, targets_of, work, work_here
 from evalwright.run.models import live_models
 from evalwright.run.options import RunOptions
 from evalwright.run.outcomes import Outcome, conclude, is_decided
@@ -77,7 +78,8 @@ def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[
     plan.seal = "ours"  # the store puts the seal itself here
     if options.out is not None:
         plan.store = Plugin("local_files", {"path": str(options.out)})
-    with Session(models=partial(live_models, plan, options.models, masker), environment=suite.environment):
+    state = RunState()
+    with Session(models=partial(live_models, plan, options.models, masker, state), environment=suite.environment):
         if options.target is not None:
             targets_of(plan)  # a mistake in what the command line names shows before there is a run folder
         cases = with_warnings(plan, suite, map(with_digest, chosen_cases(suite, options)))
@@ -104,7 +106,7 @@ def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[
             Signals(owns_process()) as signals,
             closing(store.create(plan, signals.each(cases), files)) as writer,
         ):
-            state = initial_state(plan, None, frozenset(), options.models)
+            begin(state, plan, None, frozenset(), options.models)
             if sequence is not None:
                 sequence.begin(writer, plan, state)
             job = Job(plan, writer, Tally.of(plan), state, mirroring_of(plan, masker), signals=signals)

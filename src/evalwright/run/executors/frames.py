@@ -148,6 +148,8 @@ class ModelAsked(msgspec.Struct, tag="model_asked"):
     id: int
     request: ChatRequest
     purpose: Purpose
+    by: int = 0
+    """The call of the system that asks."""
 
 
 Up = SystemSaid | Failed | Dropped | Stalled | Printed | ModelAsked

@@ -51,7 +51,7 @@ from evalwright.run.executors.frames import (
     installed_version,
     replaced,
 )
-from evalwright.run.executors.stand_ins import ModelsOfRun, Prints
+from evalwright.run.executors.stand_ins import ModelsOfRun, Prints, asking
 from evalwright.session import Session, hide
 from evalwright.session.network import listen
 from evalwright.session.open_files import room_for
@@ -187,6 +187,7 @@ class Host:
 
     async def _answer(self, ask: Ask) -> None:
         begun = time.monotonic()
+        asking.set(ask.id)
         try:
             outcome: Answer | TraceError = await self._asked(ask)
         except BaseException as error:  # users' code: SystemExit, too, is an error of this call alone

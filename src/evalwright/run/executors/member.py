@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Protocol
 
 import msgspec
 
-from evalwright.errors import InputError, TargetError, counted
+from evalwright.errors import InputError, TargetError, Unsent, counted
 from evalwright.model.plan import Placement
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer
@@ -133,7 +133,7 @@ class CrewMember:
         try:
             reply: SystemSaid | Failed = await answer
             return reply
-        except asyncio.CancelledError:
+        except (asyncio.CancelledError, Unsent):
             if self._answers.pop(number, None) is not None and handle is self._handle and self.places:
                 self._dropped[number] = time.monotonic()
                 self.busy += 1  # its place is taken until it has come to its end
@@ -227,6 +227,10 @@ class CrewMember:
     async def _call_model(self, asked: ModelAsked) -> None:
         try:
             said = ModelSaid(asked.id, await session().models.chat(asked.request, asked.purpose))
+        except Unsent as unsent:
+            if (answer := self._answers.get(asked.by)) is not None and not answer.done():
+                answer.set_exception(unsent)
+            return
         except Exception as error:
             said = ModelSaid(asked.id, error=target_failure(error))
         self._send(encode(said))

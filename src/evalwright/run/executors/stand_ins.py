@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable, Sequence
+from contextvars import ContextVar
 from typing import Any
 
 from evalwright.errors import TargetError
@@ -14,8 +15,10 @@ from evalwright.model.trace import TraceError
 from evalwright.run.executors.frames import ModelAsked, ModelSaid
 from evalwright.targets.failures import target_error
 
-__all__ = ["ModelsOfRun", "Prints"]
+__all__ = ["ModelsOfRun", "Prints", "asking"]
 
+asking: ContextVar[int] = ContextVar("evalwright_asking", default=0)
+"""The call of the system that is made in this context."""
 _MOST_PRINTED = 10 * 2**20
 """Characters of one worker that are shown."""
 _LONGEST_LINE = 64 * 2**10
@@ -33,7 +36,7 @@ class ModelsOfRun:
         self._number += 1
         number, said = self._number, asyncio.get_running_loop().create_future()
         self._asked[number] = said
-        self._tell(ModelAsked(number, request, purpose))
+        self._tell(ModelAsked(number, request, purpose, asking.get()))
         try:
             heard: ModelSaid = await said
         finally:

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Sequence
 
 from evalwright.errors import Interrupted, LimitExceeded
 from evalwright.llm.kept_calls import keeping
-from evalwright.llm.patience import bounded_by
+from evalwright.llm.patience import all_given, bounded_by
 from evalwright.model.result import EvaluationResult
 from evalwright.run.records import Clock, evaluator_failure, fill, keep, timed_out
 from evalwright.run.steps import Pending
@@ -31,7 +31,7 @@ async def await_results(
     fill_row = _fill_with_calls if keep_calls else _fill
     waiting = [one for one in pending if isinstance(one.given, Awaitable)]
     if concurrent:
-        await asyncio.gather(*(fill_row(results, clock, one) for one in waiting))
+        await all_given(fill_row(results, clock, one) for one in waiting)
     else:
         for one in waiting:
             await fill_row(results, clock, one)
