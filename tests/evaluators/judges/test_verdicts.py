@@ -98,7 +98,7 @@ def test_a_refusal_is_an_error() -> None:
 def test_a_reply_that_was_cut_off_says_so() -> None:
     cut = EvaluatorError("the reply was cut off at the limit of 7 tokens", "truncated", {"judge_reply": "{"}, 0.5)
     error = fails("llm_judge", THREE, Scripted(cut))
-    assert (error.type, error.detail["failure"], error.detail["judge_reply"]) == ("adapter_error", "truncated", "{")
+    assert (error.type, error.detail["failure"], error.detail["judge_reply"]) == ("truncated", "truncated", "{")
     assert "cut off at the limit of 7 tokens" in str(error)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
@@ -14,6 +13,7 @@ from evalwright.evaluators.build import Built, build, build_evaluator, calls_mod
 from evalwright.evaluators.code.judge import asked, script_of
 from evalwright.evaluators.combined.banded import banded
 from evalwright.evaluators.wording import shown
+from evalwright.llm.patience import all_given
 from evalwright.model.artifact import Artifact
 from evalwright.model.chat import ChatRequest
 from evalwright.model.plan import EvaluatorSpec
@@ -114,7 +114,7 @@ class Composite:
                 yield from evaluator.traits.asks(case)
 
     async def evaluate(self, case: Case, trace: Trace, artifact: Artifact | None = None) -> Evaluation:
-        said = await asyncio.gather(*(_ask(spec, member, case, trace, artifact) for spec, member in self._members))
+        said = await all_given(_ask(spec, member, case, trace, artifact) for spec, member in self._members)
         broken = next((one for one in said if one.error is not None), None)
         children = {"children": [one.child() for one in said]}
         if broken is not None and broken.error is not None and not self._errors_count:

@@ -116,7 +116,7 @@ def _known(text: str) -> Iterator[None]:
 async def _together_later(
     judged: Sequence[Evaluation | Awaitable[Evaluation]], texts: list[str], truths: list[Any]
 ) -> Evaluation:
-    import asyncio
+    from evalwright.llm.patience import all_given
 
     async def one(item: Evaluation | Awaitable[Evaluation]) -> Evaluation:
         try:
@@ -126,7 +126,7 @@ async def _together_later(
                 raise
             return Evaluation(False, 0.0, f"not judged: {error}", {"error": error.type})
 
-    return _together(list(await asyncio.gather(*map(one, judged))), texts, truths)
+    return _together(await all_given(map(one, judged)), texts, truths)
 
 
 def _together(turns: list[Evaluation], texts: list[str], truths: list[Any]) -> Evaluation:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,12 +15,13 @@ from evalwright.evaluators.judges.hearing import ReplyRetries, heard, what_was_s
 from evalwright.evaluators.judges.replies import BadReply
 from evalwright.evaluators.wording import shorten
 from evalwright.llm.endpoints import endpoint_problems, nameless
+from evalwright.llm.patience import all_given
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest
 from evalwright.model.plan import Price
 from evalwright.model.snapshot import Case
 from evalwright.session import session
 
-__all__ = ["Asking", "Prompt", "Word", "ask", "cost", "failure", "model_problems", "spending"]
+__all__ = ["Asking", "Prompt", "Word", "ask", "cost", "failure", "model_problems", "spending", "unheard"]
 
 _KNOWN = re.compile(r"(claude|gpt|chatgpt|o\d+)(-.*)?")
 
@@ -32,8 +32,10 @@ _UNKNOWN = Price(3.0, 15.0)
 _LIKELY_OUTPUT = 512
 _KEPT = 2000
 """Characters of a reply that are kept in a result when it could not be read."""
-_OF_THE_RUN = frozenset({"cost_limit", "no_price", "not_recorded", "network_refused", "not_installed"})
+_OF_THE_RUN = frozenset({"cost_limit", "no_price", "not_recorded", "network_refused", "not_installed", "truncated"})
 """Failures that the run's own settings cause: they keep their type, which distinguishes them from the judge's."""
+_REPLIED = frozenset({"judge_reply", "judge_thinking"})
+"""What the detail of an error holds if the judge did reply."""
 
 
 class Asking(msgspec.Struct, frozen=True, kw_only=True):
@@ -131,11 +133,11 @@ async def ask(
         estimate = sum(prompt.estimate(_price(model), asking.limit) for model, prompt, _ in questions)
         if estimate > limit:
             raise _too_costly("would cost about", estimate, limit)
-    words = await asyncio.gather(*(_word(asking, *question, schema, read, len(questions)) for question in questions))
+    words = await all_given(_word(asking, *question, schema, read, len(questions)) for question in questions)
     spent = sum(_spent(reply) or 0.0 for word in words for reply in word.replies)
     if limit is not None and spent > limit:
         raise _too_costly("cost", spent, limit, words)
-    return list(words)
+    return words
 
 
 async def _word(
@@ -172,8 +174,7 @@ async def _word(
     except EvaluatorError as error:
         kind = error.type if error.type in _OF_THE_RUN else "adapter_error"
         detail = {**error.detail, "failure": error.type}
-        message = f"the judge {model} could not be asked: {error}"
-        return Word(model, error=EvaluatorError(message, kind, detail, error.cost_usd))
+        return Word(model, error=EvaluatorError(unheard(model, error), kind, detail, error.cost_usd))
     if found.value is not None:
         return Word(model, found.value, found.replies, None, found.complaints)
     times = f", asked {len(found.replies)} times" if found.complaints else ""
@@ -186,6 +187,14 @@ def _read(reply: ChatReply, read: Callable[[str], T]) -> T:
     if reply.refusal is not None:
         raise BadReply(f"it refused: {shorten(reply.refusal)}")
     return read(reply.text)
+
+
+def unheard(judge: str, error: EvaluatorError) -> str:
+    """Why there is no word of a judge: it could not be asked, or what it replied is of no use."""
+    if error.type in ("truncated", "bad_reply") or not _REPLIED.isdisjoint(error.detail):
+        return f"the reply of the judge {judge} cannot be used: {error}"
+    again = " again" if error.detail.get("asked_again") else ""
+    return f"the judge {judge} could not be asked{again}: {error}"
 
 
 def failure(error: EvaluatorError, detail: Mapping[str, Any], words: Sequence[Word[Any]] = ()) -> EvaluatorError:

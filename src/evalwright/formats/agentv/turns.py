@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -13,6 +12,7 @@ from evalwright.evaluators.build import calls_models
 from evalwright.evaluators.combined.banded import banded
 from evalwright.evaluators.combined.composite import Composite
 from evalwright.formats.agentv.conversations import TURN_AGGREGATIONS, transcript, window
+from evalwright.llm.patience import all_given
 from evalwright.model.artifact import Artifact
 from evalwright.model.chat import ChatRequest
 from evalwright.model.result import Evaluation
@@ -96,7 +96,7 @@ class ConversationTurns:
 
     async def _of_turns(self, judged: Sequence[_Judged], artifact: Artifact | None) -> list[dict[str, Any]]:
         if not self._stop:
-            return [*await asyncio.gather(*(_said(one, artifact) for one in judged))]
+            return await all_given(_said(one, artifact) for one in judged)
         found: list[dict[str, Any]] = []
         for one in judged:
             if found and found[-1]["score"] < _MET:

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from evalwright.errors import EvaluatorError, TargetError
+from evalwright.evaluators.judges.calls import unheard
 from evalwright.formats.promptfoo.calls import ProviderCall, caller_of
 from evalwright.formats.promptfoo.models import embedding_model, request_of
 from evalwright.formats.promptfoo.providers import REPLY_RETRIES, Provider, provider_kind
@@ -56,7 +57,7 @@ class Grader:
         try:
             reply = await session().models.chat(request, "judge")
         except EvaluatorError as error:
-            raise EvaluatorError(f"the judge {self.name} could not be asked: {error}", error.type) from error
+            raise EvaluatorError(unheard(self.name, error), error.type) from error
         if reply.cost_usd is not None:
             self.cost_usd = (self.cost_usd or 0.0) + reply.cost_usd
         if reply.refusal is not None:
