@@ -243,6 +243,16 @@ def test_all_gates_of_a_list_must_pass(tmp_path: Path) -> None:
     assert ran(tmp_path, rate, RATE | {"at_least": 0.99}, main="1" * 40).exit_code == 3
 
 
+def test_two_claims_about_the_same_systems_are_told_apart(tmp_path: Path) -> None:
+    promoted(tmp_path, HALF)
+    claims = CLAIM, CLAIM | {"claim": "better_than", "margin": None}
+    outcome = ran(tmp_path, *claims, main=HALF)
+    lines = run_lines(outcome.plan, outcome.summary, Paint())
+    titles = [line for line in lines if line.startswith("main → main")]
+    assert titles == ["main → main: not worse than −2 pp", "main → main: better"]
+    assert (gate_of(outcome).reason, gate_of(outcome).undecided) == ("too few data", True)
+
+
 def test_systems_of_a_suite_are_held_against_one_of_them_together(tmp_path: Path) -> None:
     outcome = ran(tmp_path, CLAIM | {"against": "old"}, old=HALF, new=BETTER, bad=WORSE)
     found = gate_of(outcome).decisions

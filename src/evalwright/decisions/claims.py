@@ -151,7 +151,7 @@ def all_of(outcomes: Sequence[GateOutcome]) -> GateOutcome:
     return GateOutcome(
         all(one.passed for one in outcomes),
         [part for one in outcomes for part in one.parts],
-        "; ".join(filter(None, (one.reason for one in outcomes))),
+        "; ".join(dict.fromkeys(reason for one in outcomes for reason in one.reason.split("; ") if reason)),
         [run for one in outcomes for run in one.runs],
         undecided,
         undecided and all(one.tolerated or not one.undecided for one in outcomes),

@@ -53,6 +53,7 @@ def decision_of(
         variant_b=b.variant,
         alpha=terms.alpha,
         margin=margin,
+        better=terms.better,
         population=terms.population,
         group=terms.group,
         family=terms.family,

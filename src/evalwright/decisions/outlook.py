@@ -46,7 +46,7 @@ def next_part(decision: Decision, pairs: Pairs, b: SideCounts, *, better: bool) 
 def _of_difference(decision: Decision, pairs: Pairs, now: int, *, better: bool) -> tuple[str, int | None]:
     null = 0.0 if better else -decision.margin
     gap = (decision.difference or 0.0) - null
-    claim = "worse" if gap < 0 else "better" if better else "not worse"
+    claim = "worse" if gap < 0 else "better" if better or not decision.margin else "not worse"
     if decision.ci is None:
         return claim, None
     alpha = decision.alpha / decision.family

@@ -219,6 +219,8 @@ class Decision(msgspec.Struct, kw_only=True):
     variant_b: str
     alpha: float = 0.05
     margin: float = 0.0
+    better: bool = False
+    """Whether B must be better, not only not worse."""
     population: str = "cases"
     group: str | None = None
     """The metadata key that groups the cases, or `none`; None: their own groups."""

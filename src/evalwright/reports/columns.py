@@ -256,7 +256,7 @@ EVALUATOR_COLUMNS: tuple[Column[EvaluatorRow], ...] = (
     ),
     Column("pass_rate_ci95", "95% interval", Unit.INTERVAL, lambda e: e.rate.pass_rate_ci95),
     Column("n", "n", Unit.COUNT, lambda e: e.rate.n, text=lambda e: numbers.results(e.rate)),
-    Column("avg_score", "mean score", Unit.SCORE, _own_score, n=lambda e: e.rate.scored, shown="wide"),
+    Column("avg_score", "score per result", Unit.SCORE, _own_score, n=lambda e: e.rate.scored, shown="wide"),
     Column(
         "errors",
         "errors",
@@ -284,7 +284,7 @@ def evaluator_columns(summary: RunSummary) -> tuple[Column[EvaluatorRow], ...]:
         return EVALUATOR_COLUMNS
     instead = {
         "n": Column[EvaluatorRow]("scored", "scores", Unit.COUNT, lambda e: e.rate.scored),
-        "avg_score": Column[EvaluatorRow]("avg_score", "mean score", Unit.SCORE, lambda e: e.rate.avg_score),
+        "avg_score": Column[EvaluatorRow]("avg_score", "score per result", Unit.SCORE, lambda e: e.rate.avg_score),
     }
     return tuple(instead.get(column.key, column) for column in EVALUATOR_COLUMNS if column.key not in _OF_VERDICTS)
 
@@ -332,7 +332,13 @@ COMPARISON_COLUMNS: tuple[Column[VariantDelta], ...] = (
     Column("p_value", "p", Unit.PROBABILITY, lambda d: d.p_value),
     Column("p_holm", "p (Holm)", Unit.PROBABILITY, lambda d: d.p_holm, shown="if_any"),
     Column("n", "cases", Unit.COUNT, lambda d: d.n),
-    Column("avg_latency_delta_ms", "latency", Unit.DURATION_CHANGE, lambda d: d.avg_latency_delta_ms, shown="wide"),
+    Column(
+        "avg_latency_delta_ms",
+        "mean latency, not paired",
+        Unit.DURATION_CHANGE,
+        lambda d: d.avg_latency_delta_ms,
+        shown="wide",
+    ),
     Column(
         "regressions",
         "changed, worse",

@@ -96,7 +96,7 @@ def decision_lines(decision: Decision, paint: Paint, *, titled: bool = False) ->
     lines += [*_slices(decision, columns), *_guards(decision, columns), *_evaluators(decision), *_changed(decision)]
     lines += reason_lines(decision.clusters, columns)
     body = [*_picture(decision, columns), *(row for line in lines if line for row in _wrapped(line, columns))]
-    title = [f"{one_line(decision.variant_a, 30)} → {one_line(decision.variant_b, 30)}"] if titled else []
+    title = _wrapped(_title(decision), columns) if titled else []
     warnings = [row for line in decision.warnings for row in _wrapped(f"warning: {one_line(line)}", columns)]
     return [*title, *_head(decision, paint, columns), *body, *warnings, *_next(decision, columns)]
 
@@ -187,7 +187,8 @@ def _rates(decision: Decision, columns: int) -> list[str]:
     sides = "   ".join(
         f"{label} {_rate(side, decision.metric)}" for label, side in (("A", decision.a), ("B", decision.b))
     )
-    terms = [f"alpha {decision.alpha:g}".replace("0.", ".")]
+    terms = [] if decision.metric == PASS_RATE else ["score per case"]
+    terms += [f"alpha {decision.alpha:g}".replace("0.", ".")]
     terms += [f"family of {decision.family}"] if decision.family > 1 else []
     terms += [f"population {decision.population}"] if decision.population != "cases" else []
     terms += [f"errors {decision.errors.counting}"] if decision.errors.counting != "exclude" else []
@@ -346,6 +347,14 @@ def _reason(one: FailureCluster) -> str:
     if not mark and one.gained and one.lost:
         mark = f" ({len(one.gained):,} gained, {len(one.lost):,} lost)"
     return f"{abs(one.b - one.a):,} × {one_line(one.signature, 60 - len(mark))}{mark}"
+
+
+def _title(decision: Decision) -> str:
+    """Whom it is about, and what is asked of them."""
+    metric = "" if decision.metric == PASS_RATE else f"{one_line(decision.metric, 20)} "
+    asked = f"not worse than −{amount(decision.margin, decision.metric)}" if decision.margin else "better"
+    asked = "better" if decision.better else asked
+    return f"{one_line(decision.variant_a, 30)} → {one_line(decision.variant_b, 30)}: {metric}{asked}"
 
 
 def _next(decision: Decision, columns: int) -> list[str]:

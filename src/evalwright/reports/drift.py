@@ -43,7 +43,7 @@ def drift_lines(found: Drift, current: str) -> list[str]:
     if found.evaluators:
         lines += ["", "## Evaluators", "", *table(EVALUATOR_CHANGE_COLUMNS, found.evaluators)]
     if found.measures:
-        lines += ["", "## Measures, means of each run", "", *table(MEASURE_CHANGE_COLUMNS, found.measures)]
+        lines += ["", "## Measures, means of each run, not paired", "", *table(MEASURE_CHANGE_COLUMNS, found.measures)]
     return lines
 
 

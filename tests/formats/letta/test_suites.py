@@ -416,7 +416,7 @@ def lines_of(outcome):
 def test_a_suite_without_a_pass_mark_shows_scores(project):
     outcome = run(project, SUITE)
     lines = lines_of(outcome)
-    assert "evaluator scores mean score" in lines
+    assert "evaluator scores score per result" in lines
     assert "right 2 0.500" in lines
     assert not any("pass rate" in line for line in lines)
     reader, _ = open_run(outcome.run_dir)
