@@ -273,6 +273,22 @@ def test_what_cannot_be_read_from_the_new_folder_is_told(project, tmp_path_facto
     assert "lies outside of the suite's folder" in other.message
 
 
+def test_rows_of_a_table_become_a_file_of_cases(project):
+    (project / "eval.yaml").write_text(
+        "eval: {name: t}\ndataset: {path: d.csv, map: {id: n, input.q: ask}}\nsystems: [{name: s, adapter: echo}]\n"
+        "evaluators: [{name: e, type: answered}]\noutput: [{type: local_files, path: runs}]\n"
+    )
+    (project / "d.csv").write_text("n,ask\n007,what\n")
+    written = convert(project / "eval.yaml", "native").files[0]
+    (line,) = (written.parent / "cases.jsonl").read_text().splitlines()
+    assert {key: value for key, value in json.loads(line).items() if key in ("id", "input")} == {
+        "id": "007",
+        "input": {"q": "what"},
+    }
+    with pytest.raises(InputError, match="is already in native format"):
+        convert(written, "native")
+
+
 def test_native_to_native_is_refused(project):
     native = convert(made(project, "letta"), "native").files[0]
     with pytest.raises(InputError, match="is already in native format"):

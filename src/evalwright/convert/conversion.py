@@ -64,7 +64,8 @@ def convert(
     if into is own:
         if (done := _other_form(own, source, out, allow_loss, given)) is not None:
             return done
-        raise InputError(Problem(str(source), f"is already in {own.title} format"))
+        if to is None or own.expands is None or not resolve(own.expands)(original.suite.document):
+            raise InputError(Problem(str(source), f"is already in {own.title} format"))
     if not original.suite.variants and not any(True for _ in original.suite.cases):
         raise InputError(Problem(str(source), "has no cases and no evaluators: there is nothing to convert"))
     return _written(original, into, out or Path(f"{source.stem}-{into.name}"), allow_loss)

@@ -134,6 +134,9 @@ class Format:
     """`(source, target, output, lost) -> Path | None`: writes a file of this format in its other form (JSON Lines or
     YAML); `target` is None if the user names none. Gives what was written, None if the file has no other form."""
 
+    expands: Ref | None = None
+    """`(document) -> bool`: whether the cases have a form that `convert` to the same format replaces."""
+
     targets: Mapping[str, Ref] = field(default_factory=dict)
     evaluators: Mapping[str, EvaluatorEntry | Ref] = field(default_factory=dict)
     """An entry says in lists what the evaluator does; a bare reference leaves that to its documentation."""

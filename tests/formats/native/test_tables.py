@@ -242,6 +242,7 @@ def test_what_is_no_table_is_refused_with_file_and_line(tmp_path, name, data, li
         ({"path": "part-*.csv"}, "dataset.path", "part-*.csv"),
         ({"path": []}, "dataset.type", "type"),
         ({"path": "d.csv", "map": {"inptu": "q"}}, "dataset.map", "inptu"),
+        ({"path": "d.csv", "map": {"input": {"val": 3}}}, "dataset.map.input", "value"),
         ({"path": "d.csv", "types": {"q": "integer"}}, "dataset.types.q", "integer"),
         ({"path": "d.txt"}, "dataset.type", "type"),
         ({"path": "d.csv", "types": {"q": ["int"]}}, "dataset.types.q", "['int']"),

@@ -88,6 +88,7 @@ FORMAT = Format(
     names_in="evalwright.formats.native.conversion:names_in",
     unread="evalwright.formats.native.conversion:unread",
     write="evalwright.formats.native.writer:write_native",
+    expands="evalwright.formats.native.conversion:has_rows",
     adopt_run="evalwright.formats.native.suite:adopt_run",
     adopts={
         "enrichers": ("eval_harness.trace_enrichers", f"{_SURFACE}plugins:enricher"),

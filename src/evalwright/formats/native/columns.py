@@ -36,6 +36,13 @@ class Mapped:
                 Problem("", f"{part!r} is not part of a case{did_you_mean(str(part), _PARTS)}", key="dataset.map")
                 for part in wrong
             )
+        fixed = {part: source for part, source in (self._map or {}).items() if isinstance(source, Mapping)}
+        odd = {part: [str(key) for key in source] for part, source in fixed.items() if [*source] != ["value"]}
+        if odd:
+            raise InputError(
+                Problem("", f"expected a column or {{value: X}}, found a mapping of {_quoted(keys)}", key=_place(part))
+                for part, keys in odd.items()
+            )
 
     def reads(self, column: str) -> bool:
         """Whether the column becomes a part of cases."""
@@ -61,6 +68,14 @@ class Mapped:
             if part == "input" and not isinstance(value, dict):
                 part = f"input.{_name(source)}"
             yield part, value
+
+
+def _quoted(keys: list[str]) -> str:
+    return ", ".join(map(repr, keys[:5])) + "".join(did_you_mean(key, ("value",)) for key in keys[:1]) or "nothing"
+
+
+def _place(part: Any) -> str:
+    return f"dataset.map.{part}"
 
 
 def _is_part(name: str) -> bool:

@@ -8,12 +8,23 @@ from typing import Any
 
 from evalwright.formats.shared.references import references_in
 
-__all__ = ["names_in", "unread"]
+__all__ = ["has_rows", "names_in", "unread"]
 
 
 def names_in(source: Path, _options: Mapping[str, Any]) -> list[str]:
     """The references in the file, with their defaults."""
     return references_in([source], defaults=True)
+
+
+def has_rows(document: Mapping[str, Any]) -> bool:
+    """Whether the cases are rows of a table, of which a file of cases can be made."""
+    from evalwright.formats.native.datasets import file_type, is_of_rows
+
+    dataset = document.get("dataset")
+    if not isinstance(dataset, Mapping):
+        return False
+    path = dataset.get("path") or ""
+    return is_of_rows(dataset.get("type") or file_type(path) or "", path, dataset)
 
 
 def unread(document: dict[str, Any]) -> Iterator[str]:

@@ -163,7 +163,7 @@ class TableDataset(Dataset):
             place = tell((), "")
             if case.id in places:
                 first = places[case.id]
-                at = first.file if first.line is None else f"{first.file}:{first.line}"
+                at = f"{first.file}:{first.line}" if first.line is not None else f"{first.file} {first.key}".rstrip()
                 yield tell((), f"duplicate case id {case.id!r}, which {at} has, too")
             else:
                 places[case.id] = place

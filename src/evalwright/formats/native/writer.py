@@ -19,6 +19,7 @@ from evalwright.model.plan import EvaluatorSpec, Variant
 from evalwright.model.snapshot import Case, snapshot
 from evalwright.model.suite import Suite
 from evalwright.model.trace import Trace
+from evalwright.registry import NATIVE
 
 __all__ = ["SUITE", "write_native"]
 
@@ -57,7 +58,8 @@ def _document(suite: Suite, evaluators: list[EvaluatorSpec], places: Places) -> 
         yield "pass_criteria", criteria
     if suite.gate is not None:
         yield "gate", written_gates(suite.gate)
-    yield "totals", suite.totals or suite.dialect
+    if (totals := suite.totals or suite.dialect) != NATIVE:
+        yield "totals", totals
     yield "run", _run(suite)
     if not suite.run.keep_judge_calls:
         yield "judges", {"keep_calls": False}
