@@ -187,6 +187,22 @@ def test_lines_of_unknown_types_are_counted(tmp_path):
 # ---------------------------------------------------------------- Codex
 
 
+def test_parts_of_a_line_with_other_types_are_told(tmp_path):
+    said = session_line(1, "assistant", [{"type": "text", "text": "a"}], "m", message={
+        "usage": {"input_tokens": "7", "output_tokens": -3, "cache_read_input_tokens": 4}})  # fmt: skip
+    bare = {"type": "assistant", "sessionId": "s"}
+    done, trace, _ = claude(tmp_path, [session_line(0, "user", "q"), said, bare])
+    metrics = trace["metrics"]
+    assert (metrics["token_input"], metrics["token_output"]) == (4, None)
+    assert {note for note in done.notes if note.startswith("lost")} == {
+        "lost: token counts that are no whole numbers: 2",
+        "lost: lines of type 'assistant' without a message: 1",
+    }
+    with pytest.raises(InputError, match="expected text or blocks") as caught:
+        claude(tmp_path / "other", [session_line(0, "user", "q"), {**bare, "message": 3}])
+    assert [problem.line for problem in caught.value.problems] == [2]
+
+
 def codex(folder: Path, lines: list):
     done, cases = imported(folder, "codex", written(folder / "rollout.jsonl", lines))
     return done, cases[0]["embedded_trace"], cases[0]

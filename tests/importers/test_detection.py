@@ -82,6 +82,11 @@ def test_a_folder_is_searched_and_what_is_of_no_format_is_left_out(tmp_path):
         ([], '{"rows": []}', ["x.json", "claude-code", "atif"]),
         ([], "", ["x.json"]),
         (["--format", "codex"], json.dumps({"messages": [{"role": "user"}]}), ["openai-messages", "codex"]),
+        (
+            ["--format", "anthropic-messages"],
+            json.dumps({"messages": [{"role": "tool", "content": "q"}]}),
+            ["openai-messages"],
+        ),
         ([], json.dumps({"evals": [{"prompt": "q"}]}), ["evalwright run", "x.json"]),
         ([], json.dumps({"eval": {}, "systems": [], "dataset": {}}), ["evalwright run", "native"]),
         (["--format", "claude-code"], b"\xff{}", ["x.json", "UTF-8"]),
@@ -94,6 +99,30 @@ def test_what_is_no_recording_is_refused_by_what_it_is(tmp_path, given, text, fa
     assert isinstance(done.exception, InputError)
     assert [fact for fact in facts if fact not in str(done.exception)] == []
     assert not (tmp_path / "out").exists()
+
+
+TEXTS = [{"role": "user", "content": "q"}, {"role": "assistant", "content": [{"type": "text", "text": "R"}]}]
+RESPONSE = {"type": "message", "role": "assistant", "content": TEXTS[1]["content"], "usage": {"input_tokens": 5}}
+
+
+@pytest.mark.parametrize(
+    ("record", "given"),
+    [
+        ({"messages": TEXTS[:1], "response": RESPONSE}, []),
+        ({"messages": TEXTS[:1], "response": RESPONSE}, ["--format", "anthropic-messages"]),
+        ({"system": "s", "messages": TEXTS, "usage": {"input_tokens": 5}}, ["--format", "anthropic-messages"]),
+        ({"messages": [*TEXTS[:1], {"role": "assistant", "content": [
+            {"type": "server_tool_use", "id": "t", "name": "web_search", "input": {}},
+            {"type": "web_search_tool_result", "tool_use_id": "t", "content": "x"},
+            {"type": "text", "text": "R"}]}], "usage": {"input_tokens": 5}}, []),
+    ],
+)  # fmt: skip
+def test_conversations_of_texts_alone_keep_their_answer_in_the_form_that_is_named(tmp_path, record, given):
+    done = run(written(tmp_path / "x.jsonl", [record]), *given, "--out", tmp_path / "out")
+    assert done.exception is None
+    trace = json.loads((tmp_path / "out" / "cases.jsonl").read_text())["embedded_trace"]
+    assert trace["output"]["final_answer"] == "R"
+    assert trace["metrics"]["token_input"] == 5
 
 
 def test_files_of_several_formats_are_named(tmp_path):

@@ -69,7 +69,7 @@ class _Record:
             if isinstance(value.get("response"), dict):
                 self._response(value["response"])
             if value.get("usage") is not None:
-                self._talk.tokens = tokens_of(value["usage"])
+                self._talk.tokens = tokens_of(self._reading.notes, value["usage"])
         return self._talk
 
     def _named(self, value: dict[str, Any]) -> None:
@@ -80,7 +80,7 @@ class _Record:
         model = response.get("model")
         turn = self._talk.turn(None, None, model if isinstance(model, str) else None)
         assistant_blocks(self._talk, turn, blocks_in(response.get("content")), self._reading.notes)
-        self._talk.tokens = tokens_of(response.get("usage"))
+        self._talk.tokens = tokens_of(self._reading.notes, response.get("usage"))
         if response.get("stop_reason") not in (None, "end_turn", "tool_use", "stop_sequence"):
             self._talk.extra["stopped"] = response["stop_reason"]
 

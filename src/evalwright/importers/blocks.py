@@ -148,27 +148,27 @@ def _result(talk: Transcript, block: ContentBlock, notes: ImportNotes, at: Any) 
 _READY = (str, dict)
 
 
-def tokens_of(*usages: Any) -> Tokens:
+def tokens_of(notes: ImportNotes, *usages: Any) -> Tokens:
     """The sum of usages as Anthropic counts them: what is cached is not in `input_tokens`."""
-    whole: int | None = None
-    out: int | None = None
-    read: int | None = None
-    written: int | None = None
+    sums: dict[str, int] = {}
     for usage in usages:
         if not isinstance(usage, dict):
+            if usage is not None:
+                notes.lose(_NO_COUNTS)
             continue
-        get = usage.get
-        if type(number := get("input_tokens")) is int:
-            whole = number if whole is None else whole + number
-        if type(number := get("output_tokens")) is int:
-            out = number if out is None else out + number
-        if type(number := get("cache_read_input_tokens")) is int:
-            whole = (whole or 0) + number
-            read = (read or 0) + number
-        if type(number := get("cache_creation_input_tokens")) is int:
-            whole = (whole or 0) + number
-            written = (written or 0) + number
-    return Tokens(whole, out, None, read, written)
+        for key in _COUNTS:
+            number = usage.get(key)
+            if type(number) is int and number >= 0:
+                sums[key] = sums.get(key, 0) + number
+            elif number is not None:
+                notes.lose(_NO_COUNTS)
+    given, out, read, written = map(sums.get, _COUNTS)
+    parts = [part for part in (given, read, written) if part is not None]
+    return Tokens(sum(parts) if parts else None, out, None, read, written)
+
+
+_COUNTS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+_NO_COUNTS = "token counts that are no whole numbers"
 
 
 def dictionaries(value: Any) -> Iterator[dict[str, Any]]:

@@ -19,7 +19,7 @@ import msgspec
 
 from evalwright.importers.blocks import Content, assistant_blocks, blocks_in, tokens_of, user_blocks
 from evalwright.importers.json_lines import LineForm, records
-from evalwright.importers.recordings import in_utc, moment, too_deep
+from evalwright.importers.recordings import described, in_utc, moment, too_deep
 from evalwright.importers.sources import ImportNotes, Mistakes, record_key, stem
 from evalwright.importers.spool import RecordSpool
 from evalwright.importers.traces import Imported, ImportFindings, Read, StartOver, TraceImporter
@@ -218,9 +218,9 @@ class _Conversation:
         """The last usage of each message."""
         self.costs: dict[str, float] = {}
 
-    def counted(self) -> Transcript:
+    def counted(self, notes: ImportNotes) -> Transcript:
         """The conversation with what all of its calls used."""
-        self.talk.tokens = tokens_of(*self.usage.values())
+        self.talk.tokens = tokens_of(notes, *self.usage.values())
         if self.costs:
             self.talk.tokens.cost = sum(self.costs.values())
         return self.talk
@@ -278,10 +278,10 @@ class _Session:
         main, others, error, outcome = self._conversations(self._abandoned() if self._forks else set())
         for at in self._at:
             main.talk.at(at)
-        talk = main.counted()
+        talk = main.counted(self._notes)
         talk.error = error
         for name, other in others.items():
-            talk.subagent(name, other.counted())
+            talk.subagent(name, other.counted(self._notes))
         if outcome is not None:
             self._end(talk, *outcome)
         return talk
@@ -308,7 +308,10 @@ class _Session:
             if at is not None:
                 at = at if at.tzinfo is UTC else in_utc(at)
                 talk.talk.at(at)
-            message = line.message or _NOTHING
+            message = line.message
+            if message is None:
+                self._notes.lose(f"lines of type {line.type!r} without a message")
+                message = _NOTHING
             if line.isApiErrorMessage:
                 error = TraceError("api_error", "\n".join(_texts(message.content)))
                 continue
@@ -333,7 +336,11 @@ class _Session:
             talk.usage[key] = message.usage
             if line.costUSD is not None and isinstance(line.costUSD, int | float):
                 talk.costs[key] = line.costUSD
-        assistant_blocks(talk.talk, turn, message.content, self._notes, at)
+        content = message.content
+        if content is not None and not isinstance(content, str | list):
+            self._number = number
+            self._complain(f"expected text or blocks, found {described(content)}")
+        assistant_blocks(talk.talk, turn, content, self._notes, at)
 
     def _complain(self, what: str) -> None:
         self._mistakes.add(self._file, what, self._number, "message.content")
@@ -347,7 +354,7 @@ class _Session:
         if isinstance(outcome.result, str):
             talk.answer = outcome.result
         if isinstance(outcome.usage, dict):
-            talk.tokens = tokens_of(outcome.usage)
+            talk.tokens = tokens_of(self._notes, outcome.usage)
         if isinstance(outcome.total_cost_usd, int | float):
             talk.tokens.cost = outcome.total_cost_usd
         if isinstance(outcome.duration_ms, int | float):

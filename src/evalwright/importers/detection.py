@@ -162,13 +162,19 @@ def _is_lm_eval(head: Head) -> bool:
 
 
 _ITEMS = ("function_call", "function_call_output")
+_PARTS_OF_ITEMS = ("input_text", "output_text")
 
 
 def _is_openai_responses(head: Head) -> bool:
     def has_items(one: dict[str, Any]) -> bool:
-        return any(item.get("type") in _ITEMS for item in dictionaries(one.get("input")))
+        return any(map(is_item, dictionaries(one.get("input"))))
 
-    return head.any(lambda one: one.get("object") == "response" or one.get("type") in _ITEMS or has_items(one))
+    def is_item(one: dict[str, Any]) -> bool:
+        return one.get("type") in _ITEMS or any(
+            part.get("type") in _PARTS_OF_ITEMS for part in dictionaries(one.get("content"))
+        )
+
+    return head.any(lambda one: one.get("object") == "response" or is_item(one) or has_items(one))
 
 
 def _is_pydantic_evals(head: Head) -> bool:
@@ -179,12 +185,27 @@ def _is_anthropic(head: Head) -> bool:
     def has_blocks(one: dict[str, Any]) -> bool:
         messages = [one, *dictionaries(one.get("messages"))]
         blocks = (block for message in messages for block in dictionaries(message.get("content")))
-        return any(block.get("type") in ("tool_use", "tool_result") for block in blocks)
+        return any(str(block.get("type")).endswith(("tool_use", "tool_result")) for block in blocks)
 
-    def is_response(one: dict[str, Any]) -> bool:
-        return one.get("type") == "message" and isinstance(one.get("content"), list)
+    def is_response(one: Any) -> bool:
+        return isinstance(one, dict) and one.get("type") == "message" and isinstance(one.get("content"), list)
 
-    return head.any(lambda one: has_blocks(one) or is_response(one))
+    return head.any(lambda one: has_blocks(one) or is_response(one) or is_response(one.get("response")))
+
+
+def _may_be_anthropic(head: Head) -> bool:
+    """Conversations of texts alone look alike in both forms; what only the other one has tells it."""
+
+    def is_message(one: dict[str, Any]) -> bool:
+        return one.get("role") in ("system", "user", "assistant") and "content" in one and "tool_calls" not in one
+
+    def fits(one: dict[str, Any]) -> bool:
+        messages = one.get("messages")
+        if isinstance(messages, list):
+            return all(isinstance(message, dict) and is_message(message) for message in messages)
+        return is_message(one)
+
+    return bool(head.records) and all(map(fits, head.records))
 
 
 def _is_openai_messages(head: Head) -> bool:
@@ -214,11 +235,15 @@ FORMATS: tuple[tuple[str, Callable[[Head], bool], str], ...] = (
     ("lm-eval", _is_lm_eval, "doc_id and resps"),
     ("openai-responses", _is_openai_responses, "object: response, or items of type function_call"),
     ("pydantic-evals", _is_pydantic_evals, "cases with inputs"),
-    ("anthropic-messages", _is_anthropic, "messages with blocks tool_use or tool_result"),
+    ("anthropic-messages", _is_anthropic, "blocks tool_use or tool_result, or a response of type message"),
     ("openai-messages", _is_openai_messages, "messages, traj or conversation"),
     ("deepeval", _is_deepeval, "input with actual_output or expected_output, or a scenario"),
 )
 """Each format that can be told by its content, what tells it, and that in words."""
+
+
+_READABLE: dict[str, Callable[[Head], bool]] = {"anthropic-messages": _may_be_anthropic}
+"""Formats that can be read of more than what tells them: who names one is believed."""
 
 
 def detected(head: Head) -> str | None:
@@ -238,7 +263,8 @@ def unknown(file: Path) -> InputError:
 def check(file: Path, format: str, head: Head) -> None:
     """Raises InputError if a file is plainly of another format than the one that was given."""
     tests = {name: test for name, test, _ in FORMATS}
-    if format not in tests or tests[format](head):
+    readable = _READABLE.get(format)
+    if format not in tests or tests[format](head) or (readable is not None and readable(head)):
         return
     other = detected(head)
     if other is not None:
