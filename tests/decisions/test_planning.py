@@ -106,7 +106,9 @@ def test_trials_and_groups_of_a_run_change_what_a_gate_passes() -> None:
     assert row.passes_from < (three.passes_from or 0) / 40
     grouped = side(*[(2 * (i // 4 % 2), 2) for i in range(40)])
     grouped.groups = {case: f"g{i // 4}" for i, case in enumerate(grouped.passes)}
-    assert [(one.trials, one.effective_cases) for one in gate_plan(40, 0.3, 0.05, grouped, [1, 3]).by_trials] == [
-        (1, 10),
-        (3, 10),
+    assert [(one.trials, one.effective_cases) for one in gate_plan(400, 0.3, 0.05, grouped, [1, 3]).by_trials] == [
+        (1, 100),
+        (3, 100),
     ]
+    few = gate_plan(40, 0.3, 0.05, grouped, [1, 3])  # the interval of 10 groups is not made of their spread
+    assert (few.by_trials, few.few_units) == ([], True)

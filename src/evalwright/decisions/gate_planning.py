@@ -12,6 +12,7 @@ from evalwright.decisions.spreads import design_effect, trials_share
 from evalwright.statistics.changes import flake_rate
 from evalwright.statistics.gates import flake_false_alarm, gate_characteristic
 from evalwright.statistics.proportions import zero_failures_bound
+from evalwright.statistics.units import FEW_UNITS, units_of
 
 __all__ = ["GatePlan", "GateRow", "GateTrials", "gate_plan"]
 
@@ -58,6 +59,8 @@ class GatePlan(msgspec.Struct):
     """The same where the majority of three trials counts."""
     by_trials: list[GateTrials] = []
     """With more trials, or groups; empty where no run shows how much these count."""
+    few_units: bool = False
+    """Too few groups and cases of the run differ from the rest to say it: intervals have another rule there."""
 
 
 def gate_plan(
@@ -72,6 +75,7 @@ def gate_plan(
     bound = zero_failures_bound(0, cases, 1 - alpha).exact_upper
     sound = _USUAL if run is None else _case_passes(run)
     alarm = flake_false_alarm(sound, cases, 1, 3)
+    few = run is not None and _has_few_units(run, cases)
     return GatePlan(
         at_least,
         cases,
@@ -82,8 +86,18 @@ def gate_plan(
         sound,
         alarm.prob_any_false_failure,
         alarm.prob_any_false_failure_majority,
-        [] if run is None else _by_trials(cases, at_least, rates, alpha, run, trials),
+        [] if run is None or few else _by_trials(cases, at_least, rates, alpha, run, trials),
+        few,
     )
+
+
+def _has_few_units(run: SideCounts, cases: int) -> bool:
+    """Whether the interval of so many cases in groups like the run's would go by units instead of their spread."""
+    if not run.groups:
+        return False
+    judged = {case: one.value for case, one in run.passes.items() if one.judged}
+    units = units_of(list(judged.values()), [run.groups.get(case, (case,)) for case in judged])
+    return units.moved() * cases < FEW_UNITS * units.n
 
 
 def _by_trials(

@@ -72,7 +72,9 @@ def _gate(gate: GatePlan, suite: str) -> list[str]:
         worth = f"worth about {counted(one.effective_cases, 'case')}"
         lines.append(f"  with {counted(one.trials, 'trial')}, as in the run ({worth}): {least}")
         lines.append("  passes     " + "".join(f"{numbers.percent(row.passes):>9}" for row in one.rows))
-    if not gate.by_trials:
+    if gate.few_units:
+        lines.append("  groups: too few of them differ in the run to say what the gate would do with them")
+    elif not gate.by_trials:
         lines.append("  more trials: --from a run with trials says how much they add")
     bound = f"at most {numbers.percent(gate.failures_at_most)} fail ({100 * (1 - gate.alpha):g} % sure)"
     return [
