@@ -71,7 +71,18 @@ def test_a_formats_object_loads_nothing_else_of_ours(one):
 @pytest.mark.parametrize("one", FORMATS, ids=lambda one: one.name)
 def test_every_reference_of_a_format_is_there(one):
     tables = [one.targets, one.evaluators, one.extractors, one.exports, one.reports, one.mirrors]
-    fields = ("detects", "load", "sidecar_of", "repository", "names_in", "normalize", "unread", "write", "other_form")
+    fields = (
+        "detects",
+        "load",
+        "sidecar_of",
+        "repository",
+        "names_in",
+        "normalize",
+        "unread",
+        "write",
+        "other_form",
+        "expands",
+    )
     fields += ("suite_in", "verdicts", "totals", "known_by", "read_results", "adopt_run", "command")
     refs = [ref for name in fields if (ref := getattr(one, name)) is not None]
     assert all(callable(registry.resolve(ref)) for ref in [*refs, *(ref for table in tables for ref in table.values())])
