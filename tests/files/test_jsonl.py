@@ -71,7 +71,7 @@ def test_keys_that_come_twice_in_one_object_are_named(line: bytes, keys: list[st
 
 @pytest.mark.parametrize("read_json", [decoded, exact])
 def test_half_a_character_is_no_json(read_json: Callable[[str | bytes], object]) -> None:
-    for text in ('{"a": ["\\ud800"]}', b'{"\\uDFFF x": NaN}'):
+    for text in ('{"a": ["\\ud800"]}', b'{"\\uDFFF x": NaN}', b'{"\xed\xa0\x80": 1}'):
         with pytest.raises(ValueError, match=r"\\ud(800|fff) without its other half"):
             read_json(text)
     assert read_json('["\\ud83d\\ude00", "\\\\ud800"]') == ["\U0001f600", "\\ud800"]

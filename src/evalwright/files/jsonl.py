@@ -13,7 +13,7 @@ import msgspec
 from evalwright.errors import InputError, Problem
 from evalwright.files.paths import near_file
 
-__all__ = ["advice_on", "decoded", "exact", "lines_of", "refuse_halves", "repeated_keys"]
+__all__ = ["advice_on", "decoded", "exact", "lines_of", "may_hold_halves", "refuse_halves", "repeated_keys"]
 
 _BOM = b"\xef\xbb\xbf"
 
@@ -69,9 +69,14 @@ def decoded(text: str | bytes) -> Any:
 def exact(text: str | bytes) -> Any:
     """The value of a JSON text, also with NaN and whole numbers of any size. Raises ValueError, RecursionError."""
     value = json.loads(text)
-    if (b"\\u" if isinstance(text, bytes) else "\\u") in text:  # type: ignore[operator]
+    if may_hold_halves(text if isinstance(text, bytes) else text.encode(errors="surrogatepass")):
         refuse_halves(value)
     return value
+
+
+def may_hold_halves(data: bytes) -> bool:
+    """Whether a JSON text may hold half a character: as an escape, or in bytes that only Python's own reader takes."""
+    return b"\\u" in data or b"\xed" in data
 
 
 def refuse_halves(value: Any) -> None:

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 from evalwright.errors import InputError, Problem, counted, did_you_mean
 from evalwright.files.csv_records import CsvError, csv_records
-from evalwright.files.jsonl import refuse_halves
+from evalwright.files.jsonl import may_hold_halves, refuse_halves
 from evalwright.files.key_paths import Place, bracketed
 from evalwright.files.packed import opened
 from evalwright.formats.native.cases import FileCase, Tell, checked, make_plain, take_recording
@@ -319,7 +319,7 @@ def _strict(file: Path, data: bytes, line: int | None) -> Any:
 
     try:
         value = json.loads(data, object_pairs_hook=whole, parse_constant=refuse, parse_float=finite)
-        if b"\\u" in data:
+        if may_hold_halves(data):
             refuse_halves(value)
         return value
     except RecursionError:
