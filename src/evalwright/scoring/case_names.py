@@ -88,7 +88,8 @@ class Renamed:
     def __init__(
         self, reader: RunReader, names: Mapping[str, str], digests: Mapping[str, str | msgspec.UnsetType]
     ) -> None:
-        self._reader, self.names, self._digests = reader, names, digests
+        self._reader, self._digests = reader, digests
+        self.names: Mapping[str, str] = names
         self.plan: Plan | None = reader.plan
         self.unresolved: list[str] = reader.unresolved
         self.location: str = reader.location
