@@ -225,3 +225,19 @@ class Refusal(Exception):
     def __init__(self, headers):
         super().__init__("busy")
         self.response = SimpleNamespace(headers=headers)
+
+
+@pytest.mark.parametrize(("per_minute", "moments"), [(30, [0, 2, 4, 6]), (None, [0, 0, 0, 0])])
+def test_calls_are_spread_evenly_over_a_minute(per_minute, moments):
+    async def main():
+        pace, found = Pace(per_minute), []
+
+        async def call():
+            await pace.turn()
+            found.append(asyncio.get_running_loop().time())
+
+        await asyncio.gather(*(call() for _ in range(4)))
+        return found
+
+    with asyncio.Runner(loop_factory=Timeless) as runner:
+        assert runner.run(main()) == pytest.approx(moments)
