@@ -72,6 +72,11 @@ def test_duplicate_keys_are_all_told_with_both_lines() -> None:
     ]
 
 
+def test_a_key_that_is_a_list_hides_no_duplicate() -> None:
+    problems = problems_of("a: 1\n? [b]\n: 2\na: 3\n")
+    assert (4, "duplicate key 'a', first on line 1") in [(p.line, p.message) for p in problems]
+
+
 def test_every_scalar_that_is_not_what_it_looks_like_is_told() -> None:
     problems = problems_of("a: 2026-13-01\nb: {c: !!int x, c: 1}\nd: 2026-13-01\n")
     assert [(p.line, p.message.partition("'")[2]) for p in problems] == [

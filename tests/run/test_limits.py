@@ -1,6 +1,7 @@
 """Code that blocks is interrupted."""
 
 import re
+import signal
 import threading
 import time
 
@@ -47,3 +48,14 @@ def test_only_calls_past_their_deadline_are_interrupted():
         assert call(time.monotonic() + 60, 0.5)
         with pytest.raises(LimitExceeded):
             call(time.monotonic() + 0.1, 60)
+
+
+def test_what_the_program_does_with_the_signal_is_put_back() -> None:
+    before = signal.signal(signal.SIGALRM, signal.SIG_IGN)
+    try:
+        with Watchdog():
+            assert signal.getsignal(signal.SIGALRM) is not signal.SIG_IGN
+        assert signal.getsignal(signal.SIGALRM) is signal.SIG_IGN
+        assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
+    finally:
+        signal.signal(signal.SIGALRM, before)

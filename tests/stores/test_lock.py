@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import fcntl
 import os
+import subprocess
 from pathlib import Path
 
 import psycopg
 import pytest
 
 from evalwright.errors import RunLockedError
-from evalwright.stores.lock import RunLock
+from evalwright.stores.lock import RunLock, is_held
 from evalwright.stores.postgres.database import persist
 
 
@@ -46,6 +47,27 @@ def test_a_lock_on_a_file_that_its_last_owner_removed_meanwhile_is_taken_again(
     with pytest.raises(RunLockedError):
         RunLock(path, "run r", remove=True)
     lock.release()
+
+
+def test_who_looks_believes_the_file_of_a_lock(tmp_path: Path) -> None:
+    path, here = tmp_path / "lock", os.uname().nodename
+    assert not is_held(path)
+    lock = RunLock(path, "run r")
+    assert is_held(path)
+    lock.release()
+    assert not is_held(path)
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    for owner, held in (
+        (f"{ended.pid} {here}", False),
+        (f"{os.getppid()} {here}", True),
+        (f"{ended.pid} another-host", True),
+        (f"{os.getpid()}", False),
+        (f"nobody {here}", False),
+        (f"{10**30} {here}", False),
+    ):
+        path.write_text(owner)
+        assert is_held(path) is held, owner
 
 
 @pytest.mark.parametrize(("gone", "patience", "calls"), [(False, 60.0, 1), (True, 0.0, 1), (True, 60.0, 2)])
