@@ -34,3 +34,8 @@ def test_what_stands_under_a_credentials_key_is_one(document, found):
 
 def test_lines_of_a_key_are_secrets_from_16_characters() -> None:
     assert [*secret_parts(f"{'a' * 15}\n {'b' * 16} \n{'c' * 17}")] == ["b" * 16, "c" * 17]
+
+
+def test_the_path_of_a_secret_address_is_a_secret_of_two_parts_and_eight_characters() -> None:
+    paths = ("https://h/ab/cdef", "https://h/ab/cde", "https://h/abcdefgh", "https://h/ab/cd/efg")
+    assert [[*secret_parts(one)] for one in paths] == [["/ab/cdef"], [], [], ["/ab/cd/efg"]]

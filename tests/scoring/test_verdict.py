@@ -138,3 +138,9 @@ def test_a_pass_needs_no_reasons_and_names_its_cell() -> None:
     verdict = cell_verdict(needs("a"), ["a", "b"], trace, [passed("a"), failed("b")])
     cell = (verdict.case_id, verdict.variant_name, verdict.trial, verdict.attempt, verdict.run_id)
     assert (cell, verdict.status, verdict.reasons) == (("c7", "v2", 3, 2, "r"), "pass", [])
+
+
+def test_a_broken_system_that_nothing_judged_is_no_skip_under_criteria_either() -> None:
+    criteria = PassCriteria(errored_cases="evaluate", all_required=["a"])
+    assert [cell_status(criteria, ["a"], errored, [skipped("a")]) for errored in (True, False)] == ["error", "skip"]
+    assert [cell_status(criteria, ["a"], True, [row]) for row in (passed("a"), failed("a"))] == ["pass", "fail"]
