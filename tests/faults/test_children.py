@@ -91,8 +91,8 @@ def test_all_that_a_run_has_started_ends_with_it(tmp_path, number, words):
         assert [*(tmp_path / "tmp").iterdir()]
         running.send_signal(number)
         assert running.wait(30) == (-9 if number == signal.SIGKILL else 130)
-        assert wait_for(lambda: not living(mark), 5)
-        assert wait_for(lambda: not [*(tmp_path / "tmp").iterdir()], 5)
+        assert wait_for(lambda: not living(mark), 30)
+        assert wait_for(lambda: not [*(tmp_path / "tmp").iterdir()], 30)
     finally:
         running.kill()
         for pid in living(mark):
