@@ -55,9 +55,7 @@ def decided_against(claim: Mapping[str, Any], runs: TwoRuns, pairs: Sequence[tup
 def _parts(found: Decision, name: str, *, better: bool, slice_margin: float | None) -> list[GatePart]:
     """What the metric shows by itself, each guard, and the slices that forbid it."""
     points = "points" if found.metric == PASS_RATE else ""
-    answer = verdict_of(found.ci, found.margin)
-    if better and answer == "ship" and found.ci is not None and found.ci[0] <= 0:
-        answer = "undecided"
+    answer = verdict_of(found.ci, found.margin, better=better)
     turned = found.judge is not None and found.judge.turns
     if turned or not found.errors.same_verdict or UNREAD in found.reasons:
         answer = "undecided"

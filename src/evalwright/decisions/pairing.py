@@ -248,9 +248,7 @@ class Ground(msgspec.Struct):
 
     def verdict(self, ends: Interval | None) -> ShipVerdict:
         """What an interval of the difference says at this margin."""
-        found = verdict_of(ends, self.margin)
-        short = self.terms.better and found == "ship" and (ends is None or ends[0] <= 0)
-        return "undecided" if short else found
+        return verdict_of(ends, self.margin, better=self.terms.better)
 
 
 def _passes_of(outcome: CaseTotal) -> CaseTotal:

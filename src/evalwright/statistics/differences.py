@@ -148,11 +148,13 @@ def _noise(case: TrialsOfCase, n: int) -> list[tuple[float, int]]:
     return noise
 
 
-def verdict_of(ci: Interval | None, margin: float) -> ShipVerdict:
-    """What an interval of a difference says about a loss of `margin`."""
+def verdict_of(ci: Interval | None, margin: float, *, better: bool = False) -> ShipVerdict:
+    """What an interval of a difference says about a loss of `margin`; `better`: only a gain is enough to ship."""
     if ci is None:
         return "undecided"
-    return "ship" if ci[0] > -margin else "dont" if ci[1] < -margin else "undecided"
+    if ci[1] < -margin:
+        return "dont"
+    return "ship" if ci[0] > (0 if better else -margin) else "undecided"
 
 
 _Found = tuple[Interval, float, float]
