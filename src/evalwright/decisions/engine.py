@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from evalwright.decisions.changes import changed_part
@@ -13,13 +12,12 @@ from evalwright.decisions.outlook import next_part
 from evalwright.decisions.pairing import Counting, Ground, Labelled, Pairs, ValueRange, scale_of
 from evalwright.decisions.secondary import evaluator_parts, guard_parts, slice_parts
 from evalwright.decisions.sensitivity import error_part
-from evalwright.decisions.sides import PASS_RATE, CaseTotal, SideCounts
+from evalwright.decisions.sides import PASS_RATE, CaseTotal, SideCounts, units_of_cases
 from evalwright.decisions.terms import DEFAULT_MARGIN, Terms
 from evalwright.errors import counted
 from evalwright.model.decision import Answer, ChangedPart, Decision, SideRate, SlicePart
 from evalwright.statistics.gates import non_inferiority
 from evalwright.statistics.rates import rate_of_units, score_ends
-from evalwright.statistics.units import Cluster, Units, units_from, units_of
 
 __all__ = ["decision_of", "side_rate"]
 
@@ -131,25 +129,13 @@ def side_rate(
     outcomes: Mapping[str, CaseTotal], groups: Mapping[str, str], metric: str, alpha: float, scale: ValueRange
 ) -> SideRate:
     """One side's rate over its own cases: Wilson with design effect; of scores Student's t, guarded where few moved."""
-    units = _units(outcomes, groups)
+    units = units_of_cases(outcomes, groups)
     if not units.n:
         return SideRate()
     if metric == PASS_RATE:
         rate = rate_of_units(units, 1 - alpha)
         return SideRate(rate.rate, rate.ci, units.n)
     return SideRate(units.mean, score_ends(units, alpha, scale.low, scale.high), units.n)
-
-
-def _units(outcomes: Mapping[str, CaseTotal], groups: Mapping[str, str]) -> Units:
-    """The values of the cases that were judged."""
-    if groups:
-        judged = {case: outcome.value for case, outcome in outcomes.items() if outcome.judged}
-        return units_of([*judged.values()], [groups.get(case, (case,)) for case in judged])
-    counts: Counter[Cluster] = Counter()
-    for outcome, n in tallied(outcomes):
-        if outcome.judged:
-            counts[Cluster(outcome.value, 1)] += n
-    return units_from(counts)
 
 
 def _most_trials(outcomes: Mapping[str, CaseTotal]) -> int:

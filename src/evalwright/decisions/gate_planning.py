@@ -7,12 +7,12 @@ from math import sqrt
 
 import msgspec
 
-from evalwright.decisions.sides import SideCounts
+from evalwright.decisions.sides import SideCounts, units_of_cases
 from evalwright.decisions.spreads import design_effect, trials_share
 from evalwright.statistics.changes import flake_rate
 from evalwright.statistics.gates import flake_false_alarm, gate_characteristic
 from evalwright.statistics.proportions import zero_failures_bound
-from evalwright.statistics.units import FEW_UNITS, units_of
+from evalwright.statistics.units import FEW_UNITS
 
 __all__ = ["GatePlan", "GateRow", "GateTrials", "gate_plan"]
 
@@ -95,8 +95,7 @@ def _has_few_units(run: SideCounts, cases: int) -> bool:
     """Whether the interval of so many cases in groups like the run's would go by units instead of their spread."""
     if not run.groups:
         return False
-    judged = {case: one.value for case, one in run.passes.items() if one.judged}
-    units = units_of(list(judged.values()), [run.groups.get(case, (case,)) for case in judged])
+    units = units_of_cases(run.passes, run.groups)
     return units.moved() * cases < FEW_UNITS * units.n
 
 

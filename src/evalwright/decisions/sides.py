@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from contextlib import closing
 from itertools import chain
@@ -9,7 +10,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from evalwright.decisions.kinds import HeldIndex, KindCells, KindOutcomes
+from evalwright.decisions.kinds import HeldIndex, KindCells, KindOutcomes, tallied
 from evalwright.decisions.measures import MEASURES, KindMeasured, Measured, both_tokens
 from evalwright.model.cell import OfCase
 from evalwright.model.cell_index import CellEntry, CellPlaces, CellSelection, index_of
@@ -20,8 +21,9 @@ from evalwright.model.result import Status
 from evalwright.scoring.looked_up import facts_of, facts_of_count, indexed_cells
 from evalwright.scoring.newest import Superseded, newest_cells, streamed_cells
 from evalwright.scoring.verdict import cell_status, names_needed, passes_over_errored
+from evalwright.statistics.units import Cluster, Units, units_from, units_of
 
-__all__ = ["PASS_RATE", "CaseTotal", "SideCounts", "sides_of"]
+__all__ = ["PASS_RATE", "CaseTotal", "SideCounts", "sides_of", "units_of_cases"]
 
 PASS_RATE = "pass_rate"
 
@@ -127,6 +129,18 @@ def _at(outcomes: Mapping[str, CaseTotal], case: str) -> CaseTotal:
     if found is None:
         found = outcomes[case] = CaseTotal()  # type: ignore[index]  # sides that are counted have dicts
     return found
+
+
+def units_of_cases(outcomes: Mapping[str, CaseTotal], groups: Mapping[str, str]) -> Units:
+    """The values of the cases that were judged, each one unit if it is in no group."""
+    if groups:
+        judged = {case: outcome.value for case, outcome in outcomes.items() if outcome.judged}
+        return units_of([*judged.values()], [groups.get(case, (case,)) for case in judged])
+    counts: Counter[Cluster] = Counter()
+    for outcome, n in tallied(outcomes):
+        if outcome.judged:
+            counts[Cluster(outcome.value, 1)] += n
+    return units_from(counts)
 
 
 class _Verdicts(OfCase, gc=False):

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from evalwright.decisions.kinds import tallied
-from evalwright.decisions.sides import CaseTotal, SideCounts
+from evalwright.decisions.sides import CaseTotal, SideCounts, units_of_cases
 from evalwright.statistics.means import mean_of, variance_of
-from evalwright.statistics.rates import rate_with_design_effect
+from evalwright.statistics.rates import rate_of_units
 from evalwright.statistics.trials import repeated_runs, within_variance
 
 __all__ = ["Spread", "design_effect", "guessed_spreads", "judged_side", "repeats_share", "spreads_of", "trials_share"]
@@ -97,7 +97,5 @@ def design_effect(side: SideCounts) -> float:
     """How many cases of groups are worth one that is independent, at least 1."""
     if not side.groups:
         return 1.0
-    judged = {case: one.value for case, one in side.passes.items() if one.judged}
-    values, units = list(judged.values()), [side.groups.get(case, (case,)) for case in judged]
-    alone, together = rate_with_design_effect(values), rate_with_design_effect(values, units)
+    alone, together = (rate_of_units(units_of_cases(side.passes, groups)) for groups in ({}, side.groups))
     return max(1.0, alone.effective_n / together.effective_n) if together.effective_n else 1.0
