@@ -9,13 +9,12 @@ from evalwright.decisions.sides import SideCounts
 from evalwright.model.decision import Decision, GuardPart, NextPart
 from evalwright.statistics.clusters import jackknife_error
 from evalwright.statistics.differences import decide_difference
-from evalwright.statistics.distributions import two_sided_z
+from evalwright.statistics.distributions import normal_quantile, two_sided_z
 from evalwright.statistics.power import power_paired_t
 
 __all__ = ["next_part"]
 
-_Z80 = 0.8416212335729143
-"""The normal quantile of 80 %."""
+_POWER = 0.8
 _MOST = 10_000_000
 """Cases beyond which nothing is looked for."""
 
@@ -113,5 +112,5 @@ def _scaled(now: int, reach: float, gap: float, alpha: float) -> int | None:
     z = two_sided_z(1 - alpha)
     if gap <= 0 or reach <= 0:
         return None
-    needed = now * ((z + _Z80) / z * reach / gap) ** 2
+    needed = now * ((z + normal_quantile(_POWER)) / z * reach / gap) ** 2
     return ceil(needed) if isfinite(needed) and needed < 2 * _MOST else None

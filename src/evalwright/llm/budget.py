@@ -151,7 +151,7 @@ class Spending:
         if self._cap is None or price is None:
             return Fare(model, most, most.token_output, share)
         turn: asyncio.Future[Fare] = asyncio.get_running_loop().create_future()
-        if self._ends():
+        if self._ends():  # those who wait already would be let in before this one
             self._dismiss()
         self._waiting.append(_Asked(model, price, most, share, turn))
         self._admit(self._cap)

@@ -179,9 +179,7 @@ def _outright(said: Evaluation, error: TraceError | None) -> str:
         return error.message
     if said.skipped:
         return "skipped"
-    if said.score is None:
-        return "passed" if said.passed else "failed"
-    return "score 1" if said.score == 1 else f"score {said.score:g}"
+    return ("passed" if said.passed else "failed") if said.score is None else f"score {said.score:g}"
 
 
 def fill(
