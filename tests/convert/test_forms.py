@@ -48,6 +48,7 @@ def test_yaml_becomes_lines_with_a_sidecar(project):
     assert done.files == [project / "EVAL.cases.jsonl", project / "EVAL.cases.yaml"]
     rows = [json.loads(line) for line in done.files[0].read_text().splitlines()]
     assert [row["id"] for row in rows] == ["greets", "answers"]
+    assert done.files[1].read_text().startswith("# yaml-language-server: $schema=https://")
 
 
 def test_the_other_form_gives_the_same_verdicts(project):

@@ -1,6 +1,7 @@
 """Suites of every format in the native one: the same cells, the same verdicts."""
 
 import json
+import re
 
 import pytest
 import yaml
@@ -160,8 +161,10 @@ def test_verdicts_scores_and_totals_are_those_of_the_original(project, dialect):
 def test_there_and_back_nothing_is_lost(project, dialect):
     source = made(project, dialect)
     native = convert(source, "native").files[0]
-    back = convert(native, dialect, project / "back").files[0]
-    assert judged(back, dialect) == judged(source, dialect)
+    files = convert(native, dialect, project / "back").files
+    assert judged(files[0], dialect) == judged(source, dialect)
+    for file in files:  # comments, which JSON has not, name the schema for editors
+        assert file.suffix != ".yaml" or re.match(rf"# yaml-language-server: .*-{dialect}\b", file.read_text())
 
 
 def test_a_folder_of_datasets_comes_back_whole(project):

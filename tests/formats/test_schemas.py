@@ -29,21 +29,34 @@ class Kind(NamedTuple):
     schema: str
     format: str
     file: str
+    suite: str = ""
+    """The suite beside it that names it, if it is none itself."""
     missed: float = 0.1
     """The share of mistakes by keys or types that the schema may let pass."""
 
 
 KINDS = [
     Kind("agentv", "agentv", "agentv/EVAL.yaml"),
+    Kind("agentv-case", "agentv", "agentv/lines.jsonl"),
+    Kind("agentv-sidecar", "agentv", "agentv/lines.yaml", "lines.jsonl"),
+    Kind("agentv-cases", "agentv", "agentv/cases.yaml", "files.yaml"),
+    Kind("agentv-folder-case", "agentv", "agentv/folders/open/case.yaml", "folders.yaml"),
+    Kind("agentv-workspace", "agentv", "agentv/workspace.yaml", "files.yaml"),
+    Kind("agentv-assertions", "agentv", "agentv/.agentv/templates/polite.yaml", "files.yaml"),
     Kind("agentv-targets", "agentv", "agentv/targets.yaml"),
     Kind("agentv-config", "agentv", "agentv/.agentv/config.yaml"),
     Kind("letta", "letta", "letta/suite.yaml"),
-    Kind("letta-sample", "letta", "letta/samples.jsonl"),
+    Kind("letta-sample", "letta", "letta/samples.jsonl", "suite.yaml"),
     Kind("northstar", "northstar", "northstar/cases.json"),
     Kind("northstar-case", "northstar", "northstar/cases.jsonl"),
     Kind("northstar-graders", "graders", "northstar/graders.json"),
     Kind("pixie", "pixie", "pixie/dataset.json"),
     Kind("promptfoo", "promptfoo", "promptfoo/promptfooconfig.yaml"),
+    Kind("promptfoo-tests", "promptfoo", "promptfoo/tests.yaml", "files.yaml"),
+    Kind("promptfoo-test", "promptfoo", "promptfoo/tests.jsonl", "files.yaml"),
+    Kind("promptfoo-test", "promptfoo", "promptfoo/default.yaml", "files.yaml"),
+    Kind("promptfoo-scenarios", "promptfoo", "promptfoo/scenarios.yaml", "files.yaml"),
+    Kind("promptfoo-providers", "promptfoo", "promptfoo/providers.yaml", "files.yaml"),
     Kind("skills", "skills", "skills/evals/evals.json"),
 ]
 ROOT = Path(__file__).parents[2]
@@ -77,7 +90,7 @@ def problems_of(path: Path, format: str) -> list[str]:
             configured(read_configuration(path), str(path))
             return []
         with nothing_imported():
-            suite, _ = loaded_to_check(path.with_name("suite.yaml") if format == "letta" else path, format)
+            suite, _ = loaded_to_check(path, format)
         for _ in suite.cases:
             pass
     except InputError as error:
@@ -127,16 +140,18 @@ def copied(kind: Kind, folder: Path) -> Path:
     return folder / kind.file.partition("/")[2]
 
 
-def compared(kind: Kind, path: Path, most: int) -> tuple[int, list[str], list[str]]:
+def compared(kind: Kind, folder: Path, most: int) -> tuple[int, list[str], list[str]]:
     """Of at most so many changes: how many are mistakes, which of them the schema takes, and what it alone refuses."""
+    path = copied(kind, folder)
     schema, document = checker(kind.schema), yaml.load(path).value
+    suite = folder / kind.suite if kind.suite else path
     assert [error.message for error in schema.iter_errors(as_json(document))] == []
-    assert problems_of(path, kind.format) == []
+    assert problems_of(suite, kind.format) == []
     wrong, missed, too_strict = 0, [], []
     changes = list(mutated(document))
     for name, changed in changes[3 :: len(changes) // most + 1]:
         path.write_text(json.dumps(changed))
-        accepted, found = schema.is_valid(as_json(changed)), problems_of(path, kind.format)
+        accepted, found = schema.is_valid(as_json(changed)), problems_of(suite, kind.format)
         if not found and not accepted:
             too_strict.append(f"{name}: {next(schema.iter_errors(as_json(changed))).message[:300]}")
         elif found and not any(BEYOND.search(one) for one in found):
@@ -147,17 +162,17 @@ def compared(kind: Kind, path: Path, most: int) -> tuple[int, list[str], list[st
 
 
 @pytest.mark.slow("reads hundreds of files")
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.schema)
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.file)
 def test_what_is_wrong_by_keys_or_types_is_refused_and_nothing_else(kind: Kind, tmp_path: Path) -> None:
-    wrong, missed, too_strict = compared(kind, copied(kind, tmp_path), 200)
+    wrong, missed, too_strict = compared(kind, tmp_path, 200)
     assert too_strict == []
     assert wrong > 5
     assert len(missed) <= wrong * kind.missed, missed
 
 
-@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.schema)
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if not kind.suite], ids=lambda kind: kind.schema)
 def test_a_sample_of_mistakes_is_refused(kind: Kind, tmp_path: Path) -> None:
-    _, _, too_strict = compared(kind, copied(kind, tmp_path), 4)
+    _, _, too_strict = compared(kind, tmp_path, 4)
     assert too_strict == []
 
 

@@ -21,6 +21,21 @@ FORMAT = Format(
     load="evalwright.formats.agentv.suite:load",
     schemas={
         "agentv": ("evalwright.formats.agentv.schema:eval_schema", "AgentV: an eval file in YAML"),
+        "agentv-case": ("evalwright.formats.agentv.schema:case_schema", "AgentV: a case, one line of JSON Lines"),
+        "agentv-sidecar": ("evalwright.formats.agentv.schema:sidecar_schema", "AgentV: the YAML file beside them"),
+        "agentv-cases": ("evalwright.formats.agentv.schema:cases_schema", "AgentV: a file of cases that tests name"),
+        "agentv-folder-case": (
+            "evalwright.formats.agentv.schema:folder_case_schema",
+            "AgentV: case.yaml in a folder of cases",
+        ),
+        "agentv-workspace": (
+            "evalwright.formats.agentv.schema:workspace_schema",
+            "AgentV: a file that workspace names",
+        ),
+        "agentv-assertions": (
+            "evalwright.formats.agentv.schema:assertions_schema",
+            "AgentV: assertions that include names",
+        ),
         "agentv-targets": ("evalwright.formats.agentv.schema:targets_schema", "AgentV: targets.yaml"),
         "agentv-config": ("evalwright.formats.agentv.schema:config_schema", "AgentV: .agentv/config.yaml"),
     },

@@ -15,10 +15,12 @@ from evalwright.files.boundary import Boundary, OutsideError
 from evalwright.files.jsonl import exact, lines_of
 from evalwright.files.key_paths import steps_of
 
-__all__ = ["SCHEME", "CasePlace", "cases_in_files", "names_cases"]
+__all__ = ["LISTS", "SCHEME", "CasePlace", "cases_in_files", "names_cases"]
 
 SCHEME = "file://"
 _OF_FOLDER = ("case.yaml", "case.yml")
+LISTS = ("tests", "cases", "evalcases")
+"""Under which of them a file has its list of cases; the first one counts."""
 
 
 class CasePlace(NamedTuple):
@@ -129,7 +131,7 @@ def _of_yaml(file: Path) -> Iterator[tuple[Any, CasePlace]]:
         return
     at: tuple[str | int, ...] = ()
     if isinstance(value, dict):
-        at = next(((key,) for key in ("tests", "cases", "evalcases") if isinstance(value.get(key), list)), ())
+        at = next(((key,) for key in LISTS if isinstance(value.get(key), list)), ())
         value = value[at[0]] if at else value
     if not isinstance(value, list):
         raise InputError(Problem(str(file), f"expected a list of cases, found {type(value).__name__}"))

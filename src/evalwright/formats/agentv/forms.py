@@ -63,6 +63,7 @@ def _to_yaml(source: Path, target: Path, output: OutputFolder, tell: Tell) -> No
         for number, row in _rows(source):
             file.write("---\n" + _faithful(row, row, f"line {number}", tell))
         return
+    file.write(yaml.schema_line("agentv"))
     sidecar = source.with_suffix(".yaml")
     head: Any = yaml.load(sidecar, "yaml12").value if sidecar.is_file() else {}
     head = {key: value for key, value in head.items() if key != "evalcases"} if isinstance(head, dict) else {}
@@ -88,7 +89,7 @@ def _to_lines(source: Path, target: Path, output: OutputFolder, tell: Tell) -> N
     named = _named(read.head, source, target)
     with_sidecar = target.with_suffix(".yaml")
     if named:
-        output.text(with_sidecar).write(_faithful(named, named, "sidecar", tell))
+        output.text(with_sidecar).write(yaml.schema_line("agentv-sidecar") + _faithful(named, named, "sidecar", tell))
     _write_lines(output.text(target), read.cases, tell)
 
 

@@ -29,7 +29,7 @@ _OF_JUDGE = ("temperature", "max_tokens")
 def write_agentv(suite: Suite, folder: Path, output: OutputFolder) -> Written:
     writing = _Writing(suite, folder)
     file = output.text(folder / SUITE)
-    file.write(yaml.dump(writing.head()))
+    file.write(yaml.schema_line("agentv") + yaml.dump(writing.head()))
     file.write("evalcases:\n")
     empty = True
     for case in suite.cases:
@@ -39,7 +39,7 @@ def write_agentv(suite: Suite, folder: Path, output: OutputFolder) -> Written:
         file.write("[]\n")
     targets = writing.targets()
     if targets:
-        output.text(folder / TARGETS).write(yaml.dump({"targets": targets}))
+        output.text(folder / TARGETS).write(yaml.schema_line("agentv-targets") + yaml.dump({"targets": targets}))
     return Written(folder / SUITE, losses=writing.losses)
 
 

@@ -33,7 +33,7 @@ def write_letta(suite: Suite, folder: Path, output: OutputFolder) -> Written:
     for case in suite.cases:
         file.write(msgspec.json.encode(_sample(snapshot(case))) + b"\n")
     text = yaml.dump(_document(suite, places, losses))
-    output.text(folder / SUITE).write(text)
+    output.text(folder / SUITE).write(yaml.schema_line("letta") + text)
     return Written(folder / SUITE, losses=losses)
 
 

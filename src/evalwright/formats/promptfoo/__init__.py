@@ -18,6 +18,19 @@ FORMAT = Format(
     load="evalwright.formats.promptfoo.suite:load",
     schemas={
         "promptfoo": ("evalwright.formats.promptfoo.schema:configuration_schema", "promptfoo: promptfooconfig.yaml"),
+        "promptfoo-tests": ("evalwright.formats.promptfoo.schema:tests_schema", "promptfoo: a file of tests"),
+        "promptfoo-test": (
+            "evalwright.formats.promptfoo.schema:test_schema",
+            "promptfoo: a test, one line of JSON Lines, or the file of defaultTest",
+        ),
+        "promptfoo-scenarios": (
+            "evalwright.formats.promptfoo.schema:scenario_schema",
+            "promptfoo: a file of scenarios",
+        ),
+        "promptfoo-providers": (
+            "evalwright.formats.promptfoo.schema:provider_schema",
+            "promptfoo: a file of providers",
+        ),
     },
     options=(
         Option(("--repeat",), "int", minimum=1, metavar="N", help="Run each test N times."),

@@ -1,4 +1,4 @@
-"""JSON Schema of promptfoo's configurations, for editors: the shapes by which they are read."""
+"""JSON Schemas of promptfoo's configurations and the files that they name: the shapes by which they are read."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from evalwright.formats.shared.schema_parts import (
     when,
 )
 
-__all__ = ["configuration_schema"]
+__all__ = ["configuration_schema", "provider_schema", "scenario_schema", "test_schema", "tests_schema"]
 
 _ELSEWHERE: Schema = {"type": "object", "required": ["$ref"]}
 """A value that stands elsewhere in the file."""
@@ -39,19 +39,16 @@ _REFUSED = ("redteam", "plugins", "strategies")
 
 def configuration_schema() -> Schema:
     """Of a configuration."""
-    either = {"anyOf": [ANY_TEXT, reference("Test"), list_of(_or_elsewhere(reference("TestEntry")))]}
-    assertions = {"type": "array", "items": _or_elsewhere({"anyOf": [ANY_TEXT, reference("Assertion")]})}
     entry: Schema = {"anyOf": [ANY_TEXT, reference("Provider")]}
     providers: Schema = {"anyOf": [*entry["anyOf"], list_of(_or_elsewhere(entry))]}
     prompts = [ANY_TEXT, {**_part(PROMPT), **_either_of("raw", "id")}]
     prompt: Schema = {"anyOf": [*prompts, {"type": "array"}]}
-    test = _part(TEST, assert_=assertions, options=_part(OPTIONS))
     top = {
         "prompts": {"anyOf": [*prompts, list_of(_or_elsewhere(prompt))]},
         "providers": providers,
         "targets": providers,
-        "tests": either,
-        "scenarios": list_of(_or_elsewhere(_part(SCENARIO, config=either, tests=either))),
+        "tests": _tests(),
+        "scenarios": list_of(_or_elsewhere({"anyOf": [ANY_TEXT, reference("Scenario")]})),
         "defaultTest": {"anyOf": [ANY_TEXT, reference("Test")]},
         "derivedMetrics": list_of(_or_elsewhere({**_part(DERIVED), "required": ["name"]})),
         "evaluateOptions": _part(RUNNING),
@@ -61,12 +58,46 @@ def configuration_schema() -> Schema:
         "title": "promptfoo: a configuration",
         **_part(CONFIG, **top),
         "allOf": [_either_of("providers", "targets"), {"not": _either_of(*_REFUSED, value={})}],
-        "definitions": {
-            "Test": test,
-            "TestEntry": {"anyOf": [ANY_TEXT, reference("Test")]},
-            "Assertion": _assertion(assertions),
-            "Provider": _provider(),
-        },
+        "definitions": _definitions(),
+    }
+
+
+def tests_schema() -> Schema:
+    """Of a file of tests in YAML or JSON."""
+    return _of_part("promptfoo: tests", _tests())
+
+
+def test_schema() -> Schema:
+    """Of a test: a line of a file of tests in JSON Lines, or the file that `defaultTest` names."""
+    return _of_part("promptfoo: a test", reference("TestEntry"))
+
+
+def scenario_schema() -> Schema:
+    """Of a file of scenarios: one, or a list."""
+    one = reference("Scenario")
+    return _of_part("promptfoo: scenarios", {"anyOf": [one, list_of({"anyOf": [ANY_TEXT, one]})]})
+
+
+def provider_schema() -> Schema:
+    """Of a file of providers: one, or a list."""
+    one: Schema = {"anyOf": [ANY_TEXT, reference("Provider")]}
+    return _of_part("promptfoo: providers", {"anyOf": [one, list_of(one)]})
+
+
+def _of_part(title: str, part: Schema) -> Schema:
+    """A file that is one part: beside `$ref` draft 7 reads nothing."""
+    return {"title": title, "allOf": [part], "definitions": _definitions()}
+
+
+def _definitions() -> Schema:
+    """The parts of a configuration that may stand in files of their own, and what they are made of."""
+    assertions = {"type": "array", "items": _or_elsewhere({"anyOf": [ANY_TEXT, reference("Assertion")]})}
+    return {
+        "Test": _part(TEST, assert_=assertions, options=_part(OPTIONS)),
+        "TestEntry": {"anyOf": [ANY_TEXT, reference("Test")]},
+        "Scenario": _part(SCENARIO, config=_tests(), tests=_tests()),
+        "Assertion": _assertion(assertions),
+        "Provider": _provider(),
     }
 
 
@@ -95,6 +126,11 @@ def _part(shape: Shape, **others: Schema) -> Schema:
     """A mapping of a shape; of some keys more is known. A value that is null is none."""
     known = {key: dict(kind.schema) for key, kind in shape.items()} | {k.rstrip("_"): v for k, v in others.items()}
     return mapping({key: {"anyOf": [one, NULL, _ELSEWHERE]} if one else {} for key, one in known.items()})
+
+
+def _tests() -> Schema:
+    """What stands under `tests`, or in a file of tests."""
+    return {"anyOf": [ANY_TEXT, reference("Test"), list_of(_or_elsewhere(reference("TestEntry")))]}
 
 
 def _or_elsewhere(schema: Schema) -> Schema:
