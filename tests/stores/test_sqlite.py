@@ -20,7 +20,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalwright.cli.locate import folded_summary
-from evalwright.errors import InputError, StorageError
+from evalwright.errors import InputError
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
 from evalwright.run.resumption import resume
@@ -225,8 +225,22 @@ from evalwright.cli.locate import folded_summary
 from evalwright.errors import StorageError
 from evalwright.stores.sqlite import Sqlite
 from evalwright.testing import *
-writer = Sqlite(Path(sys.argv[1])).create(a_plan(run_id="r"), [a_case()], {})
-resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, 400_000))
+def limit(size):
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
+limit(9000)
+try:
+    Sqlite(Path(sys.argv[1] + ".new")).create(a_plan(run_id="r"), [a_case()], {})
+except StorageError as error:
+    print(error)
+limit(resource.RLIM_INFINITY)
+Sqlite(Path(sys.argv[1])).create(a_plan(run_id="r"), [a_case()], {}).close()
+limit(100)
+try:
+    Sqlite(Path(sys.argv[1])).run_ids()
+except StorageError as error:
+    print(error)
+limit(400_000)
+writer = Sqlite(Path(sys.argv[1])).open("r")
 written = 0
 try:
     while True:
@@ -246,7 +260,10 @@ except StorageError as error:
 def test_a_full_disk_ends_the_run_and_keeps_what_was_synced(tmp_path: Path) -> None:
     file = tmp_path / "runs.db"
     done = subprocess.run([sys.executable, "-c", FULL, str(file)], capture_output=True, text=True, check=True)
-    first, second = done.stdout.splitlines()
+    new, reading, first, second = done.stdout.splitlines()
+    # What failed is told, and not that the transaction is over; a disk that fails is no fault of the file's content.
+    assert new == f"cannot write {file}.new: disk I/O error"
+    assert reading == f"cannot read {file}: disk I/O error"
     assert f"cannot write {file}" in first
     assert second == "again"
     reader = Sqlite(file).read("r")
@@ -290,9 +307,9 @@ def test_processes_that_write_different_runs_do_not_hinder_each_other(tmp_path: 
     assert sorted(path.name for path in tmp_path.iterdir()) == ["runs.db"]
 
 
-def test_a_folder_that_cannot_be_made_is_a_storage_error(tmp_path: Path) -> None:
+def test_a_file_where_its_folder_should_be_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(StorageError, match="cannot create a run in"):
+    with pytest.raises(InputError, match=r"cannot create a run in .*/file is a file, not a folder"):
         Sqlite(tmp_path / "file" / "runs.db").create(a_plan(), [a_case()], {})
 
 

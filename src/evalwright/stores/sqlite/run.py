@@ -31,6 +31,9 @@ _CHECKPOINT = 16 << 20
 _DAMAGED = (sqlite3.Error, ValueError, TypeError, OverflowError)
 """What reading a damaged file can raise: messages of SQLite that are not UTF-8, values of a wrong type."""
 
+_DISK = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL}
+"""Errors of the disk and not of what the file holds; finer codes stand above the lowest byte."""
+
 _inherited: list[object] = []
 """Connections of a parent process, which must be neither used nor closed."""
 
@@ -66,10 +69,12 @@ def connect(path: Path) -> sqlite3.Connection:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turns errors of SQLite while reading into an InputError that names the file."""
+    """Turns errors of SQLite while reading into an InputError, or a StorageError of the disk, that names the file."""
     try:
         yield
     except _DAMAGED as error:
+        if getattr(error, "sqlite_errorcode", 0) & 0xFF in _DISK:
+            raise StorageError(f"cannot read {path}: {error}") from error
         raise InputError(Problem(str(path), f"cannot be read: {error}")) from error
 
 

@@ -60,7 +60,8 @@ def prepare(connection: sqlite3.Connection, file: str) -> None:
             connection.execute(f"PRAGMA user_version = {_VERSION}")
         connection.execute("COMMIT")
     except BaseException:
-        connection.execute("ROLLBACK")
+        if connection.in_transaction:  # a full or failing disk has ended it already, and its error is the one to tell
+            connection.execute("ROLLBACK")
         raise
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from evalwright.errors import InputError
+from evalwright.errors import InputError, StorageError
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import Part
 from evalwright.stores.index import INDEX, index_at
@@ -103,5 +103,5 @@ def _reading() -> Iterator[None]:
     """A database that cannot be read is no fault of its records: it is not noted, and those who scan will say it."""
     try:
         yield
-    except InputError as error:
+    except (InputError, StorageError) as error:
         raise OSError(str(error)) from error
