@@ -7,14 +7,15 @@ import os
 import subprocess
 import sys
 import threading
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.errors import StorageError
-from evalwright.files.durable import AppendFile, repair_tail, replace_file
+from evalwright.errors import InputError, StorageError
+from evalwright.files.durable import AppendFile, must_be_writable, repair_tail, replace_file
 
 THREE = [b'{"a":1}\n', b'{"b":"x y"}\n', b'{"c":[1,{"d":2}]}\n']
 
@@ -171,6 +172,20 @@ def test_replacing_swaps_the_whole_content(tmp_path: Path) -> None:
     replace_file(path, b"two")
     assert path.read_bytes() == b"two"
     assert [path.name for path in tmp_path.iterdir()] == ["f"]
+
+
+@pytest.mark.parametrize(
+    ("path", "why"),
+    [("file/x/y", "/file is a file, not a folder"), ("folder", "/folder is a folder"), ("new/x", ""), ("file", "")],
+)
+def test_a_place_that_cannot_be_written_is_refused_before_there_is_anything_to_write(
+    tmp_path: Path, path: str, why: str
+) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "folder").mkdir()
+    with pytest.raises(InputError, match=why) if why else nullcontext():
+        must_be_writable(tmp_path / path)
+    assert {one.name for one in tmp_path.iterdir()} == {"file", "folder"}
 
 
 def test_a_failed_replacement_keeps_the_old_and_leaves_nothing_behind(tmp_path: Path) -> None:

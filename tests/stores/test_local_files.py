@@ -109,9 +109,9 @@ def test_no_folder_means_no_runs(tmp_path: Path) -> None:
     assert LocalFiles(tmp_path / "missing").run_ids() == []
 
 
-def test_a_folder_that_cannot_be_made_is_a_storage_error(tmp_path: Path) -> None:
+def test_a_file_where_its_folder_should_be_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(StorageError, match="Not a directory"):
+    with pytest.raises(InputError, match="/file is a file, not a folder"):
         created(tmp_path / "file" / "runs")
 
 

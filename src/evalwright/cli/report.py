@@ -146,13 +146,14 @@ def _on_github(run: Path, compare: Path | None, link: str, *, format_given: bool
 
 
 def _write(out: Path, pieces: Iterable[str], append: bool) -> None:
+    from evalwright.files.durable import make_folder, replace_lines
+
     # Records may hold half of a surrogate pair, for which UTF-8 has no bytes.
     data = (piece.encode("utf-8", "backslashreplace") for piece in pieces)
+    make_folder(out.parent)
     if append:
         from evalwright.cli.github import append_data
 
         append_data(out, b"".join(data))
     else:
-        from evalwright.files.durable import replace_lines
-
         replace_lines(out, data)

@@ -59,7 +59,7 @@ def command(name: str | None, out: Path | None) -> int:
     """Print the JSON Schema of a file that people write, for editors; without NAME list them."""
     from evalwright.cli.screen import say
     from evalwright.errors import InputError, did_you_mean
-    from evalwright.files.durable import replace_file
+    from evalwright.files.durable import make_folder, replace_file
 
     known = schemas()
     if name is None:
@@ -73,6 +73,7 @@ def command(name: str | None, out: Path | None) -> int:
     if out is None:
         say([text_of(name).rstrip("\n")])
         return 0
+    make_folder(out.parent)
     replace_file(out, text_of(name).encode())
     say([str(out)])
     return 0

@@ -18,6 +18,7 @@ that lies about fsync, or a network file system that does not lock, voids the pr
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 from collections.abc import Iterable
@@ -27,13 +28,15 @@ from typing import BinaryIO
 
 import msgspec
 
-from evalwright.errors import StorageError
+from evalwright.errors import InputError, StorageError
 
 __all__ = [
     "PRIVATE",
     "PRIVATE_FOLDER",
     "AppendFile",
     "create_file",
+    "make_folder",
+    "must_be_writable",
     "private_file",
     "private_folder",
     "repair_tail",
@@ -47,6 +50,7 @@ PRIVATE, PRIVATE_FOLDER = 0o600, 0o700
 """Modes of what may hold answers or keys: only its owner reads it, whatever the umask is."""
 _SHARED = 0o666
 _BLOCK = 1 << 16
+_NO_PLACE = (errno.ENOTDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP)
 
 
 class AppendFile:
@@ -54,7 +58,7 @@ class AppendFile:
 
     def __init__(self, path: Path, mode: int = _SHARED) -> None:
         self.path = path
-        self._failure: StorageError | None = None
+        self._failure: StorageError | InputError | None = None
         self._unsynced = False
         self._closing = threading.Lock()
         self._descriptor: int | None = None
@@ -242,6 +246,27 @@ def sync_folder(path: Path) -> None:
         os.close(descriptor)
 
 
-def storage_error(verb: str, path: Path, error: OSError) -> StorageError:
-    """The StorageError that says what could not be done, to which file and why."""
-    return StorageError(f"cannot {verb} {path}: {error.strerror or error}")
+def make_folder(path: Path) -> None:
+    """The folder of a file that is to be written, and those above it. Raises InputError and StorageError."""
+    try:
+        path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise storage_error("make", path, error) from error
+
+
+def must_be_writable(path: Path) -> None:
+    """Refuse a file at `path` that could not be written, before there is anything to write. Raises InputError."""
+    there = next(place for place in (path, *path.absolute().parents) if place.exists())
+    if there.is_dir() == (there == path):
+        raise InputError(f"cannot write {path}: {there} is a {'folder' if there == path else 'file, not a folder'}")
+    if not os.access(there, os.W_OK):
+        raise InputError(f"cannot write {path}: {there} is not writable")
+
+
+def storage_error(verb: str, path: Path, error: OSError) -> StorageError | InputError:
+    """What could not be done, to which file and why: an InputError if nothing can be at that path on any disk."""
+    if error.errno not in _NO_PLACE:
+        return StorageError(f"cannot {verb} {path}: {error.strerror or error}")
+    in_the_way = next((str(place) for place in (path, *path.parents) if place.is_file()), None)
+    why = error.strerror if in_the_way is None else f"{in_the_way} is a file, not a folder"
+    return InputError(f"cannot {verb} {path}: {why}")

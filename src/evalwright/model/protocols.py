@@ -153,7 +153,11 @@ class Mirror(Protocol):
 
 
 class Export(Protocol):
-    """Writes a stored run down as another program would. Registered as a callable `(config) -> Export`."""
+    """Writes a stored run down as another program would. Registered as a callable `(config) -> Export`.
+
+    If it has a method `check`, that is called before the first cell; it raises InputError where `write` could not
+    write.
+    """
 
     def write(self, run: RunWriter, plan: Plan, summary: RunSummary) -> None:
         """Replace what an earlier session wrote. Raises StorageError."""

@@ -14,6 +14,7 @@ import msgspec
 from evalwright.files.masker import Masker
 from evalwright.model.plan import Plugin
 from evalwright.model.snapshot import with_digest
+from evalwright.registry import load
 from evalwright.run.cells import RunState
 from evalwright.run.locations import Place, address_of, store_of
 from evalwright.run.loop import Job, Watch, begin, targets_of, work, work_here
@@ -75,6 +76,10 @@ def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[
         from evalwright.run.executors import must_be_possible
 
         must_be_possible(plan, plan.run.executor)
+    for export in plan.exports:
+        written = load("exports", export.type)(export.config)
+        if hasattr(written, "check"):
+            written.check()
     plan.seal = "ours"  # the store puts the seal itself here
     if options.out is not None:
         plan.store = Plugin("local_files", {"path": str(options.out)})

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from evalwright.files.durable import replace_file, storage_error
+from evalwright.files.durable import make_folder, must_be_writable, replace_file
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter
 from evalwright.model.summary import RunSummary
@@ -21,11 +21,12 @@ class ResultFile:
     def __init__(self, config: Mapping[str, Any]) -> None:
         self._path, self._report = Path(config["path"]), config["report"]
 
+    def check(self) -> None:
+        """Raises InputError for a place where the file cannot be written."""
+        must_be_writable(self._path)
+
     def write(self, run: RunWriter, plan: Plan, summary: RunSummary) -> None:
         """Raises StorageError."""
         text = load("reports", self._report)().render(run, summary)
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise storage_error("make", self._path.parent, error) from error
+        make_folder(self._path.parent)
         replace_file(self._path, run.mask(text).encode("utf-8", "backslashreplace"))

@@ -17,7 +17,7 @@ from typing import Any
 
 import msgspec
 
-from evalwright.files.durable import storage_error
+from evalwright.files.durable import must_be_writable, storage_error
 from evalwright.formats.letta.reward_summary import RunTally, summary_of
 from evalwright.formats.letta.rows import SampleRow, masked, row_of, sample_fields
 from evalwright.formats.letta.totals import REWARD
@@ -37,6 +37,10 @@ class LettaResults:
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         self._folder, self._config = Path(config["path"]), config["config"]
+
+    def check(self) -> None:
+        """Raises InputError for a folder that cannot be written."""
+        must_be_writable(self._folder / _HEADER)
 
     def write(self, run: RunWriter, plan: Plan, summary: RunSummary) -> None:
         writing = _Writing(self._folder, self._config, run, plan, summary.native or {})

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from evalwright.files.durable import replace_file, storage_error
+from evalwright.files.durable import make_folder, must_be_writable, replace_file
 from evalwright.formats.promptfoo.values import dense
 from evalwright.model.plan import Plan, Variant
 from evalwright.model.protocols import RunReader, RunWriter
@@ -30,13 +30,14 @@ class ResultsFile:
     def __init__(self, config: Mapping[str, Any]) -> None:
         self._path = Path(config["path"])
 
+    def check(self) -> None:
+        """Raises InputError for a place where the file cannot be written."""
+        must_be_writable(self._path)
+
     def write(self, run: RunWriter, plan: Plan, summary: RunSummary) -> None:
         """Raises StorageError."""
         text = ResultsReport().render(run, summary)
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise storage_error("make", self._path.parent, error) from error
+        make_folder(self._path.parent)
         replace_file(self._path, run.mask(text).encode("utf-8", "backslashreplace"))
 
 

@@ -14,7 +14,7 @@ import msgspec
 from evalwright.decisions.runs import one_run
 from evalwright.decisions.terms import Terms
 from evalwright.errors import counted
-from evalwright.files.durable import replace_file, storage_error
+from evalwright.files.durable import make_folder, must_be_writable, replace_file, storage_error
 from evalwright.formats.skills.grading import Graded
 from evalwright.formats.skills.variants import WITH
 from evalwright.model.plan import Plan
@@ -43,6 +43,11 @@ class SkillBenchmark:
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         self._path: str | None = config.get("path")
+
+    def check(self) -> None:
+        """Raises InputError for a folder that cannot be written."""
+        if self._path is not None:
+            must_be_writable(Path(self._path, "benchmark.json"))
 
     def write(self, run: RunWriter, plan: Plan, summary: RunSummary) -> None:
         """Raises StorageError."""
@@ -104,10 +109,7 @@ class _Writing:
 
     def text(self, name: str, text: str) -> None:
         path = self._folder / name
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise storage_error("make", path.parent, error) from error
+        make_folder(path.parent)
         replace_file(path, self._mask(text).encode("utf-8", "backslashreplace"))
 
 
