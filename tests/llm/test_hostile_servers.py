@@ -120,6 +120,19 @@ def test_a_flood_is_cut_off_while_it_arrives(model):
 
 
 @pytest.mark.parametrize("model", ["gpt-test", "claude-test"])
+def test_what_is_not_utf_8_is_no_reply_but_may_stand_in_a_refusal(model):
+    broken = [
+        reply(b'{"\xe9": 1}', headers=JSON),
+        reply(b"{} \xc3", headers=("Content-Type: text/plain; charset=latin-1",)),
+    ]
+    for one in broken:
+        (outcome,), server = asked([one], request(model=model))
+        assert (failed(outcome), "not valid UTF-8" in str(outcome), len(server.requests)) == ("bad_reply", True, 3)
+    (outcome,), _ = asked([reply(b"no \xe9", 401, headers=("Content-Type: text/html",))], request(model=model))
+    assert failed(outcome) == "authentication"
+
+
+@pytest.mark.parametrize("model", ["gpt-test", "claude-test"])
 def test_compression_that_was_not_asked_for_is_not_unpacked(model):
     bomb = reply(gzip.compress(b" " * 2**22), headers=(*JSON, "Content-Encoding: gzip"))
     (outcome,), _ = asked([bomb], request(model=model), rules=Patient())

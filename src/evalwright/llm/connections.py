@@ -1,7 +1,8 @@
-"""Connections to models: replies are limited in size, and redirects are not followed."""
+"""Connections to models: replies are limited in size and are valid UTF-8, and redirects are not followed."""
 
 from __future__ import annotations
 
+from codecs import getincrementaldecoder
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
@@ -68,7 +69,10 @@ async def _bound(response: Any) -> None:
         hears(response.headers)
     if response.headers.get("content-encoding", "identity").lower() != "identity":
         raise CallFailed("bad_reply", "the reply is compressed although that was not requested")
-    response.stream = _stream_class(type(response).__module__.partition(".")[0])(response.stream, _most_bytes.get())
+    response.encoding = "utf-8"  # JSON and events have no other one, whatever a header says
+    bounded_stream = _stream_class(type(response).__module__.partition(".")[0])
+    # The text of a refusal is only shown; its status says what happened.
+    response.stream = bounded_stream(response.stream, _most_bytes.get(), response.is_success)
 
 
 @cache
@@ -78,8 +82,9 @@ def _stream_class(library: str) -> Any:
 
 
 class _Bounded:
-    def __init__(self, stream: Any, most_bytes: int) -> None:
+    def __init__(self, stream: Any, most_bytes: int, checked: bool) -> None:
         self._stream, self._most = stream, most_bytes
+        self._decoder = getincrementaldecoder("utf-8")("strict" if checked else "replace")
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
         arrived = 0
@@ -87,7 +92,16 @@ class _Bounded:
             arrived += len(piece)
             if arrived > self._most:
                 raise CallFailed("bad_reply", f"the reply is larger than {self._most // 2**20} MiB")
+            self._check(piece)
             yield piece
+        self._check(b"", final=True)
+
+    def _check(self, piece: bytes, *, final: bool = False) -> None:
+        """The HTTP library would put U+FFFD for what it cannot read, which would be judged like an answer."""
+        try:
+            self._decoder.decode(piece, final)
+        except UnicodeDecodeError as error:
+            raise CallFailed("bad_reply", "the reply is not valid UTF-8", retryable=True) from error
 
     async def aclose(self) -> None:
         await self._stream.aclose()
