@@ -18,7 +18,14 @@ from evalwright.decisions.comparison import EvaluatorComparison, RunComparison, 
 from evalwright.decisions.drift import MeasureChange
 from evalwright.model.calibration import CalibrationReport, CorrectedRate, JudgeCalibration, Share
 from evalwright.model.decision import ChangedPart, Decision, ErrorCounts, ErrorPart, IdentityPart, SideRate
-from evalwright.model.summary import ComparisonReport, EvaluatorRate, EvaluatorRollup, TrialStatistics, VariantDelta
+from evalwright.model.summary import (
+    ComparisonReport,
+    EvaluatorRate,
+    EvaluatorRollup,
+    NamedMetric,
+    TrialStatistics,
+    VariantDelta,
+)
 from evalwright.reports import columns, decision_columns
 from evalwright.reports.calibration import calibration_lines
 from evalwright.reports.columns import Column, Unit
@@ -96,6 +103,7 @@ FULL = summary(
         )
     ],
     comparison=ComparisonReport("old", [DELTA]),
+    named_metrics=[NamedMetric("tone", name, 34.5, 0.719, 48) for name in ("old", "new")],
 )
 DECISION = Decision(
     verdict="undecided",
@@ -143,6 +151,7 @@ CHANGES = [MeasureChange("latency_ms", 812.5, 640.25, 48, 46)]
 OF_RUN: dict[str, Sequence[Any]] = {
     "VARIANT_COLUMNS": FULL.variants,
     "EVALUATOR_COLUMNS": columns.evaluator_rows(FULL.by_evaluator),
+    "METRIC_COLUMNS": columns.metric_rows(FULL),
     "TRIAL_COLUMNS": columns.trial_rows(FULL.variants),
     "COMPARISON_COLUMNS": [DELTA],
 }
@@ -183,7 +192,7 @@ def test_a_report_has_every_column_with_its_title_and_its_values(name: str, outp
     assert holds(OUTPUTS[output], titles)
     for row in OF_RUN[name]:
         said = [column.show(row) for column in TABLES[name]]
-        if output == "terminal" and name in ("EVALUATOR_COLUMNS", "TRIAL_COLUMNS"):
+        if output == "terminal" and name in ("EVALUATOR_COLUMNS", "METRIC_COLUMNS", "TRIAL_COLUMNS"):
             said = said[1:]  # the name that several rows share stands at the first of them
         assert all(said)
         assert holds(OUTPUTS[output], said)
@@ -220,10 +229,14 @@ def _as_json(row: Any) -> Any:
 
 @pytest.mark.parametrize(("name", "column"), every(OF_RUN))
 def test_a_column_of_nothing_is_in_no_report_or_in_all(name: str, column: Column[Any]) -> None:
-    bare = summary(by_evaluator=[EvaluatorRollup("judge", {"old": EvaluatorRate(0.75, 0.75, 48)})])
+    bare = summary(
+        by_evaluator=[EvaluatorRollup("judge", {"old": EvaluatorRate(0.75, 0.75, 48)})],
+        named_metrics=[NamedMetric("cost of tone", "old", 2.5)],
+    )
     rows = {
         "VARIANT_COLUMNS": bare.variants,
         "EVALUATOR_COLUMNS": columns.evaluator_rows(bare.by_evaluator),
+        "METRIC_COLUMNS": columns.metric_rows(bare),
         "TRIAL_COLUMNS": columns.trial_rows(bare.variants),
         "COMPARISON_COLUMNS": bare.comparison.deltas if bare.comparison else [],
     }[name]
@@ -233,9 +246,12 @@ def test_a_column_of_nothing_is_in_no_report_or_in_all(name: str, column: Column
 
 
 def _header(name: str) -> str:
-    return {"VARIANT_COLUMNS": "| mean latency |", "EVALUATOR_COLUMNS": "| passed |", "TRIAL_COLUMNS": "| k |"}.get(
-        name, "| changed, worse |"
-    )
+    return {
+        "VARIANT_COLUMNS": "| mean latency |",
+        "EVALUATOR_COLUMNS": "| passed |",
+        "METRIC_COLUMNS": "| metric |",
+        "TRIAL_COLUMNS": "| k |",
+    }.get(name, "| changed, worse |")
 
 
 @pytest.mark.parametrize("name", TABLES)

@@ -21,6 +21,7 @@ __all__ = [
     "EvaluatorRollup",
     "GateOutcome",
     "GatePart",
+    "NamedMetric",
     "RunSummary",
     "TrialStatistics",
     "VariantDelta",
@@ -123,6 +124,19 @@ class EvaluatorRollup(msgspec.Struct):
     by_variant: dict[str, EvaluatorRate]
     calibration: JudgeCalibration | None = None
     """Only for judges, and for other evaluators with human labels: how well they agree."""
+
+
+class NamedMetric(msgspec.Struct):
+    """A number that the suite has a name for, on one variant."""
+
+    metric: str
+    variant: str
+    value: float | None
+    """As the suite defines it: a sum of scores by weight, or what is worked out of such; None if it cannot be."""
+    mean: float | None = None
+    """Of scores: their mean by weight."""
+    n: int = 0
+    """Scores behind the mean."""
 
 
 class VariantDelta(msgspec.Struct):
@@ -228,6 +242,8 @@ class RunSummary(msgspec.Struct):
     cells_total: int = 0
     cells_missing: int = 0
     gate: GateOutcome | None = None
+    named_metrics: list[NamedMetric] | msgspec.UnsetType = msgspec.UNSET
+    """By metric, each on all variants; unset where the suite names none."""
     native: dict[str, Any] | None = None
     """The original system's own aggregate under its own names, where the suite is of another dialect."""
     warnings: list[str] = []

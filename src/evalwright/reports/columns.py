@@ -15,6 +15,7 @@ from evalwright.model.calibration import JudgeCalibration
 from evalwright.model.summary import (
     EvaluatorRate,
     EvaluatorRollup,
+    NamedMetric,
     RunSummary,
     TrialStatistics,
     VariantDelta,
@@ -25,6 +26,7 @@ from evalwright.reports import numbers
 __all__ = [
     "COMPARISON_COLUMNS",
     "EVALUATOR_COLUMNS",
+    "METRIC_COLUMNS",
     "TRIAL_COLUMNS",
     "VARIANT_COLUMNS",
     "Column",
@@ -34,6 +36,7 @@ __all__ = [
     "bold",
     "evaluator_columns",
     "evaluator_rows",
+    "metric_rows",
     "trial_rows",
     "used",
     "variant_columns",
@@ -287,6 +290,19 @@ def evaluator_columns(summary: RunSummary) -> tuple[Column[EvaluatorRow], ...]:
         "avg_score": Column[EvaluatorRow]("avg_score", "score per result", Unit.SCORE, lambda e: e.rate.avg_score),
     }
     return tuple(instead.get(column.key, column) for column in EVALUATOR_COLUMNS if column.key not in _OF_VERDICTS)
+
+
+METRIC_COLUMNS: tuple[Column[NamedMetric], ...] = (
+    Column("metric", "metric", Unit.NAME, lambda m: m.metric, style=bold),
+    Column("variant", "variant", Unit.NAME, lambda m: m.variant),
+    Column("mean", "mean score", Unit.SCORE, lambda m: m.mean, n=lambda m: m.n, shown="if_any"),
+    Column("value", "value", Unit.NUMBER, lambda m: m.value),
+)
+
+
+def metric_rows(summary: RunSummary) -> list[NamedMetric]:
+    """The rows of a run's named metrics, those of one metric together."""
+    return list(summary.named_metrics or ())
 
 
 class TrialRow(NamedTuple):

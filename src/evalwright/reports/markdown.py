@@ -23,11 +23,13 @@ from evalwright.reports import numbers
 from evalwright.reports.changed_cells import ChangedCell, changed_cells
 from evalwright.reports.columns import (
     COMPARISON_COLUMNS,
+    METRIC_COLUMNS,
     TRIAL_COLUMNS,
     Column,
     Unit,
     evaluator_columns,
     evaluator_rows,
+    metric_rows,
     trial_rows,
     used,
     variant_columns,
@@ -89,6 +91,7 @@ def _sections(reader: RunReader, summary: RunSummary, context: ReportContext) ->
         yield _comparison(summary.comparison)
     yield _warnings(summary.warnings)
     yield _section("Evaluators", evaluator_columns(summary), evaluator_rows(summary.by_evaluator))
+    yield _section("Named metrics", METRIC_COLUMNS, metric_rows(summary))
     yield _section("Trials", TRIAL_COLUMNS, trial_rows(summary.variants))
     if shows := numbers.could_show(summary):
         yield ["## What this suite can show", "", shows]

@@ -284,7 +284,7 @@ class Totals(Protocol):
         """Add the count of another share of the same run."""
 
     def finish(self, summary: RunSummary) -> None:
-        """Put `native` and `gate` into the summary."""
+        """Put `native`, `named_metrics` and `gate` into the summary."""
 
 
 def totals_of(plan: Plan) -> Totals | None:

@@ -24,9 +24,11 @@ from evalwright.reports import numbers
 from evalwright.reports.changed_cells import changed_cells
 from evalwright.reports.columns import (
     COMPARISON_COLUMNS,
+    METRIC_COLUMNS,
     TRIAL_COLUMNS,
     evaluator_columns,
     evaluator_rows,
+    metric_rows,
     trial_rows,
     variant_columns,
 )
@@ -165,6 +167,7 @@ def _numbers(summary: RunSummary, table: CellTable) -> dict[str, Any]:
     return {
         "variants": table_of(variant_columns(summary), list(summary.variants)),
         "evaluators": table_of(evaluator_columns(summary), evaluator_rows(summary.by_evaluator)),
+        "metrics": table_of(METRIC_COLUMNS, metric_rows(summary)),
         "trials": table_of(TRIAL_COLUMNS, list(trial_rows(summary.variants))),
         "gate": gate,
         "gate_outcome": None if gate is None else numbers.outcome(gate),

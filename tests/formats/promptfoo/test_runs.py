@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
-from pathlib import Path
 
 import pytest
 
 from evalwright.cli import main
 from evalwright.errors import InputError
 from evalwright.formats.loading import format_at, load_suite
-from evalwright.importers.promptfoo_results import PromptfooResults
 from evalwright.run.resumption import resume
 from formats.promptfoo.runs import ECHO, Ran, asserted, run, run_at, write
 
@@ -121,17 +118,6 @@ def test_scores_are_weighted_and_a_threshold_replaces_that_all_must_pass(tmp_pat
     assert found.native["prompts"][0]["assertFailCount"] == 3
 
 
-def test_named_scores_and_metrics_derived_of_their_sums(tmp_path):
-    config = {
-        **ECHO,
-        "derivedMetrics": [{"name": "twice", "value": "tone * 2"}, {"name": "mean", "value": "tone / __count"}],
-        "tests": [{"vars": {"q": "ab"}, "assert": [{"type": "contains", "value": x, "metric": "tone"} for x in "az"]}],
-    }
-    found = run(tmp_path, config)
-    assert found.verdict.named_scores == {"tone": 0.5}
-    assert found.native["prompts"][0]["namedScores"] == {"tone": 1.0, "twice": 2.0, "mean": 1.0}
-
-
 def test_a_set_is_one_member_of_the_list(tmp_path):
     members = [{"type": "contains", "value": "a"}, {"type": "contains", "value": "z"}]
     found = asserted(tmp_path, "abc", {"type": "assert-set", "threshold": 0.5, "assert": members, "weight": 2})
@@ -176,74 +162,6 @@ def test_a_provider_in_python_has_prompt_options_and_context(tmp_path):
     assert (first.output.final_answer, first.metrics.token_input) == ("Q hi!", 3)
     assert (second.error.message, found.outcome.exit_code) == ("overloaded", 3)
     assert found.native["errors"] == 1
-
-
-def test_the_share_that_must_pass_is_a_gate(tmp_path, monkeypatch):
-    tests = [{"vars": {"q": x}, "assert": [{"type": "equals", "value": "a"}]} for x in "ab"]
-    assert run(tmp_path, {**ECHO, "tests": tests}).outcome.exit_code == 1
-    monkeypatch.setenv("PROMPTFOO_PASS_RATE_THRESHOLD", "50")
-    outcome = run(tmp_path, {**ECHO, "tests": tests}).outcome
-    (part,) = outcome.summary.gate.parts
-    assert (outcome.exit_code, part.value) == (0, 50)
-    assert part.ci95 == pytest.approx((9.453, 90.547), abs=0.001), "Wilson's, of two cases"
-
-
-@pytest.mark.parametrize(
-    ("option", "value", "left"),
-    [
-        ("filter_pattern", "^fir", ["a"]),
-        ("filter_first_n", 2, ["a", "b"]),
-        ("filter_metadata", ["area=x"], ["b", "c"]),
-        ("filter_metadata", ["area=x", "area=y"], ["b"]),
-        ("filter_range", "1:", ["b", "c"]),
-        ("filter_range", ":1", ["a"]),
-        ("filter_failing", True, ["a", "c"]),
-        ("filter_failing_only", True, ["a"]),
-        ("filter_errors_only", True, ["c"]),
-    ],
-)
-def test_tests_can_be_chosen(tmp_path, option, value, left):
-    if value is True:
-        value = tmp_path / "before.json"
-        rows = [
-            {"testCase": {"vars": {"q": q}, **more}, "success": q == "b", "failureReason": reason}
-            for q, reason, more in (("a", 1, {"description": "first"}), ("b", 0, {}), ("c", 2, {}))
-        ]
-        value.write_text(json.dumps({"results": {"results": rows}}))
-    tests = [
-        {"vars": {"q": "a"}, "description": "first"},
-        {"vars": {"q": "b"}, "metadata": {"area": ["x", "y"]}},
-        {"vars": {"q": "c"}, "metadata": {"area": "x"}},
-    ]
-    cases = load_suite(write(tmp_path, {**ECHO, "tests": tests}), options={option: value}).cases
-    assert [case.input["q"] for case in cases] == left
-
-
-def test_a_sample_is_the_one_that_promptfoo_takes(tmp_path):
-    """As the original takes with `--filter-sample 4` of ten tests, with two seeds."""
-    config = {**ECHO, "tests": [{"vars": {"q": str(i)}} for i in range(10)]}
-    for seed, taken in ((7, "1278"), (123, "5679")):
-        options = {"filter_sample": 4, "filter_sample_seed": seed}
-        cases = load_suite(write(tmp_path, config), options=options).cases
-        assert "".join(case.input["q"] for case in cases) == taken
-
-
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        ({"filter_pattern": "("}, "no regular expression"),
-        ({"filter_providers": "("}, "no regular expression"),
-        ({"filter_prompts": "none"}, "matches 'none'"),
-        ({"filter_metadata": ["x"]}, "expected KEY=VALUE"),
-        ({"filter_range": "3"}, "expected START:END"),
-        ({"filter_range": "3:1"}, "the start is behind the end"),
-        ({"filter_pattern": "zzz"}, "leaves none of 1 test"),
-        ({"filter_failing": Path("gone.json")}, "cannot be read"),
-    ],
-)
-def test_a_filter_that_cannot_be_used_or_leaves_nothing_is_refused(tmp_path, options, said):
-    with pytest.raises(InputError, match=re.escape(said)):
-        load_suite(write(tmp_path, {**ECHO, "tests": [{"vars": {"q": "a"}}]}), options=options)
 
 
 @pytest.mark.parametrize("relies", ["conversation", "stored"])
@@ -311,58 +229,6 @@ def test_a_prompt_that_is_taken_for_a_file_says_how_to_write_it(tmp_path):
     assert "'{{a}} / {{b}}'" in str(refusal.value)
 
 
-def test_the_result_file_of_promptfoo_is_written(tmp_path):
-    config = {**ECHO, "tests": [{"vars": {"q": x}, "assert": [{"type": "equals", "value": "a"}]} for x in "ab"]}
-    run(tmp_path, config, options={"output": tmp_path / "out.json"})
-    document = json.loads((tmp_path / "out.json").read_text())["results"]
-    assert document["stats"] == {"successes": 1, "failures": 1, "errors": 0}
-    first, second = document["results"]
-    assert (first["success"], first["failureReason"], first["testCase"]["vars"]) == (True, 0, {"q": "a"})
-    assert (second["failureReason"], second["response"]) == (1, {"output": "b", "cost": 0})
-    [part] = second["gradingResult"]["componentResults"]
-    assert (part["pass"], part["assertion"]) == (False, {"type": "equals", "value": "a"})
-
-
-def test_the_result_file_keeps_what_is_unknown_and_one_name_for_each_prompt(tmp_path):
-    prompts = ["A first long prompt that asks for {{q}}", "Another prompt, as long as that, asks for {{q}}"]
-    provider = "def call_api(prompt, options, context):\n    return {'output': prompt, **context['vars']['more']}\n"
-    limit = {"type": "cost", "threshold": 1}
-    tests = [{"vars": {"q": str(i), "more": more}, "assert": [limit]} for i, more in enumerate([{}, {"cost": 0}])]
-    config = {"prompts": prompts, "providers": ["echo", {"id": "file://own.py", "label": "own"}], "tests": tests}
-    out = tmp_path / "out.json"
-    first = run(tmp_path, config, options={"output": out}, own__py=provider)
-    document = json.loads(out.read_text())["results"]
-    labels = {(one["provider"], one["label"]) for one in document["prompts"]}
-    assert labels == {(name, prompt) for name in ("echo", "own") for prompt in prompts}
-    rows = {(row["promptIdx"], row["testIdx"]): row for row in document["results"]}
-    assert {(row["provider"]["label"], row["prompt"]["label"]) for row in rows.values()} == labels
-    assert [rows[2, 0]["cost"], rows[2, 1]["cost"], rows[0, 0]["cost"]] == [None, 0, 0]
-    again = run_at(tmp_path / "promptfooconfig.yaml", tmp_path, {"cached": out})
-    assert again.statuses == first.statuses == ["pass", "pass", "error", "error", *["pass"] * 4]
-    found = PromptfooResults.import_files([out], tmp_path / "imported")
-    assert (found.cases, found.traces) == (4, 8)
-    recorded = [json.loads(line) for line in (tmp_path / "imported/cases.jsonl").read_text().splitlines()]
-    own = [one for case in recorded for one in case["embedded_trace"] if one["variant_name"] == "own"]
-    assert sorted((one["input"]["q"], one["metrics"]["cost_usd"]) for one in own) == [
-        *[("0", None)] * 2,
-        *[("1", 0)] * 2,
-    ]
-
-
-def test_what_promptfoo_recorded_is_judged_in_place_of_calls(tmp_path):
-    tests = [{"vars": {"q": x}, "assert": [{"type": "contains", "value": "x"}]} for x in "abc"]
-    rows = [
-        {"testIdx": 0, "promptIdx": 0, "testCase": {"vars": {"q": "a"}}, "response": {"output": "ax"}, "latencyMs": 7},
-        {"testIdx": 1, "promptIdx": 0, "testCase": {"vars": {"q": "b"}}, "failureReason": 2, "error": "was down"},
-    ]
-    (tmp_path / "out.json").write_text(json.dumps({"results": {"results": rows}}))
-    found = run(tmp_path, {**ECHO, "tests": tests}, options={"cached": tmp_path / "out.json"})
-    assert found.statuses == ["pass", "error", "error"]
-    first, second, third = found.traces.values()
-    assert (first.output.final_answer, first.latency_ms) == ("ax", 7)
-    assert [second.error.message, third.error.type] == ["was down", "not_recorded"]
-
-
 def test_it_is_converted_to_native_and_judged_alike(tmp_path):
     asserts = [{"type": "contains", "value": "a", "weight": 3, "metric": "m"}, {"type": "contains", "value": "z"}]
     tests = [{"vars": {"q": "ab ${x}"}, "threshold": 0.7, "assert": asserts}, {"vars": {"q": "z"}, "assert": asserts}]
@@ -411,21 +277,6 @@ def test_the_provider_of_a_test_leaves_the_transform_of_its_column(tmp_path):
     assert run(tmp_path, config, p__py=code).outputs == ["a!"]
 
 
-def test_command_line_options_of_the_file_go_before_its_evaluate_options(tmp_path):
-    config = {
-        **ECHO,
-        "evaluateOptions": {"repeat": 3},
-        "commandLineOptions": {"repeat": 2, "filterRange": "1:3", "verbose": True},
-        "tests": [{"vars": {"q": x}, "assert": [{"type": "contains", "value": x}]} for x in "abcd"],
-    }
-    suite = load_suite(write(tmp_path, config))
-    assert ([case.input["q"] for case in suite.cases], suite.run.trials) == (["b", "c"], 2)
-    assert [warning.key for warning in suite.warnings] == ["commandLineOptions.verbose"]
-    run(tmp_path, config, options={"output": tmp_path / "out.json"})
-    rows = json.loads((tmp_path / "out.json").read_text())["results"]["results"]
-    assert sorted((row["testIdx"], row["vars"]["q"]) for row in rows) == [(0, "b"), (1, "b"), (2, "c"), (3, "c")]
-
-
 def test_what_code_would_make_is_lost_in_a_conversion(tmp_path, capsys):
     made = "def make():\n    return [{'vars': {'q': 'b'}}]\n"
     tests = [{"vars": {"q": "a"}, "assert": [{"type": "contains", "value": "a"}]}, "file://made.py:make"]
@@ -438,16 +289,3 @@ def test_what_code_would_make_is_lost_in_a_conversion(tmp_path, capsys):
             main(["convert", str(path), "--out", str(tmp_path / "native"), *words])
         assert (ended.value.code, said in " ".join(capsys.readouterr().err.split(" "))) == (code, True), said
     assert sum(1 for _ in load_suite(tmp_path / "native/eval.yaml").cases) == 1
-
-
-def test_a_filter_leaves_the_names_of_columns(tmp_path):
-    tests = [{"vars": {"q": "x"}, "assert": [{"type": "contains", "value": "two"}]}]
-    prompts = [{"raw": f"{name} {{{{q}}}}", "label": name} for name in ("one", "two")]
-    config = {"prompts": prompts, "providers": ["echo", "echo"], "tests": tests}
-    every = [*run(tmp_path, config, options={"output": tmp_path / "out.json"}).verdicts]
-    only = run_at(tmp_path / "promptfooconfig.yaml", tmp_path, {"filter_prompts": "two"})
-    assert [*only.verdicts] == [key for key in every if "two" in key[1]] == [
-        ("test-0", "echo@two", 0), ("test-0", "echo@two#2", 0),
-    ]  # fmt: skip
-    options = {"filter_prompts": "two", "cached": tmp_path / "out.json"}
-    assert run_at(tmp_path / "promptfooconfig.yaml", tmp_path, options).outputs == ["two x", "two x"]

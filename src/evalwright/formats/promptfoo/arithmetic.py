@@ -1,11 +1,14 @@
-"""Derived metrics: arithmetic over the sums of a column."""
+"""Derived metrics: arithmetic over the sums of a column, with functions as mathjs has them."""
 
 from __future__ import annotations
 
 import ast
+import math
 import operator
 from collections.abc import Callable, Mapping
 from typing import Any
+
+from evalwright.errors import did_you_mean
 
 __all__ = ["mistake_in", "value_of"]
 
@@ -13,7 +16,30 @@ _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
     ast.Mod: operator.mod, ast.Pow: operator.pow,
 }  # fmt: skip
-_FUNCTIONS: dict[str, Callable[..., Any]] = {"min": min, "max": max, "abs": abs, "round": round}
+
+
+def _rounded(value: float, digits: float = 0) -> float:
+    """To the nearest number with so many digits, halves away from 0."""
+    scale = 10.0 ** int(digits)
+    return math.copysign(math.floor(abs(value) * scale + 0.5) / scale, value)
+
+
+def _mean(*values: float) -> float:
+    return math.fsum(values) / len(values)
+
+
+def _median(*values: float) -> float:
+    middle, ordered = len(values) // 2, sorted(values)
+    return ordered[middle] if len(values) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
+
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {
+    "abs": abs, "cbrt": math.cbrt, "ceil": math.ceil, "cube": lambda x: x**3, "exp": math.exp, "fix": math.trunc,
+    "floor": math.floor, "log": math.log, "log10": math.log10, "log2": math.log2, "max": max,
+    "mean": _mean, "median": _median, "min": min, "mod": operator.mod, "pow": math.pow, "round": _rounded,
+    "sign": lambda x: (x > 0) - (x < 0), "sqrt": math.sqrt,
+    "square": lambda x: x * x, "sum": lambda *values: math.fsum(values),
+}  # fmt: skip
 _LONGEST = 1000
 _HIGHEST_POWER = 100
 
@@ -38,6 +64,9 @@ def mistake_in(expression: str) -> str | None:
     for node in ast.walk(tree):
         if not isinstance(node, (*known, *_BINARY)):
             return f"expected an expression of sums, found {expression!r:.80}"
+        if isinstance(node, ast.Call) and (not isinstance(node.func, ast.Name) or node.func.id not in _FUNCTIONS):
+            name = ast.unparse(node.func)
+            return f"no function {name!r} in {expression!r:.80}{did_you_mean(name, _FUNCTIONS)}"
     return None
 
 
@@ -68,6 +97,6 @@ def _value(node: ast.expr, names: Mapping[str, float]) -> Any:
         if isinstance(node.op, ast.Pow) and abs(right) > _HIGHEST_POWER:
             raise ValueError
         return _BINARY[type(node.op)](left, right)
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in _FUNCTIONS:
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id not in names:
         return _FUNCTIONS[node.func.id](*(_value(one, names) for one in node.args))
     raise ValueError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from evalwright.errors import counted, did_you_mean
@@ -52,9 +52,13 @@ def doubt_prompts(prompts: Iterable[AuthoredPrompt], cases: Sequence[Case], orig
         if not lacking or name in stored or name in _GIVEN:
             continue
         known = {str(key) for case in cases for key in case.input}
-        hint = did_you_mean(name, known) or (f" (there are: {', '.join(sorted(known))})" if known else "")
+        hint = "" if name in known else _nearest(name, known)
         of = f"{lacking:,} of {counted(len(cases), 'test')}"
         origin.at("prompts").warn(f"the variable {name!r} is missing in {of}{hint}; it is rendered as an empty text")
+
+
+def _nearest(name: str, known: Collection[str]) -> str:
+    return did_you_mean(name, known) or (f" (there are: {', '.join(sorted(known))})" if known else "")
 
 
 def doubt_environment(raw: Mapping[str, Any], known: Mapping[str, str], origin: Origin) -> None:

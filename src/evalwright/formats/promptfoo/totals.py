@@ -1,8 +1,8 @@
-"""The counters of a run under promptfoo's names, and its gate: the share of cells that must pass."""
+"""The counters of a run under promptfoo's names, its named metrics, and its gate: the share of cells that must pass."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -10,13 +10,41 @@ from evalwright.formats.promptfoo.arithmetic import value_of
 from evalwright.model.facts import ResultLike, TraceLike
 from evalwright.model.plan import Plan
 from evalwright.model.result import Status
-from evalwright.model.summary import GateOutcome, GatePart, RunSummary
+from evalwright.model.summary import GateOutcome, GatePart, NamedMetric, RunSummary
 from evalwright.statistics.sums import ExactSum
 
 if TYPE_CHECKING:
     from evalwright.scoring.gate_intervals import CountedPasses
 
 __all__ = ["PromptfooTotals"]
+
+
+_COUNT = "__count"
+"""What derived metrics call the number of cells."""
+
+
+@dataclass(slots=True)
+class _Scores:
+    """All scores of one name: their sum by weight, their weight, their number."""
+
+    total: ExactSum = field(default_factory=ExactSum)
+    weight: ExactSum = field(default_factory=ExactSum)
+    n: int = 0
+
+    @property
+    def mean(self) -> float | None:
+        weight = self.weight.total
+        return self.total.total / weight if weight else None
+
+    def add(self, total: float, weight: float, n: int) -> None:
+        self.total.add(total)
+        self.weight.add(weight)
+        self.n += n
+
+    def merge(self, other: _Scores) -> None:
+        self.total.merge(other.total)
+        self.weight.merge(other.weight)
+        self.n += other.n
 
 
 @dataclass(slots=True)
@@ -26,16 +54,20 @@ class _Column:
     failed: int = 0
     errors: int = 0
     asserts: list[int] = field(default_factory=lambda: [0, 0])
-    named: dict[str, ExactSum] = field(default_factory=dict)
+    named: dict[str, _Scores] = field(default_factory=dict)
 
     @property
     def cells(self) -> int:
         return self.passed + self.failed + self.errors
 
     @property
-    def sums(self) -> dict[str, float]:
+    def scores(self) -> dict[str, _Scores]:
         """The named scores, in an order that does not depend on that of the cells."""
-        return {name: self.named[name].total for name in sorted(self.named)}
+        return {name: self.named[name] for name in sorted(self.named)}
+
+    @property
+    def sums(self) -> dict[str, float]:
+        return {name: one.total.total for name, one in self.scores.items()}
 
     def merge(self, other: _Column) -> None:
         self.score.merge(other.score)
@@ -44,12 +76,14 @@ class _Column:
         )  # fmt: skip
         self._count(other.asserts)
         for name, found in other.named.items():
-            self.named.setdefault(name, ExactSum()).merge(found)
+            self.named.setdefault(name, _Scores()).merge(found)
 
-    def add(self, asserts: Collection[int], sums: Mapping[str, float]) -> None:
-        self._count(asserts)
-        for name, value in sums.items():
-            self.named.setdefault(name, ExactSum()).add(value)
+    def add(self, extra: Mapping[str, Any]) -> None:
+        """What a verdict says beside its score."""
+        self._count(extra.get("asserts", (0, 0)))
+        behind = extra.get("behind", {})
+        for name, total in extra.get("sums", {}).items():
+            self.named.setdefault(name, _Scores()).add(total, *behind.get(name, (0, 0)))
 
     def _count(self, asserts: Collection[int]) -> None:
         self.asserts = [mine + theirs for mine, theirs in zip(self.asserts, asserts, strict=True)]
@@ -80,8 +114,7 @@ class PromptfooTotals:
             self._passes.add(trace, status == "pass")
 
     def add_extra(self, variant: str, extra: Mapping[str, Any]) -> None:
-        """What verdicts say beside their score."""
-        self._columns.setdefault(variant, _Column()).add(extra.get("asserts", (0, 0)), extra.get("sums", {}))
+        self._columns.setdefault(variant, _Column()).add(extra)
 
     def merge(self, other: Any) -> None:
         for name, column in other._columns.items():
@@ -97,14 +130,29 @@ class PromptfooTotals:
             "errors": sum(column.errors for column in columns),
             "prompts": [self._described(name, column) for name, column in self._columns.items()],
         }
+        if metrics := list(self._metrics()):
+            summary.named_metrics = metrics
+            summary.warnings = [*summary.warnings, *_incomputable(metrics)]
         if self._gate is not None:
             summary.gate = self._decided()
+
+    def _metrics(self) -> Iterator[NamedMetric]:
+        """Each metric of all columns, those that are derived behind the others."""
+        for metric in sorted({name for column in self._columns.values() for name in column.named}):
+            for variant, column in self._columns.items():
+                if (found := column.named.get(metric)) is not None:
+                    yield NamedMetric(metric, variant, found.total.total, found.mean, found.n)
+        derived = {variant: self._derive(column) for variant, column in self._columns.items() if column.cells}
+        for metric in dict.fromkeys(str(one.get("name")) for one in self._derived):
+            for variant, values in derived.items():
+                yield NamedMetric(metric, variant, values.get(metric))
 
     def _described(self, name: str, column: _Column) -> dict[str, Any]:
         return {
             "variant": name,
             "score": column.score.total,
             "namedScores": {**column.sums, **self._derive(column)},
+            **_behind(column),
             "testPassCount": column.passed,
             "testFailCount": column.failed,
             "testErrorCount": column.errors,
@@ -113,7 +161,7 @@ class PromptfooTotals:
         }
 
     def _derive(self, column: _Column) -> dict[str, float]:
-        names: dict[str, float] = {**column.sums, "__count": column.cells}
+        names: dict[str, float] = {**column.sums, _COUNT: column.cells}
         derived: dict[str, float] = {}
         for one in self._derived:
             found = value_of(str(one.get("value")), {**names, **derived})
@@ -131,3 +179,21 @@ class PromptfooTotals:
         if self._passes is not None and (ends := self._passes.ends()) is not None:
             part.ci95 = 100 * ends[0], 100 * ends[1]
         return GateOutcome(part.passed, [part])
+
+
+def _behind(column: _Column) -> dict[str, Any]:
+    """How many scores each name has, and their weight; nothing where cells do not say it."""
+    known = {name: one for name, one in column.scores.items() if one.n}
+    if not known:
+        return {}
+    return {
+        "namedScoresCount": {name: one.n for name, one in known.items()},
+        "namedScoreWeights": {name: one.weight.total for name, one in known.items()},
+    }
+
+
+def _incomputable(metrics: Collection[NamedMetric]) -> Iterator[str]:
+    for metric in dict.fromkeys(one.metric for one in metrics if one.value is None):
+        missing = [one.variant for one in metrics if one.metric == metric and one.value is None]
+        why = "a name in it has no scores, or it divides by 0"
+        yield f"the derived metric {metric!r} cannot be computed for {', '.join(missing)}: {why}"

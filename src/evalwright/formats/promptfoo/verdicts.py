@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from evalwright.formats.promptfoo.kinds import COMPARISONS
@@ -35,7 +36,7 @@ def verdict(criteria: PassCriteria, case: Case, trace: Trace, results: Sequence[
     own = next((row for row in results if row.evaluator == _SCORING), None)
     missing = {spec.name for spec in case.evaluators or ()} - {row.evaluator for row in results}
     errored = trace.error is not None or missing or any(row.error is not None for row in results)
-    sums, weights = _sums(rows)
+    named = _named(rows)
     score = weighted((row.score, _weight(row.detail)) for row in rows) if rows else 1.0
     status: Status = "error" if errored else _status(case, rows, score)
     if own is not None and not errored:
@@ -44,11 +45,14 @@ def verdict(criteria: PassCriteria, case: Case, trace: Trace, results: Sequence[
         score, status = 0.0, "fail"
     reasons = [] if status == "pass" else _reasons(trace, results, missing)
     found = verdict_on(trace, status, None if errored else score, reasons)
-    if sums and not errored:
-        found.named_scores = {name: total / weights[name] if weights[name] else 0.0 for name, total in sums.items()}
+    if named and not errored:
+        found.named_scores = {name: one.mean for name, one in named.items()}
     passed, failed = _counted(row.passed for row in _all(row for row in results if row.evaluator != _SCORING))
     if not errored:
-        found.extra = {"asserts": [passed, failed], **({"sums": sums} if sums else {})}
+        found.extra = {"asserts": [passed, failed]}
+        if named:
+            found.extra["sums"] = {name: one.total for name, one in named.items()}
+            found.extra["behind"] = {name: [one.weight, one.n] for name, one in named.items()}
     return found
 
 
@@ -76,22 +80,35 @@ def _status(case: Case, rows: Sequence[EvaluationResult], score: float) -> Statu
 
 def named_scores(rows: Iterable[EvaluationResult]) -> dict[str, float]:
     """The named scores of a cell: means by weight."""
-    sums, weights = _sums(rows)
-    return {name: total / weights[name] if weights[name] else 0.0 for name, total in sums.items()}
+    return {name: one.mean for name, one in _named(rows).items()}
 
 
-def _sums(rows: Iterable[EvaluationResult]) -> tuple[dict[str, float], dict[str, float]]:
-    sums: dict[str, float] = {}
-    weights: dict[str, float] = {}
+@dataclass(slots=True)
+class _Scores:
+    """The scores of one name: their sum by weight, their weight, their number."""
+
+    total: float = 0.0
+    weight: float = 0.0
+    n: int = 0
+
+    @property
+    def mean(self) -> float:
+        return self.total / self.weight if self.weight else 0.0
+
+
+def _named(rows: Iterable[EvaluationResult]) -> dict[str, _Scores]:
+    found: dict[str, _Scores] = {}
     for detail, score in ((row.detail, row.score) for row in _all(rows)):
         weight = _weight(detail)
         given = {**detail.get("named_scores", {})}
         if metric := detail.get("metric"):
             given[metric] = score or 0.0
         for name, value in given.items():
-            sums[name] = sums.get(name, 0.0) + value * weight
-            weights[name] = weights.get(name, 0.0) + weight
-    return sums, weights
+            one = found.setdefault(name, _Scores())
+            one.total += value * weight
+            one.weight += weight
+            one.n += 1
+    return found
 
 
 class _Member:

@@ -7,11 +7,13 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from evalwright.reports.columns import (
+    METRIC_COLUMNS,
     TRIAL_COLUMNS,
     Column,
     Unit,
     evaluator_columns,
     evaluator_rows,
+    metric_rows,
     trial_rows,
     used,
     variant_columns,
@@ -94,6 +96,7 @@ def run_context(run: OpenRun, chosen: Filter, links: Links) -> dict[str, Any]:
         "summary": summary,
         "variants": variants,
         "evaluators": evaluators,
+        "metrics": table_of(METRIC_COLUMNS, metric_rows(summary)),
         "trials": table_of(TRIAL_COLUMNS, list(trial_rows(summary.variants))),
         "chosen": chosen,
         "indexing": None if table is not None else run.problem or f"indexing {100 * run.progress:.0f} %",

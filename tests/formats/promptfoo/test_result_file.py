@@ -1,0 +1,60 @@
+"""promptfoo's own result file, written and read."""
+
+from __future__ import annotations
+
+import json
+
+from evalwright.importers.promptfoo_results import PromptfooResults
+from formats.promptfoo.runs import ECHO, run, run_at
+
+
+def test_the_result_file_of_promptfoo_is_written(tmp_path):
+    config = {**ECHO, "tests": [{"vars": {"q": x}, "assert": [{"type": "equals", "value": "a"}]} for x in "ab"]}
+    run(tmp_path, config, options={"output": tmp_path / "out.json"})
+    document = json.loads((tmp_path / "out.json").read_text())["results"]
+    assert document["stats"] == {"successes": 1, "failures": 1, "errors": 0}
+    first, second = document["results"]
+    assert (first["success"], first["failureReason"], first["testCase"]["vars"]) == (True, 0, {"q": "a"})
+    assert (second["failureReason"], second["response"]) == (1, {"output": "b", "cost": 0})
+    [part] = second["gradingResult"]["componentResults"]
+    assert (part["pass"], part["assertion"]) == (False, {"type": "equals", "value": "a"})
+
+
+def test_the_result_file_keeps_what_is_unknown_and_one_name_for_each_prompt(tmp_path):
+    prompts = ["A first long prompt that asks for {{q}}", "Another prompt, as long as that, asks for {{q}}"]
+    provider = "def call_api(prompt, options, context):\n    return {'output': prompt, **context['vars']['more']}\n"
+    limit = {"type": "cost", "threshold": 1}
+    tests = [{"vars": {"q": str(i), "more": more}, "assert": [limit]} for i, more in enumerate([{}, {"cost": 0}])]
+    config = {"prompts": prompts, "providers": ["echo", {"id": "file://own.py", "label": "own"}], "tests": tests}
+    out = tmp_path / "out.json"
+    first = run(tmp_path, config, options={"output": out}, own__py=provider)
+    document = json.loads(out.read_text())["results"]
+    labels = {(one["provider"], one["label"]) for one in document["prompts"]}
+    assert labels == {(name, prompt) for name in ("echo", "own") for prompt in prompts}
+    rows = {(row["promptIdx"], row["testIdx"]): row for row in document["results"]}
+    assert {(row["provider"]["label"], row["prompt"]["label"]) for row in rows.values()} == labels
+    assert [rows[2, 0]["cost"], rows[2, 1]["cost"], rows[0, 0]["cost"]] == [None, 0, 0]
+    again = run_at(tmp_path / "promptfooconfig.yaml", tmp_path, {"cached": out})
+    assert again.statuses == first.statuses == ["pass", "pass", "error", "error", *["pass"] * 4]
+    found = PromptfooResults.import_files([out], tmp_path / "imported")
+    assert (found.cases, found.traces) == (4, 8)
+    recorded = [json.loads(line) for line in (tmp_path / "imported/cases.jsonl").read_text().splitlines()]
+    own = [one for case in recorded for one in case["embedded_trace"] if one["variant_name"] == "own"]
+    assert sorted((one["input"]["q"], one["metrics"]["cost_usd"]) for one in own) == [
+        *[("0", None)] * 2,
+        *[("1", 0)] * 2,
+    ]
+
+
+def test_what_promptfoo_recorded_is_judged_in_place_of_calls(tmp_path):
+    tests = [{"vars": {"q": x}, "assert": [{"type": "contains", "value": "x"}]} for x in "abc"]
+    rows = [
+        {"testIdx": 0, "promptIdx": 0, "testCase": {"vars": {"q": "a"}}, "response": {"output": "ax"}, "latencyMs": 7},
+        {"testIdx": 1, "promptIdx": 0, "testCase": {"vars": {"q": "b"}}, "failureReason": 2, "error": "was down"},
+    ]
+    (tmp_path / "out.json").write_text(json.dumps({"results": {"results": rows}}))
+    found = run(tmp_path, {**ECHO, "tests": tests}, options={"cached": tmp_path / "out.json"})
+    assert found.statuses == ["pass", "error", "error"]
+    first, second, third = found.traces.values()
+    assert (first.output.final_answer, first.latency_ms) == ("ax", 7)
+    assert [second.error.message, third.error.type] == ["was down", "not_recorded"]

@@ -1,0 +1,99 @@
+"""Which tests and columns are run, by the options of the command line and of the file."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from evalwright.errors import InputError
+from evalwright.formats.loading import load_suite
+from formats.promptfoo.runs import ECHO, run, run_at, write
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "left"),
+    [
+        ("filter_pattern", "^fir", ["a"]),
+        ("filter_first_n", 2, ["a", "b"]),
+        ("filter_metadata", ["area=x"], ["b", "c"]),
+        ("filter_metadata", ["area=x", "area=y"], ["b"]),
+        ("filter_range", "1:", ["b", "c"]),
+        ("filter_range", ":1", ["a"]),
+        ("filter_failing", True, ["a", "c"]),
+        ("filter_failing_only", True, ["a"]),
+        ("filter_errors_only", True, ["c"]),
+    ],
+)
+def test_tests_can_be_chosen(tmp_path, option, value, left):
+    if value is True:
+        value = tmp_path / "before.json"
+        rows = [
+            {"testCase": {"vars": {"q": q}, **more}, "success": q == "b", "failureReason": reason}
+            for q, reason, more in (("a", 1, {"description": "first"}), ("b", 0, {}), ("c", 2, {}))
+        ]
+        value.write_text(json.dumps({"results": {"results": rows}}))
+    tests = [
+        {"vars": {"q": "a"}, "description": "first"},
+        {"vars": {"q": "b"}, "metadata": {"area": ["x", "y"]}},
+        {"vars": {"q": "c"}, "metadata": {"area": "x"}},
+    ]
+    cases = load_suite(write(tmp_path, {**ECHO, "tests": tests}), options={option: value}).cases
+    assert [case.input["q"] for case in cases] == left
+
+
+def test_a_sample_is_the_one_that_promptfoo_takes(tmp_path):
+    """As the original takes with `--filter-sample 4` of ten tests, with two seeds."""
+    config = {**ECHO, "tests": [{"vars": {"q": str(i)}} for i in range(10)]}
+    for seed, taken in ((7, "1278"), (123, "5679")):
+        options = {"filter_sample": 4, "filter_sample_seed": seed}
+        cases = load_suite(write(tmp_path, config), options=options).cases
+        assert "".join(case.input["q"] for case in cases) == taken
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"filter_pattern": "("}, "no regular expression"),
+        ({"filter_providers": "("}, "no regular expression"),
+        ({"filter_prompts": "none"}, "matches 'none'"),
+        ({"filter_metadata": ["x"]}, "expected KEY=VALUE"),
+        ({"filter_range": "3"}, "expected START:END"),
+        ({"filter_range": "3:1"}, "the start is behind the end"),
+        ({"filter_pattern": "zzz"}, "leaves none of 1 test"),
+        ({"filter_failing": Path("gone.json")}, "cannot be read"),
+    ],
+)
+def test_a_filter_that_cannot_be_used_or_leaves_nothing_is_refused(tmp_path, options, said):
+    with pytest.raises(InputError, match=re.escape(said)):
+        load_suite(write(tmp_path, {**ECHO, "tests": [{"vars": {"q": "a"}}]}), options=options)
+
+
+def test_command_line_options_of_the_file_go_before_its_evaluate_options(tmp_path):
+    config = {
+        **ECHO,
+        "evaluateOptions": {"repeat": 3},
+        "commandLineOptions": {"repeat": 2, "filterRange": "1:3", "verbose": True},
+        "tests": [{"vars": {"q": x}, "assert": [{"type": "contains", "value": x}]} for x in "abcd"],
+    }
+    suite = load_suite(write(tmp_path, config))
+    assert ([case.input["q"] for case in suite.cases], suite.run.trials) == (["b", "c"], 2)
+    assert [warning.key for warning in suite.warnings] == ["commandLineOptions.verbose"]
+    run(tmp_path, config, options={"output": tmp_path / "out.json"})
+    rows = json.loads((tmp_path / "out.json").read_text())["results"]["results"]
+    assert sorted((row["testIdx"], row["vars"]["q"]) for row in rows) == [(0, "b"), (1, "b"), (2, "c"), (3, "c")]
+
+
+def test_a_filter_leaves_the_names_of_columns(tmp_path):
+    tests = [{"vars": {"q": "x"}, "assert": [{"type": "contains", "value": "two"}]}]
+    prompts = [{"raw": f"{name} {{{{q}}}}", "label": name} for name in ("one", "two")]
+    config = {"prompts": prompts, "providers": ["echo", "echo"], "tests": tests}
+    every = [*run(tmp_path, config, options={"output": tmp_path / "out.json"}).verdicts]
+    only = run_at(tmp_path / "promptfooconfig.yaml", tmp_path, {"filter_prompts": "two"})
+    assert [*only.verdicts] == [key for key in every if "two" in key[1]] == [
+        ("test-0", "echo@two", 0), ("test-0", "echo@two#2", 0),
+    ]  # fmt: skip
+    options = {"filter_prompts": "two", "cached": tmp_path / "out.json"}
+    assert run_at(tmp_path / "promptfooconfig.yaml", tmp_path, options).outputs == ["two x", "two x"]

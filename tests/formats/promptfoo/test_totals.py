@@ -1,0 +1,67 @@
+"""What a run comes to: promptfoo's counters, named metrics, the share that must pass."""
+
+from __future__ import annotations
+
+from contextlib import closing
+
+import pytest
+
+from evalwright.errors import InputError
+from evalwright.formats.loading import load_suite
+from evalwright.reports.markdown import Markdown
+from evalwright.reports.terminal import run_lines
+from evalwright.reports.text import Paint
+from evalwright.run.stored_run import open_run
+from formats.promptfoo.runs import ECHO, run, write
+
+
+def test_named_scores_and_metrics_derived_of_their_sums(tmp_path):
+    """Numbers, counts and weights are those of promptfoo for this configuration."""
+    derived = {
+        "twice": "tone * 2", "each": "tone / __count", "both": "sqrt(tone + twice) + round(2.5) + mean(1, 2, 6)",
+        "none": "gone + 1",
+    }  # fmt: skip
+    asserts = [{"type": "contains", "value": "a", "metric": "tone", "weight": 3}, {"type": "contains", "value": "z"}]
+    tests = [{"vars": {"q": q}, "assert": [{**one, "metric": "tone"} for one in asserts]} for q in ("ab", "az", "no")]
+    providers = ["echo", {"id": "file://broken.py", "label": "broken"}]
+    config = {
+        "prompts": ["{{q}}"], "providers": providers, "tests": tests,
+        "derivedMetrics": [{"name": name, "value": value} for name, value in derived.items()],
+    }  # fmt: skip
+    found = run(tmp_path, config, broken__py="def call_api(prompt, options, context):\n    return {'error': 'down'}\n")
+    assert [verdict.named_scores for verdict in found.verdicts.values() if verdict.variant_name == "echo"] == [
+        {"tone": 0.75}, {"tone": 1.0}, {"tone": 0.0},
+    ]  # fmt: skip
+    echo, broken = found.native["prompts"]
+    assert echo["namedScores"] == pytest.approx({"tone": 7, "twice": 14, "each": 7 / 3, "both": 21**0.5 + 6})
+    assert (echo["namedScoresCount"], echo["namedScoreWeights"]) == ({"tone": 6}, {"tone": 12})
+    assert broken["namedScores"] == {}
+    assert "namedScoresCount" not in broken
+    summary = found.outcome.summary
+    rows = {(one.metric, one.variant): (one.value, one.mean, one.n) for one in summary.named_metrics}
+    assert rows["tone", "echo"] == (7, pytest.approx(7 / 12), 6)
+    assert rows["twice", "echo"] == (14, None, 0)
+    assert (rows["none", "echo"], rows["each", "broken"]) == ((None, None, 0), (None, None, 0))
+    assert any("'none' cannot be computed for echo, broken" in one for one in summary.warnings)
+    with closing(open_run(found.outcome.run_dir)[0]) as reader:
+        text = Markdown().render(reader, summary)
+    assert "| `tone` | `echo` | 0.583 (n=6) | 7 |" in text
+    assert any("tone" in line and "0.583 (n=6)" in line for line in run_lines(found.outcome.plan, summary, Paint()))
+
+
+def test_a_metric_that_can_never_be_computed_is_refused(tmp_path):
+    derived = [{"name": "a", "value": "sqroot(tone)"}, {"name": "b", "value": "tone +"}]
+    with pytest.raises(InputError) as refused:
+        load_suite(write(tmp_path, {**ECHO, "derivedMetrics": derived, "tests": [{"vars": {"q": "a"}}]}))
+    assert [problem.key for problem in refused.value.problems] == ["derivedMetrics[0].value", "derivedMetrics[1].value"]
+    assert "no function 'sqroot' in 'sqroot(tone)'" in str(refused.value)
+
+
+def test_the_share_that_must_pass_is_a_gate(tmp_path, monkeypatch):
+    tests = [{"vars": {"q": x}, "assert": [{"type": "equals", "value": "a"}]} for x in "ab"]
+    assert run(tmp_path, {**ECHO, "tests": tests}).outcome.exit_code == 1
+    monkeypatch.setenv("PROMPTFOO_PASS_RATE_THRESHOLD", "50")
+    outcome = run(tmp_path, {**ECHO, "tests": tests}).outcome
+    (part,) = outcome.summary.gate.parts
+    assert (outcome.exit_code, part.value) == (0, 50)
+    assert part.ci95 == pytest.approx((9.453, 90.547), abs=0.001), "Wilson's, of two cases"
