@@ -143,7 +143,7 @@ def test_sessions_whose_lines_are_mixed_are_cases_of_their_own(tmp_path):
     done = load("importers", "claude-code").import_files(files, tmp_path / "out", None, pricing)
     before, *cases = map(json.loads, (tmp_path / "out" / "cases.jsonl").read_text().splitlines())
     assert (before["id"], done.traces) == ("before", 3)
-    assert [note for note in done.notes if "tokens" in note] == ["3 recordings without tokens: their cost is unknown"]
+    assert [note for note in done.notes if "tokens" in note] == ["3 recordings without tokens: the cost is unknown"]
     assert {case["id"]: case["embedded_trace"]["output"]["final_answer"] for case in cases} == {"s": "1", "other": "2"}
 
 
@@ -345,6 +345,5 @@ def test_costs_are_worked_out_only_where_asked_and_of_one_model_with_a_price(tmp
     assert priced("one", "known", "known")[:2] == (6.0, "a table: known")
     assert priced("two", "known", "other") == (None, None, ANY)
     assert (
-        priced("none", "nobody's")[2]
-        == '1 recordings of the model "nobody\'s", which has no price: their cost is unknown'
+        priced("none", "nobody's")[2] == '1 recording of the model "nobody\'s", which has no price: the cost is unknown'
     )

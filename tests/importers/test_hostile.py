@@ -102,7 +102,7 @@ def test_halves_of_characters_are_replaced_and_told(tmp_path):
     trace = case["embedded_trace"]
     assert trace["output"]["final_answer"] == "cut \ufffd"
     assert trace["messages"][2]["content"] == "😀"
-    assert "1 records have halves of characters" in str(done.notes)
+    assert "1 record with halves of characters" in str(done.notes)
     path.write_text(path.read_text() + '{"sessionId": "\\ud83d", NaN}\n')
     with pytest.raises(InputError, match="not valid JSON"):
         imported(tmp_path / "other", "claude-code", path)

@@ -173,7 +173,7 @@ def test_records_that_name_no_case_are_numbered(tmp_path: Path) -> None:
 
 def test_missing_trials_are_told(tmp_path: Path) -> None:
     result = imported(tmp_path, [{"id": i, "messages": HELLO} for i in ("a", "a", "b")])
-    assert any("1 cases have fewer than 2 trials" in note for note in result.notes)
+    assert any("1 case has fewer than 2 trials" in note for note in result.notes)
 
 
 def test_mapped_fields_become_metadata_and_extra(tmp_path: Path) -> None:

@@ -8,8 +8,12 @@ from pathlib import Path
 import pytest
 import yaml
 
+from evalwright import evaluate, load
 from evalwright.errors import InputError
+from evalwright.importers.detection import detected, head_of
 from importers.transcripts import imported, written
+
+ANSWER = "output.final_answer"
 
 
 def row(test: int, prompt: int, provider: str, *, index: int | None = None, **more: object) -> dict:
@@ -125,32 +129,83 @@ def test_a_golden_without_an_answer_is_a_case_alone(tmp_path):
 
 
 def test_goldens_in_a_table_have_lists_as_json(tmp_path):
-    (tmp_path / "goldens.csv").write_text('input,actual_output,retrieval_context\nq,a,"[""one""]"\n')
-    _, (case,) = imported(tmp_path, "deepeval", tmp_path / "goldens.csv")
+    table = tmp_path / "goldens.txt"  # told by what is in it
+    table.write_text('input,actual_output,retrieval_context\nq,a,"[""one""]"\n')
+    assert detected(head_of(table)) == "deepeval"
+    _, (case,) = imported(tmp_path, "deepeval", table)
     assert case["embedded_trace"]["extra"]["retrieval_context"] == ["one"]
+    table.write_text('input,actual_output\nq,"a\nb"\nq,a,b\nq,"a\n')
+    with pytest.raises(InputError) as caught:
+        imported(tmp_path / "again", "deepeval", table)
+    assert [(one.line, one.message) for one in caught.value.problems] == [
+        (4, "expected 2 cells as in the first line, found 3 cells"),
+        (5, "is not CSV: a quote is never closed"),
+    ]
+
+
+CAPITALS = """\
+name: capitals
+cases:
+- {name: fr, inputs: Capital?, expected_output: Paris}
+- inputs: {a: 1}
+  evaluators: [{Contains: x}, {LLMJudge: {rubric: Is it kind?, model: "openai:m", include_input: true}}]
+- {inputs: {b: 1}, expected_output: {v: 1}, evaluators: [Other]}
+evaluators: [EqualsExpected, {Contains: {value: ar, case_sensitive: false}}, {MaxDuration: 2.5}, Custom]
+"""
 
 
 def test_cases_of_pydantic_evals_bring_the_evaluators_that_ours_can_stand_for(tmp_path):
-    (tmp_path / "capitals.yaml").write_text(
-        "name: capitals\n"
-        "cases:\n"
-        "- {name: fr, inputs: Capital?, expected_output: Paris}\n"
-        "- {inputs: {a: 1}, evaluators: [{Contains: x}]}\n"
-        "evaluators: [EqualsExpected, {Contains: ar}, {MaxDuration: 2.5}, Custom]\n"
-    )
-    done, cases = imported(tmp_path, "pydantic-evals", tmp_path / "capitals.yaml")
-    assert [(case["id"], case["input"]) for case in cases] == [("fr", {"inputs": "Capital?"}), ("case-2", {"a": 1})]
+    file = tmp_path / "capitals"  # told by what is in it
+    file.write_text(CAPITALS)
+    assert detected(head_of(file)) == "pydantic-evals"
+    done, cases = imported(tmp_path, "pydantic-evals", file)
+    assert [case["input"] for case in cases] == [{"inputs": "Capital?"}, {"a": 1}, {"b": 1}]
     suite = yaml.safe_load((tmp_path / "out" / "eval.yaml").read_text())
-    assert [one["type"] for one in suite["evaluators"]] == ["exact_match", "contains_text", "latency_within"]
-    assert suite["evaluators"][2]["config"] == {"max_ms": 2500}
-    assert suite["pass_criteria"] == {"all_required": [one["name"] for one in suite["evaluators"]]}
-    lost = [note for note in done.notes if note.startswith("lost")]
-    assert any("'Custom'" in note for note in lost)
-    assert any("single cases" in note for note in lost)
+    shared = [one["name"] for one in suite["evaluators"]]
+    assert shared == ["EqualsExpected", "Contains", "MaxDuration"]
+    assert [one["config"].get("case_sensitive") for one in suite["evaluators"]] == [None, False, None]
+    assert suite["evaluators"][2]["config"] == {"max_ms": 2501}  # ours is strictly below
+    first, second, third = (case["evaluators"] for case in cases)
+    assert first == shared
+    assert [one["name"] for one in second[3:]] == ["Contains-2", "LLMJudge"]
+    assert second[3]["config"] == {"all_of": ["x"], "none_of": [], "case_sensitive": True}
+    asked = {"model": "openai/m", "nl_assertions": ["Is it kind?"], "include_in_prompt": ["input", ANSWER]}
+    assert (second[4]["type"], second[4]["config"]) == ("llm_judge", asked)
+    assert third == [{"name": "EqualsExpected", "config": {"field": "output.structured"}}, *shared[1:]]
+    assert {"lost: evaluators 'Custom': 1", "lost: evaluators 'Other': 1"} <= {*done.notes}
 
 
-@pytest.mark.slow("imports inspect_ai")
-@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_what_an_import_lost_is_told_by_every_run_and_what_a_case_lacks_is_skipped(tmp_path):
+    (tmp_path / "capitals.yaml").write_text(CAPITALS.replace("{LLMJudge", "{Custom"))
+    imported(tmp_path, "pydantic-evals", tmp_path / "capitals.yaml")
+    suite = tmp_path / "out" / "eval.yaml"
+    answer = 'def answer(case):\n    n = case["input"]\n'
+    answer += (
+        '    return {"structured": {"v": 1}, "final_answer": "Bar"} if "b" in n else "xar" if "a" in n else "Paris"\n'
+    )
+    (tmp_path / "out" / "said.py").write_text(answer)
+    system = {"name": "s", "adapter": "python_function", "target": "said:answer"}
+    suite.write_text(yaml.safe_dump({**yaml.safe_load(suite.read_text()), "systems": [system]}))
+    result = evaluate(load(suite), out=tmp_path / "runs")
+    assert result.passed
+    skipped = [(cell.case.id, one.reason) for cell in result for one in cell.results.values() if one.skipped]
+    assert skipped == [("case-2", "the case has no fact 'expected_output'")]
+    told = " ".join(result.summary.warnings)
+    assert "lost in the import: evaluators 'Custom'" in told
+    assert "lost in the import: evaluators 'Other'" in told
+
+
+def test_wrong_evaluators_of_pydantic_evals_are_mistakes_with_their_places(tmp_path):
+    (tmp_path / "f.yaml").write_text(
+        "cases:\n- {inputs: a, evaluators: {Contains: y}}\n"
+        "- {inputs: a, evaluators: [{Contains: {valu: y}}, {A: 1, B: 2}, {Equals: {}}, {MaxDuration: soon}]}\n"
+    )
+    with pytest.raises(InputError) as caught:
+        imported(tmp_path, "pydantic-evals", tmp_path / "f.yaml")
+    places = [(one.line, one.key) for one in caught.value.problems]
+    assert places == [(2, "cases[0].evaluators"), *((3, f"cases[1].evaluators[{i}]") for i in range(4))]
+
+
 @pytest.mark.parametrize(
     ("format", "first", "second", "said"),
     [
@@ -182,6 +237,8 @@ def test_goldens_that_ask_and_expect_the_same_are_trials(tmp_path):
     assert [one["output"]["final_answer"] for one in case["embedded_trace"]] == ["a", "b"]
 
 
+@pytest.mark.slow("imports inspect_ai")
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
 def test_a_log_of_inspect_is_read_by_inspect(tmp_path):
     pytest.importorskip("inspect_ai", reason="needs the extra inspect")
     from inspect_ai.log import EvalConfig, EvalDataset, EvalError, EvalLog, EvalSample, EvalSpec, write_eval_log

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import io
 import re
 from collections.abc import Iterator, Sequence
@@ -11,10 +10,14 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from evalwright.errors import counted
+from evalwright.files.csv_records import CsvError, csv_records
+from evalwright.files.packed import opened
 from evalwright.importers.blocks import dictionaries
+from evalwright.importers.detection import columns_of
 from evalwright.importers.placed_records import ImportRecord, placed_records
 from evalwright.importers.recordings import described
-from evalwright.importers.sources import document, stem
+from evalwright.importers.sources import Mistakes
 from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
 from evalwright.importers.transcript import Tokens, Transcript, arguments_of
 
@@ -37,10 +40,8 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
 
 
 def _places(file: Path, reading: ImportFindings) -> Iterator[ImportRecord]:
-    if Path(stem(file, with_suffix=True)).suffix.lower() == ".csv":
-        rows = csv.DictReader(io.StringIO(document(file).decode("utf-8", "replace")))
-        for row in rows:
-            yield ImportRecord({key: _cell(value) for key, value in row.items() if key}, rows.line_num)
+    if columns := columns_of(file):
+        yield from _rows(file, columns, reading.mistakes)
         return
     for place in placed_records(file, reading.mistakes):
         inner = place.value.get("goldens") if isinstance(place.value, dict) else None
@@ -50,12 +51,27 @@ def _places(file: Path, reading: ImportFindings) -> Iterator[ImportRecord]:
             yield place
 
 
-def _cell(value: Any) -> Any:
+def _rows(file: Path, columns: Sequence[str], mistakes: Mistakes) -> Iterator[ImportRecord]:
+    with opened(file) as source, io.TextIOWrapper(source, "utf-8-sig", newline="") as text:
+        records = csv_records(text)
+        try:
+            next(records)
+            for line, cells in records:
+                if len(cells) == len(columns):
+                    yield ImportRecord(dict(zip(columns, map(_cell, cells), strict=True)), line)
+                else:
+                    found = counted(len(cells), "cell")
+                    mistakes.add(file, f"expected {len(columns)} cells as in the first line, found {found}", line)
+        except CsvError as error:
+            mistakes.add(file, f"is not CSV: {error}", error.line)
+        except UnicodeDecodeError as error:
+            mistakes.add(file, f"is not UTF-8 text: {error}")
+
+
+def _cell(value: str) -> Any:
     """Lists and objects stand in a cell as JSON; an empty one is nothing."""
-    if not isinstance(value, str) or value == "":
-        return None
-    if value[0] not in "[{":
-        return value
+    if value[:1] not in ("[", "{"):
+        return value or None
     try:
         return msgspec.json.decode(value)
     except (ValueError, RecursionError):

@@ -6,19 +6,22 @@ has a `session_id`, a response has messages.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from evalwright.errors import InputError, Problem
+from evalwright.files.csv_records import CsvError, csv_records
 from evalwright.importers.blocks import dictionaries
-from evalwright.importers.sources import document, json_value, lines
+from evalwright.importers.sources import document, json_value, lines, stem
 
-__all__ = ["Head", "check", "detected", "head_of"]
+__all__ = ["Head", "check", "columns_of", "detected", "head_of"]
 
 _LINES = 20
 _BYTES = 64 * 1024
+_KEY = re.compile(rb"^\w+:(\s|$)", re.MULTILINE)
 _ZIP = b"PK\x03\x04"
 
 
@@ -30,6 +33,8 @@ class Head:
     """The objects on its first lines, in its list, or the one that it is."""
     whole: Any = None
     """The document, where it is one."""
+    columns: tuple[str, ...] = ()
+    """The cells of its first line, where it may be a table."""
     zip: bool = False
 
     def any(self, test: Callable[[dict[str, Any]], bool]) -> bool:
@@ -61,7 +66,7 @@ def head_of(file: Path) -> Head:
         return Head(records)
     whole = _decoded(document(file)) or _yaml(file)
     if whole is None:
-        return Head(records)
+        return Head(records, columns=() if records else columns_of(file))
     return Head(list(dictionaries(whole))[:_LINES] if isinstance(whole, list) else [whole], whole)
 
 
@@ -74,11 +79,29 @@ def _decoded(text: bytes) -> Any:
 
 
 def _yaml(file: Path) -> Any:
-    if file.suffix.lower() not in (".yaml", ".yml"):
+    """What the document in a file is, if its name or a key at its left margin says that it is YAML."""
+    named = Path(stem(file, with_suffix=True)).suffix.lower() in (".yaml", ".yml")
+    data = document(file)
+    if not named and not _KEY.search(data, 0, _BYTES):
         return None
-    from evalwright.files.yaml import top_level
+    from evalwright.files.yaml import parse
 
-    return top_level(file)
+    try:
+        return parse(data, str(file), "true_false").value
+    except InputError:
+        if named:
+            raise
+        return None
+
+
+def columns_of(file: Path) -> tuple[str, ...]:
+    """The cells of the first line of a file, if it is one of CSV with several. Raises InputError."""
+    _, first = next(iter(lines(file)), (1, b""))
+    try:
+        _, cells = next(csv_records([first.decode()]), (1, []))
+    except (CsvError, UnicodeDecodeError):
+        return ()
+    return tuple(cells) if len(cells) > 1 else ()
 
 
 def _is_inspect(head: Head) -> bool:
@@ -212,11 +235,16 @@ def _is_openai_messages(head: Head) -> bool:
     return head.any(lambda one: any(isinstance(one.get(key), list) for key in ("messages", "traj", "conversation")))
 
 
-_GOLDEN = ("actual_output", "expected_output", "expectedOutput", "retrieval_context")
+_GOLDEN = frozenset(
+    ("actual_output", "actualOutput", "expected_output", "expectedOutput", "retrieval_context", "retrievalContext")
+)
 
 
 def _is_deepeval(head: Head) -> bool:
-    return head.any(lambda one: ("input" in one and not one.keys().isdisjoint(_GOLDEN)) or "scenario" in one)
+    def is_golden(keys: Collection[str]) -> bool:
+        return ("input" in keys and not _GOLDEN.isdisjoint(keys)) or "scenario" in keys
+
+    return head.any(is_golden) or is_golden(head.columns)
 
 
 FORMATS: tuple[tuple[str, Callable[[Head], bool], str], ...] = (
@@ -234,10 +262,10 @@ FORMATS: tuple[tuple[str, Callable[[Head], bool], str], ...] = (
     ("claude-code", _is_claude_code, "lines of type user or assistant with a sessionId"),
     ("lm-eval", _is_lm_eval, "doc_id and resps"),
     ("openai-responses", _is_openai_responses, "object: response, or items of type function_call"),
-    ("pydantic-evals", _is_pydantic_evals, "cases with inputs"),
+    ("pydantic-evals", _is_pydantic_evals, "cases with inputs, as JSON or YAML"),
     ("anthropic-messages", _is_anthropic, "blocks tool_use or tool_result, or a response of type message"),
     ("openai-messages", _is_openai_messages, "messages, traj or conversation"),
-    ("deepeval", _is_deepeval, "input with actual_output or expected_output, or a scenario"),
+    ("deepeval", _is_deepeval, "input with actual_output or expected_output, or a scenario; as JSON or CSV"),
 )
 """Each format that can be told by its content, what tells it, and that in words."""
 

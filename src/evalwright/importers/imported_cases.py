@@ -27,8 +27,10 @@ from evalwright.model.trace import Metrics, Output, Span, ToolCall, ToolResult, 
 
 __all__ = [
     "ANSWERED",
+    "REWARDED",
     "ImportResult",
     "check_free",
+    "described_suite",
     "import_recordings",
     "secrets_here",
     "without_secrets",
@@ -40,6 +42,13 @@ _CASES, _SUITE = "cases.jsonl", "eval.yaml"
 
 ANSWERED: Final[dict[str, Any]] = {"name": "answered", "type": "answered"}
 """The evaluator for recordings without expectations: there is an answer."""
+
+REWARDED: Final[dict[str, Any]] = {
+    "name": "reward",
+    "type": "field_check",
+    "config": {"field": "metrics.custom.reward", "equals": 1, "absent": "skip"},
+}
+"""The evaluator for recordings with a reward; those without one have no verdict by it."""
 
 _MOST_PROBLEMS = 100
 
@@ -79,7 +88,7 @@ def import_recordings(
             raise InputError(problems)
         survey = _survey(sources)
         write_cases(out, without_secrets(_case_lines(survey)))
-    description = f"{survey.traces} recordings of {len(survey.cases)} cases, replayed and judged"
+    description = described_suite(survey.traces, len(survey.cases))
     written = write_suite(out, files[0].stem, description, _evaluators(survey), survey.trials)
     return ImportResult(len(survey.cases), survey.trials, survey.traces, written, survey.notes())
 
@@ -173,11 +182,13 @@ class _Survey:
         short = [case for case, entries in self.cases.items() if len(entries) < self.trials]
         if short:
             named = ", ".join(short[:5]) + (", ..." if len(short) > 5 else "")
-            notes.append(f"{len(short)} cases have fewer than {self.trials} trials; missing ones are errors: {named}")
+            few = f"{counted(len(short), 'case has', 'cases have')} fewer than {counted(self.trials, 'trial')}"
+            notes.append(f"{few}; missing ones are errors: {named}")
         if 0 < self.rewarded < self.traces:
-            notes.append(f"{self.traces - self.rewarded} of {self.traces} records have no reward")
+            notes.append(f"{self.traces - self.rewarded:,} of {self.traces:,} records have no reward: they are skipped")
         if self.graded:
-            notes.append(f"{self.graded} rewards are neither 0 nor 1: only a reward of 1 passes; see {_SUITE}")
+            what = "reward is" if self.graded == 1 else "rewards are"
+            notes.append(f"{self.graded:,} {what} neither 0 nor 1: only a reward of 1 passes; see {_SUITE}")
         return notes
 
 
@@ -282,6 +293,13 @@ RECORDED: Final[dict[str, Any]] = {"name": "recorded", "adapter": "replay", "all
 """What was recorded need not end in words, and is judged nevertheless: by its actions or its reward."""
 
 
+def described_suite(traces: int, cases: int) -> str:
+    """What the written suite says of itself."""
+    if not traces:
+        return f"{counted(cases, 'case')} without recordings"
+    return f"{counted(traces, 'recording')} of {counted(cases, 'case')}, replayed and judged"
+
+
 def write_suite(
     out: Path,
     name: str,
@@ -291,10 +309,12 @@ def write_suite(
     systems: list[dict[str, Any]] | None = None,
     *,
     deciding: int = 1,
+    by_case: bool = False,
+    warnings: Sequence[str] = (),
 ) -> list[Path]:
     """Write the `eval.yaml` that replays `cases.jsonl`; returns both files. The first `deciding` evaluators decide.
 
-    Raises StorageError.
+    With `by_case` each case names those that judge it, all of which must pass. Raises StorageError.
     """
     from evalwright.files.yaml import dump, schema_line
 
@@ -302,11 +322,14 @@ def write_suite(
         "eval": {
             "name": re.sub(r"[^\w.-]+", "-", name).strip("-.") or "recordings",
             "description": description,
+            **({"warnings": [*warnings]} if warnings else {}),
         },
-        "dataset": {"type": "jsonl", "path": _CASES},
+        "dataset": {"type": "cases", "path": _CASES, "own_evaluators": True}
+        if by_case
+        else {"type": "jsonl", "path": _CASES},
         "systems": systems or [RECORDED],
         "evaluators": evaluators,
-        "pass_criteria": {"all_required": [one["name"] for one in evaluators[:deciding]]},
+        **({} if by_case else {"pass_criteria": {"all_required": [one["name"] for one in evaluators[:deciding]]}}),
         "run": {"trials": trials},
         "output": [{"type": "local_files", "path": "runs"}],
     }
@@ -321,8 +344,7 @@ def _evaluators(survey: _Survey) -> list[dict[str, Any]]:
     """
     checks: list[dict[str, Any]] = []
     if survey.rewarded:
-        rewarded = {"field": "metrics.custom.reward", "equals": 1}
-        checks.append({"name": "reward", "type": "field_check", "config": rewarded})
+        checks.append(REWARDED)
     if survey.expecting:
         checks.append({"name": "actions", "type": "tool_calls_match", "config": {"expected_from": "actions"}})
     return checks or [ANSWERED]

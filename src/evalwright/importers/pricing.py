@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator
 
+from evalwright.errors import counted
 from evalwright.model.trace import Metrics, Trace
 
 __all__ = ["ListPricing", "PriceOf"]
@@ -48,10 +49,11 @@ class ListPricing:
 
     def notes(self) -> Iterator[str]:
         if self._counts[""]:
-            yield f"{self._counts['']} costs were worked out of tokens ({self._source}), see extra.cost_from"
+            what = counted(self._counts[""], "cost was", "costs were")
+            yield f"{what} worked out of tokens ({self._source}), see extra.cost_from"
         for why, number in self._counts.items():
             if why:
-                yield f"{number} recordings {why}: their cost is unknown"
+                yield f"{counted(number, 'recording')} {why}: the cost is unknown"
 
 
 def _models(trace: Trace) -> Iterator[str]:

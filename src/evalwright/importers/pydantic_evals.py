@@ -7,8 +7,12 @@ from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar
 
+from evalwright.files.key_paths import Place, bracketed
+from evalwright.files.yaml import Document, parse
+from evalwright.importers.imported_cases import ANSWERED
+from evalwright.importers.pydantic_evaluators import EvaluatorReading, expected_field
 from evalwright.importers.recordings import described
-from evalwright.importers.sources import ImportNotes, document
+from evalwright.importers.sources import document
 from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
 
 __all__ = ["PydanticEvals"]
@@ -18,86 +22,106 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
     """The cases of the files."""
     numbers = count(1)
     for file in files:
-        dataset = _parsed(file)
-        cases = dataset.get("cases") if isinstance(dataset, dict) else None
-        if not isinstance(cases, list):
-            reading.mistakes.add(file, f"expected a list of cases, found {described(cases)}", key="cases")
-            continue
+        yield from _Dataset(file, reading).cases(numbers)
+
+
+class _Dataset:
+    """One file."""
+
+    def __init__(self, file: Path, findings: ImportFindings) -> None:
+        self._file, self._findings = file, findings
+        self._document: Document = parse(document(file), str(file), "true_false")
+
+    def cases(self, numbers: Iterator[int]) -> Iterator[Imported]:
+        findings, dataset = self._findings, self._document.value
+        listed = dataset.get("cases") if isinstance(dataset, dict) else None
+        if not isinstance(listed, list):
+            self._tell(("cases",), f"expected a list of cases, found {described(listed)}")
+            return
         if isinstance(dataset.get("name"), str):
-            reading.name = dataset["name"]
-        reading.evaluators += _evaluators(dataset.get("evaluators"), reading.notes)
-        if dataset.get("report_evaluators"):
-            reading.notes.lose("evaluators of whole reports", len(dataset["report_evaluators"]))
-        for position, case in enumerate(cases):
-            key, number = f"cases[{position}]", next(numbers)
+            findings.name = dataset["name"]
+        for _ in dataset.get("report_evaluators") or ():
+            findings.lose_check("evaluators of whole reports")
+        shared = self._shared(dataset)
+        for position, case in enumerate(listed):
+            number = next(numbers)
             if not isinstance(case, dict) or "inputs" not in case:
-                reading.mistakes.add(file, "expected a case with inputs", key=key)
+                self._tell(("cases", position), "expected a case with inputs")
                 continue
-            yield _record(file, case, number, key, reading.notes)
+            yield self._record(case, number, ("cases", position), shared)
+
+    def _tell(self, place: Place, message: str) -> None:
+        self._findings.mistakes.add(self._file, message, self._document.line(place), bracketed(place))
+
+    def _shared(self, dataset: dict[str, Any]) -> list[dict[str, Any]]:
+        """The evaluators of the dataset, which are then some of the suite's, under a name of their own each."""
+        known = self._findings.evaluators
+        found: list[dict[str, Any]] = []
+        for one in self._evaluators(dataset, ()):
+            same = [other for other in known if other not in found and {**other, "name": one["name"]} == one]
+            named = same[0] if same else _renamed(one, known)
+            found.append(named)
+            if not same:
+                known.append(named)
+        return found
+
+    def _evaluators(self, of: dict[str, Any], place: Place) -> Iterator[dict[str, Any]]:
+        listed = of.get("evaluators") or []
+        if not isinstance(listed, list):
+            self._tell((*place, "evaluators"), f"expected a list of evaluators, found {described(listed)}")
+            return iter(())
+
+        def tell(position: int, message: str) -> None:
+            self._tell((*place, "evaluators", position), message)
+
+        return EvaluatorReading(self._findings.lose_check, self._findings.notes.say).read(listed, tell)
+
+    def _record(self, case: dict[str, Any], number: int, place: Place, shared: list[dict[str, Any]]) -> Imported:
+        given, expected = case["inputs"], case.get("expected_output")
+        metadata, name = case.get("metadata"), case.get("name")
+        return Imported(
+            self._file,
+            str(name) if name else f"case-{number}",
+            dict(given) if isinstance(given, dict) else {"inputs": given},
+            expected={"facts": {} if expected is None else {"expected_output": expected}},
+            metadata=metadata if isinstance(metadata, dict) else {} if metadata is None else {"metadata": metadata},
+            record=case,
+            key=bracketed(place),
+            authored=True,
+            evaluators=self._of_case(case, expected, place, shared),
+        )
+
+    def _of_case(self, case: dict[str, Any], expected: Any, place: Place, shared: list[dict[str, Any]]) -> list[Any]:
+        """What judges a case: names of the dataset's evaluators, with the part that can equal what is expected, and
+        the case's own."""
+        field = expected_field("" if expected is None else expected)
+        judging: list[Any] = []
+        for one in shared:
+            other = _compares(one) and field != expected_field("")
+            judging.append({"name": one["name"], "config": {"field": field}} if other else one["name"])
+        named = [*shared]
+        for one in self._evaluators(case, place):
+            own = _renamed(one, named)
+            named.append(own)
+            judging.append({**own, "config": {**own["config"], "field": field}} if _compares(own) else own)
+        if field == expected_field(0) and any(map(_compares, named)):
+            self._findings.notes.say(f"expected outputs that are neither text nor a mapping are compared with {field}")
+        if not named and ANSWERED not in self._findings.evaluators:
+            self._findings.evaluators.append(ANSWERED)
+        return judging or [ANSWERED["name"]]
 
 
-def _parsed(file: Path) -> Any:
-    from evalwright.files.yaml import parse
-
-    return parse(document(file), str(file), "true_false").value
-
-
-def _record(file: Path, case: dict[str, Any], number: int, key: str, notes: ImportNotes) -> Imported:
-    given = case["inputs"]
-    own = case.get("evaluators")
-    if isinstance(own, list) and own:
-        notes.lose("evaluators of single cases", len(own))
-    facts = {} if case.get("expected_output") is None else {"expected_output": case["expected_output"]}
-    metadata = case.get("metadata")
-    name = case.get("name")
-    return Imported(
-        file,
-        str(name) if name else f"case-{number}",
-        dict(given) if isinstance(given, dict) else {"inputs": given},
-        expected={"facts": facts},
-        metadata=metadata if isinstance(metadata, dict) else {} if metadata is None else {"metadata": metadata},
-        record=case,
-        key=key,
-        authored=True,
-    )
+def _compares(evaluator: dict[str, Any]) -> bool:
+    """Whether it compares the answer with what the case expects."""
+    return "expected_from" in evaluator.get("config", ())
 
 
-def _evaluators(listed: Any, notes: ImportNotes) -> list[dict[str, Any]]:
-    """Ours, of the dataset's in their short form: a name, or `{NAME: argument}`."""
-    found: list[dict[str, Any]] = []
-    for one in listed if isinstance(listed, list) else []:
-        name, given = next(iter(one.items()), ("", None)) if isinstance(one, dict) else (str(one), None)
-        made = _ours(str(name), given)
-        if made is None:
-            notes.lose(f"evaluators {name!r}")
-        else:
-            same = sum(other["type"] == made["type"] for other in found)
-            found.append({"name": str(name) if not same else f"{name}-{same + 1}", **made})
-    return found
-
-
-def _ours(name: str, given: Any) -> dict[str, Any] | None:
-    arguments = given if isinstance(given, dict) else {}
-    answer = "output.final_answer"
-    match name:
-        case "EqualsExpected":
-            return {"type": "exact_match", "config": {"field": answer, "expected_from": "expected_output"}}
-        case "Equals":
-            value = arguments.get("value", given)
-            return {"type": "exact_match", "config": {"field": answer, "expected": value}}
-        case "Contains":
-            value = arguments.get("value", given)
-            return {"type": "contains_text", "config": {"all_of": [value]}} if isinstance(value, str) else None
-        case "IsInstance" if (arguments.get("type_name", given)) == "str":
-            return {"type": "answered"}
-        case "MaxDuration":
-            seconds = arguments.get("seconds", given)
-            return {"type": "latency_within", "config": {"max_ms": round(seconds * 1000)}} if _number(seconds) else None
-    return None
-
-
-def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _renamed(evaluator: dict[str, Any], others: Sequence[dict[str, Any]]) -> dict[str, Any]:
+    """The evaluator under a name that none of the others has."""
+    taken = {one["name"] for one in others}
+    name = evaluator["name"]
+    names = (name if number == 1 else f"{name}-{number}" for number in count(1))
+    return {**evaluator, "name": next(one for one in names if one not in taken)}
 
 
 class PydanticEvals(TraceImporter):

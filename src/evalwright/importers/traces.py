@@ -16,11 +16,14 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from evalwright.errors import counted
 from evalwright.files.masker import Masker
 from evalwright.importers.imported_cases import (
     ANSWERED,
+    REWARDED,
     ImportResult,
     check_free,
+    described_suite,
     secrets_here,
     write_cases,
     write_suite,
@@ -34,11 +37,6 @@ from evalwright.model.trace import Trace
 
 __all__ = ["ImportFindings", "Imported", "Read", "TraceImporter", "import_traces"]
 
-REWARD: dict[str, Any] = {
-    "name": "reward",
-    "type": "field_check",
-    "config": {"field": "metrics.custom.reward", "equals": 1},
-}
 _FEW = 5
 
 
@@ -60,6 +58,9 @@ class Imported(msgspec.Struct, gc=False):
     line: int | None = None
     key: str = ""
     """The place in a file that is one document."""
+    evaluators: list[Any] | None = None
+    """What judges the case, where its format says that of each: names of the suite's, those with some keys of their
+    configuration, or evaluators of its own. Only of cases without recordings."""
     authored: bool = False
     """Whether somebody wrote it as a case: another one of its name is a recording of the same case, or a mistake."""
 
@@ -73,6 +74,7 @@ class _Row(msgspec.Struct):
     input: Any
     trial: int | None
     recording: SetAside | None
+    evaluators: list[Any] | None = None
 
 
 @dataclass(slots=True)
@@ -85,10 +87,19 @@ class ImportFindings:
     """Of the suite, where the format has one."""
     evaluators: list[dict[str, Any]] = field(default_factory=list)
     """Of the suite, where the format has some that ours can stand for."""
+    warnings: list[str] = field(default_factory=list)
+    """Said of the suite whenever it is validated or run."""
     may_start_over: bool = False
     """Whether a format may raise `StartOver` in place of looking through the files before it reads them."""
     variants: dict[str, str] = field(default_factory=dict)
     """Names of systems that are known only when all is read, by those that their recordings have until then."""
+
+    def lose_check(self, kind: str) -> None:
+        """Something that judged there and does not here: every run of the suite says so."""
+        self.notes.lose(kind)
+        warning = f"lost in the import: {kind}"
+        if warning not in self.warnings:
+            self.warnings.append(warning)
 
 
 class StartOver(Exception):
@@ -138,19 +149,21 @@ def import_traces(
             pricing.start_over()
         gathered = _import(files, out, mapped, read, pricing, reading)
     cases = gathered.cases
-    description = f"{gathered.traces} recordings of {cases} cases, replayed and judged"
     evaluators, deciding = gathered.evaluators(reading)
     written = write_suite(
         out,
         reading.name or files[0].stem,
-        description,
+        described_suite(gathered.traces, cases),
         evaluators,
         gathered.trials,
         gathered.systems(),
         deciding=deciding,
+        by_case=gathered.by_case,
+        warnings=reading.warnings,
     )
     if mended := reading.mistakes.mended:
-        reading.notes.say(f"{mended} records have halves of characters (unpaired surrogates), which were replaced")
+        what = counted(mended, "record with", "records with")
+        reading.notes.say(f"{what} halves of characters (unpaired surrogates), which were replaced")
     notes = [*gathered.notes(), *reading.notes.lines(), *(pricing.notes() if pricing else ())]
     return ImportResult(cases, gathered.trials, gathered.traces, written, notes)
 
@@ -166,7 +179,7 @@ def _import(
     """Write the cases of the files."""
     masker = secrets_here()
     with closing(RecordSpool()) as spool, closing(TraceSpool(masker)) as recordings:
-        gathered = _Gathered(spool, recordings, masker, reading.variants)
+        gathered = _Gathered(spool, recordings, masker, reading)
         for record in read(files, reading):
             if mapped:
                 mapped.apply(record, reading.mistakes)
@@ -223,7 +236,7 @@ def _set(record: Imported, part: str, value: Any) -> bool:
     return True
 
 
-def _case(case_id: str, first: _Row) -> dict[str, Any]:
+def _case(case_id: str, first: _Row, *, by_case: bool) -> dict[str, Any]:
     return {
         "schema_version": "1.0",
         "id": case_id,
@@ -231,15 +244,19 @@ def _case(case_id: str, first: _Row) -> dict[str, Any]:
         "expected": {"facts": {}, **first.expected},
         "metadata": first.metadata,
         **({} if first.group is None else {"group": first.group}),
+        **({"evaluators": first.evaluators} if by_case else {}),
     }
 
 
 class _Gathered:
     """All records by case, set aside on disk; what the suite needs to know of them is counted."""
 
-    def __init__(self, spool: RecordSpool, recordings: TraceSpool, masker: Masker, variants: Mapping[str, str]) -> None:
+    def __init__(self, spool: RecordSpool, recordings: TraceSpool, masker: Masker, reading: ImportFindings) -> None:
         self.traces = 0
-        self._called = variants
+        self._called = reading.variants
+        self._suite = reading.evaluators
+        self._judging: dict[bytes, list[Any]] = {}
+        """The different lists of evaluators that cases have."""
         self._spool, self._recordings, self._mask = spool, recordings, masker.mask_bytes
         self._encode = msgspec.msgpack.Encoder().encode
         self._decode = msgspec.msgpack.Decoder(_Row).decode
@@ -248,7 +265,7 @@ class _Gathered:
         self._rewards = 0
         self._authored: dict[str, tuple[tuple[bytes, bool], str]] = {}
         """What the first case of each name asks and expects, whether it was recorded, and its place."""
-        self._counts: Counter[str] = Counter()
+        self._counts: Counter[tuple[str, str]] = Counter()
 
     def add(self, record: Imported, mistakes: Mistakes) -> None:
         case_id = record.case_id or self._numbered(record.file)
@@ -256,21 +273,23 @@ class _Gathered:
             self._check_same(case_id, record, mistakes)
         trace = record.trace
         if trace is None:
-            self._counts["cases without a recording: name your system in eval.yaml before a run"] += 1
+            self._counts["case", "without a recording: name your system in eval.yaml before a run"] += 1
         else:
             self.traces += 1
             trace.input = record.input
             self._recorded[case_id, trace.variant_name] += 1
             self._rewards += "reward" in trace.metrics.custom
-            self._counts["recordings of a run that erred: they have no verdict"] += trace.error is not None
-            self._counts["recordings with warnings, see extra.warnings"] += "warnings" in trace.extra
+            self._counts["recording", "of a run that erred, without a verdict"] += trace.error is not None
+            self._counts["recording", "with warnings, see extra.warnings"] += "warnings" in trace.extra
         aside = None if trace is None else self._recordings.add(trace)
-        row = _Row(record.expected, record.metadata, record.group, record.input, record.trial, aside)
+        if (own := record.evaluators) is not None:
+            self._judging.setdefault(hashlib.blake2b(self._encode(own), digest_size=16).digest(), own)
+        row = _Row(record.expected, record.metadata, record.group, record.input, record.trial, aside, own)
         self._spool.add(case_id, self._encode(row))
 
     def _check_same(self, case_id: str, record: Imported, mistakes: Mistakes) -> None:
         """Records of one name are recordings of one case: they have recordings, and ask and expect the same."""
-        told = msgspec.json.encode([record.input, record.expected], order="deterministic")
+        told = msgspec.json.encode([record.input, record.expected, record.evaluators], order="deterministic")
         stated = hashlib.blake2b(told, digest_size=16).digest(), record.trace is not None
         where = f"{record.file}:{record.line}" if record.line else f"{record.file} {record.key}".rstrip()
         if case_id not in self._authored:
@@ -304,17 +323,24 @@ class _Gathered:
         return self._spool.keys
 
     @property
+    def by_case(self) -> bool:
+        """Whether cases are judged by other evaluators than all of the suite's."""
+        names = [one["name"] for one in self._suite]
+        return any(own != names for own in self._judging.values())
+
+    @property
     def trials(self) -> int:
         return max(self._cells().values(), default=1)
 
     def pieces(self) -> Iterator[bytes]:
         """What the file of cases has, in pieces of a bounded size."""
         encode = msgspec.json.Encoder().encode
+        by_case = self.by_case
         for case_id, encoded in self._spool:
             rows = [self._decode(one) for one in encoded]
             rows.sort(key=lambda row: row.trial or 0)
             found = [row.recording for row in rows if row.recording is not None]
-            case = self._mask(encode(_case(case_id, rows[0])))
+            case = self._mask(encode(_case(case_id, rows[0], by_case=by_case)))
             if not found:
                 yield case + b"\n"
                 continue
@@ -343,17 +369,19 @@ class _Gathered:
 
     def evaluators(self, reading: ImportFindings) -> tuple[list[dict[str, Any]], int]:
         """Those of the suite, and how many of them decide: the recorded reward alone, else all."""
-        found = [*([REWARD] if self._rewards else []), *reading.evaluators] or [ANSWERED]
+        found = [*([REWARDED] if self._rewards else []), *reading.evaluators] or [ANSWERED]
         return found, 1 if self._rewards else len(found)
 
     def notes(self) -> list[str]:
-        notes = [f"{number} {what}" for what, number in self._counts.items() if number]
+        notes = [f"{counted(number, noun)} {what}" for (noun, what), number in self._counts.items() if number]
         cells = self._cells()
         most = max(cells.values(), default=1)
         short = [f"{case}" for (case, _), number in cells.items() if number < most]
         if short:
             named = ", ".join(short[:_FEW]) + (", ..." if len(short) > _FEW else "")
-            notes.append(f"{len(short)} have fewer than {most} trials; missing ones are errors: {named}")
+            few = f"{counted(len(short), 'case has', 'cases have')} fewer than {counted(most, 'trial')}"
+            notes.append(f"{few}; missing ones are errors: {named}")
         if 0 < self._rewards < self.traces:
-            notes.append(f"{self.traces - self._rewards} of {self.traces} recordings have no reward")
+            less = self.traces - self._rewards
+            notes.append(f"{less:,} of {self.traces:,} recordings have no reward: they are skipped")
         return notes

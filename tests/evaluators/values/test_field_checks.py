@@ -171,6 +171,15 @@ def test_field_check(config: dict[str, Any], passed: bool) -> None:
     assert (result.passed, result.score) == (passed, float(passed))
 
 
+def test_what_is_absent_is_skipped_where_the_suite_says_so() -> None:
+    fact = verdict("exact_match", field="input", expected_from="nope", without_fact="skip")
+    field = verdict("field_check", field="metrics.custom.nope", equals=1, absent="skip")
+    assert [(one.skipped, one.score) for one in (fact, field)] == [(True, None)] * 2
+    assert (fact.reason, field.reason) == ("the case has no fact 'nope'", "metrics.custom.nope is absent")
+    assert not verdict("field_check", field="output.final_answer", equals=1, absent="skip").skipped
+    assert not verdict("exact_match", field="output.nope", expected=1, without_fact="skip").skipped
+
+
 @pytest.mark.parametrize(
     ("config", "reason"),
     [

@@ -6,7 +6,7 @@ import operator
 import re
 from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -35,6 +35,8 @@ class ExactMatch(msgspec.Struct, frozen=True):
     field: str
     expected: Any = msgspec.UNSET
     expected_from: str | None = None
+    without_fact: Literal["fail", "skip"] = "fail"
+    """What a case is given that lacks the fact: it fails as in the original evalh, or asks for nothing."""
 
     @staticmethod
     def config_problems(values: Mapping[str, Any]) -> list[Problem]:
@@ -51,7 +53,9 @@ class ExactMatch(msgspec.Struct, frozen=True):
         if expected is msgspec.UNSET:
             expected = select(self.expected_from or "")(case.expected.facts)
             if expected is ABSENT:
-                return Evaluation(False, 0.0, f"the case has no fact {self.expected_from!r}")
+                skipped = self.without_fact == "skip"
+                reason = f"the case has no fact {self.expected_from!r}"
+                return Evaluation(False, None if skipped else 0.0, reason, skipped=skipped)
         found = select(self.field)(trace)
         if found is ABSENT:
             return Evaluation(False, 0.0, f"{self.field} is absent, expected {shown(expected)}")
@@ -155,6 +159,8 @@ class FieldCheck(msgspec.Struct, frozen=True, dict=True):
     below: _Number | None = None
     matches: str | None = None
     """A regular expression that is searched for in the text."""
+    absent: Literal["fail", "skip"] = "fail"
+    """What a trace is given that does not have the field."""
 
     @staticmethod
     def config_problems(values: Mapping[str, Any]) -> list[Problem]:
@@ -177,6 +183,8 @@ class FieldCheck(msgspec.Struct, frozen=True, dict=True):
             found = select(self.field.partition("case.")[2])(case)
         else:
             found = select(self.field)(trace)
+        if found is ABSENT and self.absent == "skip":
+            return Evaluation(False, None, f"{self.field} is absent", skipped=True)
         expected = self._unmet(found)
         if expected is None:
             return Evaluation(True, 1.0)

@@ -87,6 +87,7 @@ class EvalSection(_Strict):
     description: StrictStr | None = None
     owner: StrictStr | None = None
     tags: list[StrictStr] = []
+    warnings: list[StrictStr] = []
 
 
 class DatasetSection(_Open):

@@ -130,6 +130,8 @@ class _Reading:
             self._file.complain(place, message)
         for place, message in out_of_reach(raw):
             self._file.warn(place, message)
+        for position, warning in enumerate(file.eval.warnings if "eval" in file.model_fields_set else ()):
+            self._file.warn(("eval", "warnings", position), warning)
         variants = [self._variant(system, to_run) for system in file.systems]
         evaluators = self._evaluators(file, to_run)
         store, mirrors = self._outputs(file, to_run)
