@@ -138,6 +138,9 @@ def test_a_child_has_what_a_process_has_that_was_started_for_it(tmp_path: Path, 
     ("program", "code"),
     [
         ("raise SystemExit(3)", 3),
+        ("raise SystemExit(-1)", 255),
+        ("raise SystemExit", 0),
+        ("raise SystemExit('no')", 1),
         ("1 / 0", 1),
         ("import os; os._exit(4)", 4),
         ("import os, signal; os.kill(os.getpid(), signal.SIGTERM)", -15),
@@ -146,6 +149,22 @@ def test_a_child_has_what_a_process_has_that_was_started_for_it(tmp_path: Path, 
 )
 def test_a_child_ends_as_a_process_does(tmp_path: Path, program: str, code: int) -> None:
     assert warm.run(["-c", program], cwd=tmp_path).returncode == code
+
+
+def test_a_child_joins_its_threads_calls_its_exit_handlers_and_lets_go_what_it_has_made(tmp_path: Path) -> None:
+    program = """
+import atexit, threading
+def last():
+    threading.main_thread().join()
+    print("thread")
+atexit.register(print, "handler")
+threading.Thread(target=last).start()
+written = open("written", "w")
+written.write("all")
+print("program")
+"""
+    assert warm.run(["-c", program], cwd=tmp_path).stdout.split() == ["program", "thread", "handler"]
+    assert (tmp_path / "written").read_text() == "all"
 
 
 def test_a_child_that_takes_too_long_is_ended_with_all_that_it_started(tmp_path: Path) -> None:

@@ -3,9 +3,11 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import warm
 from evalwright import __version__
 from evalwright.cli import commands
 
@@ -60,8 +62,10 @@ def test_help_names_every_command() -> None:
 
 
 @pytest.mark.parametrize("name", commands())
-def test_every_command_explains_itself(name: str) -> None:
-    assert f"Usage: evalwright {name} " in python("-m", "evalwright", name, "--help").stdout
+def test_every_command_explains_itself(name: str, tmp_path: Path) -> None:
+    with warm.forking():
+        said = warm.run(["-m", "evalwright", name, "--help"], cwd=tmp_path, check=True).stdout
+    assert f"Usage: evalwright {name} " in said
 
 
 def test_the_version_is_that_of_the_package() -> None:

@@ -84,7 +84,7 @@ class _Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl(list(commands().items()))
+            formatter.write_dl([*commands().items()])  # once it is imported, `list` is our module
 
 
 @click.group(
