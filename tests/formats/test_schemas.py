@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import jsonschema
 import pytest
@@ -20,6 +18,7 @@ from evalwright.files import yaml
 from evalwright.formats.loading import fitting
 from evalwright.formats.northstar.plans import configured, read_configuration
 from evalwright.session.imports import nothing_imported
+from formats.mutations import as_json, mutated
 
 FILES = Path(__file__).with_name("authored")
 """A file of each kind that uses most of what its format has, with the files that it names."""
@@ -71,7 +70,6 @@ TABLES = [
     ("promptfoo", "promptfoo", "promptfooconfig.yaml"),
     ("skills", "skills", "pdf-tools/evals/evals.json"),
 ]
-WRONG: tuple[Any, ...] = (None, True, 3, -1, 0.5, "word", [1], {"a": 1}, [], {})
 BEYOND = re.compile(
     "there is no |no file|duplicate|comes more|found more|leads out|not set|cannot be read|unknown type|no grader"
     "|target|isolates or|unknown provider|Invalid suite"
@@ -96,37 +94,6 @@ def problems_of(path: Path, format: str) -> list[str]:
     except InputError as error:
         return [problem.message for problem in error.problems if not problem.absent] or [error.headline]
     return [problem.message for problem in getattr(suite.cases, "problems", ())]
-
-
-def as_json(value: Any) -> Any:
-    return json.loads(json.dumps(value, default=str))
-
-
-def mutated(document: Any) -> Iterator[tuple[str, Any]]:
-    """The document with one key dropped, misspelt or of another type."""
-    for place in list(places(document, ())):
-        for how in ("drop", "misspell", *WRONG):
-            changed = copy.deepcopy(document)
-            inner: Any = changed
-            for step in place[:-1]:
-                inner = inner[step]
-            key = place[-1]
-            if how == "drop":
-                del inner[key]
-            elif how != "misspell":
-                inner[key] = how
-            elif isinstance(key, str):
-                inner[f"{key}x"] = inner.pop(key)
-            else:
-                continue
-            yield f"{place}: {how!r}", changed
-
-
-def places(value: Any, place: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, inner in items:
-        yield (*place, key)
-        yield from places(inner, (*place, key))
 
 
 def copied(kind: Kind, folder: Path) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 import re
 from collections.abc import Iterator
@@ -20,6 +19,7 @@ from evalwright.files import yaml
 from evalwright.formats.loading import load_suite
 from evalwright.formats.native.prices import read_prices
 from evalwright.importers.labels import read_labels
+from formats.mutations import as_json, mutated
 
 ROOT = Path(__file__).parents[3]
 FENCE = re.compile(r"^```(\w*)([^\n]*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -60,7 +60,6 @@ output:
   - {type: local_files, path: runs}
 """
 CASES = "cases:\n  - {id: a, input: {q: 1}, tags: [a]}\n  - {id: b, input: {q: 1}, tags: [a]}\n"
-WRONG = (None, True, 3, -1, 0.5, "word", [1], {"a": 1}, [], {})
 
 
 def checker(name: str) -> jsonschema.Draft7Validator:
@@ -115,41 +114,10 @@ def test_every_example_passes(suite_schema: jsonschema.Draft7Validator, tmp_path
         ):
             continue
         seen[kind] += 1
-        found = [error.message for error in (suite_schema if kind == "eval" else cases).iter_errors(_json(value))]
+        found = [error.message for error in (suite_schema if kind == "eval" else cases).iter_errors(as_json(value))]
         assert found == [], f"{where}: {text[:200]}"
     assert seen["eval"] > 15
     assert seen["cases"] > 8
-
-
-def _json(value: Any) -> Any:
-    return json.loads(json.dumps(value, default=str))
-
-
-def mutated(document: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The document with one key dropped, misspelt or of another type."""
-    for place in list(places(document, ())):
-        for how in ("drop", "misspell", *WRONG):
-            changed = copy.deepcopy(document)
-            inner: Any = changed
-            for step in place[:-1]:
-                inner = inner[step]
-            key = place[-1]
-            if how == "drop":
-                del inner[key]
-            elif how == "misspell":
-                if not isinstance(key, str):
-                    continue
-                inner[f"{key}x"] = inner.pop(key)
-            else:
-                inner[key] = how
-            yield f"{place}: {how!r}", changed
-
-
-def places(value: Any, place: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, inner in items:
-        yield (*place, key)
-        yield from places(inner, (*place, key))
 
 
 BY_KEYS_OR_TYPES = re.compile(
