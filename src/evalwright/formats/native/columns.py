@@ -40,7 +40,11 @@ class Mapped:
         odd = {part: [str(key) for key in source] for part, source in fixed.items() if [*source] != ["value"]}
         if odd:
             raise InputError(
-                Problem("", f"expected a column or {{value: X}}, found a mapping of {_quoted(keys)}", key=_place(part))
+                Problem(
+                    "",
+                    f"expected a column or {{value: X}}, found a mapping of {_quoted(keys)}",
+                    key=f"dataset.map.{part}",
+                )
                 for part, keys in odd.items()
             )
 
@@ -72,10 +76,6 @@ class Mapped:
 
 def _quoted(keys: list[str]) -> str:
     return ", ".join(map(repr, keys[:5])) + "".join(did_you_mean(key, ("value",)) for key in keys[:1]) or "nothing"
-
-
-def _place(part: Any) -> str:
-    return f"dataset.map.{part}"
 
 
 def _is_part(name: str) -> bool:

@@ -14,7 +14,6 @@ from pydantic import BaseModel
 from pydantic_core import to_jsonable_python
 
 from evalwright import registry
-from evalwright.errors import InputError
 from evalwright.files import yaml
 from evalwright.files.key_paths import Place, steps_of
 from evalwright.files.paths import import_folders
@@ -138,7 +137,7 @@ class _Reading:
         workspace = self._workspace(file, to_run)
         self._far(file, variants)
         self._file.doubt_keys(("run", "executor"), file.run.executor)
-        prices = self._prices(file, variants, evaluators, to_run)
+        prices = self._prices(file, variants, evaluators) if to_run else {}
         gate = self._gate(file)
         cases = DatasetReading(self._file, file, evaluators, to_run=to_run).cases()
         section = file.dataset if "dataset" in file.model_fields_set else None
@@ -215,34 +214,15 @@ class _Reading:
         return workspace
 
     def _prices(
-        self, file: EvalFile, variants: Sequence[Variant], evaluators: Sequence[EvaluatorSpec], to_run: bool
+        self, file: EvalFile, variants: Sequence[Variant], evaluators: Sequence[EvaluatorSpec]
     ) -> dict[str, Price]:
-        """Those of the suite's table; without one those built in, of the models of its systems."""
-        named = file.metrics.price_table_path
-        models = list(dict.fromkeys(model for variant in variants if (model := _model_of(variant))))
-        judges = [] if self._file.original else [model for spec in evaluators for model in _judges_of(spec)]
-        if not to_run or (named is None and not models and not judges):
+        configs = [spec.config for spec in evaluators]
+        configs += [config for variant in variants for config in (variant.config, variant.metadata)]
+        if file.metrics.price_table_path is None and not any("model" in one or "models" in one for one in configs):
             return {}
-        from evalwright.formats.native.prices import built_in_prices, read_prices
+        from evalwright.formats.native.price_section import prices_of
 
-        place: Place = ("metrics", "price_table_path")
-        if named is None:
-            found, day = built_in_prices([*models, *judges], original=self._file.original)
-            if found:
-                said = f"not set: costs of {', '.join(found)} use the built-in prices of {day}"
-                self._file.warn(place, said)
-            found = {model: price for model, price in found.items() if model in models}
-        else:
-            try:
-                table = self._file.found(place, named)
-                found = read_prices(table) if self._file.must_be_inside(place, table) else {}
-            except InputError as error:
-                self._file.findings.add(error)
-                return {}
-        bounded = file.run.cost_limit_usd is not None or any(one.type == "cost_under" for one in file.evaluators)
-        if bounded and (unknown := [model for model in models if model not in found]):
-            self._file.warn(place, f"no price is known of {', '.join(unknown)}: only costs that a system reports count")
-        return found
+        return prices_of(self._file, file, variants, evaluators)
 
     def _variant(self, system: SystemSection, to_run: bool) -> Variant:
         from evalwright.targets.build import WITHOUT_EFFECT, build_target, default_timeout, unread_of
@@ -414,23 +394,6 @@ def _config(section: BaseModel) -> dict[str, Any]:
 def _extractor(section: EvaluatorSection) -> Plugin | None:
     named = section.extractor
     return None if named is None else Plugin(named.type, _plain(named.config))
-
-
-def _model_of(variant: Variant) -> str | None:
-    """The model by whose price a system's tokens are counted."""
-    named = variant.metadata.get("model") or variant.config.get("model")
-    return named if isinstance(named, str) else None
-
-
-def _judges_of(spec: EvaluatorSpec) -> list[str]:
-    """The models that an evaluator asks, as its configuration names them."""
-    named = [*(spec.config.get("models") or []), spec.config.get("model")]
-    models = [model for model in named if isinstance(model, str)]
-    if models:
-        from evalwright.evaluators.build import is_judge
-
-        return models if is_judge(spec) else []
-    return []
 
 
 def _settings(file: EvalFile, brought: Mapping[str, Any]) -> RunSettings:

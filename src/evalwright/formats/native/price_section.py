@@ -1,0 +1,63 @@
+"""The prices of a suite: those of its table, else the built-in ones of the models that it names."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from evalwright.errors import InputError
+from evalwright.files.key_paths import Place
+from evalwright.formats.native.file import EvalFile
+from evalwright.formats.native.prices import built_in_prices, read_prices
+from evalwright.formats.native.suite_file import SuiteFile
+from evalwright.model.plan import EvaluatorSpec, Price, Variant
+
+__all__ = ["prices_of"]
+
+_PLACE: Place = ("metrics", "price_table_path")
+
+
+def prices_of(
+    suite: SuiteFile, file: EvalFile, variants: Sequence[Variant], evaluators: Sequence[EvaluatorSpec]
+) -> dict[str, Price]:
+    """The prices by model, US dollars per million tokens; mistakes and doubts are told to the suite's file."""
+    models = list(dict.fromkeys(model for variant in variants if (model := _model_of(variant))))
+    named = file.metrics.price_table_path
+    if named is None:
+        judges = [] if suite.original else [model for spec in evaluators for model in _judges_of(spec)]
+        found = _built_in(suite, models, judges) if models or judges else {}
+    else:
+        try:
+            table = suite.found(_PLACE, named)
+            found = read_prices(table) if suite.must_be_inside(_PLACE, table) else {}
+        except InputError as error:
+            suite.findings.add(error)
+            return {}
+    bounded = file.run.cost_limit_usd is not None or any(one.type == "cost_under" for one in file.evaluators)
+    if bounded and (unknown := [model for model in models if model not in found]):
+        suite.warn(_PLACE, f"no price is known of {', '.join(unknown)}: only costs that a system reports count")
+    return found
+
+
+def _built_in(suite: SuiteFile, models: Sequence[str], judges: Sequence[str]) -> dict[str, Price]:
+    """Those of the systems' models; the line says of judges' models, too, that their costs use these prices."""
+    found, day = built_in_prices([*models, *judges], original=suite.original)
+    if found:
+        suite.warn(_PLACE, f"not set: costs of {', '.join(found)} use the built-in prices of {day}")
+    return {model: price for model, price in found.items() if model in models}
+
+
+def _model_of(variant: Variant) -> str | None:
+    """The model by whose price a system's tokens are counted."""
+    named = variant.metadata.get("model") or variant.config.get("model")
+    return named if isinstance(named, str) else None
+
+
+def _judges_of(spec: EvaluatorSpec) -> list[str]:
+    """The models that an evaluator asks, as its configuration names them."""
+    named = [*(spec.config.get("models") or []), spec.config.get("model")]
+    models = [model for model in named if isinstance(model, str)]
+    if models:
+        from evalwright.evaluators.build import is_judge
+
+        return models if is_judge(spec) else []
+    return []
