@@ -205,6 +205,9 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
     names = list(known)
     word = name.lower().replace("-", "_")
-    alike = next((one for line in _SAME if word in (same := line.split()) for one in same if one in names), None)
+    same_letters = (one for one in names if one.lower().replace("_", "") == word.replace("_", ""))
+    alike = next(same_letters, None) or next(
+        (one for line in _SAME if word in (same := line.split()) for one in same if one in names), None
+    )
     near = [alike] if alike is not None else get_close_matches(name, names, n=1, cutoff=0.6)
     return f'; did you mean "{near[0]}"?' if near else ""

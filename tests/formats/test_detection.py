@@ -17,8 +17,17 @@ def test_an_eval_yaml_is_known_by_its_keys(tmp_path: Path) -> None:
 def test_a_file_of_no_format_is_told_the_formats(tmp_path: Path) -> None:
     path = write(tmp_path, "hello: world\n")
     said = str(refusal(lambda: load_suite(path)))
-    assert "format not recognised: it has hello; suites have dataset and graders (letta)" in said
+    assert "format not recognised: it has hello; suites have evalcases (agentv), dataset and graders (letta)" in said
     assert "; pass --format (agentv, letta, native" in said
+
+
+def test_a_key_that_is_nearly_one_of_a_format_is_told_which(tmp_path: Path) -> None:
+    said = str(refusal(lambda: load_suite(write(tmp_path, "name: a\nevalCases: []\n"))))
+    assert 'it has name, evalCases (did you mean "evalcases"?); suites' in said
+    said = str(refusal(lambda: load_suite(write(tmp_path, "evalCases: []\n"), "agentv")))
+    assert 'evalcases: expected a list, it is missing; did you mean "evalcases"?' in said
+    said = str(refusal(lambda: load_suite(write(tmp_path, "cases: []\nsystems: []\nhello: 1\n"))))
+    assert "it has cases, systems, hello; suites have dataset and systems (native); pass" in said
 
 
 @pytest.mark.parametrize("name", ["native", "evalh"])

@@ -295,6 +295,9 @@ def _print_forecast(load: Callable[[], Suite], options: RunOptions, *, as_json: 
     if found.unpriced:
         said = f"No price is known of {', '.join(found.unpriced)}, whose cost is not in it"
         say([f"{said}: add it to the price table of the suite"])
+    if found.unnamed_calls:
+        calls = counted(found.unnamed_calls, "judge call")
+        say([f"The suite names no model for {calls}, whose cost is not in it"])
     if found.unread:
         say(["Cases that cannot be read, and would be errors:", *map(str, found.unread)])
     return code

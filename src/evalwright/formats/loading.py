@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from evalwright.errors import InputError, Problem, did_you_mean
+from evalwright.errors import InputError, Problem
 from evalwright.files.paths import near_file
 from evalwright.formats.shared.foreign import foreign_format
 from evalwright.model.format import Format
@@ -64,6 +64,8 @@ def _understood(found: Format, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 _MOST_KEYS = 10
+_ALIKE = 0.75
+"""The part of its letters that a misspelt key shares with the right one, at least."""
 _UNREAD: Mapping[str, Any] = MappingProxyType({})
 """For YAML with mistakes, or without anything. Its name may say of what format it is; else the native format, the most
 common one, reports what is wrong."""
@@ -124,17 +126,26 @@ def _detected(path: Path) -> Format:
 def _unrecognised(path: Path, head: Mapping[str, Any]) -> str:
     """That no format fits, and what may be meant: a key, or a suite instead of its dataset or its code."""
     if head and head.keys() != {"cases"}:
-        marks = (f"{' and '.join(sorted(keys))} ({one.name})" for one in formats() for keys in one.keys)
-        found = [str(key) for key in list(head)[:_MOST_KEYS]]
-        known = {key for one in formats() for keys in one.keys for key in keys}
-        meant = "".join(did_you_mean(key, known) for key in found if key not in known)
-        return f"format not recognised: it has {', '.join(found)}{meant}; suites have {', '.join(marks)}"
+        every = [(keys, one.name) for one in formats() for keys in one.keys]
+        likely = [(keys, name) for keys, name in every if not keys.isdisjoint(head)] or every
+        marks = ", ".join(f"{' and '.join(sorted(keys))} ({name})" for keys, name in likely)
+        found = ", ".join(_hinted([*map(str, head)][:_MOST_KEYS], frozenset().union(*(keys for keys, _ in likely))))
+        return f"format not recognised: it has {found}; suites have {marks}"
     if path.suffix in (".yaml", ".yml", ".json") and not head:
         return "format not recognised: it has no keys of a suite, and no records with id, messages and expected"
     beside = [file.name for file in sorted(path.parent.glob("*.y*ml")) if file != path and fitting(file)]
     suite = f"name the suite: {' or '.join(beside[:3])}" if beside else "`evalwright init` makes a suite to start from"
     what = "a dataset" if head else "a module" if path.suffix == ".py" else "this"
     return f"format not recognised: {what} is not a suite; {suite}"
+
+
+def _hinted(found: list[str], marks: frozenset[str]) -> list[str]:
+    """The keys of a file, with the marks of a format that are spelt nearly like them."""
+    from difflib import get_close_matches
+
+    absent = sorted(marks.difference(found))
+    near = {key: get_close_matches(key.lower(), absent, 1, _ALIKE) for key in found if key not in marks}
+    return [f'{key} (did you mean "{said[0]}"?)' if (said := near.get(key)) else key for key in found]
 
 
 def suite_beside(path: Path) -> Path | None:

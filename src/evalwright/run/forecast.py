@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from evalwright.errors import Problem
-from evalwright.evaluators.build import calls_models
+from evalwright.evaluators.build import build_evaluator, calls_models, declared
 from evalwright.llm.prices import built_in_price, dollars, price_in
 from evalwright.model.plan import EvaluatorSpec, Plan, Variant
 from evalwright.model.snapshot import Case
@@ -42,6 +42,8 @@ class Forecast(NamedTuple):
     system_cost_usd: float
     unpriced: list[str]
     """The models of which no price is known: what they cost is in neither sum."""
+    unnamed_calls: int
+    """Calls of judges whose model the suite does not name, or which are no models: their cost is in neither sum."""
     unread: list[Problem]
     """The mistakes of cases that a run would record as errors."""
 
@@ -67,10 +69,12 @@ def forecast(suite: Suite, options: RunOptions) -> Forecast:
         for spec in (case.evaluators or []) if plan.evaluators_by_case else plan.evaluators:
             if calls_models(spec.type, spec.config):
                 asked = _tokens([case.input, case.expected, spec.config]) + _OWN_WORDS + _ANSWER
-                for model in _models(spec):
+                for model in _models(spec, case):
                     judging.add(model, asked, spec.config, per_case)
     unpriced = list(dict.fromkeys([*answering.unpriced, *judging.unpriced]))
-    return Forecast(cases * per_case, judging.calls, judging.dollars, answering.dollars, unpriced, unread)
+    return Forecast(
+        cases * per_case, judging.calls, judging.dollars, answering.dollars, unpriced, judging.unnamed, unread
+    )
 
 
 class _Sum:
@@ -79,12 +83,15 @@ class _Sum:
     def __init__(self, plan: Plan) -> None:
         self._plan, self._list_prices = plan, plan.has_list_prices
         self.dollars: float = 0.0
-        self.calls = 0
+        self.calls = self.unnamed = 0
         self.unpriced: dict[str, None] = {}
 
     def add(self, model: str, asked: int, config: Mapping[str, Any], times: int) -> None:
-        """`asked` is the tokens of one call, of which there are `times`."""
+        """`asked` is the tokens of one call, of which there are `times`; the model is "" if nobody names it."""
         self.calls += times
+        if not model:
+            self.unnamed += times
+            return
         price = price_in(self._plan.prices, model) or (built_in_price(model) if self._list_prices else None)
         if price is None:
             self.unpriced[model] = None
@@ -109,10 +116,18 @@ def _tokens(seen: list[Any]) -> int:
     return len(msgspec.json.encode(seen)) // _CHARACTERS_A_TOKEN
 
 
-def _models(spec: EvaluatorSpec) -> list[str]:
-    """The models that one evaluation asks, once for each call."""
+def _models(spec: EvaluatorSpec, case: Case) -> list[str]:
+    """The models that one evaluation asks, once for each call; "" for one that is not known before."""
     config = spec.config
-    named = config.get("models") or [config.get("model", "")]
+    named = config.get("models") or [config.get("model") or _model_asked(spec, case)]
     samples = config.get("samples", 1)
     orders = 2 if spec.type == "pairwise_judge" else 1
     return [str(model) for model in named] * (samples if isinstance(samples, int) else 1) * orders
+
+
+def _model_asked(spec: EvaluatorSpec, case: Case) -> str:
+    """The model of an evaluator that finds it elsewhere than in `model`, as among the targets of a suite."""
+    if declared("evaluators", spec.type).asks is None:
+        return ""
+    asks = build_evaluator(spec.type, spec.config).traits.asks
+    return next((request.model for request in asks(case)), "") if asks is not None else ""

@@ -83,7 +83,7 @@ def unknown(config: Any, known: Collection[str], reader: str, place: str = "") -
     """The keys of a mapping that are not `known`, each by its path from `place`; nothing of what is no mapping."""
     for key in config if isinstance(config, Mapping) else ():
         if key not in known:
-            near = did_you_mean(str(key), known) or f" (it reads: {', '.join(known) or 'none'})"
+            near = did_you_mean(str(key), known) or f" (it reads: {', '.join(dict.fromkeys(known)) or 'none'})"
             yield f"{place}.{key}".lstrip("."), f"unknown key {str(key)!r}: {reader} does not read it{near}"
 
 

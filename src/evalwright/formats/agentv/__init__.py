@@ -16,6 +16,7 @@ FORMAT = Format(
     summary="Cases with rubrics and assertions, in YAML or JSON Lines.",
     docs="docs/agentv.md",
     suffixes=(".yaml", ".yml", ".json", ".jsonl"),
+    keys=(frozenset({"evalcases"}),),
     excluded_by=frozenset({"eval", "providers", "prompts"}),
     detects="evalwright.formats.agentv.detection:detects",
     load="evalwright.formats.agentv.suite:load",

@@ -228,7 +228,8 @@ def _yaml(path: Path, allowed: Sequence[Path]) -> EvalFile:
             document.value,
         )  # fmt: skip
     if not isinstance(cases, list):
-        found = "it is missing" if cases is None else f"found {type(cases).__name__}"
+        near = next(filter(None, (did_you_mean(str(name), CASE_LISTS) for name in document.value)), "")
+        found = f"it is missing{near}" if cases is None else f"found {type(cases).__name__}"
         raise InputError(Problem(str(path), f"evalcases: expected a list, {found}", document.line((key,)), key))
     head = {str(name): value for name, value in document.value.items() if name != key}
 
