@@ -89,7 +89,8 @@ def test_a_system_is_looked_at_once(run, tmp_path):
 @pytest.mark.parametrize(
     ("health", "said"),
     [
-        ({"type": "command", "command_template": "exit 3"}, "exit code 3"),
+        ({"type": "command", "command_template": "exit 3"}, "ended with exit code 3"),
+        ({"type": "command", "command_template": "echo down; exit 3"}, "failed: down (exit code 3)"),
         ({"type": "command", "command_template": "sleep 9", "timeout_seconds": 0.2}, r"longer than 0.2s"),
         ({"type": "http", "url": "http://127.0.0.1:1/"}, "refused"),
     ],

@@ -264,6 +264,14 @@ def test_a_command_that_fails_is_the_error_of_its_case(project):
     assert "broken (exit code 1)" in verdicts(outcome)["a"].error.message
 
 
+def test_a_command_reads_its_prompt_from_a_file(project):
+    target = {"name": "default", "provider": "cli", "command": "cat {PROMPT_FILE} > {OUTPUT_FILE}; rm {PROMPT_FILE}"}
+    (project / "targets.yaml").write_text(json.dumps({"targets": [target]}))
+    outcome = run(project, case([{"name": "l", "type": "latency", "threshold": 60000}], input="é" * 200_000))
+    (trace,) = open_run(outcome.run_dir)[0].traces(Trace)
+    assert trace.output.final_answer == "é" * 200_000
+
+
 def test_keys_of_env_files_are_used_and_never_stored(project):
     (project / ".env").write_text("SHOP_KEY='s3cret-value'\n")
     target = "{name: default, provider: openai, model: m, api_key: '${{ SHOP_KEY }}'}"
@@ -451,6 +459,10 @@ REPORTED = [
     ({"output_messages": [1]}, '{"output_messages": [1]}', []),
     ({"output_messages": {"a": 1}}, '{"output_messages": {"a": 1}}', []),
     ({"output_messages": [{"role": 5}]}, '{"output_messages": [{"role": 5}]}', []),
+    ({"output": [{"role": "assistant", "content": "new"}], "output_messages": [], "text": "old"}, "new", []),
+    ({"output": [], "text": "x"}, "x", []),
+    ({"output": [7], "text": "x"}, '{"output": [7], "text": "x"}', []),
+    ({"output": "mine", "text": "x"}, "x", []),
     ({"text": "x", "cost_usd": float("nan")}, '{"text": "x", "cost_usd": NaN}', []),
 ]
 

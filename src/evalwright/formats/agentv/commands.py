@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from evalwright.errors import TargetError
 from evalwright.files.temporary import temporary_folder
 from evalwright.formats.agentv.exchange import Asked, Said, read_said, said_of
-from evalwright.formats.agentv.health import HealthCheck, refused
+from evalwright.formats.agentv.health import HealthCheck, ending, refused
 from evalwright.formats.agentv.workspaces import copy_template
 from evalwright.processes import Finished, run_command
 from evalwright.session import environment
@@ -23,9 +23,7 @@ from evalwright.session import environment
 __all__ = ["Command"]
 
 _PLACEHOLDER = re.compile(r"\{([A-Z_]+)\}")
-_PLACEHOLDERS = ("PROMPT", "GUIDELINES", "EVAL_ID", "ATTEMPT", "FILES", "OUTPUT_FILE")
-_LAST = 2000
-"""Characters of stderr that are quoted."""
+_PLACEHOLDERS = ("PROMPT", "PROMPT_FILE", "GUIDELINES", "EVAL_ID", "ATTEMPT", "FILES", "OUTPUT_FILE")
 
 
 class _Output(NamedTuple):
@@ -94,14 +92,17 @@ class Command:
         if self._health is not None:
             await self._health.looked_at()
         with temporary_folder() as folder:
-            output = folder / "output.json"
+            output, prompt = folder / "output.json", asked.bare_prompt or asked.prompt
             values = {
-                "PROMPT": asked.bare_prompt or asked.prompt,
+                "PROMPT": prompt,
+                "PROMPT_FILE": str(folder / "prompt.txt"),
                 "GUIDELINES": asked.guidelines,
                 "EVAL_ID": asked.case_id,
                 "ATTEMPT": str(asked.attempt),
                 "OUTPUT_FILE": str(output),
             }
+            if self._names("PROMPT_FILE"):
+                await asyncio.to_thread(Path(values["PROMPT_FILE"]).write_bytes, prompt.encode())
             cwd = self._cwd
             if asked.workspace is not None:
                 cwd = str(asked.workspace)
@@ -123,8 +124,7 @@ class Command:
                 raise TargetError(f"the folder {cwd} of the command does not exist") from None
             raise TargetError(f"{command[0]!r} cannot be started: {error.strerror or error}") from None
         if finished.exit_code != 0:
-            said = finished.stderr.last.decode(errors="replace")[-_LAST:].strip()
-            raise TargetError(f"{said} ({finished.how()})".strip())
+            raise TargetError(ending(finished))
         return finished
 
     def _words(self, values: dict[str, str], files: Sequence[str]) -> tuple[list[str], str]:
@@ -140,9 +140,11 @@ class Command:
         placed = any(_PLACEHOLDER.search(str(word)) for word in self._listed or ())
         return words, "" if placed else values["PROMPT"]
 
+    def _names(self, placeholder: str) -> bool:
+        return f"{{{placeholder}}}" in (self._template or " ".join(map(str, self._listed or ())))
+
     def _text(self, finished: Finished, output: Path) -> str:
-        asks_for_file = "{OUTPUT_FILE}" in (self._template or " ".join(map(str, self._listed or ())))
-        if not asks_for_file:
+        if not self._names("OUTPUT_FILE"):
             return finished.stdout.kept.decode(errors="replace").rstrip("\r\n")
         try:
             return output.read_bytes().decode(errors="replace")

@@ -73,7 +73,7 @@ class Said(NamedTuple):
 
 
 def read_said(text: str) -> Said:
-    """The answer in an output: JSON with `output_messages` or `text`, else the whole text."""
+    """The answer in an output: JSON with `output`, `output_messages` or `text`, else the whole text."""
     try:
         found = json.loads(text, parse_constant=_no_number)
     except (ValueError, RecursionError):
@@ -104,7 +104,9 @@ def _no_number(name: str) -> float:
 
 
 def _messages(found: dict[str, Any]) -> Any:
-    return found.get("output_messages", found.get("outputMessages"))
+    """The messages, by the name of AgentV 4 or those of before; another `output` than a list is the agent's own."""
+    output = found.get("output")
+    return output if isinstance(output, list) else found.get("output_messages", found.get("outputMessages"))
 
 
 def _fits(found: dict[str, Any]) -> bool:

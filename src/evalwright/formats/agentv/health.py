@@ -9,15 +9,24 @@ from typing import Any
 from urllib.request import Request, urlopen
 
 from evalwright.errors import InputError, Problem, TargetError
-from evalwright.processes import run_command
+from evalwright.processes import Finished, run_command
 from evalwright.session import environment
 
-__all__ = ["HealthCheck", "refused"]
+__all__ = ["HealthCheck", "ending", "refused"]
 
 _PATIENCE = 30.0
 """Seconds that a healthcheck may take."""
+_LAST = 2000
+"""Characters of what a command wrote that are quoted."""
 _NEEDED = {"http": "url", "command": "command_template"}
 _SNAKE = {"commandTemplate": "command_template", "timeoutSeconds": "timeout_seconds"}
+
+
+def ending(finished: Finished) -> str:
+    """How a command ended, after the last that it wrote to stderr, or to stdout if that is empty."""
+    wrote = (one.last.decode(errors="replace")[-_LAST:].strip() for one in (finished.stderr, finished.stdout))
+    said = next(filter(None, wrote), "")
+    return f"{said} ({finished.how()})" if said else f"ended with {finished.how()}"
 
 
 def refused(key: str, message: str) -> InputError:
@@ -73,7 +82,7 @@ class HealthCheck:
         except OSError as error:  # also what urllib raises
             raise TargetError(f"the healthcheck failed: {error}", "unhealthy") from None
         if finished.exit_code != 0:
-            raise TargetError(f"the healthcheck ended with {finished.how()}", "unhealthy")
+            raise TargetError(f"the healthcheck failed: {ending(finished)}", "unhealthy")
 
 
 def _reached(url: str, limit: float) -> None:

@@ -41,7 +41,7 @@ class RecordedAnswers:
             raise TargetError(f"{self._file} has no answer of {said}", "not_recorded")
         attempts = sorted(found, key=lambda one: int(one.get("attempt") or 0))
         record = attempts[min(asked.attempt, len(attempts) - 1)]
-        return said_of({**record, "output_messages": record.get("output")}, "")
+        return said_of(record, "")
 
     def _read(self, boundary: Boundary) -> Iterator[dict[str, Any]]:
         try:
