@@ -7,6 +7,8 @@ import random
 import re
 import resource
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -26,6 +28,8 @@ from evalwright.run.options import RunOptions
 from evalwright.run.resumption import resume, retry
 from evalwright.run.start import run_suite
 from evalwright.session import Session
+from evalwright.stores.index.file import INDEX
+from evalwright.stores.local_files import LocalFiles
 from run.suites import PROJECT, SAYS_DONE, suite
 from stores.stores import Kept
 
@@ -175,7 +179,8 @@ def same_as_one_machine(seed: int, tmp_path: Path) -> None:
     grid = [(row["case_index"], variants.index(row["variant_name"]), row["trial"]) for row in rows]
     assert grid == sorted(set(grid))
     assert {row["run_id"] for row in rows} <= {merged.run_dir.name}
-    again = merge(dice.sample(parts, of), tmp_path / "again")
+    again = merge([indexed(part) for part in dice.sample(parts, of)], tmp_path / "again")
+    assert answers(again.run_dir) == answers(merged.run_dir)
     assert bytes_of(again.run_dir) == bytes_of(merged.run_dir)
     assert any("nothing to do" in note for note in resume(merged.run_dir).notes)
 
@@ -288,6 +293,48 @@ def test_the_newest_attempt_of_a_cell_is_merged(tmp_path, agents, monkeypatch):
     assert [(row["case_id"], row["attempt"]) for row in rows] == [("c0", 2), ("c1", 1), ("c2", 2), ("c3", 1), ("c4", 2)]
     assert merged.summary.variants[0].cells == {"pass": 3, "borderline": 0, "fail": 0, "skip": 0, "error": 2}
     assert merged.exit_code == 3
+
+
+def indexed(part: Path) -> Path:
+    """The shard, with the index that a larger one has."""
+    with closing(LocalFiles(part.parent).read(part.name)) as reader, closing(reader.index(keep=True)) as index:
+        assert index.path == part / INDEX
+    return part
+
+
+def answers(run: Path) -> list[object]:
+    with closing(LocalFiles(run.parent).read(run.name)) as reader, closing(reader.index(small=True)) as index:
+        cells = list(index.cells())
+        counts = sorted(msgspec.json.encode(one._replace(alike=0)) for one in index.counts())
+        kinds = [msgspec.structs.replace(one, alike=None) for one in cells]
+        return [kinds, counts, index.sums(), index.superseded(), [index.records(one) for one in cells]]
+
+
+def test_indexed_shards_are_merged_into_what_others_are_and_into_an_indexed_run(tmp_path, agents, monkeypatch):
+    judged = [SAYS_DONE, msgspec.structs.replace(SAYS_DONE, name="again"), EvaluatorSpec("drawn", "drawn_score")]
+    texts = [*TEXTS, 'done {"run_id":"x"}', *TEXTS]
+    parts = sharded(suite(tmp_path, texts, "agents:mendable", evaluators=judged, stop_after_errors=0), 4, tmp_path)
+    monkeypatch.setattr(agents, "mended", True)
+    for part in parts:
+        retry(part)
+    for part, beside in ((parts[1], True), (parts[2], False)):  # another order, and results that lie apart
+        rows = [(part / "results.jsonl").read_bytes().splitlines(keepends=True)[n::3] for n in (2, 0, 1)]
+        columns = zip(*rows, strict=True) if beside else rows
+        (part / "results.jsonl").write_bytes(b"".join(line for column in columns for line in column))
+        (part / "manifest.json").unlink()
+        resume(part)
+    expected = merge(parts, tmp_path / "merged")
+    assert not (expected.run_dir / INDEX).exists()
+    merged = merge(list(map(indexed, parts)), tmp_path / "other")
+    assert (merged.run_dir / INDEX).exists()
+    with closing(sqlite3.connect(parts[0] / INDEX)) as index, index:
+        index.execute("UPDATE cells SET trace_at = (SELECT max(trace_at) FROM cells)")  # where another cell's record is
+    misled = merge(parts, tmp_path / "third")
+    assert not (misled.run_dir / INDEX).exists()
+    for other in (merged, misled):
+        assert bytes_of(other.run_dir) == bytes_of(expected.run_dir)
+        assert summary(other.run_dir) == summary(expected.run_dir)
+    assert answers(merged.run_dir) == answers(expected.run_dir)
 
 
 def test_artifacts_are_merged_and_what_differs_is_refused(tmp_path):

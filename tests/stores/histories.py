@@ -22,7 +22,7 @@ from evalwright.run.cells import Grid
 from evalwright.run.history import history_of, unjudged_traces
 from evalwright.scoring.fold import fold
 from evalwright.scoring.verdict import names_needed
-from evalwright.stores.index import INDEX
+from evalwright.stores.index.file import INDEX
 from evalwright.stores.local_files import LocalFiles
 from evalwright.testing import a_case, a_plan, a_result, a_trace, a_verdict
 from evalwright.viewer.document import HtmlDocument

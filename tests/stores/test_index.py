@@ -19,7 +19,9 @@ from evalwright.model.result import CaseVerdict
 from evalwright.model.trace import Trace
 from evalwright.reports.cells import Choice, chosen_cells
 from evalwright.run.stored_run import open_run
-from evalwright.stores.index import INDEX, IndexKeeper, opened_index, reading
+from evalwright.stores.index import opened_index, reading
+from evalwright.stores.index.file import INDEX
+from evalwright.stores.index.keeper import IndexKeeper
 from evalwright.stores.local_files import LocalFiles
 from evalwright.testing import a_case, a_plan, a_result, a_trace, a_verdict
 from stores.histories import History, Scanned, TableHistory, must_agree, said

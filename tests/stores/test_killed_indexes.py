@@ -13,7 +13,7 @@ from multiprocessing.connection import Connection
 import pytest
 
 from evalwright.errors import RunLockedError
-from evalwright.stores.index import INDEX
+from evalwright.stores.index.file import INDEX
 from evalwright.stores.local_files import LocalFiles
 from stores.histories import History, TableHistory, said
 from stores.stores import Kept

@@ -65,6 +65,10 @@ class Grid:
         nth, beside = divmod(case_index - self._first, self._step)
         return None if beside else nth * self.per_case + self._offsets[place] + trial
 
+    def number_in_run(self, number: int) -> int:
+        """The number of a cell in the grid of the whole run, of which this may be a shard's."""
+        return self.case_index(number) * self.per_case + number % self.per_case
+
     def beside(self, number: int) -> list[int]:
         """The cells of the same case and trial, this one too, in the order of the variants."""
         first = number // self.per_case * self.per_case

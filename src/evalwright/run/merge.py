@@ -11,7 +11,7 @@ from contextlib import ExitStack, closing
 from fnmatch import fnmatchcase
 from glob import glob, has_magic
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 import msgspec
 
@@ -20,6 +20,7 @@ from evalwright.files.durable import PRIVATE, replace_file
 from evalwright.files.masker import Masker
 from evalwright.files.paths import seen_from_here
 from evalwright.files.temporary import TemporaryFolder
+from evalwright.model.cell_index import StaleIndex, index_of
 from evalwright.model.plan import Plan, Plugin, Shard
 from evalwright.model.protocols import RunReader
 from evalwright.run.cells import Grid
@@ -30,10 +31,15 @@ from evalwright.run.shards import first_difference
 from evalwright.scoring.fold import fold
 from evalwright.session import owns_process
 from evalwright.session.open_files import room_for
+from evalwright.stores.index.reading import RunIndex
 from evalwright.stores.local_files import LocalFiles, is_run
 from evalwright.stores.local_files.run import ARTIFACTS, CASES, LocalWriter
 from evalwright.stores.manifest import Manifest, check_files, manifest_of, write_manifest
-from evalwright.stores.merge import Merging, case_lines, copy_artifacts, located_shard, spool, write_lines, write_merged
+from evalwright.stores.merge.cells import renaming
+from evalwright.stores.merge.copies import case_lines, copy_artifacts, spool, write_lines
+from evalwright.stores.merge.indexed import IndexedShard
+from evalwright.stores.merge.scanned import ScannedShard
+from evalwright.stores.merge.writing import MergedShard, write_merged
 
 __all__ = ["merge", "runs_matching"]
 
@@ -107,7 +113,7 @@ def merge(runs: Sequence[Path | Place], out: Path | None = None, *, partial: boo
         store = LocalFiles(out or Path("runs"), Masker.of({}, os.environ))
         complete = len(parts) == parts[0].shard.of and all(part.whole for part in parts)
         digests = {str(part.shard.index): part.digest for part in parts} if complete else {}
-        writer = _known(store, plan, digests) or _assembled(store, plan, parts, digests, stack)
+        writer = _known(store, plan, digests) or _made(store, plan, parts, digests, stack)
     with closing(writer):
         assert writer.plan is not None
         place = Place(store, writer.plan.run_id, writer.folder)
@@ -234,20 +240,23 @@ def _known(store: LocalFiles, plan: Plan, digests: dict[str, str]) -> LocalWrite
     return None
 
 
-def _assembled(
+def _made(
     store: LocalFiles, plan: Plan, parts: Sequence[_Part], digests: dict[str, str], stack: ExitStack
 ) -> LocalWriter:
-    grid = Grid(plan)
-    shards = {}
-    evaluators = [spec.name for spec in plan.evaluators]
-    for part in parts:
-        its, run_id = Grid(part.plan), part.plan.run_id
-        folder = _folder(part, stack)
-        shards[part.shard.index - 1] = located_shard(folder, run_id, its.total, its.number, evaluators)
+    try:
+        return _assembled(store, plan, parts, digests, stack, look_up=True)
+    except StaleIndex:
+        return _assembled(store, plan, parts, digests, stack, look_up=False)
+
+
+def _assembled(
+    store: LocalFiles, plan: Plan, parts: Sequence[_Part], digests: dict[str, str], stack: ExitStack, *, look_up: bool
+) -> LocalWriter:
+    shards: list[MergedShard] = []
 
     def fill(draft: Path) -> None:
-        of, at_once = parts[0].shard.of, _open_at_once(len(shards))
-        write_merged(Merging(shards, of, grid.cases, grid.per_case, plan.run_id, evaluators, at_once), draft)
+        shards.extend(_shards(parts, plan, stack, look_up=look_up))
+        write_merged(shards, draft, plan)
         write_lines(draft / CASES, case_lines(parts[0].reader))
         for name in _DOCUMENTS:
             if source := next((p.folder / name for p in parts if p.folder and (p.folder / name).is_file()), None):
@@ -256,19 +265,30 @@ def _assembled(
             raise InputError(problems)
         if digests:
             statuses: Counter[str] = Counter()
-            for shard in shards.values():
+            for shard in shards:
                 statuses.update(shard.statuses)
             write_manifest(draft, statuses, digests)
 
     names = [name for part in parts for name in part.reader.unresolved]
     writer = store.assemble(plan, fill, {name: f"${{{name}}}" for name in names})
-    writer.damage += [note for shard in shards.values() for note in shard.damage]
+    writer.damage += [note for shard in shards for note in shard.damage]
     return writer
 
 
+def _shards(parts: Sequence[_Part], plan: Plan, stack: ExitStack, *, look_up: bool) -> Iterator[MergedShard]:
+    """Where the records of each shard are: by its index if it has one, and files enough may be open."""
+    evaluators, at_once = [spec.name for spec in plan.evaluators], _open_at_once(len(parts))
+    for nth, part in enumerate(parts):
+        rename = renaming(part.plan.run_id, plan.run_id)
+        if look_up and part.folder is not None and nth < at_once and (index := index_of(part.reader)) is not None:
+            yield IndexedShard(stack.enter_context(closing(cast(RunIndex, index))), rename, evaluators)
+        else:
+            yield ScannedShard(_folder(part, stack), Grid(part.plan), rename, evaluators, keep_open=nth < at_once)
+
+
 def _open_at_once(shards: int) -> int:
-    """Shards of which three files each may be open; only where the process is ours, its limit may be raised."""
-    return room_for(shards, 3, may_raise=owns_process())
+    """Shards of which six files each may be open, half of them the index's; our own process may raise its limit."""
+    return room_for(shards, 6, may_raise=owns_process())
 
 
 def _folder(part: _Part, stack: ExitStack) -> Path:

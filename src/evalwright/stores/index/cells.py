@@ -10,33 +10,15 @@ from typing import Any, Protocol
 from msgspec import UNSET, UnsetType
 
 from evalwright.model.cell import case_key
-from evalwright.model.cell_index import CellEntry, CellOutcome, OutcomeStatus
+from evalwright.model.cell_index import CellEntry, CellOutcome
+from evalwright.stores.index.codes import Profile, code_of, outcomes_of, own_numbers
 from evalwright.stores.index.schema import case_hash
 
-__all__ = [
-    "CellState",
-    "Odd",
-    "Profile",
-    "cell_entry",
-    "clean_profile",
-    "outcomes_of",
-    "places_of",
-    "shared_outcomes",
-    "status_of_code",
-]
-
-Profile = tuple[str, str | None, str | None, tuple[tuple[str, int], ...]]
-"""Variant, status, error type, and of each result the evaluator and a code: what most cells of a run have alike."""
+__all__ = ["CellState", "Odd", "cell_entry", "id_of_row", "moved_row", "places_of", "results_block"]
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
-_PASSED, _SKIPPED, _ERROR, _COST = 1, 2, 4, 8
-_SCORES = (None, 0.0, 1.0)
-_OTHER_SCORE = len(_SCORES)
 _LONGEST = 0xFFFF
-_SCORE_BITS = 4
-"""The score is in the bits above: one of three, or another one, which stands in `numbers`."""
-_SHARED_SCORES = {score: place << _SCORE_BITS for place, score in enumerate(_SCORES) if score is not None}
 
 
 class Odd(Exception):
@@ -58,36 +40,6 @@ def microseconds(moment: datetime | None) -> int | None:
     if moment.tzinfo is not UTC:
         raise Odd("a time is not in UTC")
     return (moment - _EPOCH) // _MICROSECOND
-
-
-def code_of(result: Any) -> tuple[int, tuple[float, ...]]:
-    """The code of a result, and the numbers that it does not say."""
-    code: int = result.passed * _PASSED + result.skipped * _SKIPPED
-    numbers: tuple[float, ...] = ()
-    if result.error is not None:
-        code += _ERROR
-    if (score := result.score) is not None:
-        if (shared := _SHARED_SCORES.get(score)) is not None:
-            code += shared
-        else:
-            code += _OTHER_SCORE << _SCORE_BITS
-            numbers = (float(score),)
-    if (cost := result.cost_usd) is not None:
-        code += _COST
-        numbers = (*numbers, float(cost))
-    return code, numbers
-
-
-def status_of_code(code: int) -> OutcomeStatus:
-    """As `EvaluationResult.status`, without `borderline`."""
-    return "error" if code & _ERROR else "skip" if code & _SKIPPED else "pass" if code & _PASSED else "fail"
-
-
-def clean_profile(profile: Profile) -> bool:
-    """Whether nothing went wrong in a cell: it passed or was skipped, and so did each of its results."""
-    _, status, error, outcomes = profile
-    fine = all(not code & _ERROR and code & (_PASSED | _SKIPPED) for _, code in outcomes)
-    return fine and error is None and status in ("pass", "skip")
 
 
 _Result = tuple[int, Sequence[float], int, int]
@@ -228,12 +180,12 @@ class CellState:
         numbers = iter(array("d", row[18] or b""))
         state.results = {}
         for (name, code), (at, length) in zip(profile[3], places_of(row), strict=True):
-            own = [next(numbers) for _ in range((code >> _SCORE_BITS == _OTHER_SCORE) + bool(code & _COST))]
+            own = [next(numbers) for _ in range(own_numbers(code))]
             state.results[name] = (code, own, at, length)
         return state
 
 
-def _packed(places: list[tuple[int, int]]) -> tuple[int | None, bytes | None, bytes | None]:
+def _packed(places: Sequence[tuple[int, int]]) -> tuple[int | None, bytes | None, bytes | None]:
     """Where results are: the first place and the lengths where they follow each other, as they do but for retries."""
     if not places:
         return None, None, None
@@ -258,36 +210,46 @@ def places_of(row: Sequence[Any]) -> list[tuple[int, int]]:
     return places
 
 
-def shared_outcomes(profile: Profile) -> list[CellOutcome]:
-    """What evaluators said of all cells with this profile, without the numbers that are a cell's own."""
-    scores = (*_SCORES, None)
-    return [
-        CellOutcome(
-            name, status_of_code(code), bool(code & _PASSED), bool(code & _SKIPPED), scores[code >> _SCORE_BITS], None
-        )
-        for name, code in profile[3]
-    ]
+def results_block(row: Sequence[Any]) -> tuple[int, int]:
+    """Where the results of a row are that follow each other; nothing where they do not."""
+    return (0, 0) if row[13] is None else (row[13], sum(array("H", row[14])))
 
 
-def outcomes_of(profile: Profile, numbers: bytes | None) -> list[CellOutcome]:
-    """What evaluators said, from the codes that many cells share and the numbers that are a cell's own."""
-    own = iter(array("d", numbers or b""))
-    found = []
-    for name, code in profile[3]:
-        score = next(own) if code >> _SCORE_BITS == _OTHER_SCORE else _SCORES[code >> _SCORE_BITS]
-        cost = next(own) if code & _COST else None
-        found.append(CellOutcome(name, status_of_code(code), bool(code & _PASSED), bool(code & _SKIPPED), score, cost))
-    return found
+def moved_row(
+    row: Sequence[Any],
+    profile: int,
+    numbers: bytes | None,
+    trace: tuple[int, int],
+    results: tuple[int, Sequence[int]],
+    verdict: tuple[int, int],
+) -> tuple[Any, ...]:
+    """The row of a cell whose records are at other places, and whose results may be in another order.
+
+    A place is start and length; results follow each other, and have a length each.
+    """
+    return *row[:7], profile, *row[8:11], *trace, *_side_by_side(*results), *verdict, numbers, *row[19:]
+
+
+def _side_by_side(at: int, lengths: Sequence[int]) -> tuple[int | None, bytes | None, bytes | None]:
+    if lengths and max(lengths) <= _LONGEST:
+        return at, array("H", lengths).tobytes(), None
+    return _packed([(at + sum(lengths[:place]), length) for place, length in enumerate(lengths)])
+
+
+def id_of_row(row: Sequence[Any]) -> str:
+    """The id of the case of a row."""
+    name: str = row[1]
+    return name if row[5] is None else name.removesuffix(f"#{row[5]}")
 
 
 def cell_entry(row: Sequence[Any], profile: Profile, outcomes: Sequence[CellOutcome] | None = None) -> CellEntry:
     """The cell of a row."""
     variant, status, error, _ = profile
-    renamed, finished = row[5] is not None, row[25]
+    finished = row[25]
     return CellEntry(
         row[0],
-        row[1].removesuffix(f"#{row[5]}") if renamed else row[1],
-        row[5] if renamed else UNSET,
+        id_of_row(row),
+        UNSET if row[5] is None else row[5],
         variant,
         row[9],
         row[10],

@@ -7,10 +7,8 @@ durable in one transaction with how far the records have been read: a crash leav
 
 from __future__ import annotations
 
-import json
 import sqlite3
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from itertools import chain
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Protocol
 
 import msgspec
@@ -21,13 +19,13 @@ from evalwright.model.cell import OfCase
 from evalwright.model.facts import ResultFacts, TraceFacts
 from evalwright.model.result import CaseVerdict, EvaluationResult, Status
 from evalwright.model.trace import Trace
-from evalwright.stores.index.cells import CellState, Odd, Profile, clean_profile
-from evalwright.stores.index.schema import INSERT, REPLACE, case_hash
+from evalwright.stores.index.cells import CellState, Odd
+from evalwright.stores.index.schema import case_hash
 from evalwright.stores.index.sources import RECORDS, Covered, Line, Moment, Source
-from evalwright.stores.index.sums import KeptSums
+from evalwright.stores.index.table import RowTable
 from evalwright.stores.local_files.lines import CURRENT, decoded_line
 
-__all__ = ["Follower", "Numbering", "loaded_profiles"]
+__all__ = ["Follower", "Numbering"]
 
 _WAITING = 20_000
 """Unfinished cells that wait in memory for their verdicts. More means that there are none, as in foreign folders."""
@@ -58,14 +56,6 @@ _PARTS: tuple[type[Any], ...] = (TraceFacts, ResultFacts, _Verdict)
 """Of records that this process has just written, as much as the index has."""
 
 
-def loaded_profiles(connection: sqlite3.Connection) -> dict[int, Profile]:
-    rows = connection.execute("SELECT id, variant, status, error, outcomes FROM profiles")
-    return {
-        number: (variant, status, error, tuple((name, code) for name, code in json.loads(outcomes)))
-        for number, variant, status, error, outcomes in rows
-    }
-
-
 class Follower:
     """Reads what was appended to the records into an index. Used by one thread at a time."""
 
@@ -74,15 +64,12 @@ class Follower:
         self.covered: dict[str, Covered] = {
             name: Covered(*rest) for name, *rest in connection.execute("SELECT file, bytes, tail, changed FROM covered")
         }
-        self._profiles = loaded_profiles(connection)
-        self._ids = {profile: (number, clean_profile(profile)) for number, profile in self._profiles.items()}
+        self._table = RowTable(connection)
         self._next: int | None = None
         self._cells: dict[tuple[str, str, int], CellState] = {}
-        self._deltas: dict[int, int] = {}
         self._replaced: list[float] = []
         self._traces = 0
-        self._sums: dict[int, KeptSums] = {}
-        self._seen = None if self._ids else bytearray(_SEEN >> 3)
+        self._seen = None if self._table.profiles else bytearray(_SEEN >> 3)
 
     def follow(self, *, trusted: bool = False) -> None:
         """Read what is new, in one transaction. `trusted` records were written by this program just now.
@@ -98,7 +85,8 @@ class Follower:
             try:
                 at = self._read(moment, starts, _PARTS if trusted else _WHOLE)
                 self._write(list(self._cells.values()))
-                self._note({name: moment.covered(name, at[name]) for name in RECORDS})
+                self.covered = {name: moment.covered(name, at[name]) for name in RECORDS}
+                self._table.note(self.covered, self._traces, self._replaced)
                 self._connection.execute("COMMIT")
             except (ValueError, TypeError, RecursionError, InputError, OverflowError) as error:
                 raise Odd(str(error)) from error
@@ -107,10 +95,17 @@ class Follower:
             finally:  # after a failure nothing of what was read may be left: profiles, marks of what was written
                 self._cells.clear()
                 self._replaced.clear()
-                self._sums.clear()
+                self._table.forget()
                 self._traces = 0
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
+
+    def follow_or_note(self, *, trusted: bool = False) -> None:
+        """The same; a run that cannot have an index is noted as one, so that the next reader scans at once."""
+        try:
+            self.follow(trusted=trusted)
+        except Odd as odd:
+            self._connection.execute("INSERT OR REPLACE INTO meta VALUES ('odd', ?)", (str(odd) or "odd",))
 
     def _read(self, moment: Moment, starts: Mapping[str, int], kinds: tuple[type[Any], ...]) -> dict[str, int]:
         """Read share by share; returns how far the records were read: to the end of the last whole line."""
@@ -179,7 +174,7 @@ class Follower:
         ).fetchall()
         if any(row[1] != key[0] for row in found):
             raise Odd("two names have one hash")
-        return CellState.of_row(found[0], self._profiles[found[0][7]]) if found else None
+        return CellState.of_row(found[0], self._table.profiles[found[0][7]]) if found else None
 
     def _placed(self, cell: CellState, case_index: int | None) -> None:
         if self._numbering is not None:
@@ -210,72 +205,20 @@ class Follower:
                 raise Odd("results without their traces")
 
     def _write(self, cells: list[CellState]) -> None:
-        deltas = self._deltas
         new: list[tuple[Any, ...]] = []
         changed: list[tuple[Any, ...]] = []
         replaced: list[tuple[Any, ...]] = []
+        numbered = self._table.profile
         for cell in cells:
             if cell.number is None or cell.early:
                 raise Odd("a record has no trace")
-            profile = cell.profile
-            number, clean = self._ids.get(profile) or self._profile(profile)
-            deltas[number] = deltas.get(number, 0) + 1
             rows = new
-            if (old := cell.old_row) is not None:
-                deltas[old[7]] = deltas.get(old[7], 0) - 1
-                replaced.append(old)
+            if cell.old_row is not None:
+                replaced.append(cell.old_row)
                 rows = changed
-            rows.append(cell.row(number, clean))
-        self._connection.executemany(INSERT, new)
-        self._connection.executemany(REPLACE, changed)
-        self._connection.executemany(
-            "UPDATE profiles SET n = n + ? WHERE id = ?", [(n, number) for number, n in deltas.items() if n]
-        )
-        deltas.clear()
-        self._add_up(replaced, KeptSums.remove)
-        self._add_up(chain(new, changed), KeptSums.add)
-
-    def _add_up(
-        self, rows: Iterable[tuple[Any, ...]], count: Callable[[KeptSums, list[tuple[Any, ...]]], None]
-    ) -> None:
-        """Count rows in the sums of their profiles."""
-        of_profiles: dict[int, list[tuple[Any, ...]]] = {}
-        for row in rows:
-            of_profiles.setdefault(row[7], []).append(row)
-        for number, some in of_profiles.items():
-            sums = self._sums.get(number)
-            if sums is None:
-                asked = "SELECT sums FROM profiles WHERE id = ?"
-                sums = self._sums[number] = KeptSums.of_text(self._connection.execute(asked, (number,)).fetchone()[0])
-            count(sums, some)
-
-    def _profile(self, profile: Profile) -> tuple[int, bool]:
-        """The number of a profile that was not seen before, and whether it is clean."""
-        number, clean = len(self._ids) + 1, clean_profile(profile)
-        variant, status, error, outcomes = profile
-        self._connection.execute(
-            "INSERT INTO profiles VALUES (?, 0, ?, ?, ?, ?, ?, ?)",
-            (number, clean, variant, status, error, json.dumps(outcomes), KeptSums().text()),
-        )
-        self._ids[profile] = number, clean
-        self._profiles[number] = profile
-        return number, clean
-
-    def _note(self, covered: dict[str, Covered]) -> None:
-        self.covered = covered
-        rows = [(name, *msgspec.structs.astuple(one)) for name, one in covered.items()]
-        self._connection.executemany("INSERT OR REPLACE INTO covered VALUES (?, ?, ?, ?)", rows)
-        self._connection.executemany("INSERT INTO replaced VALUES (?)", [(cost,) for cost in self._replaced])
-        self._replaced.clear()
-        self._connection.executemany(
-            "UPDATE profiles SET sums = ? WHERE id = ?", [(sums.text(), number) for number, sums in self._sums.items()]
-        )
-        self._sums.clear()
-        self._connection.execute(
-            "INSERT INTO meta VALUES ('traces', ?) ON CONFLICT DO UPDATE SET value = value + excluded.value",
-            (self._traces,),
-        )
-        self._traces = 0
+            rows.append(cell.row(*numbered(cell.profile)))
+        self._table.insert(new)
+        self._table.replace(changed, replaced)
 
 
 def _records(lines: Iterator[Line], kind: type[Any], decode: Callable[[bytes], Any]) -> Iterator[tuple[Any, int, int]]:

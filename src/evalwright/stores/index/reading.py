@@ -33,20 +33,13 @@ from evalwright.model.cell_index import (
 )
 from evalwright.model.result import CaseVerdict, EvaluationResult, Status
 from evalwright.model.trace import Trace
-from evalwright.stores.index.cells import (
-    Profile,
-    cell_entry,
-    clean_profile,
-    outcomes_of,
-    places_of,
-    shared_outcomes,
-    status_of_code,
-)
-from evalwright.stores.index.follow import loaded_profiles
+from evalwright.stores.index.cells import cell_entry, places_of
+from evalwright.stores.index.codes import Profile, clean_profile, outcomes_of, shared_outcomes, status_of_code
 from evalwright.stores.index.pairs import PairedCells
 from evalwright.stores.index.schema import KIND, case_hash
 from evalwright.stores.index.sources import RECORDS, Source
 from evalwright.stores.index.sums import KeptSums
+from evalwright.stores.index.table import loaded_profiles
 from evalwright.stores.local_files.lines import decoded_line
 
 __all__ = ["RunIndex"]
@@ -71,7 +64,7 @@ class RunIndex:
     def __init__(self, connection: sqlite3.Connection, source: Source) -> None:
         """The connection has a transaction open, and is closed with this, as is the source."""
         self._connection, self._source = connection, source
-        self._profiles = loaded_profiles(connection)
+        self.profiles = loaded_profiles(connection)
         self._numbers = dict(connection.execute("SELECT id, n FROM profiles"))
         sums = connection.execute("SELECT id, sums FROM profiles WHERE n > 0")
         self._sums = {number: KeptSums.of_text(text) for number, text in sums}
@@ -89,7 +82,7 @@ class RunIndex:
     def counts(self) -> list[CellCount]:
         return [
             CellCount(n, *profile[:3], shared_outcomes(profile), number, self._sums[number].measured)  # type: ignore[arg-type]
-            for number, profile in self._profiles.items()
+            for number, profile in self.profiles.items()
             if (n := self._numbers[number])
         ]
 
@@ -120,7 +113,7 @@ class RunIndex:
         rows = self._connection.execute(
             "SELECT * FROM cells WHERE key_hash = ? AND case_key = ? AND trial = ?", (case_hash(case), case, trial)
         )
-        found = [row for row in rows if self._profiles[row[7]][0] == variant]
+        found = [row for row in rows if self.profiles[row[7]][0] == variant]
         return self._entry(found[0]) if found else None
 
     def measured(self, variant: str) -> Iterator[CellMeasures]:
@@ -149,7 +142,7 @@ class RunIndex:
     def pairs(self, other: CellIndex, mine: CellPlaces, theirs: CellPlaces) -> PairedCells | None:
         if not isinstance(other, RunIndex) or (here := self.path) is None or (there := other.path) is None:
             return None
-        clean, others = ({n: clean_profile(one) for n, one in index._profiles.items()} for index in (self, other))
+        clean, others = ({n: clean_profile(one) for n, one in index.profiles.items()} for index in (self, other))
         return PairedCells.of(here, there, (self._covered(), other._covered()), (clean, others), (mine, theirs))
 
     def _covered(self) -> list[tuple[Any, ...]]:
@@ -190,7 +183,7 @@ class RunIndex:
 
     def _attempts(self, query: str) -> Iterator[tuple[int, int, bool, Status | None]]:
         for number, attempt, profile in self._connection.execute(query):
-            _, status, error, _ = self._profiles[profile]
+            _, status, error, _ = self.profiles[profile]
             yield number, attempt, error is not None, status  # type: ignore[misc]
 
     def records(self, entry: CellEntry) -> CellRecords:
@@ -216,6 +209,14 @@ class RunIndex:
                 raise StaleIndex(f"{self._source.location}: {RECORDS[2]}: other records")
             yield from (one for one in found if one is not None)
 
+    def rows(self) -> sqlite3.Cursor:
+        """The rows of all cells as the table has them, by number."""
+        return self._connection.execute("SELECT * FROM cells ORDER BY number")
+
+    def lines(self, name: str, places: Sequence[tuple[int, int]]) -> list[bytes]:
+        """What is in a file of records at these places."""
+        return self._source.lines(name, places)
+
     def _verdict_at(self, at: int, length: int, entry: CellEntry) -> CaseVerdict | None:
         if entry.status is None:
             return None
@@ -228,7 +229,7 @@ class RunIndex:
 
     def _entry(self, row: Sequence[Any]) -> CellEntry:
         number = row[7]
-        profile = self._profiles[number]
+        profile = self.profiles[number]
         if row[18] is not None:
             return cell_entry(row, profile, outcomes_of(profile, row[18]))
         outcomes = self._outcomes.get(number)
@@ -255,15 +256,15 @@ class RunIndex:
             said.append("case_key LIKE :part ESCAPE '\\'")
             values["part"] = f"%{escaped}%"
         profiles = self._profiles_of(chosen)
-        if len(profiles) < len(self._profiles):
+        if len(profiles) < len(self.profiles):
             said.append("profile IN (SELECT value FROM json_each(:profiles))")
             values["profiles"] = msgspec.json.encode(profiles).decode()
-            if not any(clean_profile(self._profiles[number]) for number in profiles):
+            if not any(clean_profile(self.profiles[number]) for number in profiles):
                 said.append("clean = 0")  # then the index of the few is used
         return (f"WHERE {' AND '.join(said)}" if said else ""), values
 
     def _profiles_of(self, chosen: CellSelection) -> list[int]:
-        return [number for number, profile in self._profiles.items() if _fits(profile, chosen)]
+        return [number for number, profile in self.profiles.items() if _fits(profile, chosen)]
 
     def _records(
         self,

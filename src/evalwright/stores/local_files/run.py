@@ -45,7 +45,7 @@ from evalwright.stores.local_files.lines import LineDecoder, LineEncoder, decode
 from evalwright.stores.lock import RunLock
 
 if TYPE_CHECKING:
-    from evalwright.stores.index import IndexKeeper
+    from evalwright.stores.index.keeper import IndexKeeper
     from evalwright.stores.index.reading import RunIndex
 
 __all__ = ["CASES", "PLAN", "RESULTS", "TRACES", "VERDICTS", "LocalReader", "LocalWriter"]
@@ -384,7 +384,7 @@ class LocalWriter(LocalReader):
 
     def _keep_index(self) -> None:
         """Bring the index up to date with what was appended: only of a run that grows, so re-evaluating makes none."""
-        from evalwright.stores.index import IndexKeeper
+        from evalwright.stores.index.keeper import IndexKeeper
 
         with self._indexing:  # the last sync of a run may come while one in a thread still works
             if self._keeper is None:
@@ -420,7 +420,7 @@ class LocalWriter(LocalReader):
             self._results, self._verdicts = (AppendFile(self.folder / name, PRIVATE) for name in (RESULTS, VERDICTS))
             self._files[1:] = [self._results, self._verdicts]
         if not self.damage and self._is_large():  # all traces were read, and the rest is our own
-            from evalwright.stores.index import IndexKeeper
+            from evalwright.stores.index.keeper import IndexKeeper
 
             with self._indexing, closing(IndexKeeper(self.folder, self._numbering)) as keeper:
                 keeper.follow()

@@ -12,7 +12,8 @@ from contextlib import contextmanager
 from evalwright.errors import InputError, StorageError
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import Part
-from evalwright.stores.index import INDEX, index_at
+from evalwright.stores.index import index_at
+from evalwright.stores.index.file import INDEX
 from evalwright.stores.index.reading import RunIndex
 from evalwright.stores.index.sources import RECORDS, Covered, Line, Replaced
 from evalwright.stores.tables.statements import RunTables

@@ -1,0 +1,96 @@
+"""What evaluators said of a cell, as codes that many cells share and numbers that are a cell's own."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Sequence
+from typing import Any
+
+from evalwright.model.cell_index import CellOutcome, OutcomeStatus
+
+__all__ = [
+    "Profile",
+    "clean_profile",
+    "code_of",
+    "outcomes_of",
+    "own_numbers",
+    "reordered",
+    "shared_outcomes",
+    "status_of_code",
+]
+
+Profile = tuple[str, str | None, str | None, tuple[tuple[str, int], ...]]
+"""Variant, status, error type, and of each result the evaluator and a code: what most cells of a run have alike."""
+
+_PASSED, _SKIPPED, _ERROR, _COST = 1, 2, 4, 8
+_SCORES = (None, 0.0, 1.0)
+_OTHER_SCORE = len(_SCORES)
+_SCORE_BITS = 4
+"""The score is in the bits above: one of three, or another one, which stands in `numbers`."""
+_SHARED_SCORES = {score: place << _SCORE_BITS for place, score in enumerate(_SCORES) if score is not None}
+
+
+def code_of(result: Any) -> tuple[int, tuple[float, ...]]:
+    """The code of a result, and the numbers that it does not say."""
+    code: int = result.passed * _PASSED + result.skipped * _SKIPPED
+    numbers: tuple[float, ...] = ()
+    if result.error is not None:
+        code += _ERROR
+    if (score := result.score) is not None:
+        if (shared := _SHARED_SCORES.get(score)) is not None:
+            code += shared
+        else:
+            code += _OTHER_SCORE << _SCORE_BITS
+            numbers = (float(score),)
+    if (cost := result.cost_usd) is not None:
+        code += _COST
+        numbers = (*numbers, float(cost))
+    return code, numbers
+
+
+def status_of_code(code: int) -> OutcomeStatus:
+    """As `EvaluationResult.status`, without `borderline`."""
+    return "error" if code & _ERROR else "skip" if code & _SKIPPED else "pass" if code & _PASSED else "fail"
+
+
+def clean_profile(profile: Profile) -> bool:
+    """Whether nothing went wrong in a cell: it passed or was skipped, and so did each of its results."""
+    _, status, error, outcomes = profile
+    fine = all(not code & _ERROR and code & (_PASSED | _SKIPPED) for _, code in outcomes)
+    return fine and error is None and status in ("pass", "skip")
+
+
+def own_numbers(code: int) -> int:
+    """How many numbers a result has that its code does not say."""
+    return (code >> _SCORE_BITS == _OTHER_SCORE) + bool(code & _COST)
+
+
+def reordered(profile: Profile, numbers: bytes | None, order: Sequence[int]) -> tuple[Profile, bytes | None]:
+    """A profile, and the numbers of a cell that it does not say, with the results at these places in this order."""
+    *others, outcomes = profile
+    own = iter(array("d", numbers or b""))
+    parts = [[next(own) for _ in range(own_numbers(code))] for _, code in outcomes]
+    moved = array("d", [number for place in order for number in parts[place]])
+    return (*others, tuple(outcomes[place] for place in order)), moved.tobytes() or None  # type: ignore[return-value]
+
+
+def shared_outcomes(profile: Profile) -> list[CellOutcome]:
+    """What evaluators said of all cells with this profile, without the numbers that are a cell's own."""
+    scores = (*_SCORES, None)
+    return [
+        CellOutcome(
+            name, status_of_code(code), bool(code & _PASSED), bool(code & _SKIPPED), scores[code >> _SCORE_BITS], None
+        )
+        for name, code in profile[3]
+    ]
+
+
+def outcomes_of(profile: Profile, numbers: bytes | None) -> list[CellOutcome]:
+    """What evaluators said, from the codes that many cells share and the numbers that are a cell's own."""
+    own = iter(array("d", numbers or b""))
+    found = []
+    for name, code in profile[3]:
+        score = next(own) if code >> _SCORE_BITS == _OTHER_SCORE else _SCORES[code >> _SCORE_BITS]
+        cost = next(own) if code & _COST else None
+        found.append(CellOutcome(name, status_of_code(code), bool(code & _PASSED), bool(code & _SKIPPED), score, cost))
+    return found

@@ -1,0 +1,71 @@
+"""The index of a run that is being written."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sqlite3
+from contextlib import suppress
+from pathlib import Path
+
+from evalwright.model.plan import Plan
+from evalwright.stores.index.file import lock_file, locked, made_index, meta_of, remove_index, usable_index
+from evalwright.stores.index.follow import Follower
+from evalwright.stores.index.numbering import PlanNumbering
+from evalwright.stores.index.sources import FolderSource
+
+__all__ = ["IndexKeeper"]
+
+_log = logging.getLogger(__name__)
+
+
+class IndexKeeper:
+    """Keeps the index of a run up to date while the run is written. A failure ends the index, never the run."""
+
+    def __init__(self, folder: Path, plan: Plan | None) -> None:
+        self._folder = folder
+        self._descriptor: int | None = None
+        self._connection: sqlite3.Connection | None = None
+        self._follower: Follower | None = None
+        try:
+            self._open(plan)
+        except (OSError, sqlite3.Error) as error:
+            self._give_up(error)
+
+    def _open(self, plan: Plan | None) -> None:
+        descriptor = lock_file(self._folder)
+        if not locked(descriptor):  # a reader makes it just now: it, or the next one, goes on
+            os.close(descriptor)
+            return
+        self._descriptor = descriptor
+        source = FolderSource(self._folder)
+        self._connection = usable_index(self._folder, source, plan) or made_index(self._folder, plan)
+        self._follower = Follower(self._connection, source, None if plan is None else PlanNumbering(plan))
+
+    def follow(self) -> None:
+        """Read what was appended since the last time."""
+        if self._follower is None or self._connection is None:
+            return
+        try:
+            self._follower.follow_or_note(trusted=True)
+            if meta_of(self._connection, "odd"):
+                self._follower = None
+        except (OSError, sqlite3.Error) as error:
+            self._give_up(error)
+
+    def close(self) -> None:
+        """Close the file, with its log of changes moved into it, and let others have it."""
+        if self._connection is not None:
+            with suppress(sqlite3.Error):
+                self._connection.close()
+            self._connection = self._follower = None
+        if self._descriptor is not None:
+            with suppress(OSError):
+                os.close(self._descriptor)
+            self._descriptor = None
+
+    def _give_up(self, error: Exception) -> None:
+        _log.warning("%s: no index is kept of this run: %s", self._folder, error)
+        self.close()
+        with suppress(OSError):
+            remove_index(self._folder)

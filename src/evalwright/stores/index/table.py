@@ -1,0 +1,95 @@
+"""The rows of an index, with how many cells each profile has and what they took and cost."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from evalwright.stores.index.codes import Profile, clean_profile
+from evalwright.stores.index.schema import INSERT, REPLACE
+from evalwright.stores.index.sources import Covered
+from evalwright.stores.index.sums import KeptSums
+
+__all__ = ["RowTable", "loaded_profiles"]
+
+_Row = tuple[Any, ...]
+
+
+def loaded_profiles(connection: sqlite3.Connection) -> dict[int, Profile]:
+    rows = connection.execute("SELECT id, variant, status, error, outcomes FROM profiles")
+    return {
+        number: (variant, status, error, tuple((name, code) for name, code in json.loads(outcomes)))
+        for number, variant, status, error, outcomes in rows
+    }
+
+
+class RowTable:
+    """Writes rows in a transaction that its user begins and commits; sums are written with `note`."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self.profiles: dict[int, Profile] = loaded_profiles(connection)
+        self._ids = {profile: (number, clean_profile(profile)) for number, profile in self.profiles.items()}
+        self._sums: dict[int, KeptSums] = {}
+
+    def profile(self, profile: Profile) -> tuple[int, bool]:
+        """The number of a profile, and whether it is clean."""
+        return self._ids.get(profile) or self._added(profile)
+
+    def _added(self, profile: Profile) -> tuple[int, bool]:
+        number, clean = len(self._ids) + 1, clean_profile(profile)
+        variant, status, error, outcomes = profile
+        self._connection.execute(
+            "INSERT INTO profiles VALUES (?, 0, ?, ?, ?, ?, ?, ?)",
+            (number, clean, variant, status, error, json.dumps(outcomes), KeptSums().text()),
+        )
+        self._ids[profile] = number, clean
+        self.profiles[number] = profile
+        return number, clean
+
+    def insert(self, rows: Sequence[_Row]) -> None:
+        """Write the rows of cells that have none."""
+        self._connection.executemany(INSERT, rows)
+        self._count(rows, 1)
+
+    def replace(self, rows: Sequence[_Row], old: Sequence[_Row]) -> None:
+        """Write rows in the places of old ones."""
+        self._connection.executemany(REPLACE, rows)
+        self._count(old, -1)
+        self._count(rows, 1)
+
+    def _count(self, rows: Sequence[_Row], times: int) -> None:
+        of_profiles: dict[int, list[_Row]] = {}
+        for row in rows:
+            of_profiles.setdefault(row[7], []).append(row)
+        self._connection.executemany(
+            "UPDATE profiles SET n = n + ? WHERE id = ?",
+            [(times * len(some), number) for number, some in of_profiles.items()],
+        )
+        count: Callable[[KeptSums, Sequence[_Row]], None] = KeptSums.add if times > 0 else KeptSums.remove
+        for number, some in of_profiles.items():
+            sums = self._sums.get(number)
+            if sums is None:
+                asked = "SELECT sums FROM profiles WHERE id = ?"
+                sums = self._sums[number] = KeptSums.of_text(self._connection.execute(asked, (number,)).fetchone()[0])
+            count(sums, some)
+
+    def note(self, covered: Mapping[str, Covered], traces: int, replaced: Sequence[float]) -> None:
+        """Write how far the records were read, how many traces that were, and the costs of those that do not count."""
+        rows = [(name, *msgspec.structs.astuple(one)) for name, one in covered.items()]
+        self._connection.executemany("INSERT OR REPLACE INTO covered VALUES (?, ?, ?, ?)", rows)
+        self._connection.executemany("INSERT INTO replaced VALUES (?)", [(cost,) for cost in replaced])
+        self._connection.executemany(
+            "UPDATE profiles SET sums = ? WHERE id = ?", [(sums.text(), number) for number, sums in self._sums.items()]
+        )
+        self._connection.execute(
+            "INSERT INTO meta VALUES ('traces', ?) ON CONFLICT DO UPDATE SET value = value + excluded.value", (traces,)
+        )
+
+    def forget(self) -> None:
+        """Let go of sums that a transaction wrote, or did not."""
+        self._sums.clear()

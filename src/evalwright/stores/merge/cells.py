@@ -1,0 +1,70 @@
+"""One cell of a merged run: its records as lines with the id of that run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from evalwright.stores.index.codes import Profile
+
+__all__ = ["IndexedCell", "MergedCell", "Rename", "in_plan_order", "renaming"]
+
+Rename = Callable[[bytes, int], bytes]
+"""Gives a block of so many lines the merged run's id in place of the shard's."""
+_record = msgspec.json.Decoder(dict[str, msgspec.Raw])
+
+
+class IndexedCell(NamedTuple):
+    """What the index of a shard says of a cell, for that of the merged run."""
+
+    row: Sequence[Any]
+    """As the shard's has it: the profile, the numbers and all places are others in the merged run."""
+    profile: Profile
+    numbers: bytes | None
+    lengths: Sequence[int]
+    """Of its results, which follow each other."""
+
+
+class MergedCell(NamedTuple):
+    """The lines of a cell's records, each with its end."""
+
+    number: int
+    """In the grid of the whole run."""
+    trace: bytes
+    results: bytes
+    verdict: bytes
+    known: IndexedCell | None = None
+
+
+def renaming(old: str, new: str) -> Rename:
+    """A function that gives lines the id of the merged run in place of the shard's."""
+    own_id = msgspec.json.encode(new)
+    key = b'"run_id":'
+    before, after = key + msgspec.json.encode(old), key + own_id
+
+    def rename(block: bytes, lines: int) -> bytes:
+        # Records begin with their fields in the same order, and a text cannot hold unescaped quotes: as many places
+        # as lines are those of the records themselves. What a system gave may have the same key and value, too.
+        parts = block.split(before)
+        if len(parts) == lines + 1 or not block:
+            return after.join(parts)
+        return b"".join(_renamed(line, own_id) for line in block.splitlines())
+
+    return rename
+
+
+def _renamed(line: bytes, own_id: bytes) -> bytes:
+    record = _record.decode(line)
+    record["run_id"] = msgspec.Raw(own_id)
+    return msgspec.json.encode(record) + b"\n"
+
+
+def in_plan_order(block: bytes, order: Mapping[bytes, int]) -> tuple[bytes, int]:
+    """The rows of a cell, and how many: of each evaluator the last, in the order of the plan, others as they come."""
+    rows: dict[bytes, bytes] = {}
+    for line in block.splitlines(keepends=True):
+        rows[bytes(_record.decode(line)["evaluator"])] = line
+    names = sorted(rows, key=lambda name: order.get(name, len(order)))
+    return b"".join(rows[name] for name in names), len(names)

@@ -1,0 +1,80 @@
+"""What a merged run takes over from its shards as it is: cases, artifacts, and the records of runs in databases."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+import msgspec
+
+from evalwright.errors import InputError, Problem
+from evalwright.files.durable import PRIVATE, PRIVATE_FOLDER, storage_error
+from evalwright.model.protocols import RunReader
+from evalwright.stores.local_files.run import RESULTS, TRACES, VERDICTS
+
+__all__ = ["case_lines", "copy_artifacts", "created_file", "spool", "write_lines"]
+
+_BUFFER = 1 << 20
+
+
+def created_file(path: Path) -> BinaryIO:
+    """A new file to write, which only the user may read. Raises StorageError."""
+    try:
+        return open(path, "xb", buffering=_BUFFER, opener=lambda name, flags: os.open(name, flags, PRIVATE))
+    except OSError as error:
+        raise storage_error("create", path, error) from error
+
+
+def copy_artifacts(source: Path, target: Path) -> list[Problem]:
+    """Copy the files of a shard's artifacts, durably; those that are there already with other bytes are problems."""
+    problems: list[Problem] = []
+    for path in sorted(source.rglob("*")):
+        if path.is_symlink() or not path.is_file():
+            continue  # links are not followed: a run folder may be anyone's
+        copy = target / path.relative_to(source)
+        try:
+            if copy.exists():
+                if copy.read_bytes() != path.read_bytes():
+                    problems.append(Problem(str(path), "is in another shard, too, with other bytes"))
+                continue
+            copy.parent.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
+            with path.open("rb") as original, created_file(copy) as file:
+                shutil.copyfileobj(original, file, _BUFFER)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise storage_error("copy", path, error) from error
+    return problems
+
+
+def spool(reader: RunReader, folder: Path) -> None:
+    """Write the records of a run that is in no folder into one, as lines. Raises StorageError."""
+    for name, records in (
+        (TRACES, reader.traces(msgspec.Raw)),
+        (RESULTS, reader.results(msgspec.Raw)),
+        (VERDICTS, reader.verdicts(msgspec.Raw)),
+    ):
+        write_lines(folder / name, (bytes(record) + b"\n" for record in records))
+
+
+def case_lines(reader: RunReader) -> Iterator[bytes]:
+    """The cases of a run as stored. Raises InputError for a store that does not give them."""
+    lines = getattr(reader, "case_lines", None)
+    if lines is None:
+        raise InputError(f"{reader.location} is in a store of another package, whose runs cannot be merged")
+    found: Iterator[bytes] = lines()
+    return found
+
+
+def write_lines(path: Path, lines: Iterable[bytes]) -> None:
+    """Write a new file, durably. Raises StorageError."""
+    with created_file(path) as file:
+        try:
+            file.writelines(lines)
+            file.flush()
+            os.fsync(file.fileno())
+        except OSError as error:
+            raise storage_error("write", path, error) from error

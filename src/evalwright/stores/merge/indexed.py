@@ -1,0 +1,75 @@
+"""A shard that has an index, which holds where the newest records of its cells are: no record is read to find them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, get_args
+
+import msgspec
+
+from evalwright.model.cell_index import StaleIndex
+from evalwright.model.result import Status
+from evalwright.stores.index.cells import id_of_row, places_of, results_block
+from evalwright.stores.index.codes import Profile, reordered
+from evalwright.stores.index.reading import RunIndex
+from evalwright.stores.local_files.run import RESULTS, TRACES, VERDICTS
+from evalwright.stores.merge.cells import IndexedCell, MergedCell, Rename
+
+__all__ = ["IndexedShard"]
+
+_AT_ONCE = 64
+"""Cells of a shard whose records are read together: each costs less, and those of many shards fit into memory."""
+_encode = msgspec.json.encode
+
+
+class IndexedShard:
+    """The cells of one shard, each with what an index of the merged run says of it."""
+
+    indexed = True
+    damage: Sequence[str] = ()
+    """Of a run with lines that cannot be read there is no index."""
+
+    def __init__(self, index: RunIndex, rename: Rename, evaluators: Sequence[str]) -> None:
+        """The results of a cell are put in the order of `evaluators`."""
+        self._index, self._rename = index, rename
+        order = {name: place for place, name in enumerate(evaluators)}
+        self._orders = {number: _order_of(profile, order) for number, profile in index.profiles.items()}
+        self.statuses: dict[Status, int] = dict.fromkeys(get_args(Status), 0)
+        """Number of cells by their verdict."""
+        for one in index.counts():
+            if one.status is not None:
+                self.statuses[one.status] += one.n
+
+    def cells(self) -> Iterator[MergedCell]:
+        """Every cell in the order of the grid. Raises StaleIndex for other records than it knows, and OSError."""
+        read, rows = self._index.lines, self._index.rows()
+        while block := rows.fetchmany(_AT_ONCE):
+            traces = read(TRACES, [row[11:13] for row in block])
+            results = read(RESULTS, [results_block(row) for row in block])
+            verdicts = read(VERDICTS, [row[16:18] for row in block])
+            yield from map(self._cell, block, traces, results, verdicts)
+
+    def _cell(self, row: Sequence[Any], trace: bytes, results: bytes, verdict: bytes) -> MergedCell:
+        rename, profile, order, numbers = self._rename, self._index.profiles[row[7]], self._orders[row[7]], row[18]
+        if row[15] is not None:
+            results = b"".join(self._index.lines(RESULTS, places_of(row)))
+        begin = b'{"case_id":%b,' % _encode(id_of_row(row))
+        for lines in (trace, results, verdict):
+            if lines and not (lines.startswith(begin) and lines.endswith(b"\n")):
+                raise StaleIndex(f"{TRACES} at {row[11]:,}: the cell has other records")
+        results = rename(results, len(profile[3]))
+        rows = results.splitlines(keepends=True)
+        if len(rows) != len(profile[3]):
+            raise StaleIndex(f"{RESULTS} at {row[13]:,}: other records")
+        if order is not None:
+            rows = [rows[place] for place in order]
+            results = b"".join(rows)
+            profile, numbers = reordered(profile, numbers, order)
+        known = IndexedCell(row, profile, numbers, list(map(len, rows)))
+        return MergedCell(row[0], rename(trace, 1), results, rename(verdict, 1), known)
+
+
+def _order_of(profile: Profile, order: Mapping[str, int]) -> list[int] | None:
+    """The places of results in the order of the evaluators, others behind them; None where they have it already."""
+    ranks = [order.get(name, len(order)) for name, _ in profile[3]]
+    return None if ranks == sorted(ranks) else sorted(range(len(ranks)), key=ranks.__getitem__)

@@ -1,0 +1,69 @@
+"""The records of many shards as those of one run, in the order of its grid.
+
+A line is taken apart only at its top, to give it the id of the merged run; all its values keep their bytes. Where all
+shards have an index, that of the merged run is made of theirs on the way.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from heapq import merge
+from pathlib import Path
+from typing import Protocol
+
+from evalwright.files.durable import storage_error
+from evalwright.model.plan import Plan
+from evalwright.model.result import Status
+from evalwright.stores.index.joined import JoinedIndex
+from evalwright.stores.local_files.run import RESULTS, TRACES, VERDICTS
+from evalwright.stores.merge.cells import MergedCell
+from evalwright.stores.merge.copies import created_file
+
+__all__ = ["MergedShard", "write_merged"]
+
+
+class MergedShard(Protocol):
+    """One shard of a run that is merged."""
+
+    indexed: bool
+    """Whether each of its cells has what an index of the merged run says of it."""
+
+    @property
+    def statuses(self) -> Mapping[Status, int]:
+        """Number of cells by their verdict."""
+
+    @property
+    def damage(self) -> Sequence[str]:
+        """Lines that cannot be read, and are left out."""
+
+    def cells(self) -> Iterator[MergedCell]:
+        """Every cell that has a trace, in the order of the whole run's grid."""
+
+
+def write_merged(shards: Sequence[MergedShard], folder: Path, plan: Plan) -> None:
+    """Write the records of all cells into new files of a folder, durably.
+
+    Raises StorageError, InputError, and StaleIndex for a shard whose records are not those that its index knows.
+    """
+    index = JoinedIndex(folder, plan) if all(shard.indexed for shard in shards) else None
+    with ExitStack() as stack:
+        if index is not None:
+            stack.callback(index.close)
+        files = [stack.enter_context(created_file(folder / name)) for name in (TRACES, RESULTS, VERDICTS)]
+        traces, results, verdicts = (file.write for file in files)
+        try:
+            for _, trace, rows, verdict, known in merge(*(shard.cells() for shard in shards)):
+                traces(trace)
+                results(rows)
+                verdicts(verdict)
+                if index is not None and known is not None:
+                    index.add(known.row, known.profile, known.numbers, len(trace), known.lengths, len(verdict))
+            for file in files:
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise storage_error("write", folder, error) from error
+        if index is not None:
+            index.finish()
