@@ -116,6 +116,20 @@ def test_a_changed_case_shows_which_words_changed(pair):
     assert page(client, f"/compare/cells/{key}?a={a}&b={b}&view=side").count("<pre") > text.count("<pre")
 
 
+def test_of_several_trials_the_ones_that_changed_are_shown(pair):
+    """Case 5 passes in A; in B its second trial is lost, and case 4 has no verdict in either."""
+    folder, a, _, client = pair
+    b = made_run(folder.parent, trials=2).name
+    table = seen(page(client, f"/compare?a={a}&b={b}"))
+    assert "case-5 ✓ Pass 1/2 passed" in table
+    assert "case-4 ! Error ! Error" in table
+    text = page(client, f"/compare/cells/{cell_key('case-5', 'agent', 0)}?a={a}&b={b}")
+    assert "<del>ready</del><ins>lost</ins>" in text
+    assert "1/2 passed Whole cell of B Trial 2 is shown. 1 ✓ Pass 2 ✗ Fail" in seen(text)
+    chosen = re.findall("<option selected>([^<]*)", page(client, f"/compare?b={b}"))
+    assert chosen == [pair[2], b]  # without an A the run of the same eval before
+
+
 def test_trials_are_compared_with_the_first(run, client):
     text = page(client, f"/runs/{run.name}/trials?case=case-5&variant=agent")
     assert "<del>ready</del><ins>lost</ins>" in text
@@ -138,4 +152,7 @@ def test_differences_say_how_to_come_from_one_text_to_the_other():
         assert "".join(one.text for one in difference if one.kind != "removed") == after
     assert [one.kind for one in changes("The order is ready.", "The order is lost.")] == [
         "same", "removed", "added", "same",
+    ]  # fmt: skip
+    assert [one.text for one in changes("It has shipped today.", "It was lost again.")] == [
+        "It ", "has shipped today", "was lost again", ".",
     ]  # fmt: skip

@@ -78,6 +78,9 @@ class BundleLinks:
         self.further[path] = lambda: self.whole_of(run, key, part)
         return self._to(path)
 
+    def trials(self, run: str, case: str, variant: str) -> str:
+        return ""
+
     def compare(self, change: str | Sequence[str] = "", after: int | str = 0, **_: str) -> str:
         chosen = change if isinstance(change, str) else "".join(change[:1])
         name = chosen.replace(" ", "-").lower() or "index"

@@ -27,6 +27,9 @@ class Links(Protocol):
 
     def cell(self, run: str, key: str, chosen: Filter | None = None) -> str: ...
 
+    def trials(self, run: str, case: str, variant: str) -> str:
+        """Empty where trials have no page of their own."""
+
 
 class ServerLinks:
     static = False

@@ -70,8 +70,8 @@ class PairSide(NamedTuple):
 
     @property
     def share(self) -> str:
-        """Of several trials; empty for one."""
-        return f"{self.passed}/{self.judged}" if self.cells > 1 else ""
+        """Of several trials; empty for one, and where none was judged."""
+        return f"{self.passed}/{self.judged}" if self.cells > 1 and self.judged else ""
 
 
 class ComparedPair(NamedTuple):

@@ -296,10 +296,12 @@ class CellTable:
         return [key for (key,) in self._all(f"SELECT DISTINCT case_key FROM cells{where}", values)]
 
     def by_case(self, variant: str) -> Iterator[tuple[Any, ...]]:
-        """Each case of a variant with its trials together: name, place, key and status of the first cell, cells that
-        passed, were judged, and in all, mean latency and cost, evaluators that failed, the first answer."""
+        """Each case of a variant with its trials together: name, place, key of the first cell, the status if all have
+        the same, cells that passed, were judged, and in all, mean latency and cost, evaluators that failed, the first
+        answer."""
         sql = (
-            "SELECT case_key, min(number), key, CASE WHEN count(*) = 1 THEN status END, sum(status = 'pass'), "
+            "SELECT case_key, min(number), key, "
+            "CASE WHEN count(DISTINCT status) = 1 AND count(status) = count(*) THEN status END, sum(status = 'pass'), "
             "sum(status IN ('pass', 'fail', 'borderline')), count(*), avg(latency), avg(cost), "
             "group_concat(failed, ''), answer FROM cells WHERE variant = ? AND position > ? "
             "GROUP BY position ORDER BY position LIMIT 2000"

@@ -87,16 +87,26 @@ def _opcodes(a: list[str], b: list[str], most: int) -> Iterator[tuple[str, int, 
 
 
 def _joined(found: Iterator[Change]) -> Iterator[Change]:
-    """Removed and added words with a space between them are one change."""
-    last: Change | None = None
+    """Removed and added words with no more than spaces between them are one change: first all that is gone."""
+    gone, came, space = "", "", ""
     for one in found:
-        if not one.text:
-            continue
-        if last is not None and last.kind == one.kind:
-            last = Change(one.kind, last.text + one.text)
-            continue
-        if last is not None:
-            yield last
-        last = one
-    if last is not None:
-        yield last
+        if one.kind != "same":
+            gone, came = gone + space, came + space
+            space = ""
+            gone, came = (gone + one.text, came) if one.kind == "removed" else (gone, came + one.text)
+        elif gone and came and not space and one.text.strip(" ") == "":
+            space = one.text
+        else:
+            yield from _change(gone, came)
+            yield Change("same", space + one.text)
+            gone, came, space = "", "", ""
+    yield from _change(gone, came)
+    if space:
+        yield Change("same", space)
+
+
+def _change(gone: str, came: str) -> Iterator[Change]:
+    if gone:
+        yield Change("removed", gone)
+    if came:
+        yield Change("added", came)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
+
+import msgspec
 
 from evalwright.model.trace import Trace
 from evalwright.reports import numbers
@@ -14,10 +17,13 @@ from evalwright.viewer.links import Links
 from evalwright.viewer.pages import NotThere, Page
 from evalwright.viewer.pages.blocks import Blocks, Shown
 from evalwright.viewer.pages.cell import EvaluatorResult, evaluator_results
+from evalwright.viewer.pages.runs import runs_before
 from evalwright.viewer.pairing import CHANGES, ComparedPair, PairedRuns, Pairings, PairSide
 from evalwright.viewer.records import StoredCell
 from evalwright.viewer.schema import STATUSES
 from evalwright.viewer.shelf import OpenRun, Shelf
+from evalwright.viewer.table import CellRow
+from evalwright.viewer.texts import pretty
 from evalwright.viewer.worddiff import changes, sides
 
 __all__ = ["Sides", "chosen_sides", "compare_context", "compare_page", "compared_cell_context", "compared_cell_page"]
@@ -26,6 +32,7 @@ _PAGE = 100
 _KEYS = ("a", "b", "va", "vb", "change", "unchanged", "after", "view")
 _NARROWING = ("q", "status", "evaluator", "verdict", "tag", "error", "reason", "case", "flaky")
 _RANGED = ("latency", "cost", "tokens", "score")
+_JUDGED = ("pass", "fail", "borderline")
 _LONGEST = 2 << 20
 """Characters of an answer that are compared."""
 
@@ -74,6 +81,14 @@ def chosen_sides(shelf: Shelf, given: dict[str, str]) -> Sides | None:
     return Sides(a, b, *chosen)
 
 
+def _choice(shelf: Shelf, given: dict[str, str]) -> dict[str, Any]:
+    """The runs to choose from; without an A it is the run of the same eval before B."""
+    runs = list(shelf.sources())[:500]
+    b = given.get("b") or (runs[0] if runs else "")
+    before = runs_before(shelf.sources()).get(b)
+    return {"runs": runs, "chosen": {"a": given.get("a") or (before.id if before else b), "b": b}}
+
+
 def compare_page(shelf: Shelf, pairings: Pairings, pairs: Iterable[tuple[str, str]], links: Links) -> Page:
     """Raises BadQuery, NotThere."""
     given, change, narrowing = {}, [], []
@@ -85,8 +100,7 @@ def compare_page(shelf: Shelf, pairings: Pairings, pairs: Iterable[tuple[str, st
         given[name] = value
     found = chosen_sides(shelf, given)
     if found is None:
-        context = {"given": given, "runs": list(shelf.sources())[:500]}
-        return Page("choose_runs.html", "Compare · evalwright", context)
+        return Page("choose_runs.html", "Compare · evalwright", _choice(shelf, given))
     for one in change:
         if one not in CHANGES:
             raise BadQuery(f"'change' is {one[:100]!r}, expected one of: {', '.join(CHANGES)}")
@@ -119,8 +133,10 @@ def compare_context(
     for name, value in narrowed.pairs(place=False):
         query.setdefault(name, []).append(value)
     decision = paired.decision
+    variants = {side: [one.name for one in run.plan.variants] for side, run in (("a", found.a), ("b", found.b))}
     return {
         "sides": found,
+        "variants": variants if any(len(names) > 1 for names in variants.values()) else {},
         "counts": [(name, counts.get(name, 0)) for name in CHANGES],
         "decision": decision,
         "claim": "" if decision is None else claim(decision),
@@ -158,6 +174,11 @@ class ComparedSide(NamedTuple):
     run: OpenRun
     variant: str
     pair: PairSide | None
+    shown: CellRow | None
+    """The cell whose answer and verdicts are shown."""
+    records: StoredCell | None
+    trials: list[CellRow]
+    """All trials where there are several."""
     results: list[EvaluatorResult]
     answer: Shown | None
     error: str
@@ -181,12 +202,11 @@ def compared_cell_page(shelf: Shelf, pairings: Pairings, key: str, given: dict[s
 
 
 def compared_cell_context(found: Sides, paired: PairedRuns, pair: ComparedPair, links: Links) -> dict[str, Any]:
-    stored = [_stored(found.a, pair.a), _stored(found.b, pair.b)]
-    both = []
-    for name, run, variant, one, records in zip(
-        "AB", (found.a, found.b), (found.variant_a, found.variant_b), (pair.a, pair.b), stored, strict=True
-    ):
-        both.append(_side(name, run, variant, one, records, links))
+    both = [
+        _side("A", found.a, found.variant_a, pair.a, pair.change == "worse", links),
+        _side("B", found.b, found.variant_b, pair.b, pair.change == "better", links),
+    ]
+    stored = [side.records for side in both]
     texts = [_answer(records)[:_LONGEST] for records in stored]
     difference = changes(*texts) if all(stored) else []
     inputs = [None if one is None else one.trace.get("input") for one in stored]
@@ -211,38 +231,46 @@ def compared_cell_context(found: Sides, paired: PairedRuns, pair: ComparedPair, 
     }
 
 
-def _stored(run: OpenRun, side: PairSide | None) -> StoredCell | None:
-    row = None if side is None or run.table is None else run.table.by_key(side.key)
-    return None if row is None else run.records(row)
+def _trials(run: OpenRun, side: PairSide | None) -> list[CellRow]:
+    """The cells of a side, in the order of their trials."""
+    first = None if side is None or run.table is None else run.table.by_key(side.key)
+    if first is None or run.table is None:
+        return []
+    return run.table.of_case(first.case_key, first.variant)
+
+
+def _telling(trials: list[CellRow], passed: bool) -> CellRow | None:
+    """Of several trials the first that passed, or else that did not; the first of all where there is none."""
+    judged = (one for one in trials if one.status in _JUDGED and (one.status == "pass") is passed)
+    return next(judged, trials[0] if trials else None)
 
 
 def _answer(records: StoredCell | None) -> str:
     output = {} if records is None else records.trace.get("output") or {}
     if output.get("final_answer") is not None:
         return str(output["final_answer"])
-    return "" if output.get("structured") is None else _json(output["structured"])
+    return "" if output.get("structured") is None else pretty(output["structured"])
 
 
-def _json(value: Any) -> str:
-    from evalwright.viewer.texts import pretty
-
-    return pretty(value)
-
-
-def _side(
-    name: str, run: OpenRun, variant: str, pair: PairSide | None, records: StoredCell | None, links: Links
-) -> ComparedSide:
-    if records is None or pair is None:
-        return ComparedSide(name, run, variant, pair, [], None, "", [])
-    blocks = Blocks(lambda part: links.whole(run.id, pair.key, part))  # type: ignore[attr-defined]
+def _side(name: str, run: OpenRun, variant: str, pair: PairSide | None, passed: bool, links: Links) -> ComparedSide:
+    """With a trial that passed or one that did not, whichever shows the change."""
+    trials = _trials(run, pair)
+    shown = _telling(trials, passed)
+    if shown is None:
+        return ComparedSide(name, run, variant, pair, None, None, [], [], None, "", [])
+    records, key = run.records(shown), shown.key
+    blocks = Blocks(lambda part: links.whole(run.id, key, part))  # type: ignore[attr-defined]
     error = records.trace.get("error") or {}
-    trace = _trace(records)
+    trace = msgspec.convert(records.trace, Trace)
     calls = [call for message in trace.messages if (call := message.tool_call) is not None] or trace.tool_calls
     return ComparedSide(
         name,
         run,
         variant,
         pair,
+        shown,
+        records,
+        trials if len(trials) > 1 else [],
         evaluator_results(records.results, run.plan, blocks),
         blocks.of(_answer(records), "trace/output/final_answer"),
         f"{error.get('type')}: {error.get('message')}" if error else "",
@@ -250,13 +278,5 @@ def _side(
     )
 
 
-def _trace(records: StoredCell) -> Trace:
-    import msgspec
-
-    return msgspec.convert(records.trace, Trace)
-
-
 def _arguments(arguments: dict[str, Any]) -> str:
-    import json
-
     return ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in arguments.items())

@@ -33,6 +33,8 @@ PAGE = 100
 _REASONS = 20
 _NAMES = (Unit.NAME, Unit.TEXT, Unit.CASES)
 _MOST_IDS = 50
+_OF_TRIALS = "trials."
+"""How keys of columns begin that only runs with several trials have."""
 
 
 class Cell(NamedTuple):
@@ -86,7 +88,8 @@ def run_page(run: OpenRun, pairs: Iterable[tuple[str, str]], links: Links, progr
 
 def run_context(run: OpenRun, chosen: Filter, links: Links) -> dict[str, Any]:
     summary, table = run.summary, run.table
-    variants = table_of(variant_columns(summary), list(summary.variants))
+    columns = variant_columns(summary)
+    of_trials = [one for one in columns if one.key.startswith(_OF_TRIALS)]
     evaluators = table_of(evaluator_columns(summary), evaluator_rows(summary.by_evaluator))
     context: dict[str, Any] = {
         "run": run,
@@ -94,9 +97,14 @@ def run_context(run: OpenRun, chosen: Filter, links: Links) -> dict[str, Any]:
         "state": state_of(run.source, summary),
         "is_baseline": run.source.is_baseline(),
         "summary": summary,
-        "variants": variants,
+        "variants": table_of([one for one in columns if one not in of_trials], list(summary.variants)),
         "evaluators": evaluators,
         "metrics": table_of(METRIC_COLUMNS, metric_rows(summary)),
+        "flaky": table_of(
+            [columns[0], *of_trials],
+            [one for one in summary.variants if one.trials is not None],
+            lambda variant, case: links.trials(run.id, case, variant.name),
+        ),
         "trials": table_of(TRIAL_COLUMNS, list(trial_rows(summary.variants))),
         "chosen": chosen,
         "indexing": None if table is not None else run.problem or f"indexing {100 * run.progress:.0f} %",

@@ -14,7 +14,7 @@ from evalwright.viewer.pages import Page
 from evalwright.viewer.shelf import RunSource, Shelf
 from evalwright.viewer.trends import trend_of
 
-__all__ = ["RunRow", "run_row", "runs_page", "state_of"]
+__all__ = ["RunRow", "run_row", "runs_before", "runs_page", "state_of"]
 
 _PAGE = 100
 _KEYS = ("q", "eval", "after")
@@ -52,7 +52,7 @@ def runs_page(shelf: Shelf, pairs: Iterable[tuple[str, str]]) -> Page:
     if wanted := given.get("eval"):
         matching = [one for one in matching if _name(one, sources) == wanted]
     shown = matching[first : first + _PAGE]
-    before = _before(sources)
+    before = runs_before(sources)
     rows = [_compared_row(shelf, one, before.get(one.id), sources) for one in shown]
     names = sorted({row.name for row in rows})
     context: dict[str, Any] = {
@@ -69,7 +69,7 @@ def runs_page(shelf: Shelf, pairs: Iterable[tuple[str, str]]) -> Page:
     return Page("runs.html", "Runs · evalwright", context)
 
 
-def _before(sources: Mapping[str, RunSource]) -> dict[str, RunSource]:
+def runs_before(sources: Mapping[str, RunSource]) -> dict[str, RunSource]:
     """By id the run of the same eval before; `sources` are the newest first."""
     found: dict[str, RunSource] = {}
     newest: dict[str, RunSource] = {}
