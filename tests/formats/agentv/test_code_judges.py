@@ -21,7 +21,7 @@ SAID = [
     {
         "role": "assistant",
         "content": None,
-        "tool_calls": [OPENAI_CALL, {"tool": "read", "input": {}, "durationMs": None}],
+        "tool_calls": [OPENAI_CALL, {"tool": "read", "input": {}, "output": "text", "durationMs": None}],
     },
     {"role": "assistant", "content": "hello"},
 ]
@@ -59,21 +59,33 @@ def test_the_names_of_all_releases_are_there() -> None:
     assert given["candidate_answer"] == given["answer"] == given["candidateAnswer"] == "hello"
     assert given["input"] == given["input_messages"] == [{"role": "user", "content": "hi"}]
     assert given["trace_summary"]["tool_calls_by_name"] == given["traceSummary"]["tool_calls"] == {"find": 1, "read": 1}
-    assert [call["tool"] for call in given["messages"][0]["tool_calls"]] == ["find", "read"]
-    assert given["messages"][0]["tool_calls"][0]["function"] == OPENAI_CALL["function"]
+    assert [call["tool"] for call in given["messages"][1]["tool_calls"]] == ["find", "read"]
+    assert given["messages"][1]["tool_calls"][0]["function"] == OPENAI_CALL["function"]
     assert given["start_time"] == given["trace_summary"]["start_time"]
 
 
 def test_the_trace_has_counts_messages_and_events() -> None:
     trace = payload()["trace"]
     assert (trace["event_count"], trace["tool_calls"], trace["error_count"]) == (2, {"find": 1, "read": 1}, 0)
-    assert [message["role"] for message in trace["messages"]] == ["assistant", "assistant"]
-    assert trace["events"][0] == {
-        "event_id": "call-0",
-        "ordinal": 0,
+    assert [message["role"] for message in trace["messages"]] == ["user", "assistant", "assistant"]
+    assert [(event["event_id"], event["ordinal"], event["type"]) for event in trace["events"]] == [
+        ("message-0", 0, "message"),
+        ("message-1", 1, "message"),
+        ("message-1-tool-0", 2, "tool_call"),
+        ("message-1-tool-1", 3, "tool_call"),
+        ("message-1-tool-1-result", 4, "tool_result"),
+        ("message-2", 5, "message"),
+        ("final-response", 6, "final_response"),
+    ]
+    assert trace["events"][2] == {
+        "event_id": "message-1-tool-0",
+        "parent_event_id": "message-1",
+        "ordinal": 2,
         "type": "tool_call",
-        "tool": {"name": "find", "call_id": "1", "input": {}},
+        "tool": {"name": "find", "call_id": "1", "status": "ok", "input": {}},
+        "metadata": {"message_index": 1, "tool_index": 0},
     }
+    assert trace["events"][-1]["message"] == {"role": "assistant", "content": "hello"}
 
 
 def test_output_is_the_text_where_a_newer_program_reads_it() -> None:

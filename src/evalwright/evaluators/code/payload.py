@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from evalwright.evaluators.code.transcript import events_of, known, whole_conversation
 from evalwright.evaluators.limits.execution import used_by
 from evalwright.evaluators.tools.calls import TracedCall, calls_of, messages_of
 from evalwright.model.snapshot import Case
@@ -25,6 +26,7 @@ def judge_payload(case: Case, trace: Trace, config: Mapping[str, Any] | None, *,
     said = [_with_named_calls(message) for message in messages_of(trace)]
     asked = [_with_named_calls(message) for message in extra.get("input_messages", [])]
     expected = [_with_named_calls(message) for message in extra.get("expected_messages", [])]
+    told = whole_conversation(asked, said)
     summary = trace_summary(trace)
     counts = (summary or {}).get("tool_calls_by_name")
     document = {
@@ -38,12 +40,13 @@ def judge_payload(case: Case, trace: Trace, config: Mapping[str, Any] | None, *,
         "answer": answer,
         "output": answer if newer else None,
         "output_messages": said or None,
-        "messages": said,
+        "messages": told,
         "guideline_files": extra.get("guideline_files", []),
         "input_files": extra.get("input_files", []),
         "input_messages": asked,
         "input": asked,
-        "trace": summary and {**summary, "tool_calls": counts, "messages": said, "events": _events(trace)},
+        "trace": summary
+        and {**summary, "tool_calls": counts, "messages": told, "events": events_of(told, calls_of(trace), answer)},
         "trace_summary": summary and {**summary, "tool_calls": counts},
         **{key: (summary or {}).get(key) for key in _MEASURED},
         "file_changes": trace.extra.get("file_changes"),
@@ -54,17 +57,7 @@ def judge_payload(case: Case, trace: Trace, config: Mapping[str, Any] | None, *,
         "conversation_id": case.group,
     }
     # Programs look `config` up whether there is one or not.
-    return _both_spellings({**_known(document), "config": dict(config) if config else None})
-
-
-def _events(trace: Trace) -> list[dict[str, Any]]:
-    """The calls of tools in their order, as the trace of AgentV 4 has them among its events."""
-    found = []
-    for number, call in enumerate(calls_of(trace)):
-        tool = _known({"name": call.name, "call_id": call.id, "input": call.args, "output": call.output})
-        event = {"event_id": f"call-{number}", "ordinal": number, "type": "tool_call", "duration_ms": call.duration_ms}
-        found.append({**_known(event), "tool": tool})
-    return found
+    return _both_spellings({**known(document), "config": dict(config) if config else None})
 
 
 _MEASURED = ("token_usage", "cost_usd", "duration_ms", "start_time", "end_time")
@@ -75,19 +68,15 @@ def _with_named_calls(message: dict[str, Any]) -> dict[str, Any]:
     """The message without nulls, its calls with `tool` and `input` whatever shape they have."""
     calls = message.get("tool_calls")
     if not isinstance(calls, list):
-        return _known(message)
-    return _known({**message, "tool_calls": [_named(call) for call in calls if isinstance(call, dict)]})
+        return known(message)
+    return known({**message, "tool_calls": [_named(call) for call in calls if isinstance(call, dict)]})
 
 
 def _named(call: dict[str, Any]) -> dict[str, Any]:
     function = call.get("function")
     if "tool" in call or not isinstance(function, dict):
-        return _known(call)
-    return _known({"tool": str(function.get("name") or ""), "input": function.get("arguments"), **call})
-
-
-def _known(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: value for key, value in values.items() if value is not None}
+        return known(call)
+    return known({"tool": str(function.get("name") or ""), "input": function.get("arguments"), **call})
 
 
 def workspace_of(trace: Trace) -> str | None:
@@ -116,7 +105,7 @@ def trace_summary(trace: Trace) -> dict[str, Any] | None:
         return None
     calls, used = calls_of(trace), used_by(trace)
     counted = used.input is not None and used.output is not None
-    usage = _known({"input": used.input, "output": used.output, "cached": used.cached}) if counted else None
+    usage = known({"input": used.input, "output": used.output, "cached": used.cached}) if counted else None
     summary = {
         "event_count": len(calls),
         "tool_names": sorted({call.name for call in calls}),
@@ -130,7 +119,7 @@ def trace_summary(trace: Trace) -> dict[str, Any] | None:
         "end_time": trace.finished_at.isoformat(),
         "tool_durations": _durations(calls),
     }
-    return _known(summary)
+    return known(summary)
 
 
 def _durations(calls: Sequence[TracedCall]) -> dict[str, list[float]]:

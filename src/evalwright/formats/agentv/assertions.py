@@ -292,11 +292,17 @@ class Evaluators:
         return True
 
 
+_OF_PATTERN = 30
+"""Characters of a pattern that are part of a name in AgentV."""
+
+
 def _name_of(written: str, raw: Mapping[str, Any]) -> str:
     """What AgentV calls an assertion without a name: by its type and what it looks for, or how many texts these are."""
     value = raw.get("value", raw.get("skill"))
     if value in (None, "", []):
         return written
+    if written == "regex":
+        return f"regex-{str(value)[:_OF_PATTERN]}"
     return f"{written}-{len(value)}" if isinstance(value, list) else f"{written}-{value}"
 
 

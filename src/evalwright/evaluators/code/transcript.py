@@ -1,0 +1,70 @@
+"""A cell as a conversation and as events, as AgentV 4 gives them to programs that judge."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from evalwright.evaluators.tools.calls import TracedCall
+
+__all__ = ["events_of", "known", "whole_conversation"]
+
+_OF_MESSAGES = ("role", "name", "content", "metadata")
+
+
+def whole_conversation(asked: Sequence[dict[str, Any]], said: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What was asked and what was said, unless the system gave the whole conversation back."""
+    if any(message.get("role") in ("user", "system") for message in said):
+        return [*said]
+    return [*map(_with_text, asked), *said]
+
+
+def _with_text(message: dict[str, Any]) -> dict[str, Any]:
+    content = message.get("content")
+    return {**message, "content": json.dumps(content, indent=2)} if isinstance(content, dict) else message
+
+
+def events_of(told: Sequence[dict[str, Any]], calls: Sequence[TracedCall], answer: str) -> list[dict[str, Any]]:
+    """Messages, calls of tools and their results in order, then the answer; `calls` are those of the last messages."""
+    counts = [len(message.get("tool_calls") or ()) for message in told]
+    before = sum(counts) - len(calls)
+    found: list[dict[str, Any]] = []
+    last, number = None, 0
+    for index, message in enumerate(told):
+        place = {"event_id": f"message-{index}", "ordinal": len(found), "type": "message"}
+        kept = known({key: message.get(key) for key in _OF_MESSAGES})
+        found.append({**place, "message": kept, "metadata": {"message_index": index}})
+        last = found[-1] if message.get("role") == "assistant" else last
+        for tool_index, raw in enumerate(message.get("tool_calls") or ()):
+            call = calls[number - before] if number >= before else None
+            number += 1
+            metadata = {"message_index": index, "tool_index": tool_index}
+            found += _of_call(raw, call, f"message-{index}", len(found), metadata)
+    if last is not None:
+        place = {"event_id": "final-response", "parent_event_id": last["event_id"], "ordinal": len(found)}
+        final = {**last["message"], "content": answer}
+        found.append({**place, "type": "final_response", "message": final, "metadata": last["metadata"]})
+    return found
+
+
+def _of_call(
+    raw: Mapping[str, Any], call: TracedCall | None, parent: str, ordinal: int, metadata: dict[str, int]
+) -> Iterator[dict[str, Any]]:
+    """The call, with what the trace says of it, and its result if there is one."""
+    place = {"event_id": f"{parent}-tool-{metadata['tool_index']}", "parent_event_id": parent, "ordinal": ordinal}
+    given, output, duration = (raw.get("input"), raw.get("output"), None)
+    if call is not None:
+        given, output, duration = call.args, call.output, call.duration_ms
+    tool = {"name": raw.get("tool"), "call_id": raw.get("id"), "status": raw.get("status", "ok")}
+    asked = known({**tool, "input": given, "output": output})
+    yield {**known({**place, "type": "tool_call", "duration_ms": duration}), "tool": asked, "metadata": metadata}
+    if output is not None:
+        result = {"event_id": f"{place['event_id']}-result", "parent_event_id": place["event_id"]}
+        answered = known({**tool, "output": output})
+        yield {**result, "ordinal": ordinal + 1, "type": "tool_result", "tool": answered, "metadata": metadata}
+
+
+def known(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Those that are not None: AgentV's SDK takes no null for what was not measured."""
+    return {key: value for key, value in values.items() if value is not None}
