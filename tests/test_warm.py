@@ -209,7 +209,7 @@ def test_the_parent_has_one_thread_and_nothing_open(tmp_path: Path) -> None:
 
 
 def test_the_parent_stands_in_for_no_package_and_has_loaded_no_client_of_a_model(tmp_path: Path) -> None:
-    looks = "import sys; print({'anthropic', 'openai', 'northstar', 'pixie', 'letta_evals', 'pytest'} & {*sys.modules})"
+    looks = "import sys; print({'anthropic', 'openai', 'northstar', 'pixie', 'letta_evals'} & {*sys.modules})"
     assert warm.run(["-c", looks], cwd=tmp_path).stdout == "set()\n"
 
 

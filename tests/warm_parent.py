@@ -48,6 +48,14 @@ def import_what_commands_import() -> None:
         raise AssertionError(f"importing the package imports {', '.join(sorted(heavy))}")
 
 
+def import_what_pytest_imports() -> None:
+    """Without plug-ins, which pytest wants to import itself."""
+    from _pytest.config import default_plugins
+
+    for name in default_plugins:
+        importlib.import_module(f"_pytest.{name}")
+
+
 def serve(control: socket.socket) -> dict[str, Any]:
     """Fork for each request until the other side is gone; in a child, what it is to do."""
     awake, waker = socket.socketpair()
@@ -150,6 +158,7 @@ if __name__ == "__main__":
     del sys.path[0]  # the folder of the tests
     added = [folder for folder in os.environ.get("PYTHONPATH", "").split(os.pathsep) if folder in sys.path]
     import_what_commands_import()
+    import_what_pytest_imports()
     gc.collect()
     gc.freeze()
     for folder in added:
