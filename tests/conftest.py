@@ -6,6 +6,7 @@ ones.
 
 from __future__ import annotations
 
+import gc
 import os
 import resource
 from collections.abc import Iterator, Sequence
@@ -23,8 +24,14 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 LEFT_OUT = "slow_left_out"
 CPU_SECONDS = "cpu_seconds"
-TOGETHER = ("tests/architecture/", "tests/examples/", "tests/test_warm.py", "tests/viewer/test_browser.py")
-"""Tests that share something costly: the source parsed, a server, a browser."""
+TOGETHER = (
+    "tests/architecture/",
+    "tests/examples/",
+    "tests/statistics/test_against_scipy.py",
+    "tests/test_warm.py",
+    "tests/viewer/test_browser.py",
+)
+"""Tests that share something costly: the source parsed, a server, a library, a browser."""
 WITH_CLIENTS = (
     "tests/capture/test_targets.py",
     "tests/evaluators/judges/test_over_http.py",
@@ -75,6 +82,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--cpu-limit", type=float, metavar="SECONDS", help="fail when a test that is not slow uses more than this"
     )
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[None]:
+    """Nearly all that is made for thousands of tests stays until the end: to look through it again and again for what
+    can go takes a quarter of the time."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
