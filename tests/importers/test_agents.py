@@ -188,13 +188,15 @@ def test_lines_of_unknown_types_are_counted(tmp_path):
 
 
 def test_parts_of_a_line_with_other_types_are_told(tmp_path):
-    said = session_line(1, "assistant", [{"type": "text", "text": "a"}], "m", message={
+    hidden = {"type": "redacted_thinking", "data": "x"}
+    said = session_line(1, "assistant", [hidden, {"type": "text", "text": "a"}], "m", message={
         "usage": {"input_tokens": "7", "output_tokens": -3, "cache_read_input_tokens": 4}})  # fmt: skip
     bare = {"type": "assistant", "sessionId": "s"}
     done, trace, _ = claude(tmp_path, [session_line(0, "user", "q"), said, bare])
     metrics = trace["metrics"]
     assert (metrics["token_input"], metrics["token_output"]) == (4, None)
     assert {note for note in done.notes if note.startswith("lost")} == {
+        "lost: blocks of redacted thinking: 1",
         "lost: token counts that are no whole numbers: 2",
         "lost: lines of type 'assistant' without a message: 1",
     }

@@ -117,15 +117,34 @@ def test_a_golden_without_an_answer_is_a_case_alone(tmp_path):
             "expectedTools": [{"name": "look"}],
             "name": "first",
         },
-        {"input": "other", "comments": "hm"},
+        {"input": "other", "comments": "hm", "context": ["c"], "toolsCalled": [{"name": "t"}], "tokenCost": "much"},
         {"scenario": "refund", "turns": [{"role": "user", "content": "hi"}, {"role": "assistant", "content": "yes"}]},
     ]
     (tmp_path / "goldens.json").write_text(json.dumps(goldens))
     done, cases = imported(tmp_path, "deepeval", tmp_path / "goldens.json")
     assert [case["id"] for case in cases] == ["first", "golden-2", "golden-3"]
     assert cases[0]["expected"] == {"facts": {"expected_output": "b"}, "must_call_tools": ["look"]}
-    assert ("embedded_trace" in cases[1], cases[1]["metadata"]) == (False, {"comments": "hm"})
-    assert any("without a recording" in note for note in done.notes)
+    assert ("embedded_trace" in cases[1], cases[1]["metadata"]) == (False, {"context": ["c"], "comments": "hm"})
+    assert done.notes == [
+        "1 case without a recording: name your system in eval.yaml before a run",
+        "lost: costs that are no numbers: 1",
+        "lost: tools called of goldens without an actual_output: 1",
+    ]
+
+
+def test_calls_of_a_golden_stand_before_its_answer_with_what_they_gave(tmp_path):
+    calls = [{"name": "t", "inputParameters": {"a": 1}, "reasoning": "why", "output": {"r": 1}}, {"name": "u"}]
+    turn = {"role": "assistant", "content": "yes", "toolsCalled": [{"name": "v", "output": [1]}]}
+    goldens = [{"input": "q", "actualOutput": "a", "toolsCalled": calls}, {"scenario": "s", "turns": [turn, turn]}]
+    (tmp_path / "goldens.json").write_text(json.dumps(goldens))
+    _, cases = imported(tmp_path, "deepeval", tmp_path / "goldens.json")
+    first, second = (case["embedded_trace"] for case in cases)
+    told = [(one["role"], one["content"], (one["tool_call"] or one)["name"]) for one in first["messages"]]
+    called = [("assistant", None, "t"), ("assistant", None, "u"), ("tool", {"r": 1}, "t")]
+    assert told == [("user", "q", None), *called, ("assistant", "a", None)]
+    assert first["tool_results"] == [{"name": "t", "content": {"r": 1}, "tool_call_id": "call-1"}]
+    assert (first["messages"][1]["thinking"], first["tool_calls"][0]["arguments"]) == ("why", {"a": 1})
+    assert [one["tool_call_id"] for one in second["tool_results"]] == ["call-1", "call-2"]
 
 
 def test_goldens_in_a_table_have_lists_as_json(tmp_path):
@@ -220,12 +239,14 @@ def test_wrong_evaluators_of_pydantic_evals_are_mistakes_with_their_places(tmp_p
 )  # fmt: skip
 def test_two_cases_of_one_name_are_a_mistake_with_both_places(tmp_path, format, first, second, said):
     of_one_name = [{"name": "c", **first}, {"name": "c", **second}]
-    (tmp_path / "f.json").write_text(json.dumps({"cases": of_one_name} if format == "pydantic-evals" else of_one_name))
+    whole = {"cases": of_one_name} if format == "pydantic-evals" else of_one_name
+    (tmp_path / "f.json").write_text(json.dumps(whole, indent=1))
     with pytest.raises(InputError) as caught:
         imported(tmp_path, format, tmp_path / "f.json")
     (problem,) = caught.value.problems
     assert said in problem.message
     assert problem.key.endswith("[1]")
+    assert (problem.line or 0) > 2
     assert "[0]" in problem.message
     assert not (tmp_path / "out" / "cases.jsonl").exists()
 

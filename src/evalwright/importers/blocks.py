@@ -107,7 +107,9 @@ def assistant_blocks(talk: Transcript, turn: AgentTurn, content: Content, notes:
                 turn.think(block.thinking)
         elif kind is not None and kind.endswith("_tool_result"):
             _result(talk, block, notes, at)
-        elif kind != "redacted_thinking":
+        elif kind == "redacted_thinking":
+            notes.lose("blocks of redacted thinking")
+        else:
             turn.say(_shown(block, notes))
 
 

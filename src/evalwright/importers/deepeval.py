@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import io
+import math
 import re
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -17,7 +20,7 @@ from evalwright.importers.blocks import dictionaries
 from evalwright.importers.detection import columns_of
 from evalwright.importers.placed_records import ImportRecord, placed_records
 from evalwright.importers.recordings import described
-from evalwright.importers.sources import Mistakes
+from evalwright.importers.sources import ImportNotes, Mistakes
 from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
 from evalwright.importers.transcript import Tokens, Transcript, arguments_of
 
@@ -87,16 +90,16 @@ def _record(file: Path, place: ImportRecord, golden: dict[str, Any], number: int
     asked: Any
     asked = golden.get("input")
     if golden.get("scenario") is not None or isinstance(golden.get("turns"), list):
-        asked, answered = _turns(talk, golden)
+        asked, answered = _turns(talk, golden, reading.notes)
     else:
         if not isinstance(asked, str):
             reading.mistakes.add(file, f"expected text, found {described(asked)}", place.line, place.below("input"))
         talk.user(str(asked or ""))
-        answered = _answer(talk, golden)
+        answered = _answer(talk, golden, reading.notes)
     talk.tokens = Tokens(
-        _whole(golden.get("input_token_count")),
-        _whole(golden.get("output_token_count")),
-        cost=_number(golden.get("token_cost")),
+        _count(golden.get("input_token_count"), reading.notes),
+        _count(golden.get("output_token_count"), reading.notes),
+        cost=_cost(golden.get("token_cost"), reading.notes),
     )
     expected: dict[str, Any] = {"facts": {}}
     for told in ("expected_output", "expected_outcome"):
@@ -104,16 +107,16 @@ def _record(file: Path, place: ImportRecord, golden: dict[str, Any], number: int
             expected["facts"][told] = golden[told]
     if tools := [call["name"] for call in dictionaries(golden.get("expected_tools")) if call.get("name")]:
         expected["must_call_tools"] = tools
-    extra = {given: golden[given] for given in ("retrieval_context", "context") if golden.get(given) is not None}
-    extra["imported_from"] = {"file": file.name, "format": "deepeval", **place.origin()}
+    beside = {given: golden[given] for given in ("retrieval_context", "context") if golden.get(given) is not None}
+    origin = {"imported_from": {"file": file.name, "format": "deepeval", **place.origin()}}
     name = golden.get("name")
     return Imported(
         file,
         str(name) if name else f"golden-{number}",
         {"user_message": asked or ""},
-        talk.trace("recorded", extra) if answered else None,
+        talk.trace("recorded", {**beside, **origin}) if answered else None,
         expected=expected,
-        metadata=_metadata(golden),
+        metadata=_metadata(golden) | ({} if answered else beside),
         record=place.value,
         line=place.line,
         key=place.key,
@@ -121,7 +124,7 @@ def _record(file: Path, place: ImportRecord, golden: dict[str, Any], number: int
     )
 
 
-def _turns(talk: Transcript, golden: dict[str, Any]) -> tuple[Any, bool]:
+def _turns(talk: Transcript, golden: dict[str, Any], notes: ImportNotes) -> tuple[Any, bool]:
     """What a conversational golden begins with, and whether it has answers."""
     answered = False
     for turn in dictionaries(golden.get("turns")):
@@ -129,25 +132,43 @@ def _turns(talk: Transcript, golden: dict[str, Any]) -> tuple[Any, bool]:
         if turn.get("role") == "user":
             talk.user(text)
         else:
-            talk.say(text)
+            _said(talk, text, _snake(turn), notes)
             answered = True
     return golden.get("scenario") or talk.user_message, answered
 
 
-def _answer(talk: Transcript, golden: dict[str, Any]) -> bool:
-    if not isinstance(golden.get("actual_output"), str):
-        return False
+def _answer(talk: Transcript, golden: dict[str, Any], notes: ImportNotes) -> bool:
+    """Whether there is an answer; without one the calls that led to it are lost."""
+    if isinstance(golden.get("actual_output"), str):
+        _said(talk, golden["actual_output"], golden, notes)
+        return True
+    if called := [*dictionaries(golden.get("tools_called"))]:
+        notes.lose("tools called of goldens without an actual_output", len(called))
+    return False
+
+
+def _said(talk: Transcript, text: str, of: dict[str, Any], notes: ImportNotes) -> None:
+    """An answer, behind the calls on the way to it and what they gave."""
+    called = [_snake(call) for call in dictionaries(of.get("tools_called"))]
     turn = talk.turn()
-    turn.say(golden["actual_output"])
-    for call in dictionaries(golden.get("tools_called")):
-        given = call.get("input_parameters", call.get("inputParameters"))
-        talk.calls_in(turn, str(call.get("name", "tool")), None, arguments_of(given))
-    return True
+    ids = list[str]()
+    for call in called:
+        id = next(id for id in map("call-{}".format, count(1)) if not talk.knows(id))
+        ids.append(id)
+        talk.calls_in(turn, str(call.get("name", "tool")), id, arguments_of(call.get("input_parameters")))
+        if call.get("reasoning"):
+            turn.think(str(call["reasoning"]))
+        if call.get("description"):
+            notes.lose("descriptions of tools called")
+    for id, call in zip(ids, called, strict=True):
+        if (output := call.get("output")) is not None:
+            talk.result(id, output if isinstance(output, str | dict) else msgspec.json.encode(output).decode())
+    (talk.turn() if called else turn).say(text)
 
 
 def _metadata(golden: dict[str, Any]) -> dict[str, Any]:
     given = golden.get("additional_metadata")
-    found = dict(given) if isinstance(given, dict) else {}
+    found = dict(given) if isinstance(given, dict) else {} if given is None else {"additional_metadata": given}
     for name in ("comments", "source_file"):
         if golden.get(name) is not None:
             found[name] = golden[name]
@@ -155,11 +176,25 @@ def _metadata(golden: dict[str, Any]) -> dict[str, Any]:
 
 
 def _number(value: Any) -> float | None:
-    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+    """Not negative; cells of a table are text."""
+    if isinstance(value, str):
+        with suppress(ValueError):
+            value = float(value)
+    is_one = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
+    return value if is_one else None
 
 
-def _whole(value: Any) -> int | None:
+def _cost(value: Any, notes: ImportNotes) -> float | None:
+    cost = _number(value)
+    if cost is None and value is not None:
+        notes.lose("costs that are no numbers")
+    return cost
+
+
+def _count(value: Any, notes: ImportNotes) -> int | None:
     number = _number(value)
+    if number is None and value is not None:
+        notes.lose("token counts that are no numbers")
     return None if number is None else round(number)
 
 
