@@ -19,7 +19,7 @@ from evalwright.api.options import Settings
 from evalwright.api.places import Passed
 from evalwright.api.problems import refused
 from evalwright.api.systems import SystemLike, variants_of
-from evalwright.errors import InputError, Problem, did_you_mean
+from evalwright.errors import InputError, Problem, counted, did_you_mean
 from evalwright.llm.choices import ModelChoices
 from evalwright.model.case import EvalCase
 from evalwright.model.plan import EvaluatorSpec, PassCriteria, RetryRule, RunSettings, Variant
@@ -142,7 +142,18 @@ def _of_cases(cases: CasesLike, system: Systems, settings: Settings, places: Pas
         pass_criteria=PassCriteria(errored_evaluators="error"),
         run=run,
         document=document,
+        warnings=_empty_texts(found),
     )
+
+
+def _empty_texts(cases: Sequence[Case]) -> list[Problem]:
+    """That cases expect a text that every answer contains: an empty cell of a table, most often."""
+    empty = [position for position, case in enumerate(cases) if "" in case.expected.answer_should_include]
+    if not empty:
+        return []
+    expect = "expects it" if len(empty) == 1 else "expect it, the first one here"
+    told = f"every answer contains the empty text: {counted(len(empty), 'case')} {expect}"
+    return [refused(f"cases[{empty[0]}].expected.answer_should_include", told)]
 
 
 def _evaluators(

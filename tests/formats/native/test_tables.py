@@ -62,7 +62,13 @@ def test_types_say_what_a_column_is_and_empty_cells_are_null(tmp_path):
     }
 
 
-@pytest.mark.parametrize(("kind", "cell"), [("int", "4.5"), ("float", "nan"), ("bool", "on"), ("json", "{")])
+@pytest.mark.parametrize(
+    ("kind", "cell"),
+    [
+        ("int", "4.5"), ("int", "1_000"), ("int", "٣"), ("float", "nan"), ("float", "1_0.5"), ("bool", "on"),
+        ("json", "{"), ("json", "[NaN]"),
+    ],
+)  # fmt: skip
 def test_a_cell_that_does_not_convert_is_a_mistake_with_its_place(tmp_path, kind, cell):
     (problem,) = wrong(tmp_path, f"id,n\na,\nb,{cell}\n", types={"n": kind})
     assert (Path(problem.file).name, problem.line, problem.key, repr(cell) in problem.message) == (
@@ -194,7 +200,7 @@ def test_parquet_keeps_types_and_writes_times_as_text(tmp_path):
     [
         ("d.csv", 'id,a\n1\n2,x\n3,y,z\n4,"x\n', [2, 4, 5]),
         ("d.jsonl", '{"id": "a", "q": 1}\n[1]\n{"id"\n{"id": "a", "q": NaN}\n', [2, 3, 4]),
-        ("d.json", '[1, {"id": "a", "q": 1}, "x"]', [None, None]),
+        ("d.json", '[1, {"id": "a", "q": 1},\n"x"]', [1, 2]),
     ],
 )
 def test_all_rows_that_are_none_are_told_at_once(tmp_path, name, data, lines):
@@ -221,8 +227,11 @@ def test_one_column_that_has_another_separator_is_doubted(tmp_path):
         ("d.csv", 'id,a\n1,x"y"\n', 2, "quote"),
         ("d.csv", b"id,a\n1,\xff\n", None, "encoding: latin-1"),
         ("d.json", "{}", None, "array"),
-        ("d.json", '[{"a": NaN}]', None, "NaN"),
-        ("d.json", '[{"a": 1, "a": 2}]', None, "'a'"),
+        ("d.json", '[{"a": 1},\n{"a": NaN}]', 2, "NaN"),
+        ("d.json", '[{"a": 1},\n{"a": 1}, {\n"a": 1, "a": 2}]', 3, "'a'"),
+        ("d.json", '[{"id": "a"},\n{"id": true}]', 2, "True"),
+        ("d.json", '{"rows": [{"id": "a"},\n\n{"id": 1.5}]}', 3, "1.5"),
+        ("d.json", "[\n\n}", 3, "col 1"),
         ("d.jsonl", '{"id": "a", "input": {}}\n{"id"', 2, "JSON"),
         ("d.jsonl.gz", gzip.compress(b'{"id": "a"}\n' * 50)[:-12], None, "cannot be read"),
         ("d.parquet", "no table", None, "Parquet"),
@@ -260,6 +269,31 @@ def test_what_is_wrong_with_the_section_is_told_when_it_is_loaded(tmp_path, data
 def test_both_places_of_an_id_are_named(tmp_path):
     (problem,) = wrong(tmp_path, "id,q\nz,1\ny,2\nz,3\n")
     assert (problem.line, "'z'" in problem.message, "d.csv:2" in problem.message) == (4, True, True)
+    (problem,) = wrong(tmp_path, '{"q": [\n{"id": "z"},\n{"id": "y"},\n{"id": "z"}]}', name="d.json")
+    assert (problem.line, problem.key, "d.json:2" in problem.message) == (4, "q[2]", True)
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("d.csv", 'id,q,expected.answer_should_include\n1,a,x\n2,b,\n3,c,""\n'),
+        ("d.json", '[{"id": "1", "q": 1},\n{"id": "2", "q": 1, "expected": {"answer_should_include": ["x", ""]}},\n'
+         '{"id": "3", "expected.answer_should_include": ""}]'),
+        ("d.jsonl", '{"id": "1", "input": {}}\n{"id": "2", "input": {}, "expected": {"answer_should_include": [""]}}\n'
+         '{"id": "3", "input": {}, "expected": {"answer_should_include": ["", "a"]}}'),
+        ("d.yaml", 'cases:\n- {id: "2", input: {}, expected: {answer_should_include: [""]}}\n'
+         '- {id: "3", input: {}, expected: {answer_should_include: [""]}}\n'),
+    ],
+)  # fmt: skip
+def test_an_expectation_that_every_answer_meets_is_a_warning(tmp_path, name, data):
+    (tmp_path / name).write_text(data)
+    dataset = {"path": name} if name != "d.yaml" else {"path": name, "type": "yaml"}
+    asking = {**SUITE, "evaluators": [{"name": "e", "type": "contains_text"}], "dataset": dataset}
+    (tmp_path / "eval.yaml").write_text(json.dumps(asking))
+    found = load_suite(tmp_path / "eval.yaml").cases
+    assert len([*found]) >= 2
+    (told,) = [one for one in found.unknown_keys() if "empty text" in one.message]
+    assert (told.line, "2 cases" in told.message) == (3 if name == "d.csv" else 2, True)
 
 
 def test_files_of_a_glob_have_one_header(tmp_path):

@@ -51,8 +51,8 @@ class WholeCases(Dataset):
         self._shared: dict[str, EvaluatorSpec] = {spec.name: spec for spec in config.get("evaluators", ())}
 
     def unknown_keys(self) -> Iterator[Problem]:
-        """None: they are refused."""
-        return iter(())
+        """None: they are refused. Only what cases expect may be empty."""
+        return self._empty_texts()
 
     def found(self) -> Iterator[ReadCase]:
         for number, line in lines_of(self._path):

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from evalwright.errors import InputError, Problem, did_you_mean
+from evalwright.files.strict_json import JsonFlaw, strict_json
 from evalwright.formats.native.cases import Tell
 
 __all__ = ["Conversions", "Mapped"]
@@ -20,6 +21,8 @@ _WHOLE = ("embedded_trace", "recorded", "schema_version", "group")
 _LISTS = ("expected.answer_should_include", "expected.answer_should_not_include", "expected.must_call_tools", "tags")
 """Parts that take one text as a list of one."""
 _FIELD = re.compile(r"\{([^{}]+)\}")
+_WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _ABSENT = object()
 
 
@@ -59,7 +62,8 @@ class Mapped:
         for part, value in self._parts(row, absent):
             _put(raw, part, [value] if part in _LISTS and isinstance(value, str) else value)
         id = raw.get("id")
-        raw["id"] = f"row-{position}" if id is None or id == "" else str(id) if isinstance(id, int) else id
+        numbered = isinstance(id, int) and not isinstance(id, bool)
+        raw["id"] = f"row-{position}" if id is None or id == "" else str(id) if numbered else id
         raw.setdefault("input", {})
         return raw, absent
 
@@ -169,22 +173,31 @@ class Conversions:
                 continue
             try:
                 found[column] = _CONVERTED[name](text)
-            except ValueError:
-                problems.append(tell((column,), f"expected {_WORDS[name]}, found {text[:80]!r}"))
+            except (ValueError, RecursionError) as error:
+                why = f": {error}" if isinstance(error, JsonFlaw) else ""
+                problems.append(tell((column,), f"expected {_WORDS[name]}, found {text[:80]!r}{why}"))
         return found, problems
 
 
 def _int(text: str) -> int | None:
-    return int(text) if text.strip() else None
+    return int(_spelled(text, _WHOLE_NUMBER)) if text.strip() else None
 
 
 def _float(text: str) -> float | None:
     if not text.strip():
         return None
-    number = float(text)
+    number = float(_spelled(text, _NUMBER))
     if number - number != 0:
         raise ValueError(text)
     return number
+
+
+def _spelled(text: str, pattern: re.Pattern[str]) -> str:
+    """The number in a cell. Raises ValueError for what only Python reads as one: `1_000`, digits of other scripts."""
+    found = pattern.fullmatch(text.strip())
+    if found is None:
+        raise ValueError(text)
+    return found[0]
 
 
 def _bool(text: str) -> bool | None:
@@ -197,7 +210,7 @@ def _bool(text: str) -> bool | None:
 
 
 def _json(text: str) -> Any:
-    return msgspec.json.decode(text) if text.strip() else None
+    return strict_json(text.encode()) if text.strip() else None
 
 
 def _list(text: str) -> list[str]:

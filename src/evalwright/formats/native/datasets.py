@@ -54,6 +54,7 @@ _MOST_PROBLEMS = 100
 _MOST_ASKED = 1000
 """Cases that can say what a filter could have matched."""
 
+_INCLUDED = "answer_should_include"
 _OF_ROWS = ("csv", "huggingface", "json", "parquet", "tsv")
 KEYS_OF_ROWS = ("delimiter", "encoding", "map", "records", "source", "types")
 """Keys of `dataset` that rows have."""
@@ -100,6 +101,8 @@ class Dataset:
         self._read_of_expected: Collection[str] | None = config.get("read_of_expected")
         self._needed: Mapping[str, Collection[str]] = config.get("needed") or {}
         self._recordings_needed = bool(config.get("embed_full_trace"))
+        self._hollow: tuple[Tell | None, int] = (None, 0)
+        """Of the last pass: the first case that expects the empty text, and how many do."""
 
     def records(self) -> Iterator[tuple[Any, Tell]]:
         """Each case as plain data, and how to tell a problem of it."""
@@ -145,10 +148,20 @@ class Dataset:
         for name, keys in () if empty else idle.items():
             none = f"no case has {' or '.join(f'expected.{key}' for key in sorted(keys))}"
             yield Problem(str(self._path), f"{none}: the evaluator {name!r} passes whatever the answer is")
+        yield from self._empty_texts()
+
+    def _empty_texts(self) -> Iterator[Problem]:
+        """That cases expect a text that every answer contains: an empty cell of a table, most often."""
+        tell, number = self._hollow
+        if tell is not None and (self._read_of_expected is None or _INCLUDED in self._read_of_expected):
+            expect = "expects it" if number == 1 else "expect it, the first one here"
+            told = f"every answer contains the empty text: {counted(number, 'case')} {expect}"
+            yield tell(("expected", _INCLUDED), told)
 
     def _fitting(self) -> Iterator[tuple[EvalCase | Case, Tell]]:
         problems: list[Problem] = []
         count, ids = 0, Repeats()
+        self._hollow = (None, 0)
         for case, wrong, tell in self.found():
             if wrong:
                 count += len(wrong)
@@ -157,6 +170,8 @@ class Dataset:
                 continue
             ids.add(_identity(case))
             if not problems and (not self._filter or fits(case, self._filter)):
+                if "" in case.expected.answer_should_include:
+                    self._hollow = self._hollow[0] or tell, self._hollow[1] + 1
                 yield case, tell
         if repeated := ids.hashes():
             duplicates = list(self._duplicates(repeated))
@@ -255,6 +270,8 @@ class Jsonl(Dataset):
     def unknown_keys(self) -> Iterator[Problem]:
         if self._given is None or not self._given.all_read(self._read_of_expected, self._needed):
             yield from super().unknown_keys()
+        else:
+            yield from self._empty_texts()
 
     def found(self) -> Iterator[ReadCase]:
         given, plain = Given(), not self._recordings_needed

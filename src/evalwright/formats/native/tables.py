@@ -9,7 +9,6 @@ from __future__ import annotations
 import glob
 import io
 import json
-import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -18,9 +17,9 @@ from typing import Any, NamedTuple
 
 from evalwright.errors import InputError, Problem, counted, did_you_mean
 from evalwright.files.csv_records import CsvError, csv_records
-from evalwright.files.jsonl import may_hold_halves, refuse_halves
-from evalwright.files.key_paths import Place, bracketed
+from evalwright.files.key_paths import Place, bracketed, steps_of
 from evalwright.files.packed import opened
+from evalwright.files.strict_json import JsonFlaw, json_lines_of, strict_json
 from evalwright.formats.native.cases import FileCase, Tell, checked, make_plain, take_recording
 from evalwright.formats.native.columns import Conversions, Mapped
 from evalwright.formats.native.datasets import Dataset, ReadCase
@@ -41,6 +40,28 @@ class TableRow(NamedTuple):
     key: str = ""
     flaw: str = ""
     """Why it is no row, where the others can be read nevertheless."""
+    document: RowLines | None = None
+    """What knows the lines of the rows of a document."""
+
+    @property
+    def begins(self) -> int | None:
+        """The line on which it begins, where its file has lines."""
+        return self.line if self.document is None else self.document.line(self.key)
+
+
+class RowLines:
+    """On which lines the rows of a JSON document begin: it is read once more when somebody asks."""
+
+    def __init__(self, file: Path, listed: str, number: int) -> None:
+        self._file, self._listed, self._number = file, listed, number
+        self._lines: dict[str, int] = {}
+
+    def line(self, key: str) -> int | None:
+        if not self._lines:
+            with opened(self._file) as source:
+                rows = [(*steps_of(self._listed), i) for i in range(self._number)]
+                self._lines = {bracketed(place): line for place, line in json_lines_of(source.read(), rows).items()}
+        return self._lines.get(key)
 
 
 def files_of(pattern: Path) -> list[Path]:
@@ -183,7 +204,8 @@ def _listed(columns: Sequence[str]) -> str:
 
 
 def _problem(row: TableRow, steps: Place, message: str) -> Problem:
-    return Problem(str(row.file), message, row.line, f"{row.key}{'.' if row.key and steps else ''}{bracketed(steps)}")
+    key = f"{row.key}{'.' if row.key and steps else ''}{bracketed(steps)}"
+    return Problem(str(row.file), message, row.begins, key)
 
 
 class CsvRows(TableDataset):
@@ -247,9 +269,9 @@ class JsonRows(TableDataset):
         if not data.strip():
             raise InputError(Problem(str(file), "is empty"))
         listed, key = self._listed(file, _strict(file, data, None))
+        lines = RowLines(file, key, len(listed))
         for number, value in enumerate(listed):
-            place = f"{key}[{number}]"
-            yield _row(file, None, value, place)
+            yield _row(file, None, value, f"{key}[{number}]", lines)
 
     def _listed(self, file: Path, document: Any) -> tuple[list[Any], str]:
         if self._records is not None:
@@ -271,10 +293,10 @@ class JsonRows(TableDataset):
         return value, key
 
 
-def _row(file: Path, line: int | None, value: Any, key: str = "") -> TableRow:
+def _row(file: Path, line: int | None, value: Any, key: str = "", document: RowLines | None = None) -> TableRow:
     if isinstance(value, dict):
-        return TableRow(file, line, value, key)
-    return TableRow(file, line, {}, key, "expected an object")
+        return TableRow(file, line, value, key, "", document)
+    return TableRow(file, line, {}, key, "expected an object", document)
 
 
 def _rows_in(value: Any) -> bool:
@@ -295,36 +317,18 @@ class JsonlRows(TableDataset):
                 try:
                     yield _row(file, number, _strict(file, text, number))
                 except InputError as error:
-                    yield TableRow(file, number, {}, flaw=error.problems[0].message)
+                    problem = error.problems[0]
+                    yield TableRow(file, number, {}, problem.key, problem.message)
 
 
 def _strict(file: Path, data: bytes, line: int | None) -> Any:
-    """JSON without NaN, Infinity and repeated keys. Raises InputError."""
-
-    def refuse(word: str) -> None:
-        raise ValueError(f"{word} is no JSON")
-
-    def whole(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        found = dict(pairs)
-        if len(found) < len(pairs):
-            again = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
-            raise ValueError(f"the key {again!r} comes more than once")
-        return found
-
-    def finite(text: str) -> float:
-        number = float(text)
-        if math.isinf(number):
-            raise ValueError(f"{text} is too large a number")
-        return number
-
+    """Strict JSON; `line` is the one that it is. Raises InputError."""
     try:
-        value = json.loads(data, object_pairs_hook=whole, parse_constant=refuse, parse_float=finite)
-        if may_hold_halves(data):
-            refuse_halves(value)
-        return value
+        return strict_json(data)
     except RecursionError:
         raise InputError(Problem(str(file), "is nested too deeply", line)) from None
     except UnicodeDecodeError:
         raise InputError(Problem(str(file), "is not UTF-8 text", line)) from None
-    except ValueError as error:
-        raise InputError(Problem(str(file), f"is not valid JSON: {error}", line)) from None
+    except JsonFlaw as flaw:
+        message = f"is not valid JSON: {flaw}"
+        raise InputError(Problem(str(file), message, line or flaw.line, bracketed(flaw.place))) from None

@@ -1,0 +1,145 @@
+"""JSON without what JSON does not have, and where in a document a value stands.
+
+Places are looked for only where something is wrong: keeping them while a document is read costs more than reading it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Collection, Iterator
+from typing import Any, NamedTuple
+
+from evalwright.files.jsonl import may_hold_halves, refuse_halves
+from evalwright.files.key_paths import Place
+
+__all__ = ["JsonFlaw", "json_lines_of", "strict_json"]
+
+_TOKEN = re.compile(rb'([{\[])|([}\]])|(,)|("(?:[^"\\]++|\\.)*+")|([^\s{}\[\]:,"]++)', re.DOTALL)
+_CONSTANTS = ("NaN", "Infinity", "-Infinity")
+
+
+class JsonFlaw(ValueError):
+    """What keeps bytes from being strict JSON, on which line of them, and at which place where there is one."""
+
+    def __init__(self, message: str, line: int, place: Place = ()) -> None:
+        super().__init__(message)
+        self.line = line
+        self.place = place
+
+
+def strict_json(data: bytes) -> Any:
+    """The value in UTF-8 text, without NaN, infinite numbers, repeated keys and halves of characters.
+
+    Raises JsonFlaw, UnicodeDecodeError, and RecursionError for what is nested too deeply.
+    """
+    try:
+        value = json.loads(data, object_pairs_hook=_keys_once, parse_constant=_refuse, parse_float=_finite)
+        if may_hold_halves(data):
+            refuse_halves(value)
+        return value
+    except UnicodeDecodeError:
+        raise
+    except json.JSONDecodeError as error:
+        raise JsonFlaw(f"{error.msg} (col {error.colno})", error.lineno) from None
+    except ValueError as error:
+        flaws = ((told, token) for token in _tokens(data) if (told := _flaw_of(token)))
+        told, token = next(flaws, (str(error), _Token((), 0, b"", again=False)))
+        raise JsonFlaw(told, data.count(b"\n", 0, token.offset) + 1, token.place) from None
+
+
+def json_lines_of(data: bytes, places: Collection[Place]) -> dict[Place, int]:
+    """The 1-based line on which the value at each place begins, or the deepest value on the way to it that is there."""
+    sought = {place[:depth] for place in places for depth in range(len(place) + 1)}
+    found: dict[Place, int] = {}
+    line, at = 1, 0
+    for token in _tokens(data):
+        if token.place in sought:
+            line, at = line + data.count(b"\n", at, token.offset), token.offset
+            found.setdefault(token.place, line)
+            if len(found) == len(sought):
+                break
+    deepest = {
+        place: next((one for n in range(len(place), -1, -1) if (one := place[:n]) in found), ()) for place in places
+    }
+    return {place: found.get(one, 1) for place, one in deepest.items()}
+
+
+def _keys_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        raise ValueError("a key comes more than once")
+    return found
+
+
+def _refuse(word: str) -> None:
+    raise ValueError(f"{word} is no JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError(f"{text} is too large a number")
+    return number
+
+
+class _Token(NamedTuple):
+    """A value, or where a list or an object begins."""
+
+    place: Place
+    offset: int
+    text: bytes
+    again: bool
+    """Whether the object that it is in had its key before."""
+
+
+def _tokens(data: bytes) -> Iterator[_Token]:
+    """The values of a document in their order, as far as it is one."""
+    place: list[str | int] = []
+    names: list[set[str] | None] = []
+    """Of each object around; None for a list."""
+    key_next = again = False
+    for match in _TOKEN.finditer(data):
+        opening, closing, comma, text, scalar = match.groups()
+        if closing:
+            if not names:
+                return
+            names.pop()
+            place.pop()
+            key_next = False
+        elif comma:
+            if not names:
+                return
+            key_next = names[-1] is not None
+            if names[-1] is None:
+                place[-1] = int(place[-1]) + 1
+        elif text and key_next:
+            known, name = names[-1], str(json.loads(text))
+            again, key_next = known is not None and name in known, False
+            if known is not None:
+                known.add(name)
+            place[-1] = name
+        else:
+            yield _Token(tuple(place), match.start(), opening or text or scalar, again)
+            again = False
+            if opening:
+                key_next = opening == b"{"
+                names.append(set() if key_next else None)
+                place.append("" if key_next else 0)
+
+
+def _flaw_of(token: _Token) -> str | None:
+    text = token.text.decode(errors="replace")
+    if token.again:
+        return f"the key {token.place[-1]!r} comes more than once"
+    try:
+        if text in _CONSTANTS:
+            _refuse(text)
+        elif text.startswith('"'):
+            refuse_halves(json.loads(text))
+        elif text[-1:].isdigit():
+            _finite(text)
+    except ValueError as error:
+        return str(error)
+    return None
