@@ -6,6 +6,7 @@ import json
 
 from evalwright.importers.promptfoo_results import PromptfooResults
 from formats.promptfoo.runs import ECHO, run, run_at
+from formats.promptfoo.test_selection import SCENARIOS
 
 
 def test_the_result_file_of_promptfoo_is_written(tmp_path):
@@ -32,7 +33,8 @@ def test_the_result_file_keeps_what_is_unknown_and_one_name_for_each_prompt(tmp_
     labels = {(one["provider"], one["label"]) for one in document["prompts"]}
     assert labels == {(name, prompt) for name in ("echo", "own") for prompt in prompts}
     rows = {(row["promptIdx"], row["testIdx"]): row for row in document["results"]}
-    assert {(row["provider"]["label"], row["prompt"]["label"]) for row in rows.values()} == labels
+    named = [(row["provider"]["label"] or row["provider"]["id"], row["prompt"]["label"]) for row in rows.values()]
+    assert {*named} == labels
     assert [rows[2, 0]["cost"], rows[2, 1]["cost"], rows[0, 0]["cost"]] == [None, 0, 0]
     again = run_at(tmp_path / "promptfooconfig.yaml", tmp_path, {"cached": out})
     assert again.statuses == first.statuses == ["pass", "pass", "error", "error", *["pass"] * 4]
@@ -58,3 +60,16 @@ def test_what_promptfoo_recorded_is_judged_in_place_of_calls(tmp_path):
     first, second, third = found.traces.values()
     assert (first.output.final_answer, first.latency_ms) == ("ax", 7)
     assert [second.error.message, third.error.type] == ["was down", "not_recorded"]
+
+
+def test_results_are_numbered_and_ordered_as_those_of_promptfoo(tmp_path):
+    """A test is repeated as a whole, and as often as it says; the numbers are the original's."""
+    run(tmp_path, {**SCENARIOS, "prompts": ["A {{n}}", "B {{n}}"]}, options={"output": tmp_path / "out.json"})
+    rows = json.loads((tmp_path / "out.json").read_text())["results"]["results"]
+    shown = [f"{row['vars']['n']}{row['vars']['k']}{row['vars']['s']}" for row in rows]
+    once = ["ax", "bx", "ay", "by"] * 3 + ["z"] * 2
+    for s in (1, 2):
+        once += [f"p{s}", f"q{s}"] * 2 + [f"r{s}"] * 2
+    assert shown == [one for one in once for _ in range(2)]
+    assert [(row["testIdx"], row["promptIdx"]) for row in rows] == [(i, j) for i in range(len(once)) for j in range(2)]
+    assert [len(row["gradingResult"]["componentResults"]) for row in rows] == [1] * 28 + [0] * 24

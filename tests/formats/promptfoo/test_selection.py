@@ -97,3 +97,38 @@ def test_a_filter_leaves_the_names_of_columns(tmp_path):
     ]  # fmt: skip
     options = {"filter_prompts": "two", "cached": tmp_path / "out.json"}
     assert run_at(tmp_path / "promptfooconfig.yaml", tmp_path, options).outputs == ["two x", "two x"]
+
+
+SCENARIOS = {
+    **ECHO,
+    "prompts": ["{{n}}{{k}}{{s}}"],
+    "defaultTest": {
+        "vars": {"k": "", "s": ""}, "options": {"disableDefaultAsserts": True}, "assert": [{"type": "is-json"}],
+    },
+    "tests": [
+        {"description": "one", "vars": {"n": ["a", "b"], "k": ["x", "y"]}, "options": {"repeat": 3}},
+        {"vars": {"n": "z"}},
+    ],
+    "scenarios": [
+        {
+            "config": [{"vars": {"s": 1}}, {"vars": {"s": 2}}],
+            "tests": [{"vars": {"n": ["p", "q"]}}, {"vars": {"n": "r"}, "description": "one"}],
+        }
+    ],
+    "evaluateOptions": {"repeat": 2},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("options", "left"),
+    [
+        ({"filter_first_n": 1}, "ax bx ay by p1 q1 p2 q2"),
+        ({"filter_pattern": "one"}, "ax bx ay by r1 r2"),
+        ({"filter_range": "1:3"}, "z p1 q1"),
+        ({"filter_sample": 1, "filter_sample_seed": 5}, "z p1 q1 p2 q2"),
+    ],
+)
+def test_filters_count_tests_and_not_what_their_lists_of_values_give(tmp_path, options, left):
+    """As the original chooses of the same configuration."""
+    cases = load_suite(write(tmp_path, SCENARIOS), options=options).cases
+    assert [f"{case.input['n']}{case.input['k']}{case.input['s']}" for case in cases] == left.split()

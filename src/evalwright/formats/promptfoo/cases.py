@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from evalwright.errors import Problem
 from evalwright.files.jsonl import exact
 from evalwright.formats.promptfoo.assertions import Assertions, Authored
+from evalwright.formats.promptfoo.numbering import AuthoredCase
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.providers import provider_of
 from evalwright.formats.promptfoo.rows import tests_in
@@ -33,6 +34,8 @@ _SCORING = "assertScoringFunction"
 class _Test(NamedTuple):
     raw: dict[str, Any]
     origin: Origin
+    talk: str | None = None
+    """The conversation of a scenario's tests, where they name none."""
 
 
 class Tests:
@@ -44,20 +47,27 @@ class Tests:
         self.skipped: list[Problem] = []
         """Generators of tests that were not executed."""
 
-    def cases(self) -> list[Case]:
+    def cases(self) -> list[AuthoredCase]:
         """All cases, numbered in order: those of `tests`, then those of `scenarios`."""
-        cases: list[Case] = []
-        for test in self._all():
-            cases += self._expanded(test, len(cases))
+        cases: list[AuthoredCase] = []
+        for group, (listed, number, test) in enumerate(self._all()):
+            cases += (AuthoredCase(case, listed, number, group) for case in self._expanded(test, len(cases)))
         if not cases and not self._raw.get("tests") and not self._raw.get("scenarios"):
-            cases += self._expanded(_Test({}, self._origin), 0)
+            cases += (AuthoredCase(case, 0, 0, 0) for case in self._expanded(_Test({}, self._origin), 0))
         return cases
 
-    def _all(self) -> Iterator[_Test]:
+    def _all(self) -> Iterator[tuple[int, int, _Test]]:
+        """Each test, behind the number of its list and its number there."""
         if self._raw.get("tests") is not None:
-            yield from self._tests(self._raw["tests"], self._origin.at("tests"))
-        for i, scenario in enumerate(self._raw.get("scenarios") or ()):
-            yield from self._scenario(scenario, self._origin.at("scenarios", i))
+            for number, test in enumerate(self._tests(self._raw["tests"], self._origin.at("tests"))):
+                yield 0, number, test
+        self._talks = itertools.count()
+        listed = itertools.count(1)
+        for i, raw in enumerate(self._raw.get("scenarios") or ()):
+            for scenario in self._scenario(raw, self._origin.at("scenarios", i)):
+                place = next(listed)
+                for number, test in scenario:
+                    yield place, number, test
 
     def _defaults(self) -> tuple[dict[str, Any], Origin]:
         raw, origin = self._raw.get("defaultTest"), self._origin.at("defaultTest")
@@ -80,7 +90,8 @@ class Tests:
         origin.findings.problems = self._origin.findings.problems
         origin.findings.warnings = self._origin.findings.warnings
 
-    def _scenario(self, raw: Any, origin: Origin) -> Iterator[_Test]:
+    def _scenario(self, raw: Any, origin: Origin) -> Iterator[Iterator[tuple[int, _Test]]]:
+        """The numbered tests of a scenario, or of each of those in a file."""
         if in_file(raw):
             for path in self._sources.paths(raw, origin):
                 if (document := self._sources.document(path, origin)) is not None:
@@ -94,16 +105,22 @@ class Tests:
             origin.tell(f"expected a mapping with config and tests, found {kind_found(raw)}")
             return
         warn_of_others(raw, SCENARIO, origin)
-        raw = what_fits(raw, SCENARIO, origin)
+        yield self._with_every_config(what_fits(raw, SCENARIO, origin), origin)
+
+    def _with_every_config(self, raw: dict[str, Any], origin: Origin) -> Iterator[tuple[int, _Test]]:
         tests = list(self._tests(raw.get("tests", []), origin.at("tests")))
         configs = list(self._tests(raw.get("config", [{}]), origin.at("config")))
-        for config, test in itertools.product(configs, tests):
+        for part, found in (("tests", tests), ("config", configs)):
+            if not found and not self.skipped:
+                origin.warn(f"a scenario without {part} has no tests to run")
+        talks = [f"__scenario_{next(self._talks)}__" for _ in configs]
+        for (config, talk), (number, test) in itertools.product(zip(configs, talks, strict=True), enumerate(tests)):
             merged = {**config.raw, **test.raw}
             for key in ("vars", "options", "metadata"):
                 if key in config.raw or key in test.raw:
                     merged[key] = {**_mapping(config.raw.get(key)), **_mapping(test.raw.get(key))}
             merged["assert"] = [*_listed(config.raw.get("assert")), *_listed(test.raw.get("assert"))]
-            yield _Test(merged, test.origin)
+            yield number, _Test(merged, test.origin, talk)
 
     def _tests(self, raw: Any, origin: Origin) -> Iterator[_Test]:
         if not isinstance(raw, list):
@@ -201,7 +218,9 @@ class Tests:
         raw, default, origin = test.raw, self._default, test.origin
         options = {**_mapping(default.get("options")), **_mapping(raw.get("options"))}
         variables = {**_mapping(default.get("vars")), **_mapping(raw.get("vars"))}
-        drops = options.get("disableDefaultAsserts") is True or raw.get("disableDefaultAsserts") is True
+        # promptfoo asks a test's own options, but merges the defaults into those of a scenario's tests before.
+        said = raw.get("options") if test.talk is None else options
+        drops = any(_mapping(one).get("disableDefaultAsserts") is True for one in (raw, said))
         if options.get("rubricPrompt") is not None:
             options["rubricPrompt"] = self._assertions.rubric(options["rubricPrompt"], origin.at("options"))
         lists = [] if drops or "assert" not in default else [Authored(default["assert"], self._of_default.at("assert"))]
@@ -210,7 +229,7 @@ class Tests:
         if options.get("provider") is not None:
             options["provider"] = self._assertions.grader(options["provider"], origin.at("options", "provider"))
         specs = self._assertions.specs(lists, options, origin)
-        extra = self._extra(raw, options, origin)
+        extra = self._extra(raw, options, origin) | ({} if test.talk is None else {"talk": test.talk})
         specs += self._scoring(raw, origin)
         metadata = {**_mapping(default.get("metadata")), **_mapping(raw.get("metadata"))}
         description = raw.get("description", default.get("description"))

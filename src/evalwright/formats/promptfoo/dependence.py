@@ -30,7 +30,7 @@ def stored_as(case: Case) -> str | None:
 
 def talk_of(case: Case) -> str:
     """The conversation that a test is a turn of."""
-    return str(case.metadata.get("conversationId", ""))
+    return str(case.metadata.get("conversationId", case.extra["promptfoo"].get("talk", "")))
 
 
 def with_dependence(cases: Sequence[Case], prompts: Iterable[Mapping[str, Any]]) -> list[Case]:

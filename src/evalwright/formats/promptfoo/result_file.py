@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from evalwright.files.durable import make_folder, must_be_writable, replace_file
+from evalwright.formats.promptfoo.numbering import test_numbers
 from evalwright.formats.promptfoo.values import dense
 from evalwright.model.plan import Plan, Variant
 from evalwright.model.protocols import RunReader, RunWriter
@@ -53,7 +54,7 @@ class ResultsReport:
                 "version": 3,
                 "timestamp": summary.started_at.isoformat(),
                 "prompts": [_at(columns, one["variant"]).described(one) for one in native.get("prompts", ())],
-                "results": list(_results(reader, columns)),
+                "results": sorted(_results(reader, columns), key=lambda row: (row["testIdx"], row["promptIdx"])),
                 "stats": {key: native.get(key, 0) for key in ("successes", "failures", "errors")},
             },
             "config": {} if reader.plan is None else {"description": reader.plan.metadata.get("description")},
@@ -85,7 +86,9 @@ def _column(number: int, variant: Variant) -> _Column:
     prompt, provider = variant.config.get("prompt"), variant.config.get("provider")
     if not isinstance(prompt, dict) or not isinstance(provider, dict):  # a run of another format
         return _nameless(variant.name, number)
-    named = {"id": str(provider.get("id")), "label": str(provider.get("label") or "")}
+    id = str(provider.get("id"))
+    label = str(provider.get("label") or "")
+    named = {"id": id, "label": "" if label == id else label}
     return _Column(number, str(prompt.get("raw", "")), str(prompt.get("label", variant.name)), named)
 
 
@@ -104,7 +107,7 @@ def _results(reader: RunReader, columns: Mapping[str, _Column]) -> Iterator[dict
     rows: dict[_Key, dict[str, EvaluationResult]] = {}
     for row in reader.results(EvaluationResult):
         rows.setdefault((row.case_key, row.variant_name, row.trial), {})[row.evaluator] = row
-    trials = 1 if reader.plan is None else reader.plan.run.trials
+    numbers = list(test_numbers(reader.cases(), _repeat(reader.plan)))
     for trace in reader.traces(Trace):
         key = (trace.case_key, trace.variant_name, trace.trial)
         found = verdicts.get(key)
@@ -112,8 +115,16 @@ def _results(reader: RunReader, columns: Mapping[str, _Column]) -> Iterator[dict
             continue
         case = Case(trace.case_id, trace.input) if trace.case_index is None else reader.case(trace.case_index)
         own = list(rows.get(key, {}).values())
-        number = (trace.case_index or 0) * trials + trace.trial  # every repetition has a number of its own
+        number = trace.trial if trace.case_index is None else numbers[trace.case_index].of_trial(trace.trial)
         yield _result(trace, found, own, case, number, _at(columns, trace.variant_name))
+
+
+def _repeat(plan: Plan | None) -> int:
+    """How often tests are run that do not say it themselves."""
+    if plan is None:
+        return 1
+    repeat: int | None = next((variant.config.get("repeat") for variant in plan.variants), None)
+    return repeat or plan.run.trials
 
 
 def _result(

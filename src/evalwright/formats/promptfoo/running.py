@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
 
 from evalwright.errors import did_you_mean
+from evalwright.formats.promptfoo.numbering import own_repeat
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.selection import mistaken_range
 from evalwright.formats.promptfoo.shapes import RUNNING, what_fits
 from evalwright.model.plan import RunSettings, Variant
+from evalwright.model.snapshot import Case
 
 __all__ = ["RunningOptions"]
 
@@ -38,12 +40,20 @@ class RunningOptions:
         """The filters, under the names of those of the command line."""
         return {name: self._given[key] for name, key in _FILTERS.items() if key in self._given}
 
-    def settings(self, options: Mapping[str, Any], in_turn: bool) -> RunSettings:
-        """The settings of a run; calls that are to be delayed are made one after the other, as promptfoo makes them."""
+    def settings(
+        self, options: Mapping[str, Any], in_turn: bool, cases: Iterable[Case]
+    ) -> tuple[RunSettings, dict[str, int]]:
+        """The settings of a run, and the `repeat` of tests that say none, where others do.
+
+        Calls that are to be delayed are made one after the other, as promptfoo makes them.
+        """
         most = options.get("max_concurrency") or self._given.get("maxConcurrency", _CONCURRENT)
-        trials = options.get("repeat") or self._given.get("repeat", 1)
+        repeat = options.get("repeat") or self._given.get("repeat", 1)
+        own = {own_repeat(case) for case in cases}
+        trials = max((found or repeat for found in own), default=repeat)
         most = 1 if in_turn or self._given.get("delay") else most
-        return RunSettings(max_concurrency=most, trials=trials, evaluator_timeout_seconds=600.0)
+        settings = RunSettings(max_concurrency=most, trials=trials, evaluator_timeout_seconds=600.0)
+        return settings, {"repeat": repeat} if own - {None} else {}
 
     def limited(self, variant: Variant) -> Variant:
         """The variant with the time limit and the delay that the options set for all calls."""

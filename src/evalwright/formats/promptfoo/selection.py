@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from evalwright.errors import InputError, counted
+from evalwright.formats.promptfoo.numbering import AuthoredCase
 from evalwright.formats.promptfoo.recorded_results import recorded_tests, test_key
 from evalwright.model.snapshot import Case
 
@@ -18,6 +19,7 @@ _ERROR = 2
 """`failureReason` of what has no output."""
 _MOST_NAMED = 10
 _One = TypeVar("_One", bound=Mapping[str, Any])
+_Narrow = Callable[[list[AuthoredCase]], list[AuthoredCase]]
 
 
 def chosen_columns(found: Sequence[_One], flag: str, pattern: str | None) -> list[_One]:
@@ -32,8 +34,9 @@ def chosen_columns(found: Sequence[_One], flag: str, pattern: str | None) -> lis
     return chosen
 
 
-def chosen_tests(cases: Sequence[Case], options: Mapping[str, Any]) -> list[Case]:
-    """The tests that all filters leave, in their order. Raises InputError, also where a filter leaves none."""
+def chosen_tests(cases: Sequence[AuthoredCase], options: Mapping[str, Any]) -> list[AuthoredCase]:
+    """The tests that all filters leave, in their order, each with all combinations of its variables; those of a
+    result file alone leave single combinations. Raises InputError, also where a filter leaves none."""
     left = [*cases]
     for flag, narrow in _filters(options):
         before, left = left, narrow(left)
@@ -42,7 +45,7 @@ def chosen_tests(cases: Sequence[Case], options: Mapping[str, Any]) -> list[Case
     return left
 
 
-def _filters(options: Mapping[str, Any]) -> Iterator[tuple[str, Callable[[list[Case]], list[Case]]]]:
+def _filters(options: Mapping[str, Any]) -> Iterator[tuple[str, _Narrow]]:
     for text in options.get("filter_metadata") or ():
         yield f"--filter-metadata {text}", _with_metadata(text)
     results = [
@@ -54,15 +57,42 @@ def _filters(options: Mapping[str, Any]) -> Iterator[tuple[str, Callable[[list[C
         yield " ".join(f"{flag} {path}" for flag, path, _ in results), _with_outcome(results)
     if (pattern := options.get("filter_pattern")) is not None:
         fits = _pattern("--filter-pattern", pattern)
-        yield f"--filter-pattern {pattern}", lambda cases: [case for case in cases if fits(case.description or "")]
+        yield f"--filter-pattern {pattern}", _each(lambda case: fits(case.description or ""))
     if (text := options.get("filter_range")) is not None:
         part = _range(text)
-        yield f"--filter-range {text}", lambda cases: cases[part]
+        yield f"--filter-range {text}", _in_range(part)
     if (first := options.get("filter_first_n")) is not None:
-        yield f"--filter-first-n {first}", lambda cases: cases[:first]
+        yield f"--filter-first-n {first}", _of_lists(lambda tests, listed: tests[:first])
     if (number := options.get("filter_sample")) is not None:
         seed = options.get("filter_sample_seed") or 0
-        yield f"--filter-sample {number}", lambda cases: _sampled(cases, number, seed)
+        yield f"--filter-sample {number}", _of_lists(lambda tests, listed: _sampled(tests, number, _seed(seed, listed)))
+
+
+def _each(fits: Callable[[Case], object]) -> _Narrow:
+    return lambda cases: [one for one in cases if fits(one.case)]
+
+
+def _in_range(part: slice) -> _Narrow:
+    """A range counts the tests of scenarios behind the others, each as often as there are configs."""
+
+    def narrowed(cases: list[AuthoredCase]) -> list[AuthoredCase]:
+        kept = {*[*dict.fromkeys(one.group for one in cases)][part]}
+        return [one for one in cases if one.group in kept]
+
+    return narrowed
+
+
+def _of_lists(narrow: Callable[[list[int], int], list[int]]) -> _Narrow:
+    """A filter of the numbers of tests in their list, which is `tests` or those of one scenario."""
+
+    def narrowed(cases: list[AuthoredCase]) -> list[AuthoredCase]:
+        listed: dict[int, dict[int, None]] = {}
+        for one in cases:
+            listed.setdefault(one.listed, {})[one.test] = None
+        kept = {(place, test) for place, tests in listed.items() for test in narrow([*tests], place)}
+        return [one for one in cases if (one.listed, one.test) in kept]
+
+    return narrowed
 
 
 def _pattern(flag: str, text: str) -> Callable[[str], object]:
@@ -72,7 +102,7 @@ def _pattern(flag: str, text: str) -> Callable[[str], object]:
         raise InputError(f"{flag}: {text!r} is no regular expression: {error}") from None
 
 
-def _with_metadata(text: str) -> Callable[[list[Case]], list[Case]]:
+def _with_metadata(text: str) -> _Narrow:
     key, found, value = text.partition("=")
     if not (found and key and value):
         raise InputError(f"--filter-metadata: expected KEY=VALUE, found {text!r}")
@@ -81,7 +111,7 @@ def _with_metadata(text: str) -> Callable[[list[Case]], list[Case]]:
         given = case.metadata.get(key)
         return any(value in str(one) for one in (given if isinstance(given, list) else [given]) if one is not None)
 
-    return lambda cases: list(filter(fits, cases))
+    return _each(fits)
 
 
 def mistaken_range(text: str) -> str:
@@ -117,26 +147,42 @@ _OUTCOMES: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
 
 def _with_outcome(
     results: Iterable[tuple[str, Path, Callable[[Mapping[str, Any]], bool]]],
-) -> Callable[[list[Case]], list[Case]]:
+) -> _Narrow:
     """Tests with such an outcome in any column; they are known by their variables and description."""
     wanted = {key for _, path, fits in results for key, row in recorded_tests(path) if fits(row)}
-    return lambda cases: [case for case in cases if test_key(case.input, case.description) in wanted]
+    fits = _each(lambda case: test_key(case.input, case.description) in wanted)
+
+    def narrowed(cases: list[AuthoredCase]) -> list[AuthoredCase]:
+        return [one._replace(group=i) for i, one in enumerate(fits(cases))]  # each is a test of its own from here
+
+    return narrowed
 
 
-def _sampled(cases: list[Case], number: int, seed: int) -> list[Case]:
+def _sampled(tests: list[int], number: int, seed: int) -> list[int]:
     """So many tests, the same as promptfoo takes with this seed, in their order."""
-    random, places = _random(seed), list(range(len(cases)))
+    random, places = _random(seed), list(range(len(tests)))
     for i in range(len(places) - 1, 0, -1):
         j = int(next(random) * (i + 1))
         places[i], places[j] = places[j], places[i]
-    return [cases[place] for place in sorted(places[:number])]
+    return [tests[place] for place in sorted(places[:number])]
+
+
+def _seed(seed: int, listed: int) -> int:
+    """Each scenario has a seed of its own."""
+    return seed if not listed else _hash(f"{seed}:{listed - 1}")
+
+
+def _hash(text: str) -> int:
+    """FNV-1a, 32 bits."""
+    state = 2166136261
+    for sign in text.encode():
+        state = ((state ^ sign) * 16777619) & 0xFFFFFFFF
+    return state
 
 
 def _random(seed: int) -> Iterator[float]:
     """Numbers from 0 to 1 as promptfoo makes them: an FNV-1a hash of the seed, then mulberry32."""
-    state, mask = 2166136261, 0xFFFFFFFF
-    for sign in str(seed).encode():
-        state = ((state ^ sign) * 16777619) & mask
+    state, mask = _hash(str(seed)), 0xFFFFFFFF
     while True:
         state = (state + 1831565813) & mask
         value = ((state ^ state >> 15) * (state | 1)) & mask

@@ -22,6 +22,7 @@ from evalwright.formats.promptfoo.doubts import doubt_columns, doubt_environment
 from evalwright.formats.promptfoo.file import env_names, mapping_of, resolved, with_environment
 from evalwright.formats.promptfoo.kinds import COMPARISONS
 from evalwright.formats.promptfoo.node_needs import places_for_node
+from evalwright.formats.promptfoo.numbering import with_places
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.prompts import prompts_of
 from evalwright.formats.promptfoo.providers import Provider, providers_of
@@ -92,20 +93,21 @@ class _Reading:
         every = AuthoredColumns(prompts, providers)
         assertions = Assertions(self._sources, raw)
         tests = Tests(raw, self._sources, assertions, origin)
-        cases = tests.cases()
-        for message in unknown_names(cases, prompts, providers):
+        authored = tests.cases()
+        for message in unknown_names([one.case for one in authored], prompts, providers):
             origin.at("tests" if raw.get("tests") else "scenarios").tell(message)
         with self._later():
-            cases = chosen_tests(cases, {**self._running.filters(), **self._options})
+            authored = chosen_tests(authored, {**self._running.filters(), **self._options})
+        cases = with_places(authored)
         with self._later():
             prompts = chosen_columns(prompts, "--filter-prompts", self._options.get("filter_prompts"))
         with self._later():
             providers = chosen_columns(providers, "--filter-providers", self._options.get("filter_providers"))
-        numbered = columns(every, AuthoredColumns(prompts, providers), self._shared())
-        variants = [*map(self._running.limited, numbered.values())]
         in_turn = any(map(remembers, prompts)) or any(map(stored_as, cases))
         cases = with_dependence(cases, prompts) if in_turn else cases
-        settings = self._running.settings(self._options, in_turn)
+        settings, repeat = self._running.settings(self._options, in_turn, cases)
+        numbered = columns(every, AuthoredColumns(prompts, providers), {**self._shared(), **repeat})
+        variants = [*map(self._running.limited, numbered.values())]
         if not variants and providers:
             origin.at("prompts").tell("no prompt for any provider: expected at least one, so that something is asked")
         self._check_comparisons(cases, variants)

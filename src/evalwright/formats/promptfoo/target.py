@@ -32,7 +32,8 @@ _NOT_KEPT = ("_conversation", "env")
 
 
 class PromptfooTarget:
-    """Keys: `provider` and `prompt` as they were read, `folder`, `env`, `filters`, `allow_outside`."""
+    """Keys: `provider` and `prompt` as they were read, `folder`, `env`, `filters`, `allow_outside`; and the `repeat` of
+    tests that say none, where others do."""
 
     may_be_silent: bool = True
     """An empty text is an output."""
@@ -67,7 +68,7 @@ class PromptfooTarget:
         own = _of_test(case)
         missing = [id for id in own.get("relies_on", ()) if id not in self._had]
         self._had.add(case.id)
-        if not self._is_for(own):
+        if not self._is_for(own, trial):
             return Answer(Output(""), extra={"promptfoo": {"left_out": True, "vars": case.input}})
         options: Mapping[str, Any] = own.get("options", {})
         seen: dict[str, Any] = {"vars": case.input}
@@ -84,8 +85,11 @@ class PromptfooTarget:
             failure = target_failure(error)
         return Answer(error=failure, extra={"promptfoo": seen})
 
-    def _is_for(self, own: Mapping[str, Any]) -> bool:
-        """Whether a test names this column's prompt and provider, if it names any."""
+    def _is_for(self, own: Mapping[str, Any], trial: int) -> bool:
+        """Whether a test names this column's prompt and provider, if it names any, and is repeated so often."""
+        repeat = own.get("options", {}).get("repeat", self._config.get("repeat"))
+        if repeat is not None and trial >= repeat:
+            return False
         return allows(own.get("prompts"), self._config["prompt"]) and allows(own.get("providers"), self._provider)
 
     async def _answer(

@@ -66,7 +66,7 @@ def _skipped(trace: Trace) -> CaseVerdict:
         trace.trial,
         trace.attempt,
         None,
-        ["the test is not for this prompt or provider"],
+        ["the test is not for this prompt or provider, or is repeated less often"],
         occurrence=trace.occurrence,
     )
 
