@@ -44,10 +44,11 @@ def test_inline_javascript(tmp_path):
         "output.includes('hi')", "0.4", "({pass: true, score: 0.2, reason: 'r', namedScores: {tone: 0.5}})",
         "context.vars.q === 'asked' && context.test.metadata !== undefined", "JSON.parse(output)", "'true'", "{{q}}(",
         "typeof require === 'undefined' && process.mainModule.require('path').basename('/a/b') === 'b'",
-        "const n = [1, 2];\nreturn n.length === 2;",
+        "const n = [1, 2];\nreturn n.length === 2;", "({pass: true})", "({pass: true, score: 1})",
+        "({pass: true, score: 1, reason: 'r', comment: 1})", "({pass: true, score: 1, reason: '', assertion: null})",
     )  # fmt: skip
     found = asserted(tmp_path, "hi there", *({"type": "javascript", "value": value} for value in values))
-    expected = "pass pass pass pass fail fail fail pass pass"
+    expected = "pass pass pass pass fail fail fail pass pass fail fail fail pass"
     assert [row.status for row in found.rows] == expected.split()
     assert found.rows[4].detail["threw"]
     assert found.verdict.named_scores == {"tone": 0.5}
@@ -96,16 +97,21 @@ def test_files_of_javascript_judge_transform_and_answer(tmp_path):
 
 
 def test_python_inline_and_in_files(tmp_path):
-    code = "def get_assert(output, context):\n    print('noise')\n    return {'pass_': True, 'score': 0.6}\n"
+    code = (
+        "def get_assert(output, context):\n    print('noise')\n    return {'pass_': True, 'score': 0.6, 'reason': ''}\n"
+    )
     values = (
         "len(output) > 3", "json.loads(output)", "0.3", "'True'", "import re\nreturn bool(re.match('h', output))",
-        "file://c.py", "file://c.py:boom", "(",
+        "file://c.py", "file://c.py:boom", "(", "{'pass': True}", "len(output) > 3\n", "' true '", "'0.5 of 1'",
+        "json.dumps(dict(pass_=True, score=1, reason='r'))",
     )  # fmt: skip
     found = asserted(
         tmp_path, "hi there", *({"type": "python", "value": value} for value in values),
         **{"c.py": code + "def boom(output, context):\n    raise ValueError('no')\n"},
     )  # fmt: skip
-    assert [row.status for row in found.rows] == ["pass", "fail", "pass", "pass", "pass", "pass", "fail", "fail"]
+    expected = "pass fail pass pass pass pass fail fail fail fail fail pass pass"
+    assert [row.status for row in found.rows] == expected.split()
+    assert any("returns nothing" in str(warning) for warning in found.outcome.summary.warnings)
 
 
 @pytest.mark.parametrize("transform", ["JSON.parse(output)", "undefined"])

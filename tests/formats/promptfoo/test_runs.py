@@ -199,9 +199,10 @@ def test_all_mistakes_are_told_at_once_with_their_lines(tmp_path):
         "  - assert: [{type: contians, value: a}]\n"
         "  - assert: nothing\n"
         "  - {vars: {a: 1}, assert: [{value: b}, {type: moderation}]}\n"
+        "  - rows.csv\n"
     )
     with pytest.raises(InputError) as refusal:
-        load_suite(write(tmp_path, text))
+        load_suite(write(tmp_path, text, **{"rows.csv": "q,__expected\n\na,contains:a,contains:b\nc\n"}))
     said = str(refusal.value)
     for line, part in (
         (1, "there is no file 'gone.txt'"),
@@ -212,6 +213,8 @@ def test_all_mistakes_are_told_at_once_with_their_lines(tmp_path):
         (7, "expected a list of assertions, found str"),
         (8, "an assertion needs a type"),
         (8, "the assertion type 'moderation' is not supported"),
+        (9, "row 3: found 3 cells, expected 2, as the header has; a comma within a cell needs quotation marks"),
+        (9, "row 4: found 1 cell, expected 2"),
     ):
         assert any(f"promptfooconfig.yaml:{line}" in row and part in row for row in said.splitlines()), part
 

@@ -14,6 +14,7 @@ from evalwright.formats.promptfoo.kinds import CHECKS, base_of
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.patterns import pattern_of
 from evalwright.formats.promptfoo.prompts import AuthoredPrompt, allows
+from evalwright.formats.promptfoo.sources import in_file
 from evalwright.formats.promptfoo.templates import holds_template, is_cut, plain_names
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
@@ -93,8 +94,18 @@ def doubt_assertion(one: Mapping[str, Any], origin: Origin) -> None:
         origin.at("value").warn(f"{value!r:.60} is no pattern: {why}")
     elif base in ("is-json", "contains-json") and isinstance(value, dict) and (why := _schema_mistake(value)):
         origin.at("value").warn(f"is no JSON Schema, so that no output fits: {why}")
+    elif base in ("javascript", "python") and _returns_nothing(base, value):
+        origin.at("value").warn(
+            "has line breaks, so that it is the body of a function, and returns nothing: this assertion fails"
+        )
     if base in _SHARES and isinstance(threshold, (int, float)) and not 0 <= threshold <= 1:
         origin.at("threshold").warn(f"{one['type']} scores from 0 to 1, and the threshold is {threshold:g}")
+
+
+def _returns_nothing(language: str, code: Any) -> bool:
+    if not isinstance(code, str) or in_file(code) or "return" in code:
+        return False
+    return "\n" in (code.rstrip() if language == "javascript" else code)
 
 
 def _schema_mistake(value: Mapping[str, Any]) -> str:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import os
 import re
@@ -14,6 +12,7 @@ from typing import Any
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.shapes import PROMPT, what_fits
 from evalwright.formats.promptfoo.sources import SCRIPTS, Sources, split_function
+from evalwright.formats.promptfoo.tables import rows_of
 from evalwright.formats.promptfoo.values import as_javascript, pretty_json
 
 __all__ = ["AuthoredPrompt", "allows", "prompts_of"]
@@ -134,15 +133,14 @@ class _Reading:
 
     def _of_csv(self, path: Path, origin: Origin) -> Iterator[AuthoredPrompt]:
         text = self._sources.text(path, origin)
-        rows = list(csv.reader(io.StringIO(text, newline="")))
-        header = rows[0] if rows else []
+        header, rows = rows_of(text, origin)
         if "prompt" not in header:
             for line in filter(str.strip, text.splitlines()):
                 yield {"raw": line, "label": line}
             return
-        for row in rows[1:]:
-            cells = dict(zip(header, row, strict=False))
-            if cells.get("prompt"):
+        for _, row in rows:
+            cells = dict(zip(header, row, strict=True))
+            if cells["prompt"]:
                 yield {"raw": cells["prompt"], "label": cells.get("label") or cells["prompt"]}
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from typing import Any
 
 from evalwright.formats.promptfoo.assertions import short_form
 from evalwright.formats.promptfoo.doubts import doubt_cell
 from evalwright.formats.promptfoo.origin import Origin
+from evalwright.formats.promptfoo.tables import rows_of
 
 __all__ = ["tests_in"]
 
@@ -22,8 +21,8 @@ _PLAIN = ("__description", "__providerOutput", "__threshold", "__metric", "__pre
 
 def tests_in(text: str, origin: Origin) -> list[dict[str, Any]]:
     """The tests, as they would stand in YAML."""
-    rows = csv.reader(io.StringIO(text, newline=""), strict=False)
-    header = [column.strip() for column in next(rows, [])]
+    header, rows = rows_of(text, origin)
+    header = [column.strip() for column in header]
     for column in header:
         if _NEARLY.match(column):
             origin.warn(f"the column {column!r} is a variable: with two underscores, '_{column}', it says more")
@@ -31,11 +30,7 @@ def tests_in(text: str, origin: Origin) -> list[dict[str, Any]]:
             origin.warn("the column 'expected' is a variable: '__expected' has what the output must be")
         elif column.startswith("__") and not _is_known(column):
             origin.warn(f"nothing reads the column {column!r}")
-    tests = []
-    for number, row in enumerate(rows, 2):
-        if any(cell.strip() for cell in row):
-            tests.append(_test(dict(zip(header, row, strict=False)), origin, number))
-    return tests
+    return [_test(dict(zip(header, cells, strict=True)), origin, number) for number, cells in rows]
 
 
 def _is_known(column: str) -> bool:

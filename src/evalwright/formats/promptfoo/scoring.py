@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from evalwright.formats.promptfoo.checks.code import finite
+from evalwright.formats.promptfoo.checks.code import is_result
 from evalwright.formats.promptfoo.faults import ScriptError
 from evalwright.formats.promptfoo.scripts import call_file
 from evalwright.formats.promptfoo.verdicts import named_scores
@@ -35,7 +35,6 @@ class ScoringFunction:
             said = await call_file(self._folder, self._function, "get_score", [named_scores(results), context])
         except ScriptError as error:
             return Evaluation(False, 0.0, f"{self._function} raised {error}", {"threw": True})
-        score = finite(said.get("score")) if isinstance(said, dict) else None
-        if not isinstance(said, dict) or score is None or not isinstance(said.get("pass"), bool):
+        if not is_result(said):
             return Evaluation(False, 0.0, f"{self._function} must give pass, score and reason: found {said!r:.80}")
-        return Evaluation(said["pass"], score, str(said.get("reason") or ""))
+        return Evaluation(said["pass"], float(said["score"]), said["reason"])

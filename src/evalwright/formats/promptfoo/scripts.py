@@ -182,14 +182,13 @@ async def run_javascript(folder: str, code: str, arguments: Mapping[str, Any], *
 
 
 async def run_python(code: str, arguments: Mapping[str, Any]) -> Any:
-    """What a piece of Python gives, run in the sandbox: of one line an expression, of several the body of a function.
+    """What a piece of Python gives, run in the sandbox: an expression, or with line breaks the body of a function.
 
     Raises ScriptError.
     """
     from evalwright.sandbox.workers import ask_worker, python_command
 
-    code = code.strip("\n").rstrip()
-    lines = code.splitlines() if "\n" in code.strip() else [f"return {code.strip()}"]
+    lines = code.split("\n") if "\n" in code else [f"return {code}"]
     body = "\n".join(f"    {line}" for line in lines)
     script = f"import json\ndef validate({', '.join(arguments)}):\n{body}\n"
     request = {"code": script, "arguments": list(arguments.values()), "seconds": LIMIT}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, TypeGuard
 
 from evalwright.errors import EvaluatorError
 from evalwright.formats.promptfoo.evaluator import Asked, context_of
@@ -14,8 +15,11 @@ from evalwright.formats.promptfoo.scripts import call_file, run_javascript, run_
 from evalwright.formats.promptfoo.sources import in_file
 from evalwright.model.result import Evaluation
 
-__all__ = ["finite", "javascript", "python"]
+__all__ = ["finite", "is_result", "javascript", "python"]
 
+_NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)", re.ASCII)
+"""What `parseFloat` of JavaScript reads."""
+_STRUCTURES = frozenset(("namedScores", "namedScoreWeights", "tokensUsed", "assertion"))
 _NAMES = {"pass_": "pass", "named_scores": "namedScores", "component_results": "componentResults"}
 
 
@@ -51,10 +55,13 @@ async def _judged(question: Asked, *, javascript_language: bool) -> Evaluation:
 def _read(said: Any) -> Any:
     """What Python code says: text may be a word for a truth, or JSON."""
     if isinstance(said, str):
-        if said.strip().lower() in ("true", "false"):
-            return said.strip().lower() == "true"
+        if said.lower() in ("true", "false"):
+            return said.lower() == "true"
+        if not said.startswith("{"):
+            number = _NUMBER.match(said)
+            return float(number[0]) if number else said
         try:
-            return json.loads(said)
+            said = json.loads(said)
         except ValueError:
             return said
     return {_NAMES.get(key, key): value for key, value in said.items()} if isinstance(said, dict) else said
@@ -68,18 +75,28 @@ def _outcome(question: Asked, said: Any) -> Evaluation:
         reached = said > 0 if question.threshold is None else said >= question.threshold
         passed = reached != question.negated
         return Evaluation(passed, float(said), "" if passed else f"the code gave {said:g}")
-    if isinstance(said, Mapping) and isinstance(said.get("pass"), bool) and finite(said.get("score", 0)) is not None:
+    if is_result(said):
         return _described(question, said)
     shown = "nothing" if said is None else f"{said!r:.80}"
     message = f"the code must give a truth, a number, or a mapping with pass, score and reason: found {shown}"
     return Evaluation(False, 0.0, message, {"threw": True})
 
 
+def is_result(said: Any) -> TypeGuard[Mapping[str, Any]]:
+    """Whether it is what promptfoo takes for a result: `pass`, `score` and `reason`, and the rest of the right kind."""
+    return (
+        isinstance(said, Mapping)
+        and isinstance(said.get("pass"), bool)
+        and finite(said.get("score")) is not None
+        and isinstance(said.get("reason"), str)
+        and all(said[key] is None or isinstance(said[key], (Mapping, list)) for key in _STRUCTURES & said.keys())
+        and isinstance(said.get("componentResults", []), list)
+        and isinstance(said.get("comment", ""), str)
+    )
+
+
 def _described(question: Asked, said: Mapping[str, Any]) -> Evaluation:
-    given = said["pass"]
-    score = finite(said.get("score"))
-    if score is None:
-        score = 1.0 if given else 0.0
+    given, score = said["pass"], float(said["score"])
     # As there: a threshold holds for the numbers of both languages, and for the mappings of Python only.
     short = question.kind == "python" and question.threshold is not None and score < question.threshold
     passed = given and not short
@@ -99,9 +116,7 @@ def _described(question: Asked, said: Mapping[str, Any]) -> Evaluation:
             }
             for one in parts
         ]
-    return Evaluation(
-        passed, score, str(said.get("reason") or ("" if passed else "the code says that it fails")), detail
-    )
+    return Evaluation(passed, score, said["reason"] or ("" if passed else "the code says that it fails"), detail)
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
