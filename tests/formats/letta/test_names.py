@@ -66,6 +66,7 @@ def test_a_tool_grader_grades_what_its_extractor_takes(served):
     sample = served.Sample(id=1, input="?", ground_truth="paris")
     grade, submission = asyncio.run(served.ToolGrader("contains").grade(sample, SAID))
     assert (grade.score, submission) == (1.0, "It is Paris.")
+    assert grade.metadata["extraction_time"] >= 0
     grade, submission = asyncio.run(served.ToolGrader("exact_match").grade(sample, [[]]))
     assert (grade.score, grade.rationale.startswith("Empty trajectory"), submission) == (0.0, True, "")
 
@@ -78,6 +79,10 @@ def test_graders_of_a_file_are_found_beside_a_folder(served, tmp_path):
     grader = served.ToolGrader("mine.py:half", base_dir=tmp_path)
     grade, _ = asyncio.run(grader.grade(served.Sample(input="?"), SAID))
     assert (grade.score, grader.requires_agent_state) == (0.5, False)
+    with pytest.raises(FileNotFoundError):
+        list(served.load_dataset(tmp_path / "nowhere.jsonl"))
+    with pytest.raises(ValueError, match=r"nowhere\.jsonl"):  # as release 0.25 does
+        list(served.load_dataset(tmp_path / "nowhere.jsonl"))
     with pytest.raises(FileNotFoundError):
         served.ToolGrader("nowhere.py:half", base_dir=tmp_path)
     with pytest.raises(ValueError, match="no grader 'halve'"):
@@ -101,6 +106,11 @@ def test_what_a_composer_gives_becomes_a_reward(served, given):
     assert rewards.coerce_reward_output(given).score == 0.5
     with pytest.raises(ValueError, match="less than or equal to 1"):
         rewards.coerce_reward_output(2)
+
+
+def test_a_composer_has_the_parameter_ctx(served):
+    with pytest.raises(TypeError, match=r"expected \(ctx\), found \(sample\)"):
+        served.reward_composer(lambda sample: 1.0)
 
 
 def test_a_reward_section_becomes_its_composer(served, tmp_path):

@@ -15,8 +15,8 @@ class InvalidFile(InputError, ValueError):
     """A file or a value that cannot be used."""
 
 
-class MissingFile(InputError, FileNotFoundError):
-    """A file that is not there."""
+class MissingFile(InputError, FileNotFoundError, ValueError):
+    """A file that is not there; some originals raise the one for it, and some the other."""
 
 
 @contextmanager

@@ -72,8 +72,7 @@ def suite_setup(function: F) -> F:
 
 def reward_composer(function: F) -> F:
     """Mark `(ctx)`, which makes one reward of all grades. Raises TypeError for another signature."""
-    if len(inspect.signature(function).parameters) != 1:
-        raise TypeError(f"{_named(function)}: expected one parameter (ctx)")
+    _expect(function, ("ctx",), exact=True)
     return _marked(function, "reward_composer", None)
 
 

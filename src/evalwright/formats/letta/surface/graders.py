@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from time import perf_counter
 from typing import Any
 
 from evalwright.errors import EvaluatorError
@@ -66,11 +67,15 @@ class _Extracting(Grader):
     ) -> tuple[GradeResult, str]:
         if not any(trajectory):
             return GradeResult(score=0.0, rationale="Empty trajectory - agent produced no messages"), ""
+        before = perf_counter()
         submission = self._extract(trajectory, agent_state=agent_state)
+        took = {"extraction_time": perf_counter() - before}
         if not submission:
             return GradeResult(score=0.0, rationale="Empty submission - extractor found no content"), ""
         given = self._grade(sample, submission)
-        return (await given if isinstance(given, Awaitable) else given), submission
+        grade = await given if isinstance(given, Awaitable) else given
+        grade.metadata = {**grade.metadata, **took}
+        return grade, submission
 
     @abstractmethod
     def _grade(self, sample: Sample, submission: str) -> GradeResult | Awaitable[GradeResult]: ...
