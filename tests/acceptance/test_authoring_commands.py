@@ -225,13 +225,16 @@ def test_lint_of_a_dataset_names_what_is_doubtful_and_ends_with_1(tmp_path: Path
     (tmp_path / "d.csv").write_text("id,q,expected.answer_should_include\na,x,y\n")
     ended = made.evalwright("dataset", "lint", "d.csv")
     assert (ended.code, ended.out) == (0, "nothing found\n")
-    (tmp_path / "d.csv").write_text("id,q\na,x\nb,y\nc,y\n")
+    rows = "".join(f"c{n},y\n" for n in range(23))
+    (tmp_path / "d.csv").write_text(f"id,q\na,x\nb,y\n{rows}")
     ended = made.evalwright("dataset", "lint", "d.csv")
     assert (ended.code, ended.out.splitlines()) == (
         1,
         [
-            "d.csv:4  duplicate: 'c' asks the same as 'b' (line 3)",
-            "d.csv  no expectation: nothing is expected in any of 3 cases, and none has evaluators of its own",
-            "2 findings",
+            *(f"d.csv:{4 + n}  duplicate: 'c{n}' asks the same as 'b' (line 3)" for n in range(20)),
+            "d.csv  no expectation: nothing is expected in any of 25 cases, and none has evaluators of its own",
+            "duplicate: 3 more, which --json lists",
+            "24 findings",
         ],
     )
+    assert len(json.loads(made.evalwright("dataset", "lint", "d.csv", "--json").out)["findings"]) == 24

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,6 +21,8 @@ __all__ = ["command"]
 _TABLES = ("csv", "parquet", "tsv")
 _ROWS = ("json", "jsonl")
 """Tables where no format takes the file for a suite."""
+_LISTED = 20
+"""Findings of one kind that are listed: one habit of a dataset may give thousands."""
 
 
 @click.group("dataset")
@@ -38,7 +41,7 @@ def lint(paths: tuple[Path, ...], dialect: str | None, as_json: bool, **options:
     that is expected nearly always. No system is called and no code of a suite executed.
 
     A PATH is a suite, a folder that is searched for suites, a glob, or a table: CSV, TSV, Parquet, JSON or JSON Lines.
-    Exit code 1 says that something was found.
+    At most 20 of a kind are listed, with --json all. Exit code 1 says that something was found.
     """
     from evalwright.cli.screen import say
     from evalwright.datasets.lint import findings_in
@@ -107,9 +110,16 @@ def _lines(found: list[Finding]) -> Iterable[str]:
     if not found:
         yield "nothing found"
         return
+    told: Counter[str] = Counter()
     for kind, problem in found:
+        told[kind] += 1
+        if told[kind] > _LISTED:
+            continue
         place = problem.file if problem.line is None else f"{problem.file}:{problem.line}"
         yield harmless(f"{place}  {kind}: {problem.message}")
+    for kind, count in told.items():
+        if count > _LISTED:
+            yield f"{kind}: {count - _LISTED:,} more, which --json lists"
     yield counted(len(found), "finding")
 
 
