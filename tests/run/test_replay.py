@@ -13,22 +13,28 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from evalwright.formats.loading import load_suite
-from evalwright.model.plan import EvaluatorSpec, Plugin, RunSettings, Variant
+from evalwright.model.plan import EvaluatorSpec, Plugin, Price, RunSettings, Variant
 from evalwright.model.result import CaseVerdict, EvaluationResult
-from evalwright.model.trace import Trace
+from evalwright.model.trace import Metrics, Output, Trace
+from evalwright.run.cells import RunState
 from evalwright.run.judge_processes import processors
+from evalwright.run.loop import targets_of
 from evalwright.run.options import RunOptions
 from evalwright.run.re_evaluation import re_evaluate
-from evalwright.run.replay import processes_for
+from evalwright.run.replay import processes_for, replay_in_processes
 from evalwright.run.resumption import resume
 from evalwright.run.start import run_suite
 from evalwright.run.stored_run import open_run
+from evalwright.scoring.tally import Tally
+from evalwright.session import Session
 from evalwright.stores.local_files import LocalFiles
 from evalwright.stores.sqlite import Sqlite
-from evalwright.testing import a_plan
+from evalwright.testing import a_case, a_plan, a_trace
+from run.suites import SAYS_DONE
 
 CASES = 6_000
 GRADERS = 11
@@ -54,6 +60,39 @@ def check_complete(run: Path) -> None:
     rows = {(row.case_id, row.evaluator) for row in reader.results(EvaluationResult)}
     assert len(rows) == CASES * GRADERS
     assert reader.damage == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="children end with their parent on Linux only")
+def test_each_process_judges_its_share_and_a_recording_that_is_not_there_is_an_error(tmp_path: Path) -> None:
+    """Fewer cells than are shared by themselves, so that this is quick."""
+
+    def recorded(text: str, tokens: int) -> msgspec.Raw:
+        spent = Metrics(token_input=tokens, token_output=0)
+        return msgspec.Raw(msgspec.json.encode(a_trace(output=Output(text), metrics=spent)))
+
+    cases = [a_case(id=f"c{n}", recorded=recorded("done" if n % 2 else "no", 500_000 * n)) for n in range(6)]
+    cases += [a_case(id="none"), a_case(id="wrong", recorded=msgspec.Raw(b'{"output": 5}'))]
+    plan = a_plan(
+        variants=[Variant("v", "replay", {"model": "m"})],
+        evaluators=[SAYS_DONE],
+        prices={"m": Price(2.0, 4.0)},
+        cases_total=len(cases),
+    )
+    tally, state, store = Tally.of(plan), RunState(total=len(cases)), LocalFiles(tmp_path)
+    with Session(owns_process=True), closing(store.create(plan, cases, {})) as writer:
+        replay_in_processes(plan, writer, targets_of(plan), tally, state, 3)
+        assert (state.done, state.passed, state.failed, state.errored, state.cost_usd) == (8, 3, 3, 2, 15.0)
+    with closing(store.read(plan.run_id)) as reader:
+        said = {verdict.case_id: verdict.status for verdict in reader.verdicts(CaseVerdict)}
+        assert said == {f"c{n}": "pass" if n % 2 else "fail" for n in range(6)} | {"none": "error", "wrong": "error"}
+        traces = {trace.case_id: trace for trace in reader.traces(Trace)}
+        assert [traces[f"c{n}"].metrics.cost_usd for n in range(6)] == [None, 1.0, 2.0, 3.0, 4.0, 5.0]
+        assert "none for trial 0" in traces["none"].error.message
+        passed = {row.case_id: row.passed for row in reader.results(EvaluationResult) if row.error is None}
+        assert passed == {f"c{n}": bool(n % 2) for n in range(6)}
+        assert reader.damage == []
+    (totals,) = tally.summary(plan, plan.started_at).variants
+    assert (totals.cases_passed, totals.cases_errored) == (3, 2)
 
 
 @pytest.mark.slow("worker processes")

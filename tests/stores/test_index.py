@@ -44,7 +44,11 @@ def test_an_index_says_what_a_scan_says(tmp_path_factory, seed, steps, harm):
     shutil.rmtree(folder)
 
 
-def test_an_index_says_what_a_scan_says_of_a_run_that_has_seen_it_all(tmp_path):
+@pytest.mark.parametrize("share", [None, 2_000])
+def test_an_index_says_what_a_scan_says_of_a_run_that_has_seen_it_all(tmp_path, monkeypatch, share):
+    if share is not None:  # bytes that are read at a time, and cells that may wait for the rest of their records
+        monkeypatch.setattr("evalwright.stores.index.sources._SHARE", share)
+        monkeypatch.setattr("evalwright.stores.index.follow._WAITING", 3)
     steps = ["cell"] * 9 + ["indexed", "reopened", "cell", "meddled", "cell", "indexed", "judged_again", "cell", "cell"]
     must_agree(History(tmp_path, 3), steps)
 
@@ -211,6 +215,105 @@ def test_an_index_goes_on_where_it_ended_and_is_made_anew_where_the_run_is_anoth
         history.indexed()
         assert (history.folder / INDEX).stat().st_ino != made
     history.writer.close()
+
+
+@pytest.mark.parametrize("longer", [True, False])
+def test_an_index_of_records_that_were_cut_and_grew_again_is_made_anew(tmp_path, longer):
+    history = a_run(tmp_path, cells=20)
+    files = [history.folder / f"{name}.jsonl" for name in ("traces", "results", "verdicts")]
+    sizes, attempts = [file.stat().st_size for file in files], dict(history.attempts)
+    history.reopened()
+    for _ in range(20):
+        history.cell()
+    history.close()
+    history.indexed()
+    for file, size in zip(files, sizes, strict=True):
+        os.truncate(file, size)
+    history.attempts = attempts
+    history.reopened()
+    for _ in range(40 if longer else 5):
+        history.cell()
+    history.close()
+    assert said(history, scanned=False) == said(history, scanned=True)
+
+
+def test_an_index_of_records_that_were_replaced_by_others_of_their_size_is_made_anew(tmp_path):
+    history = a_run(tmp_path)
+    history.indexed()
+    file = history.folder / "verdicts.jsonl"
+    file.write_bytes(file.read_bytes().replace(b'"pass"', b'"fail"', 3))  # the end is as it was
+    os.utime(file, ns=(1, 1))
+    assert said(history, scanned=False) == said(history, scanned=True)
+
+
+def test_cells_of_a_run_without_a_plan_are_numbered_as_they_come(tmp_path):
+    """As of other programs, which leave none."""
+    history = a_run(tmp_path, cells=4)
+    seen = []
+    for _ in range(3):
+        with closing(opened_index(history.folder, None)) as index:
+            cells = [(one.case_key, one.variant, one.trial) for one in index.cells()]
+            assert [one.number for one in index.cells()] == [*range(len(history.attempts))]
+            assert cells[: len(seen)] == seen
+            seen = cells
+        history.reopened()
+        for _ in range(4):
+            history.cell()
+        history.writer.close()
+    assert len(seen) > 4
+
+
+def test_the_index_of_a_run_that_is_being_written_is_read_if_it_is_close_to_the_end(tmp_path, monkeypatch):
+    monkeypatch.setattr("evalwright.stores.index._PATIENCE", 0)
+    history = History(tmp_path, 5)
+    plan = history.writer.plan
+    with closing(IndexKeeper(history.folder, plan)) as keeper, closing(IndexKeeper(history.folder, plan)) as late:
+        for _ in range(10):
+            history.cell()
+        keeper.follow()
+        kept = len(history.attempts)
+        while len(history.attempts) == kept:
+            history.cell()
+        late.follow()  # the first one has it
+        with closing(opened_index(history.folder, plan)) as index:
+            assert len(index) == kept
+        monkeypatch.setattr("evalwright.stores.index.sources._BEHIND", 0)
+        assert opened_index(history.folder, plan) is None
+    assert said(history, scanned=False) == said(history, scanned=True)
+    history.close()
+
+
+def test_an_index_that_cannot_be_kept_is_removed_and_the_run_goes_on(tmp_path, monkeypatch, caplog):
+    monkeypatch.setattr("evalwright.stores.local_files.run.INDEXED_FROM", 0)
+    history = History(tmp_path, 5)
+    history.cell()
+    history.writer.sync()
+    assert (history.folder / INDEX).exists()
+    traces = history.folder / "traces.jsonl"
+    traces.rename(tmp_path / "aside")
+    traces.mkdir()
+    for _ in range(5):
+        history.cell()
+        history.writer.sync()
+    assert ("no index is kept of this run" in caplog.text, (history.folder / INDEX).exists()) == (True, False)
+    traces.rmdir()
+    (tmp_path / "aside").rename(traces)
+    history.close()
+    assert said(history, scanned=False) == said(history, scanned=True)
+
+
+def test_a_run_that_keeps_its_index_has_all_of_it_at_the_end(tmp_path, monkeypatch):
+    monkeypatch.setattr("evalwright.stores.local_files.run.INDEXED_FROM", 0)
+    history = History(tmp_path, 5)
+    for number in range(12):
+        history.cell()
+        if number < 3:
+            history.writer.sync()
+    history.close()
+    made = (history.folder / INDEX).read_bytes()
+    with closing(opened_index(history.folder, history.writer.plan)) as index:
+        assert len(index) == len(history.attempts)
+    assert (history.folder / INDEX).read_bytes() == made
 
 
 def test_new_judgements_come_with_their_index(tmp_path, monkeypatch):
