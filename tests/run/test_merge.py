@@ -390,15 +390,39 @@ def test_shards_that_ran_other_code_say_so(tmp_path):
     assert "agents.py was another file in shard 2" in merge(parts, tmp_path / "merged").summary.warnings
 
 
-def test_results_of_a_shard_in_another_order_are_merged_in_that_of_the_suite(tmp_path):
-    judged = [SAYS_DONE, msgspec.structs.replace(SAYS_DONE, name="again")]
-    parts = sharded(suite(tmp_path, TEXTS, evaluators=judged), 2, tmp_path)
-    expected = (merge(parts, tmp_path / "merged", partial=True).run_dir / "results.jsonl").read_bytes()
+@pytest.mark.parametrize("apart", [False, True])
+def test_results_of_a_shard_in_another_order_are_merged_in_that_of_the_suite(tmp_path, apart):
+    judged = [SAYS_DONE, *(EvaluatorSpec(name, "drawn_score") for name in ("drawn", "again"))]
+    parts = sharded(suite(tmp_path, ["done", "no", "x", "y", "z"], evaluators=judged), 2, tmp_path)
+    merged = merge(parts, tmp_path / "merged", partial=True)
+    expected = (merged.run_dir / "results.jsonl").read_bytes()
     results = parts[0] / "results.jsonl"
     lines = results.read_bytes().splitlines(keepends=True)
-    results.write_bytes(b"".join(line for pair in zip(lines[1::2], lines[::2], strict=True) for line in pair))
+    own = [lines[start : start + 3] for start in range(0, len(lines), 3)]
+    mixed = [line for cell in own for line in cell[::-1]] if not apart else [cell[i] for i in (1, 2, 0) for cell in own]
+    results.write_bytes(b"".join(mixed)[:-1])  # a crash may have left out the last line's end
     (parts[0] / "manifest.json").unlink()
     assert (merge(parts, tmp_path / "other", partial=True).run_dir / "results.jsonl").read_bytes() == expected
+    rows = [json.loads(line) for line in expected.splitlines()]
+    assert {row["run_id"] for row in rows} == {merged.plan.run_id}
+    quoted = {row["detail"]["run_id"] for row in rows if (row.get("detail") or {}).get("run_id")}
+    assert quoted == {part.name for part in parts}, "what an evaluator said stays as it is"
+
+
+def test_shards_in_one_file_are_found_by_a_glob_and_merged_with_a_folder(tmp_path):
+    mine, kept = suite(tmp_path, TEXTS), Kept("sqlite", tmp_path)
+    for k in (1, 2):
+        run_suite(mine, RunOptions(shard=Shard(k, 3), store=kept.store()))
+    folder = run_suite(mine, RunOptions(shard=Shard(3, 3), out=tmp_path / "out")).run_dir
+    (tmp_path / "out" / "a.log").write_text("no run")
+    found = [*runs_matching(f"{tmp_path}/runs.sqlite/*-shard-*"), *runs_matching(f"{tmp_path}/out/*")]
+    assert [path.name for path in found[2:]] == [folder.name]
+    assert runs_matching(f"{tmp_path}/runs.sq*") == [tmp_path / "runs.sqlite"]
+    merged = merge(found, tmp_path / "merged")
+    assert sorted(records(merged.run_dir, "verdicts")) == sorted(records(run_suite(mine).run_dir, "verdicts"))
+    assert merge(found[::-1], tmp_path / "merged").run_dir == merged.run_dir
+    retry(found[1], evaluator_failures=True)
+    assert merge(found, tmp_path / "merged").run_dir != merged.run_dir
 
 
 @pytest.mark.parametrize("foreign", [1, 2])
