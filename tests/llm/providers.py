@@ -204,6 +204,10 @@ class Providers:
         self.polls_until_done = 2
         self.refuses_batches = 0
         """The status with which batches are refused, as by servers that have none."""
+        self.batches_end = "completed"
+        """Or `failed`, none of whose questions was asked; `expired` and `canceled`, when only the first was."""
+        self.silent_polls = 0
+        """How often the server is too busy to say how a batch is doing."""
         self.port = 0
 
     def environment(self):
@@ -320,13 +324,27 @@ class Providers:
             **more,
         }
 
-    def _polled(self, name):
+    def _polls(self, name):
         self.batches[name][0] += 1
-        if self.batches[name][0] < self.polls_until_done:
+        if self.silent_polls:
+            self.silent_polls -= 1
+            raise Refused("overloaded", 503)
+        return self.batches[name][0]
+
+    def _polled(self, name):
+        if self._polls(name) < self.polls_until_done:
             return self._state(name, "in_progress")
+        if self.batches_end == "failed":
+            said = [{"code": "x", "line": 1, "message": f"line {n} is wrong"} for n in range(4)]
+            return self._state(name, "failed", errors={"object": "list", "data": said})
         good, bad = [], []
         for line in self.batches[name][1]:
             only(line, {"custom_id", "method", "url", "body"}, "line")
+            if good and self.batches_end != "completed":
+                error = {"code": "batch_expired", "message": "out of time"}
+                row = {"id": "b", "custom_id": line["custom_id"], "response": None, "error": error}
+                bad += [json.dumps(row)] * (self.batches_end == "expired")
+                continue
             status, body = 200, None
             try:
                 body = self._completion(line["body"])
@@ -338,7 +356,8 @@ class Providers:
         self.files[f"{name}-out"] = "\n".join(good).encode() + b"\n"
         self.files[f"{name}-err"] = "\n".join(bad).encode() + b"\n"
         errors = {"error_file_id": f"{name}-err"} if bad else {}
-        return self._state(name, "completed", output_file_id=f"{name}-out", **errors)
+        ended = self.batches_end.replace("canceled", "cancelled")
+        return self._state(name, ended, output_file_id=f"{name}-out", **errors)
 
     def _anthropic(self, method, path, body):
         if path == "/v1/messages":
@@ -350,9 +369,12 @@ class Providers:
             return self._message_batch(name, "in_progress")
         name = path.split("/")[4]
         if path.endswith("/results"):
-            return "\n".join(map(json.dumps, map(self._result, self.batches[name][1]))).encode()
-        self.batches[name][0] += 1
-        return self._message_batch(name, "ended" if self.batches[name][0] >= self.polls_until_done else "in_progress")
+            first, *others = self.batches[name][1]
+            left = [] if self.batches_end == "completed" else others
+            rows = [self._result(one) for one in (first, *others) if one not in left]
+            rows += [{"custom_id": one["custom_id"], "result": {"type": self.batches_end}} for one in left]
+            return "\n".join(map(json.dumps, rows)).encode()
+        return self._message_batch(name, "ended" if self._polls(name) >= self.polls_until_done else "in_progress")
 
     def _message_batch(self, name, status):
         count = len(self.batches[name][1])

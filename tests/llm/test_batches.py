@@ -112,6 +112,59 @@ def test_a_batch_that_cannot_be_handed_in_fails_all_its_questions(tmp_path, mode
     assert server.batches == {}
 
 
+@pytest.mark.parametrize("ends", ["expired", "canceled"])
+@pytest.mark.parametrize("model", [OPENAI, CLAUDE])
+def test_what_a_batch_left_out_is_an_error_and_is_asked_again_by_the_next_command(tmp_path, model, ends):
+    async def main():
+        async with providing() as server:
+            server.batches_end = ends
+            first = await outcomes(server, tmp_path / "n", question("q1", model), question("q2", model))
+            server.batches_end = "completed"
+            again = await outcomes(server, tmp_path / "n", question("q1", model), question("q2", model))
+            return first, again, server
+
+    (answered, left), again, server = asyncio.run(main())
+    assert (answered.text, left.type, "HTTP 504 in a batch" in str(left)) == ("q1", "timeout", True)
+    told = {(OPENAI, "expired"): "out of time", (OPENAI, "canceled"): "batch_0 ended without an answer to it"}
+    assert told.get((model, ends), f"the question {ends}") in str(left)
+    assert [reply.text for reply in again] == ["q1", "q2"]
+    assert [len(lines) for _, lines in server.batches.values()] == [2, 1]
+
+
+def test_a_batch_that_fails_says_why_and_is_looked_at_again_by_the_next_command(tmp_path):
+    async def main():
+        async with providing() as server:
+            server.batches_end = "failed"
+            first = await outcomes(server, tmp_path / "n", question("q1"), question("q2"))
+            server.batches_end = "completed"
+            return first, await outcomes(server, tmp_path / "n", question("q1"), question("q2")), server
+
+    first, again, server = asyncio.run(main())
+    assert [(one.type, "batch_0 failed: line 0 is wrong; line 1" in str(one)) for one in first] == [
+        ("bad_request", True)
+    ] * 2
+    assert "line 3" not in str(first[0])
+    assert ([reply.text for reply in again], len(server.batches)) == (["q1", "q2"], 1)
+
+
+@pytest.mark.parametrize("silences", [2, 3])
+def test_a_server_that_is_too_busy_to_say_how_a_batch_is_doing_is_asked_again_some_times(
+    tmp_path, monkeypatch, silences
+):
+    monkeypatch.setattr(batches, "_MOST_SILENCES", 3)
+
+    async def main():
+        async with providing() as server:
+            server.silent_polls = silences
+            return await outcomes(server, tmp_path / "n", question("q")), server
+
+    (found,), server = asyncio.run(main())
+    if silences == 2:
+        assert (found.text, server.batches["batch_0"][0]) == ("q", 4)  # the last for where its answers are
+    else:
+        assert (found.type, server.batches["batch_0"][0]) == ("http_5xx", 3)
+
+
 def test_a_budget_holds_before_a_batch_is_handed_in(tmp_path):
     questions = [question("x" * 400 + str(n)) for n in range(100)]
     found, server = batched(tmp_path / "n", *questions, budget_usd=0.0005)
