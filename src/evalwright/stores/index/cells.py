@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import chain
 from typing import Any, Protocol
 
 from msgspec import UNSET, UnsetType
@@ -108,9 +109,10 @@ class CellState:
         if result.attempt != self.attempt:
             self._wait(True, result, at, length)
             return
-        self.results[result.evaluator] = (*code_of(result), at, length)
-        finished = result.finished_at
-        if finished is not None and (self.finished is None or finished > self.finished):
+        code, numbers = code_of(result)
+        self.results[result.evaluator] = (code, numbers, at, length)
+        finished, last = result.finished_at, self.finished
+        if last is None or (finished is not None and finished > last):
             self.finished = finished
 
     def add_verdict(self, verdict: Any, at: int, length: int) -> None:
@@ -192,7 +194,7 @@ def _packed(places: Sequence[tuple[int, int]]) -> tuple[int | None, bytes | None
     at = start = places[0][0]
     for place, length in places:
         if place != at or length > _LONGEST:
-            return None, None, array("q", [number for pair in places for number in pair]).tobytes()
+            return None, None, array("q", chain.from_iterable(places)).tobytes()
         at += length
     return start, array("H", [length for _, length in places]).tobytes(), None
 

@@ -30,8 +30,20 @@ _SCORE_BITS = 4
 _SHARED_SCORES = {score: place << _SCORE_BITS for place, score in enumerate(_SCORES) if score is not None}
 
 
+_USUAL = {
+    (passed, skipped, score): (passed * _PASSED + skipped * _SKIPPED + (place << _SCORE_BITS), ())
+    for passed in (False, True)
+    for skipped in (False, True)
+    for place, score in enumerate(_SCORES)
+}
+"""What is said of nearly all results, by verdict and score."""
+
+
 def code_of(result: Any) -> tuple[int, tuple[float, ...]]:
     """The code of a result, and the numbers that it does not say."""
+    usual = _USUAL.get((result.passed, result.skipped, result.score))
+    if usual is not None and result.error is None and result.cost_usd is None:
+        return usual
     code: int = result.passed * _PASSED + result.skipped * _SKIPPED
     numbers: tuple[float, ...] = ()
     if result.error is not None:

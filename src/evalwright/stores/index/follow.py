@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
+from itertools import repeat
 from typing import Any, Protocol
 
 import msgspec
@@ -21,7 +22,7 @@ from evalwright.model.result import CaseVerdict, EvaluationResult, Status
 from evalwright.model.trace import Trace
 from evalwright.stores.index.cells import CellState, Odd
 from evalwright.stores.index.schema import case_hash
-from evalwright.stores.index.sources import RECORDS, Covered, Line, Moment, Source
+from evalwright.stores.index.sources import RECORDS, Covered, Lines, Moment, Source
 from evalwright.stores.index.table import RowTable
 from evalwright.stores.local_files.lines import CURRENT, decoded_line
 
@@ -221,9 +222,17 @@ class Follower:
         self._table.replace(changed, replaced)
 
 
-def _records(lines: Iterator[Line], kind: type[Any], decode: Callable[[bytes], Any]) -> Iterator[tuple[Any, int, int]]:
+def _records(found: Lines, kind: type[Any], decode: Callable[[bytes], Any]) -> Iterator[tuple[Any, int, int]]:
     """The record in each line, where it starts, and how long it is."""
-    for line, at, length in lines:
-        record = decode(line) if line.endswith(CURRENT) else decoded_line(kind, decode, line)
+    lines, starts, lengths = found
+    if all(map(bytes.endswith, lines, repeat(CURRENT))):
+        return zip(map(decode, lines), starts, lengths)  # noqa: B905 - a start is left over: that of the next line
+    return _converted(found, kind, decode)
+
+
+def _converted(found: Lines, kind: type[Any], decode: Callable[[bytes], Any]) -> Iterator[tuple[Any, int, int]]:
+    """The same of lines of which some are of other versions."""
+    for line, at, length in zip(*found):  # noqa: B905
+        record = decoded_line(kind, decode, line)
         if record is not None:
             yield record, at, length

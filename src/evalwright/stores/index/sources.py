@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from io import BytesIO
+from itertools import accumulate
 from pathlib import Path
-from typing import BinaryIO, Protocol
+from typing import BinaryIO, NamedTuple, Protocol
 
 import msgspec
 
-__all__ = ["RECORDS", "Covered", "FolderSource", "Line", "Moment", "Replaced", "Source"]
+__all__ = ["RECORDS", "Covered", "FolderSource", "Lines", "Moment", "Replaced", "Source"]
 
 RECORDS = ("traces.jsonl", "results.jsonl", "verdicts.jsonl")
 _TAIL = 64
@@ -21,8 +22,13 @@ _SHARE = 4 << 20
 _BEHIND = 64 << 20
 """Bytes by which the index of a run that is being written may be behind: more than a run writes between two syncs."""
 
-Line = tuple[bytes, int, int]
-"""A line with its end, where it starts, and how long it is; in tables the number of its row, and 1."""
+
+class Lines(NamedTuple):
+    """Lines with their ends, where each starts, and how long it is; in tables the number of its row, and 1."""
+
+    lines: Sequence[bytes]
+    starts: Iterable[int]
+    lengths: Iterable[int]
 
 
 class Covered(msgspec.Struct):
@@ -50,7 +56,7 @@ class Moment(Protocol):
     def shares(self, starts: Mapping[str, int]) -> int:
         """In how many parts to read what is new, so that no part takes much memory."""
 
-    def read(self, name: str, start: int, until: int) -> tuple[Iterator[Line], int]:
+    def read(self, name: str, start: int, until: int) -> tuple[Lines, int]:
         """The whole lines that start from one position to before another, and where the next one starts."""
 
     def covered(self, name: str, at: int) -> Covered:
@@ -140,9 +146,11 @@ class _Files:
     def shares(self, starts: Mapping[str, int]) -> int:
         return -(-sum(self.ends[name] - starts[name] for name in RECORDS) // _SHARE)
 
-    def read(self, name: str, start: int, until: int) -> tuple[Iterator[Line], int]:
+    def read(self, name: str, start: int, until: int) -> tuple[Lines, int]:
         block = _block(self._files[name], start, until, self.ends[name])
-        return _lines(block, start), start + len(block)
+        lines = BytesIO(block).readlines()
+        lengths = list(map(len, lines))
+        return Lines(lines, accumulate(lengths, initial=start), lengths), start + len(block)
 
     def covered(self, name: str, at: int) -> Covered:
         file = self._files[name]
@@ -175,10 +183,3 @@ def _block(file: BinaryIO, start: int, until: int, end: int) -> bytes:
     if start + len(block) > end or not block.endswith(b"\n"):
         return block[: block.rfind(b"\n", 0, end - start) + 1]
     return block
-
-
-def _lines(block: bytes, at: int) -> Iterator[Line]:
-    for line in BytesIO(block):
-        length = len(line)
-        yield line, at, length
-        at += length

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from itertools import repeat
 
 from evalwright.errors import InputError, StorageError
 from evalwright.model.plan import Plan
-from evalwright.model.protocols import Part
 from evalwright.stores.index import index_at
 from evalwright.stores.index.file import INDEX
 from evalwright.stores.index.reading import RunIndex
-from evalwright.stores.index.sources import RECORDS, Covered, Line, Replaced
+from evalwright.stores.index.sources import RECORDS, Covered, Lines, Replaced
 from evalwright.stores.tables.statements import RunTables
 
 __all__ = ["index_of_tables"]
@@ -77,13 +77,10 @@ class _Rows:
     def shares(self, starts: Mapping[str, int]) -> int:
         return -(-sum(self.ends[name] - starts[name] for name in RECORDS) // _SHARE)
 
-    def read(self, name: str, start: int, until: int) -> tuple[Iterator[Line], int]:
-        return self._lines(name, (start + 1, until + 1)), until
-
-    def _lines(self, name: str, part: Part) -> Iterator[Line]:
+    def read(self, name: str, start: int, until: int) -> tuple[Lines, int]:
         with _reading():
-            for number, line in self._tables.lines(_TABLES[name], part):
-                yield line, number, 1
+            rows = list(self._tables.lines(_TABLES[name], (start + 1, until + 1)))
+        return Lines([line for _, line in rows], [number for number, _ in rows], repeat(1)), until
 
     def covered(self, name: str, at: int) -> Covered:
         if _covered(self._tables, name, at) != self._noted[name]:
