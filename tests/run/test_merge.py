@@ -26,6 +26,7 @@ from evalwright.run.locations import find_run
 from evalwright.run.merge import merge, runs_matching
 from evalwright.run.options import RunOptions
 from evalwright.run.resumption import resume, retry
+from evalwright.run.shard_watch import finished_shards
 from evalwright.run.start import run_suite
 from evalwright.session import Session
 from evalwright.stores.index.file import INDEX
@@ -335,6 +336,39 @@ def test_indexed_shards_are_merged_into_what_others_are_and_into_an_indexed_run(
         assert bytes_of(other.run_dir) == bytes_of(expected.run_dir)
         assert summary(other.run_dir) == summary(expected.run_dir)
     assert answers(merged.run_dir) == answers(expected.run_dir)
+
+
+def test_shards_are_waited_for_until_all_of_them_have_arrived_whole(tmp_path):
+    parts = sharded(suite(tmp_path, TEXTS), 3, tmp_path / "made")
+    there, said = tmp_path / "there", []
+    results = (parts[1] / "results.jsonl").read_bytes()
+
+    def copied(part: Path) -> None:
+        shutil.copytree(part, there / part.parent.name / part.name, dirs_exist_ok=True)
+
+    steps = iter(
+        [
+            lambda: copied(parts[0]),
+            lambda: (copied(parts[1]), (there / "2" / parts[1].name / "results.jsonl").write_bytes(results[:-1])),
+            lambda: (there / "2" / parts[1].name / "results.jsonl").write_bytes(results),
+            lambda: copied(parts[2]),
+        ]
+    )
+    found = finished_shards([str(there)], say=said.append, pause=lambda: next(steps)())
+    assert [path.parent.name for path in found] == ["1", "2", "3"]
+    assert said == [
+        f"waiting for the first finished shard in {there}",
+        "waiting for shard 2, 3 of 3",
+        "waiting for shard 3 of 3",
+    ]
+    assert next(steps, None) is None
+    merged = merge(found, tmp_path / "there")
+    assert finished_shards([str(there / "*")], 3) == found, "the merged run is none of its shards"
+    assert merged.summary.cells_total == len(TEXTS)
+    with pytest.raises(InputError, match=r"--of 4: .* is shard 1 of 3"):
+        finished_shards([str(there)], 4)
+    with pytest.raises(InputError, match="is no folder"):
+        finished_shards(["postgres:runs/*"])
 
 
 def test_artifacts_are_merged_and_what_differs_is_refused(tmp_path):

@@ -18,18 +18,40 @@ __all__ = ["command"]
     "--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder in which the run folder is created."
 )
 @click.option("--partial", is_flag=True, help="Merge what is there; `resume` runs the cells that are missing.")
+@click.option(
+    "--watch",
+    is_flag=True,
+    help="Wait until all shards are finished; RUN may be a folder in which they will be.",
+)
+@click.option(
+    "--of",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="With --watch: how many shards there are.",
+)
 @as_json
 @quiet
-def command(runs: tuple[str, ...], out: Path | None, partial: bool, as_json: bool, quiet: bool) -> int:
+def command(
+    runs: tuple[str, ...], out: Path | None, partial: bool, watch: bool, of: int | None, as_json: bool, quiet: bool
+) -> int:
     """Merge the shards RUN of `evalwright run --shard` into one run and decide its gate.
 
     A RUN is a run folder, a glob of them ('out/*'), a run in SQLite or PostgreSQL. The last line of the output is the
     merged run's folder, and the exit code is that of its gate, as of a run on one machine.
     """
+    if partial and watch:
+        raise click.UsageError("--partial merges what is there, and --watch waits for the rest: choose one")
+    if of is not None and not watch:
+        raise click.UsageError("--of says how many shards --watch waits for: add --watch")
     from evalwright.cli.outcome import present
     from evalwright.run.locations import find_run
     from evalwright.run.merge import merge, runs_matching
 
+    if watch:
+        from evalwright.run.shard_watch import finished_shards
+
+        say = (lambda text: None) if quiet else (lambda text: click.echo(text, err=True))
+        runs = tuple(map(str, finished_shards(runs, of, say=say)))
     chosen = store_choice(click.get_current_context())
     places = [find_run(path, **chosen) for text in runs for path in runs_matching(text)]
     outcome = merge(places, out, partial=partial)

@@ -1,0 +1,86 @@
+"""Waiting for the shards of a run, which other machines write, to be finished and to have arrived whole."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from glob import glob
+from pathlib import Path
+
+from evalwright.errors import InputError
+from evalwright.model.plan import Shard
+from evalwright.stores.local_files import is_run
+from evalwright.stores.local_files.run import LocalReader
+from evalwright.stores.manifest import manifest_of
+
+__all__ = ["finished_shards"]
+
+_LOOK = 2.0
+"""Seconds between two looks: a folder on a network disk is read each time."""
+_MOST_NAMED = 10
+
+
+def finished_shards(
+    places: Sequence[str],
+    of: int | None = None,
+    *,
+    say: Callable[[str], object] = lambda text: None,
+    pause: Callable[[], object] = lambda: time.sleep(_LOOK),
+) -> list[Path]:
+    """The folders of all shards below these folders and globs, once each of them is there and finished.
+
+    `of` says how many they are; without it the first one does. What is still to come is said when that changes. Raises
+    InputError for shards of another number, and for what is no folder.
+    """
+    for place in places:
+        if place.startswith("postgres:") or Path(place).is_file():
+            raise InputError(
+                f"{place} is no folder: --watch waits for run folders; merge runs of a database without it"
+            )
+    said = ""
+    while True:
+        found = dict(_finished(places))
+        known = {shard.of for shard in found.values()}
+        if of is not None and known - {of}:
+            path, shard = next((path, shard) for path, shard in found.items() if shard.of != of)
+            raise InputError(f"--of {of}: {path} is {shard}")
+        if missing := _missing({shard.index for shard in found.values()}, of or max(known, default=None), places):
+            if missing != said:
+                say(missing)
+            said = missing
+            pause()
+            continue
+        return sorted(found)
+
+
+def _missing(there: set[int], of: int | None, places: Sequence[str]) -> str:
+    """What is waited for, in words; empty where that is nothing."""
+    if of is None:
+        return f"waiting for the first finished shard in {', '.join(places)}"
+    left = [str(index) for index in range(1, of + 1) if index not in there]
+    more = f" and {len(left) - _MOST_NAMED:,} more" if len(left) > _MOST_NAMED else ""
+    return f"waiting for shard {', '.join(left[:_MOST_NAMED])}{more} of {of}" if left else ""
+
+
+def _finished(places: Iterable[str]) -> Iterator[tuple[Path, Shard]]:
+    for path in {path.absolute(): None for place in places for path in _folders(place)}:
+        with suppress(InputError, OSError):  # what is just being copied may be there in part
+            if _is_whole(path) and (plan := LocalReader(path).plan) is not None and plan.shard is not None:
+                yield path, plan.shard
+
+
+def _folders(place: str) -> Iterator[Path]:
+    """The run folders at a place, or one or two folders below it: `--out DIR` and `--out DIR/$TASK` make these."""
+    for path in [Path(place)] if Path(place).exists() else map(Path, sorted(glob(place))):  # noqa: PTH207
+        for folder in (path, *sorted(path.glob("*")), *sorted(path.glob("*/*"))):
+            if folder.is_dir() and is_run(folder):
+                yield folder
+
+
+def _is_whole(folder: Path) -> bool:
+    """Whether a shard has its manifest, and each file that it names as long as it says; merging checks the hashes."""
+    manifest = manifest_of(folder)
+    if manifest is None or manifest.shards:
+        return False
+    return all((folder / name).stat().st_size == mark.bytes for name, mark in manifest.files.items())
