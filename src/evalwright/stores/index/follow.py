@@ -22,7 +22,7 @@ from evalwright.model.result import CaseVerdict, EvaluationResult, Status
 from evalwright.model.trace import Trace
 from evalwright.stores.index.cells import CellState, Odd
 from evalwright.stores.index.schema import case_hash
-from evalwright.stores.index.sources import RECORDS, Covered, Lines, Moment, Source
+from evalwright.stores.index.sources import RECORDS, Covered, Moment, RecordLines, Source
 from evalwright.stores.index.table import RowTable
 from evalwright.stores.local_files.lines import CURRENT, decoded_line
 
@@ -222,7 +222,7 @@ class Follower:
         self._table.replace(changed, replaced)
 
 
-def _records(found: Lines, kind: type[Any], decode: Callable[[bytes], Any]) -> Iterator[tuple[Any, int, int]]:
+def _records(found: RecordLines, kind: type[Any], decode: Callable[[bytes], Any]) -> Iterator[tuple[Any, int, int]]:
     """The record in each line, where it starts, and how long it is."""
     lines, starts, lengths = found
     if all(map(bytes.endswith, lines, repeat(CURRENT))):
@@ -230,7 +230,7 @@ def _records(found: Lines, kind: type[Any], decode: Callable[[bytes], Any]) -> I
     return _converted(found, kind, decode)
 
 
-def _converted(found: Lines, kind: type[Any], decode: Callable[[bytes], Any]) -> Iterator[tuple[Any, int, int]]:
+def _converted(found: RecordLines, kind: type[Any], decode: Callable[[bytes], Any]) -> Iterator[tuple[Any, int, int]]:
     """The same of lines of which some are of other versions."""
     for line, at, length in zip(*found):  # noqa: B905
         record = decoded_line(kind, decode, line)

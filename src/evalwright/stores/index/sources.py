@@ -12,7 +12,7 @@ from typing import BinaryIO, NamedTuple, Protocol
 
 import msgspec
 
-__all__ = ["RECORDS", "Covered", "FolderSource", "Lines", "Moment", "Replaced", "Source"]
+__all__ = ["RECORDS", "Covered", "FolderSource", "Moment", "RecordLines", "Replaced", "Source"]
 
 RECORDS = ("traces.jsonl", "results.jsonl", "verdicts.jsonl")
 _TAIL = 64
@@ -23,8 +23,8 @@ _BEHIND = 64 << 20
 """Bytes by which the index of a run that is being written may be behind: more than a run writes between two syncs."""
 
 
-class Lines(NamedTuple):
-    """Lines with their ends, where each starts, and how long it is; in tables the number of its row, and 1."""
+class RecordLines(NamedTuple):
+    """RecordLines with their ends, where each starts, and how long it is; in tables the number of its row, and 1."""
 
     lines: Sequence[bytes]
     starts: Iterable[int]
@@ -56,7 +56,7 @@ class Moment(Protocol):
     def shares(self, starts: Mapping[str, int]) -> int:
         """In how many parts to read what is new, so that no part takes much memory."""
 
-    def read(self, name: str, start: int, until: int) -> tuple[Lines, int]:
+    def read(self, name: str, start: int, until: int) -> tuple[RecordLines, int]:
         """The whole lines that start from one position to before another, and where the next one starts."""
 
     def covered(self, name: str, at: int) -> Covered:
@@ -146,11 +146,11 @@ class _Files:
     def shares(self, starts: Mapping[str, int]) -> int:
         return -(-sum(self.ends[name] - starts[name] for name in RECORDS) // _SHARE)
 
-    def read(self, name: str, start: int, until: int) -> tuple[Lines, int]:
+    def read(self, name: str, start: int, until: int) -> tuple[RecordLines, int]:
         block = _block(self._files[name], start, until, self.ends[name])
         lines = BytesIO(block).readlines()
         lengths = list(map(len, lines))
-        return Lines(lines, accumulate(lengths, initial=start), lengths), start + len(block)
+        return RecordLines(lines, accumulate(lengths, initial=start), lengths), start + len(block)
 
     def covered(self, name: str, at: int) -> Covered:
         file = self._files[name]

@@ -15,7 +15,7 @@ from evalwright.model.plan import Plan
 from evalwright.stores.index import index_at
 from evalwright.stores.index.file import INDEX
 from evalwright.stores.index.reading import RunIndex
-from evalwright.stores.index.sources import RECORDS, Covered, Lines, Replaced
+from evalwright.stores.index.sources import RECORDS, Covered, RecordLines, Replaced
 from evalwright.stores.tables.statements import RunTables
 
 __all__ = ["index_of_tables"]
@@ -77,10 +77,10 @@ class _Rows:
     def shares(self, starts: Mapping[str, int]) -> int:
         return -(-sum(self.ends[name] - starts[name] for name in RECORDS) // _SHARE)
 
-    def read(self, name: str, start: int, until: int) -> tuple[Lines, int]:
+    def read(self, name: str, start: int, until: int) -> tuple[RecordLines, int]:
         with _reading():
             rows = list(self._tables.lines(_TABLES[name], (start + 1, until + 1)))
-        return Lines([line for _, line in rows], [number for number, _ in rows], repeat(1)), until
+        return RecordLines([line for _, line in rows], [number for number, _ in rows], repeat(1)), until
 
     def covered(self, name: str, at: int) -> Covered:
         if _covered(self._tables, name, at) != self._noted[name]:
