@@ -6,13 +6,19 @@ import csv
 import io
 import json
 import re
+import time
+from collections.abc import Callable
+from datetime import datetime
 from html import unescape
+from itertools import pairwise
+from typing import NamedTuple
 
 import pytest
 
 from evalwright.model.cell import cell_key
 from evalwright.run.baselines import promote
 from evalwright.run.start import run_suite
+from evalwright.viewer.trends import VariantRate, trend_of
 from run.suites import suite
 from viewer.runs import ATTACK, made_run, site
 
@@ -210,10 +216,41 @@ def test_a_run_is_compared_with_the_one_of_its_eval_before_and_a_baseline_is_mar
     runs = [made_run(tmp_path, "shop", 1, 2), made_run(tmp_path, "other", 1, 2), made_run(tmp_path, "shop", 1, 9)]
     promote(runs[0], "shop")
     with site(tmp_path / "runs") as client:
-        rows = re.findall(r"<tr>.*?</tr>", page(client, "/"), re.DOTALL)
+        text = until(lambda: page(client, "/"), "0 worse, 1 better")
+        rows = re.findall(r"<tr>.*?</tr>", text, re.DOTALL)
         shown = {run.name: next(seen(row) for row in rows if f'value="{run.name}"' in row) for run in runs}
         assert "baseline" in seen(page(client, f"/runs/{runs[0].name}"))
         assert "baseline" not in seen(page(client, f"/runs/{runs[2].name}"))
     assert re.search(r"\+\d+\.\d pp", shown[runs[2].name])
     assert [" pp" in shown[run.name] for run in runs] == [False, False, True]
     assert ["baseline" in shown[run.name] for run in runs] == [True, False, False]
+    assert f'href="/compare?a={runs[0].name}&amp;b={runs[2].name}"' in text
+    assert "Pass rate over time: shop" in text
+
+
+class _Rated(NamedTuple):
+    id: str
+    rates: list[VariantRate]
+    started: datetime | None = None
+
+
+def test_a_trend_has_a_line_for_each_variant_and_room_for_their_names():
+    runs = [_Rated(str(n), [VariantRate(name, 0.99 - n / 99, None) for name in "abcdefgh"]) for n in range(3)]
+    newest = _Rated("new", [VariantRate("a", 0.9, (0.8, 1.0)), VariantRate("z", 0.1, None)])
+    trend = trend_of([newest, *runs])
+    assert [line.name for line in trend.lines] == [*"azbcdefg"]
+    assert [len(line.points) for line in trend.lines] == [4, 1, *[3] * 6]
+    labels = sorted(line.label_y for line in trend.lines)
+    assert min(y - x for x, y in pairwise(labels)) >= 12.9
+    assert 0 < labels[0] < labels[-1] < trend.height
+    assert [rate and rate.rate for rate in trend.runs[-1][1]] == [0.9, 0.1, *[None] * 6]
+    assert trend_of([newest]) is None
+
+
+def until(look: Callable[[], str], wanted: str) -> str:
+    """What is seen once it holds a text; fails after a minute."""
+    last = time.monotonic() + 60
+    while wanted not in (text := look()):
+        assert time.monotonic() < last, text
+        time.sleep(0.01)
+    return text

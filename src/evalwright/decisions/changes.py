@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import fsum
 
-from evalwright.decisions.pairing import Counting, SharedCases
-from evalwright.decisions.sides import CaseTotal
+from evalwright.decisions.pairing import Counting, SharedCases, shared_cases
+from evalwright.decisions.sides import CaseTotal, SideCounts
 from evalwright.model.decision import ChangedPart, ShiftedCase
 from evalwright.statistics.changes import changed_cases, flip_chance
 from evalwright.statistics.paired import mcnemar, mcnemar_interval
 from evalwright.statistics.sequences import changed_pairs_e_value
 
-__all__ = ["changed_part"]
+__all__ = ["changed_counts", "changed_part"]
 
 _Q = 0.1
 _TRIALS = 4
@@ -46,6 +46,15 @@ def changed_part(shared: SharedCases, counting: Counting, alpha: float | None = 
         both = sum(times for (x, _, y, _), times in kinds if x and y)
         _evidence(part, both, sum(judged.times), alpha)
     return part
+
+
+def changed_counts(a: SideCounts, b: SideCounts) -> tuple[int, int]:
+    """How many cases that both sides judged are worse in B, and how many better."""
+    shared = shared_cases(a.passes, b.passes)
+    tables = [_table(*kind, Counting()) for kind in shared.kinds]
+    gains = [y * n - x * m for x, n, y, m in tables]
+    worse = sum(times for gain, times in zip(gains, shared.times, strict=True) if gain < 0)
+    return worse, sum(times for gain, times in zip(gains, shared.times, strict=True) if gain > 0)
 
 
 def _table(one: CaseTotal, other: CaseTotal, counting: Counting) -> _Table:

@@ -20,6 +20,7 @@ from starlette.routing import Route
 
 from evalwright.errors import EvalwrightError
 from evalwright.viewer.access import Access, Gatekeeper
+from evalwright.viewer.changes import ChangeTally
 from evalwright.viewer.filters import BadQuery, Filter
 from evalwright.viewer.links import ServerLinks
 from evalwright.viewer.pages import NotThere, Page
@@ -77,14 +78,14 @@ class _Site:
     def __init__(self, shelf: Shelf, access: Access, labels: bool, labeller: str) -> None:
         self._shelf, self._access, self._labels = shelf, access, labels
         self._labelling = Labelling(labeller, access.form_token())
-        self._links = ServerLinks()
+        self._links, self._changes = ServerLinks(), ChangeTally()
 
     def _answer(self, page: Page, status: int = 200) -> HTMLResponse:
         context = {"links": self._links, "labels": self._labels, "title": page.title, **page.context}
         return HTMLResponse(page_text(page.template, context), status)
 
     def runs(self, request: Request) -> Response:
-        return self._answer(runs_page(self._shelf, request.query_params.multi_items()))
+        return self._answer(runs_page(self._shelf, self._changes, request.query_params.multi_items()))
 
     def run(self, request: Request) -> Response:
         run = self._shelf.open(_run_of(request, self._shelf))

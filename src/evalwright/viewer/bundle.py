@@ -108,6 +108,7 @@ class Bundle:
             "next": "",
             "previous": "",
             "trend": None,
+            "trend_of": None,
             "compared": self._compared is not None,
         }
 

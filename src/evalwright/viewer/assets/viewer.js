@@ -121,7 +121,7 @@
     try { answer = await fetch(location.href); } catch { return; }
     if (!answer.ok) return;
     const fresh = one("#results", new DOMParser().parseFromString(await answer.text(), "text/html")), old = one("#results");
-    const rows = (where) => all("tbody tr", where).map((row) => one("th", row).textContent + row.lastElementChild.textContent).join("|");
+    const rows = (where) => all("tbody tr", where).map((row) => ["th", "[data-label=Change]", "[data-label=State]"].map((cell) => one(cell, row)?.textContent).join()).join("|");
     if (!fresh || !old || rows(fresh) === rows(old)) return;
     old.replaceWith(document.adoptNode(fresh));
     times(one("#results"));

@@ -9,10 +9,11 @@ from urllib.parse import urlencode
 
 from evalwright.errors import did_you_mean
 from evalwright.model.summary import RunSummary
+from evalwright.viewer.changes import ChangeCounts, ChangeTally
 from evalwright.viewer.filters import BadQuery
 from evalwright.viewer.pages import Page
 from evalwright.viewer.shelf import RunSource, Shelf
-from evalwright.viewer.trends import trend_of
+from evalwright.viewer.trends import VariantRate, trend_of
 
 __all__ = ["RunRow", "run_row", "runs_before", "runs_page", "state_of"]
 
@@ -28,17 +29,32 @@ class RunRow(NamedTuple):
     problem: str
     started: datetime | None
     cells: int
-    rate: float | None
-    interval: tuple[float, float] | None
+    rates: list[VariantRate]
+    """Of the variants that have verdicts, the best first."""
+    variants: int
     errors: int
     cost: float | None
     duration: float | None
     state: str
-    change: str
+    change: RunChange | None = None
     is_baseline: bool = False
 
+    @property
+    def best(self) -> VariantRate | None:
+        """Of several variants the best one's: their mean would be the rate of nothing."""
+        return self.rates[0] if self.rates else None
 
-def runs_page(shelf: Shelf, pairs: Iterable[tuple[str, str]]) -> Page:
+
+class RunChange(NamedTuple):
+    """Its best variant against the run of the same eval before."""
+
+    before: str
+    variant: str
+    points: str
+    counts: ChangeCounts | None
+
+
+def runs_page(shelf: Shelf, changes: ChangeTally, pairs: Iterable[tuple[str, str]]) -> Page:
     """Raises BadQuery."""
     given = dict(pairs)
     if unknown := [name for name in given if name not in _KEYS]:
@@ -53,8 +69,10 @@ def runs_page(shelf: Shelf, pairs: Iterable[tuple[str, str]]) -> Page:
         matching = [one for one in matching if _name(one, sources) == wanted]
     shown = matching[first : first + _PAGE]
     before = runs_before(sources)
-    rows = [_compared_row(shelf, one, before.get(one.id), sources) for one in shown]
+    rows = [_compared_row(shelf, changes, one, before.get(one.id), sources) for one in shown]
     names = sorted({row.name for row in rows})
+    drawn = [row.name for row in rows if row.rates]
+    of_eval = wanted or next((name for name in drawn if drawn.count(name) > 1), None)
     context: dict[str, Any] = {
         "rows": rows,
         "total": len(sources),
@@ -64,7 +82,8 @@ def runs_page(shelf: Shelf, pairs: Iterable[tuple[str, str]]) -> Page:
         "evals": sorted({*names, *([wanted] if wanted else [])}),
         "next": _query(given, first + _PAGE) if first + _PAGE < len(matching) else "",
         "previous": _query(given, max(0, first - _PAGE)) if first else "",
-        "trend": trend_of([row for row in rows if row.name == (wanted or (names[0] if len(names) == 1 else None))]),
+        "trend": trend_of([row for row in rows if row.name == of_eval]),
+        "trend_of": of_eval,
     }
     return Page("runs.html", "Runs · evalwright", context)
 
@@ -85,13 +104,35 @@ def _query(given: dict[str, str], after: int) -> str:
     return f"/?{urlencode({**given, 'after': str(after)})}"
 
 
-def _compared_row(shelf: Shelf, source: RunSource, older: RunSource | None, ids: Collection[str]) -> RunRow:
+def _compared_row(
+    shelf: Shelf, changes: ChangeTally, source: RunSource, older: RunSource | None, ids: Collection[str]
+) -> RunRow:
     summary = shelf.summary(source)
     if isinstance(summary, str):
-        return RunRow(source.id, source.id, summary, None, 0, None, None, 0, None, None, "cannot be read", "")
-    return run_row(summary, source, ids)._replace(
-        change=_change(shelf, summary, older), is_baseline=source.is_baseline()
-    )
+        return RunRow(source.id, source.id, summary, None, 0, [], 0, 0, None, None, "cannot be read")
+    row = run_row(summary, source, ids)._replace(is_baseline=source.is_baseline())
+    before = None if older is None else shelf.summary(older)
+    if older is None or before is None or isinstance(before, str) or row.best is None:
+        return row
+    known = {one.variant: one.rate for one in _rates(before)}
+    variant, rate, _ = row.best
+    if variant not in known:
+        return row
+    state = before.finished_at, before.cells_total, summary.finished_at, summary.cells_total
+    cells = before.cells_total + summary.cells_total
+    counts = changes.of(older, source, variant, state, cells) if row.state == "finished" else None
+    points = f"{100 * (rate - known[variant]):+.1f} pp".replace("-", "−")
+    return row._replace(change=RunChange(older.id, variant, points, counts))
+
+
+def _rates(summary: RunSummary) -> list[VariantRate]:
+    """The best first."""
+    rated = [
+        VariantRate(v.name, v.pass_rate, v.pass_rate_ci95)
+        for v in summary.variants
+        if v.pass_rate_n and v.pass_rate is not None
+    ]
+    return sorted(rated, key=lambda one: -one.rate)
 
 
 def run_row(summary: RunSummary, source: RunSource, ids: Collection[str] = ()) -> RunRow:
@@ -100,9 +141,6 @@ def run_row(summary: RunSummary, source: RunSource, ids: Collection[str] = ()) -
     for variant in summary.variants:
         for status, number in variant.cells.items():
             counts[status] = counts.get(status, 0) + number
-    judged = [v for v in summary.variants if v.pass_rate is not None and v.pass_rate_n]
-    # of several variants the best: their mean would be the rate of nothing
-    best = max(judged, key=lambda v: v.pass_rate or 0.0, default=None)
     costs = [v.cost_total_usd for v in summary.variants if v.cost_total_usd is not None]
     return RunRow(
         source.id,
@@ -110,13 +148,12 @@ def run_row(summary: RunSummary, source: RunSource, ids: Collection[str] = ()) -
         "",
         summary.started_at,
         summary.cells_total,
-        best.pass_rate if best else None,
-        best.pass_rate_ci95 if best else None,
+        _rates(summary),
+        len(summary.variants),
         counts.get("error", 0),
         sum(costs) if costs else None,
         (summary.finished_at - summary.started_at).total_seconds() * 1000,
         state_of(source, summary),
-        "",
     )
 
 
@@ -131,17 +168,3 @@ def state_of(source: RunSource, summary: RunSummary) -> str:
     if not summary.cells_missing and summary.status == "complete":
         return "finished"
     return "running" if source.is_written() else "interrupted"
-
-
-def _change(shelf: Shelf, summary: RunSummary, older: RunSource | None) -> str:
-    """Against the run of the same eval before."""
-    if older is None:
-        return ""
-    before = shelf.summary(older)
-    if isinstance(before, str):
-        return ""
-    known = {v.name: v.pass_rate for v in before.variants if v.pass_rate_n}
-    changes = [
-        (v.pass_rate or 0.0) - (known[v.name] or 0.0) for v in summary.variants if v.pass_rate_n and v.name in known
-    ]
-    return f"{100 * max(changes, key=abs):+.1f} pp".replace("-", "−") if changes else ""

@@ -1,0 +1,81 @@
+"""How many cases of a run are worse, and better, than in another: counted in the background, pair by pair."""
+
+from __future__ import annotations
+
+import threading
+from contextlib import closing
+from queue import SimpleQueue
+from typing import NamedTuple
+
+from evalwright.viewer.shelf import RunSource
+
+__all__ = ["ChangeCounts", "ChangeTally"]
+
+_MOST_CELLS = 100_000
+"""Of both runs together: larger ones are compared when they are asked for."""
+_MOST_KNOWN = 1000
+
+
+class ChangeCounts(NamedTuple):
+    worse: int
+    better: int
+
+
+class _Pair(NamedTuple):
+    """What is compared; `state` changes with the records of either run."""
+
+    older: str
+    newer: str
+    variant: str
+    state: tuple[object, ...]
+
+
+class ChangeTally:
+    """The counts that are known by now."""
+
+    def __init__(self) -> None:
+        self._known: dict[_Pair, ChangeCounts | None] = {}
+        self._lock = threading.Lock()
+        self._asked: SimpleQueue[tuple[_Pair, RunSource, RunSource]] = SimpleQueue()
+        self._worker: threading.Thread | None = None
+
+    def of(
+        self, older: RunSource, newer: RunSource, variant: str, state: tuple[object, ...], cells: int
+    ) -> ChangeCounts | None:
+        """None as long as it is not counted, and where it cannot be; `cells` are those of both runs."""
+        pair = _Pair(older.id, newer.id, variant, state)
+        with self._lock:
+            if pair in self._known:
+                return self._known[pair]
+            if cells > _MOST_CELLS:
+                return None
+            while len(self._known) >= _MOST_KNOWN:
+                del self._known[next(iter(self._known))]
+            self._known[pair] = None
+            if self._worker is None:  # a daemon: whoever stops the server does not wait for it
+                self._worker = threading.Thread(target=self._work, daemon=True, name="changed cases")
+                self._worker.start()
+        self._asked.put((pair, older, newer))
+        return None
+
+    def _work(self) -> None:
+        while True:
+            pair, older, newer = self._asked.get()
+            try:
+                counts = _counted(older, newer, pair.variant)
+            except Exception:  # the page of the comparison says what is wrong with a run
+                continue
+            with self._lock:
+                self._known[pair] = counts
+
+
+def _counted(older: RunSource, newer: RunSource, variant: str) -> ChangeCounts | None:
+    from evalwright.decisions.changes import changed_counts  # not before it is asked for: it takes long
+    from evalwright.decisions.sides import sides_of
+    from evalwright.scoring.case_names import under_names_of
+
+    (reader_a, plan_a), (reader_b, plan_b) = older.open(), newer.open()
+    with closing(reader_a), closing(reader_b):
+        before = under_names_of(reader_b.cases, plan_b, reader_a, plan_a)
+        a, b = sides_of(before, plan_a).get(variant), sides_of(reader_b, plan_b).get(variant)
+        return None if a is None or b is None else ChangeCounts(*changed_counts(a, b))
