@@ -179,3 +179,48 @@ def test_a_mapping_goes_before_what_a_format_finds(tmp_path):
     _, (case,) = imported(tmp_path, "anthropic-messages", written(tmp_path / "a.jsonl", [record]), mapping=mapping)
     assert (case["id"], case["metadata"]) == ("7", {"team": "a1"})
     assert case["embedded_trace"]["metrics"]["custom"]["reward"] == 1.0
+
+
+_BAD = {"input_tokens": "7", "output_tokens": -3}
+_TEXT = {"role": "assistant", "content": "a"}
+
+
+@pytest.mark.parametrize(
+    ("format", "lines"),
+    [
+        ("codex", [{"type": "thread.started", "thread_id": "t"}, {"type": "turn.started"},
+                   {"type": "item.completed", "item": {"id": "i", "type": "agent_message", "text": "a"}},
+                   {"type": "turn.completed", "usage": _BAD}]),
+        ("codex", [{"type": "event_msg", "payload": {"type": "agent_message", "message": "a"}},
+                   {"type": "event_msg", "payload": {"type": "token_count", "info": {"total_token_usage": _BAD}}}]),
+        ("gemini", [{"type": "init", "session_id": "s"}, {"type": "message", **_TEXT},
+                    {"type": "result", "status": "success", "stats": _BAD}]),
+        ("copilot", [{"type": "message", **_TEXT}, {"type": "usage", **_BAD}, {"type": "result", "status": "success"}]),
+        ("openai-responses", [{"object": "response", "id": "r", "usage": _BAD,
+                               "output": [{"type": "message", **_TEXT}]}]),
+        ("atif", [{"schema_version": "ATIF-v1.0", "session_id": "s", "agent": {"name": "n", "version": "1"},
+                   "steps": [{"step_id": 1, "source": "agent", "message": "a"}],
+                   "final_metrics": {"total_prompt_tokens": "7", "total_completion_tokens": -3}}]),
+        ("swe-agent", [{"trajectory": [], "history": [_TEXT],
+                        "info": {"model_stats": {"tokens_sent": "7", "tokens_received": -3}}}]),
+    ],
+)  # fmt: skip
+def test_counts_that_are_none_are_unknown_and_told(tmp_path, format, lines):
+    done, (case,) = imported(tmp_path, format, written(tmp_path / "f.jsonl", lines))
+    metrics = case["embedded_trace"]["metrics"]
+    assert (metrics["token_input"], metrics["token_output"]) == (None, None)
+    assert "lost: token counts that are no whole numbers: 2" in done.notes
+
+
+def test_calls_of_codex_that_failed_are_told_in_both_of_its_forms(tmp_path):
+    output = json.dumps({"output": "no", "metadata": {"exit_code": 1}})
+    call = {"type": "function_call", "name": "shell", "arguments": "{}", "call_id": "c"}
+    rollout = [call, {"type": "function_call_output", "call_id": "c", "output": output}]
+    items = {"id": "m", "type": "mcp_tool_call", "server": "s", "tool": "t", "error": {"message": "no"}}
+    exec_lines = [{"type": "thread.started", "thread_id": "t"}, {"type": "item.completed", "item": items}]
+    at = "2026-03-04T09:00:00Z"
+    lines = [{"timestamp": at, "type": "response_item", "payload": one} for one in rollout]
+    for number, recorded in enumerate((lines, exec_lines)):
+        _, (case,) = imported(tmp_path / str(number), "codex", written(tmp_path / f"{number}.jsonl", recorded))
+        trace = case["embedded_trace"]
+        assert (trace["metrics"]["custom"]["failed_tool_results"], trace["tool_results"][0]["content"]) == (1, "no")

@@ -11,8 +11,9 @@ from typing import Any, ClassVar
 from evalwright.importers.blocks import dictionaries, texts_of
 from evalwright.importers.recordings import described, moment
 from evalwright.importers.sources import ImportNotes, Mistakes, parsed, record_key, stem
+from evalwright.importers.token_counts import Tokens, recorded_dollars, token_count
 from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
-from evalwright.importers.transcript import Tokens, Transcript, arguments_of
+from evalwright.importers.transcript import Transcript, arguments_of
 from evalwright.model.trace import TraceError
 
 __all__ = ["Atif"]
@@ -83,7 +84,7 @@ class _Trajectory:
             agents.add(id)
             below = Transcript()
             tokens = _read_steps(below, self._at, other, f"{key}.", self._mistakes, self._notes)
-            below.tokens = _final(other) or tokens
+            below.tokens = _final(other, self._notes) or tokens
             self._talk.subagent(str(id or _agent(other).get("name") or f"subagent {number + 1}"), below)
         self._steps += self._talk.tokens
         self._talk.tokens = Tokens()
@@ -102,7 +103,7 @@ class _Trajectory:
         return following
 
     def record(self, document: dict[str, Any]) -> Imported:
-        self._talk.tokens = _final(document) or self._steps
+        self._talk.tokens = _final(document, self._notes) or self._steps
         agent = _agent(document)
         extra = {
             "imported_from": {"file": self._file.name, "format": "atif"},
@@ -154,7 +155,7 @@ def _read_steps(
         if source == "agent":
             _agent_step(talk, step, text, at, file, key, mistakes, notes)
             if not step.get("is_copied_context"):  # counted where it was copied from
-                total += _tokens(step.get("metrics"), "")
+                total += _tokens(step.get("metrics"), "", notes)
         elif source == "user":
             talk.user(text)
         elif source == "system":
@@ -208,26 +209,25 @@ def _results(
         talk.result(call, shown, name="observation" if call is None else None, at=at)
 
 
-def _final(document: dict[str, Any]) -> Tokens | None:
+def _final(document: dict[str, Any], notes: ImportNotes) -> Tokens | None:
     """What the trajectory says that all of it used."""
     metrics = document.get("final_metrics")
-    found = _tokens(metrics, "total_")
+    found = _tokens(metrics, "total_", notes)
     return found if found != Tokens() else None
 
 
-def _tokens(metrics: Any, prefix: str) -> Tokens:
+def _tokens(metrics: Any, prefix: str, notes: ImportNotes) -> Tokens:
     if not isinstance(metrics, dict):
         return Tokens()
 
-    def number(key: str) -> Any:
-        value = metrics.get(f"{prefix}{key}")
-        return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+    def number(key: str) -> int | None:
+        return token_count(metrics.get(f"{prefix}{key}"), notes)
 
     return Tokens(
         number("prompt_tokens"),
         number("completion_tokens"),
         cache_read=number("cached_tokens"),
-        cost=number("cost_usd"),
+        cost=recorded_dollars(metrics.get(f"{prefix}cost_usd"), notes),
     )
 
 

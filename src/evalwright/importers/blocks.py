@@ -9,7 +9,8 @@ import msgspec
 
 from evalwright.importers.recordings import described
 from evalwright.importers.sources import ImportNotes
-from evalwright.importers.transcript import AgentTurn, Tokens, Transcript, arguments_of
+from evalwright.importers.token_counts import Tokens, token_count
+from evalwright.importers.transcript import AgentTurn, Transcript, arguments_of
 
 __all__ = [
     "Content",
@@ -156,21 +157,20 @@ def tokens_of(notes: ImportNotes, *usages: Any) -> Tokens:
     for usage in usages:
         if not isinstance(usage, dict):
             if usage is not None:
-                notes.lose(_NO_COUNTS)
+                token_count(usage, notes)
             continue
         for key in _COUNTS:
             number = usage.get(key)
-            if type(number) is int and number >= 0:
+            if type(number) is int and number >= 0:  # nearly all: without the call
                 sums[key] = sums.get(key, 0) + number
-            elif number is not None:
-                notes.lose(_NO_COUNTS)
+            elif (count := token_count(number, notes)) is not None:
+                sums[key] = sums.get(key, 0) + count
     given, out, read, written = map(sums.get, _COUNTS)
     parts = [part for part in (given, read, written) if part is not None]
     return Tokens(sum(parts) if parts else None, out, None, read, written)
 
 
 _COUNTS = ("input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
-_NO_COUNTS = "token counts that are no whole numbers"
 
 
 def dictionaries(value: Any) -> Iterator[dict[str, Any]]:

@@ -22,6 +22,7 @@ from evalwright.importers.json_lines import LineForm, records
 from evalwright.importers.recordings import described, in_utc, moment, too_deep
 from evalwright.importers.sources import ImportNotes, Mistakes, record_key, stem
 from evalwright.importers.spool import RecordSpool
+from evalwright.importers.token_counts import recorded_dollars
 from evalwright.importers.traces import Imported, ImportFindings, Read, StartOver, TraceImporter
 from evalwright.importers.transcript import AgentTurn, Transcript
 from evalwright.model.trace import TraceError
@@ -334,8 +335,8 @@ class _Session:
         turn.finished_at = at
         if message.usage is not None:
             talk.usage[key] = message.usage
-            if line.costUSD is not None and isinstance(line.costUSD, int | float):
-                talk.costs[key] = line.costUSD
+            if line.costUSD is not None and (cost := recorded_dollars(line.costUSD, self._notes)) is not None:
+                talk.costs[key] = cost
         content = message.content
         if content is not None and not isinstance(content, str | list):
             self._number = number
@@ -355,8 +356,8 @@ class _Session:
             talk.answer = outcome.result
         if isinstance(outcome.usage, dict):
             talk.tokens = tokens_of(self._notes, outcome.usage)
-        if isinstance(outcome.total_cost_usd, int | float):
-            talk.tokens.cost = outcome.total_cost_usd
+        if (cost := recorded_dollars(outcome.total_cost_usd, self._notes)) is not None:
+            talk.tokens.cost = cost
         if isinstance(outcome.duration_ms, int | float):
             talk.latency_ms = round(outcome.duration_ms)
         self._keep(talk.extra, outcome, number, ("num_turns", "permission_denials"))

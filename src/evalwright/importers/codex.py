@@ -13,8 +13,9 @@ from evalwright.importers.blocks import dictionaries, texts_of
 from evalwright.importers.json_lines import LineForm, each_record
 from evalwright.importers.recordings import in_utc, moment
 from evalwright.importers.sources import ImportNotes, stem
+from evalwright.importers.token_counts import Tokens, token_count
 from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
-from evalwright.importers.transcript import Tokens, Transcript, arguments_of, object_or_text, shallow
+from evalwright.importers.transcript import Transcript, arguments_of, object_or_text, shallow
 from evalwright.model.trace import TraceError
 
 __all__ = ["Codex"]
@@ -110,6 +111,8 @@ class _Session:
         self._items = 0
         self._end: TraceError | None = None
         self._open: dict[str, dict[str, Any]] = {}
+        self._total: dict[str, Any] | None = None
+        """The last running total of tokens."""
 
     def read(self, number: int, line: _Line | None) -> None:
         if line is None:
@@ -144,6 +147,8 @@ class _Session:
         for id, item in self._open.items():
             # begun and never ended: what the agent thought before belongs to no answer that is there
             self._begun(id, item)
+        if self._total is not None:
+            self._talk.tokens = _tokens(self._total, self._notes)
         self._talk.error = self._end
         return self._talk
 
@@ -171,10 +176,10 @@ class _Session:
             case "function_call":
                 talk.call(str(item.name), call_id, arguments_of(item.arguments), at)
             case "function_call_output" | "custom_tool_call_output" | "local_shell_call_output":
-                output = item.output
+                output, failed = item.output, False
                 if type(output) is not str or output.lstrip()[:1] == "{":
-                    output = _output(output, self._notes)
-                talk.result(call_id, output, None, at)
+                    output, failed = _output(output, self._notes)
+                talk.result(call_id, output, None, at, failed)
             case "message":
                 self._items += 1
                 self._message(item, at)
@@ -207,7 +212,7 @@ class _Session:
             case "token_count":
                 info = event.info
                 if isinstance(info, dict) and isinstance(info.get("total_token_usage"), dict):
-                    self._talk.tokens = _tokens(info["total_token_usage"])  # a running total, not a share of it
+                    self._total = info["total_token_usage"]
             case "turn_aborted":
                 self._end = TraceError("aborted", str(event.reason or "the turn was aborted"))
             case "error":
@@ -239,7 +244,7 @@ class _Session:
                 self._completed(item)
             case "turn.completed":
                 usage = value.usage
-                self._talk.tokens += _tokens(usage if isinstance(usage, dict) else {})
+                self._talk.tokens += _tokens(usage if isinstance(usage, dict) else {}, self._notes)
             case "turn.failed":
                 error = value.error
                 said = error.get("message") if isinstance(error, dict) else error
@@ -263,8 +268,8 @@ class _Session:
             id = item.get("id") if isinstance(item.get("id"), str) else None
             talk.call(called[0], id, called[1])
             if (output := _exec_output(item, self._notes)) is not None:
-                failed = item.get("status") == "failed" or item.get("exit_code") not in (0, None)
-                talk.result(id, output, failed=failed)
+                broke = item.get("status") == "failed" or bool(item.get("error"))
+                talk.result(id, output, failed=broke or item.get("exit_code") not in (0, None))
         elif kind == "error":
             self._notes.say(f"{self._file.name}: {item.get('message')}")
         else:
@@ -299,30 +304,24 @@ def _exec_output(item: dict[str, Any], notes: ImportNotes) -> Any:
     return result if isinstance(result, dict | str | None) else str(result)
 
 
-def _output(value: Any, notes: ImportNotes) -> Any:
-    """A result: text, an object, or text of an object that wraps the text."""
+def _output(value: Any, notes: ImportNotes) -> tuple[Any, bool]:
+    """A result: text, an object, or text of an object that wraps the text; and whether its command failed."""
     read = object_or_text(value) if isinstance(value, str) else value
     if isinstance(read, dict) and "metadata" in read and isinstance(read.get("output"), str):
-        return read["output"]
-    return read if isinstance(read, _READY) else texts_of(read, notes)
+        about = read["metadata"]
+        return read["output"], isinstance(about, dict) and about.get("exit_code") not in (0, None)
+    return (read if isinstance(read, _READY) else texts_of(read, notes)), False
 
 
 _READY = (dict, str)
 
 
-def _tokens(usage: dict[str, Any]) -> Tokens:
+def _tokens(usage: dict[str, Any], notes: ImportNotes) -> Tokens:
     """Usage as OpenAI counts it: cached tokens are in the input, those of reasoning in the output."""
+    return Tokens(*(token_count(usage.get(key), notes) for key in _COUNTS))
 
-    def number(key: str) -> int | None:
-        value = usage.get(key)
-        return value if isinstance(value, int) and not isinstance(value, bool) else None
 
-    return Tokens(
-        number("input_tokens"),
-        number("output_tokens"),
-        number("reasoning_output_tokens"),
-        number("cached_input_tokens"),
-    )
+_COUNTS = ("input_tokens", "output_tokens", "reasoning_output_tokens", "cached_input_tokens")
 
 
 class Codex(TraceImporter):

@@ -14,8 +14,9 @@ from evalwright.importers.blocks import dictionaries, texts_of
 from evalwright.importers.json_lines import each_record
 from evalwright.importers.recordings import moment
 from evalwright.importers.sources import ImportNotes, stem
+from evalwright.importers.token_counts import Tokens, token_count
 from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
-from evalwright.importers.transcript import Tokens, Transcript, arguments_of
+from evalwright.importers.transcript import Transcript, arguments_of
 from evalwright.model.trace import TraceError
 
 __all__ = ["Copilot"]
@@ -74,9 +75,9 @@ def _line(talk: Transcript, value: dict[str, Any], notes: ImportNotes) -> None:
             shown = result if isinstance(result, dict) else texts_of(result, notes)
             talk.result(id, shown, at=at, failed=data.get("success") is False or bool(data.get("is_error")))
         case "usage" | "assistant.usage":
-            talk.tokens += _tokens(data)
+            talk.tokens += _tokens(data, notes)
         case "result":
-            _result(talk, value)
+            _result(talk, value, notes)
         case "session.error" | "error":
             talk.error = TraceError("agent_error", str(data.get("message") or "error"))
         case _:
@@ -97,9 +98,9 @@ def _message(talk: Transcript, role: Any, data: dict[str, Any], notes: ImportNot
             talk.call(str(request.get("name", "tool")), id, arguments_of(request.get("arguments")), at)
 
 
-def _result(talk: Transcript, value: dict[str, Any]) -> None:
+def _result(talk: Transcript, value: dict[str, Any], notes: ImportNotes) -> None:
     usage = value.get("usage")
-    if isinstance(usage, dict) and (tokens := _tokens(usage)) != Tokens():
+    if isinstance(usage, dict) and (tokens := _tokens(usage, notes)) != Tokens():
         talk.tokens = tokens
     code = value.get("exitCode", value.get("exit_code"))
     if value.get("status") == "error" or (isinstance(code, int) and code != 0):
@@ -107,10 +108,9 @@ def _result(talk: Transcript, value: dict[str, Any]) -> None:
         talk.error = TraceError("agent_error", str(said))
 
 
-def _tokens(usage: dict[str, Any]) -> Tokens:
+def _tokens(usage: dict[str, Any], notes: ImportNotes) -> Tokens:
     def number(*keys: str) -> int | None:
-        found = (usage.get(key) for key in keys)
-        return next((one for one in found if isinstance(one, int) and not isinstance(one, bool)), None)
+        return next((token_count(usage[key], notes) for key in keys if usage.get(key) is not None), None)
 
     return Tokens(number("input_tokens", "inputTokens"), number("output_tokens", "outputTokens"))
 

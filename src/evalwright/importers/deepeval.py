@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import math
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -21,8 +20,9 @@ from evalwright.importers.detection import columns_of
 from evalwright.importers.placed_records import ImportRecord, placed_records
 from evalwright.importers.recordings import described
 from evalwright.importers.sources import ImportNotes, Mistakes
+from evalwright.importers.token_counts import Tokens, recorded_dollars, token_count
 from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
-from evalwright.importers.transcript import Tokens, Transcript, arguments_of
+from evalwright.importers.transcript import Transcript, arguments_of
 
 __all__ = ["DeepEval"]
 
@@ -97,9 +97,9 @@ def _record(file: Path, place: ImportRecord, golden: dict[str, Any], number: int
         talk.user(str(asked or ""))
         answered = _answer(talk, golden, reading.notes)
     talk.tokens = Tokens(
-        _count(golden.get("input_token_count"), reading.notes),
-        _count(golden.get("output_token_count"), reading.notes),
-        cost=_cost(golden.get("token_cost"), reading.notes),
+        token_count(_number(golden.get("input_token_count")), reading.notes),
+        token_count(_number(golden.get("output_token_count")), reading.notes),
+        cost=recorded_dollars(_number(golden.get("token_cost")), reading.notes),
     )
     expected: dict[str, Any] = {"facts": {}}
     for told in ("expected_output", "expected_outcome"):
@@ -175,27 +175,11 @@ def _metadata(golden: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def _number(value: Any) -> float | None:
-    """Not negative; cells of a table are text."""
-    if isinstance(value, str):
-        with suppress(ValueError):
-            value = float(value)
-    is_one = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf
-    return value if is_one else None
-
-
-def _cost(value: Any, notes: ImportNotes) -> float | None:
-    cost = _number(value)
-    if cost is None and value is not None:
-        notes.lose("costs that are no numbers")
-    return cost
-
-
-def _count(value: Any, notes: ImportNotes) -> int | None:
-    number = _number(value)
-    if number is None and value is not None:
-        notes.lose("token counts that are no numbers")
-    return None if number is None else round(number)
+def _number(value: Any) -> Any:
+    """The number that the text of a cell is; anything else as it is."""
+    with suppress(ValueError):
+        return float(value) if isinstance(value, str) else value
+    return value
 
 
 class DeepEval(TraceImporter):

@@ -10,8 +10,9 @@ from evalwright.importers.blocks import texts_of
 from evalwright.importers.json_lines import each_record
 from evalwright.importers.recordings import moment
 from evalwright.importers.sources import ImportNotes, parsed, stem
+from evalwright.importers.token_counts import Tokens, token_count
 from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
-from evalwright.importers.transcript import Tokens, Transcript, arguments_of, shallow
+from evalwright.importers.transcript import Transcript, arguments_of, shallow
 from evalwright.model.trace import TraceError
 
 __all__ = ["Gemini"]
@@ -123,9 +124,8 @@ class _Session:
     def _result(self, value: dict[str, Any]) -> None:
         stats = value.get("stats")
         stats = stats if isinstance(stats, dict) else {}
-        self._talk.tokens = Tokens(
-            stats.get("input_tokens"), stats.get("output_tokens"), cache_read=stats.get("cached")
-        )  # fmt: skip
+        counted = [token_count(stats.get(key), self._notes) for key in ("input_tokens", "output_tokens", "cached")]
+        self._talk.tokens = Tokens(counted[0], counted[1], cache_read=counted[2])
         if isinstance(stats.get("duration_ms"), int | float):
             self._talk.latency_ms = round(stats["duration_ms"])
         error = value.get("error")

@@ -9,8 +9,10 @@ from typing import Any, ClassVar
 from evalwright.importers.blocks import dictionaries, texts_of
 from evalwright.importers.placed_records import placed_records
 from evalwright.importers.recordings import described, moment
+from evalwright.importers.sources import ImportNotes
+from evalwright.importers.token_counts import Tokens, token_count
 from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
-from evalwright.importers.transcript import Tokens, Transcript, arguments_of
+from evalwright.importers.transcript import Transcript, arguments_of
 from evalwright.model.trace import TraceError
 
 __all__ = ["OpenAIResponses"]
@@ -39,7 +41,7 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
                 _items(talk, record.get("output") or [], "output", reading, complain)
             else:
                 _items(talk, record, "", reading, complain)
-            _outcome(talk, response)
+            _outcome(talk, response, reading.notes)
             if talk.empty and talk.error is None:
                 complain("", "expected a response or items with messages, found none")
                 continue
@@ -113,16 +115,17 @@ def _message(talk: Transcript, item: dict[str, Any], key: str, reading: ImportFi
             complain(f"{key}.role", f"expected system, developer, user or assistant, found {described(role)}")
 
 
-def _outcome(talk: Transcript, response: dict[str, Any]) -> None:
+def _outcome(talk: Transcript, response: dict[str, Any], notes: ImportNotes) -> None:
     """Tokens, error and why the model stopped."""
     usage = response.get("usage")
     if isinstance(usage, dict):
-        talk.tokens = Tokens(
+        said = (
             usage.get("input_tokens"),
             usage.get("output_tokens"),
             _detail(usage, "output_tokens_details", "reasoning_tokens"),
             _detail(usage, "input_tokens_details", "cached_tokens"),
         )
+        talk.tokens = Tokens(*(token_count(one, notes) for one in said))
     if response.get("model") is not None:
         talk.extra["model"] = response["model"]
     talk.at(moment(response.get("created_at")))
@@ -135,7 +138,7 @@ def _outcome(talk: Transcript, response: dict[str, Any]) -> None:
         talk.extra["stopped"] = details.get("reason") if isinstance(details, dict) else "incomplete"
 
 
-def _detail(usage: dict[str, Any], details: str, key: str) -> int | None:
+def _detail(usage: dict[str, Any], details: str, key: str) -> Any:
     found = usage.get(details)
     return found.get(key) if isinstance(found, dict) else None
 

@@ -16,8 +16,9 @@ import msgspec
 from evalwright.importers.blocks import dictionaries, texts_of
 from evalwright.importers.recordings import described
 from evalwright.importers.sources import parsed, record_key
+from evalwright.importers.token_counts import Tokens
 from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
-from evalwright.importers.transcript import Tokens, Transcript
+from evalwright.importers.transcript import Transcript
 from evalwright.model.trace import TraceError
 
 __all__ = ["PromptfooResults", "recorded_cost"]

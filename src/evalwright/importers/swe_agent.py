@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 from evalwright.importers.blocks import dictionaries, texts_of
 from evalwright.importers.recordings import described
 from evalwright.importers.sources import ImportNotes, parsed, stem
+from evalwright.importers.token_counts import Tokens, recorded_dollars, token_count
 from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
-from evalwright.importers.transcript import Tokens, Transcript, arguments_of
+from evalwright.importers.transcript import Transcript, arguments_of
 
 __all__ = ["SweAgent"]
 
@@ -32,7 +33,7 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
             else:
                 _message(talk, message, reading.notes)
         info = document.get("info")
-        _outcome(talk, info if isinstance(info, dict) else {})
+        _outcome(talk, info if isinstance(info, dict) else {}, reading.notes)
         origin = {"imported_from": {"file": file.name, "format": "swe-agent"}}
         asked = {"user_message": talk.user_message or ""}
         yield Imported(file, stem(file), asked, talk.trace("recorded", origin))
@@ -60,10 +61,14 @@ def _message(talk: Transcript, message: dict[str, Any], notes: ImportNotes) -> N
             talk.user(text)
 
 
-def _outcome(talk: Transcript, info: dict[str, Any]) -> None:
+def _outcome(talk: Transcript, info: dict[str, Any], notes: ImportNotes) -> None:
     stats = info.get("model_stats")
     stats = stats if isinstance(stats, dict) else {}
-    talk.tokens = Tokens(stats.get("tokens_sent"), stats.get("tokens_received"), cost=stats.get("instance_cost"))
+    talk.tokens = Tokens(
+        token_count(stats.get("tokens_sent"), notes),
+        token_count(stats.get("tokens_received"), notes),
+        cost=recorded_dollars(stats.get("instance_cost"), notes),
+    )
     if isinstance(info.get("submission"), str):
         talk.answer = info["submission"]
     status = info.get("exit_status")

@@ -18,39 +18,10 @@ import msgspec
 from evalwright.importers.recording import UNKNOWN_TIME
 from evalwright.importers.recordings import too_deep
 from evalwright.importers.sources import ImportNotes
+from evalwright.importers.token_counts import Tokens
 from evalwright.model.trace import Metrics, Output, Span, ToolCall, ToolResult, Trace, TraceError, TraceMessage
 
-__all__ = ["AgentTurn", "Tokens", "Transcript", "arguments_of", "object_or_text", "shallow"]
-
-
-class Tokens(msgspec.Struct, gc=False):
-    """What model calls used; None is what nobody said."""
-
-    input: int | None = None
-    """Everything that was read, cached or not."""
-    output: int | None = None
-    thinking: int | None = None
-    cache_read: int | None = None
-    cache_write: int | None = None
-    cost: float | None = None
-
-    def __iadd__(self, other: Tokens) -> Tokens:
-        self.input = _sum(self.input, other.input)
-        self.output = _sum(self.output, other.output)
-        if other.thinking is not None:
-            self.thinking = _sum(self.thinking, other.thinking)
-        if other.cache_read is not None:
-            self.cache_read = _sum(self.cache_read, other.cache_read)
-        if other.cache_write is not None:
-            self.cache_write = _sum(self.cache_write, other.cache_write)
-        if other.cost is not None:
-            self.cost = _sum(self.cost, other.cost)
-        return self
-
-
-def _sum(one: Any, other: Any) -> Any:
-    """None only where no call says it."""
-    return other if one is None else one if other is None else one + other
+__all__ = ["AgentTurn", "Transcript", "arguments_of", "object_or_text", "shallow"]
 
 
 class AgentTurn(msgspec.Struct, gc=False):

@@ -1,0 +1,61 @@
+"""What a recording says of its tokens and its cost."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import msgspec
+
+from evalwright.importers.sources import ImportNotes
+
+__all__ = ["Tokens", "recorded_dollars", "token_count"]
+
+
+class Tokens(msgspec.Struct, gc=False):
+    """What model calls used; None is what nobody said."""
+
+    input: int | None = None
+    """Everything that was read, cached or not."""
+    output: int | None = None
+    thinking: int | None = None
+    cache_read: int | None = None
+    cache_write: int | None = None
+    cost: float | None = None
+
+    def __iadd__(self, other: Tokens) -> Tokens:
+        self.input = _sum(self.input, other.input)
+        self.output = _sum(self.output, other.output)
+        if other.thinking is not None:
+            self.thinking = _sum(self.thinking, other.thinking)
+        if other.cache_read is not None:
+            self.cache_read = _sum(self.cache_read, other.cache_read)
+        if other.cache_write is not None:
+            self.cache_write = _sum(self.cache_write, other.cache_write)
+        if other.cost is not None:
+            self.cost = _sum(self.cost, other.cost)
+        return self
+
+
+def _sum(one: Any, other: Any) -> Any:
+    """None only where no call says it."""
+    return other if one is None else one if other is None else one + other
+
+
+def token_count(value: Any, notes: ImportNotes) -> int | None:
+    """A number of tokens; what is none is counted as lost."""
+    whole = value if type(value) is not float or not value.is_integer() else int(value)
+    if type(whole) is int and whole >= 0:
+        return whole
+    if value is not None:
+        notes.lose("token counts that are no whole numbers")
+    return None
+
+
+def recorded_dollars(value: Any, notes: ImportNotes) -> float | None:
+    """A cost in US dollars; what is none is counted as lost."""
+    if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf:
+        return value
+    if value is not None:
+        notes.lose("costs that are no numbers")
+    return None
