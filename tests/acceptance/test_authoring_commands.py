@@ -238,3 +238,5 @@ def test_lint_of_a_dataset_names_what_is_doubtful_and_ends_with_1(tmp_path: Path
         ],
     )
     assert len(json.loads(made.evalwright("dataset", "lint", "d.csv", "--json").out)["findings"]) == 24
+    ended = made.evalwright("dataset", "lint")
+    assert (ended.code, "Missing argument" in ended.err) == (2, True)

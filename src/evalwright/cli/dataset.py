@@ -75,7 +75,7 @@ def _cases_of(
     for path in tables:
         yield path, _table(path)
     suites = tuple(path for path in paths if path not in tables)
-    if not suites:
+    if paths and not suites:
         return
     files = suite_files(suites, dialect)
     tell(f"skipped {path}: format not recognised" for path in files.skipped)

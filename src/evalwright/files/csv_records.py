@@ -47,6 +47,7 @@ def csv_records(lines: Iterable[str], separator: str = ",") -> Iterator[tuple[in
             yield begun, _cells("".join(pieces).rstrip("\r\n"), cell, separator, begun)
             pieces, size, quotes = [], 0, 0
     if pieces:
+        _cells("".join(pieces).rstrip("\r\n"), cell, separator, begun)
         raise CsvError("a quote is never closed", begun)
 
 
@@ -55,6 +56,8 @@ def _cells(record: str, cell: re.Pattern[str], separator: str, line: int) -> lis
     at = 0
     while True:
         match = cell.match(record, at)
+        if match is None and record[at : at + 1] == '"' and record.count('"', at) % 2:
+            raise CsvError("a quote is never closed", line)
         if match is None:
             raise CsvError("a quote stands in a cell that does not begin with one, or text after its end", line)
         quoted, plain = match.groups()

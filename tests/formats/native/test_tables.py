@@ -182,12 +182,15 @@ def test_parquet_keeps_types_and_writes_times_as_text(tmp_path):
         {
             "id": ["a"], "n": [1 << 40], "l": [["x"]], "s": [{"k": 1}], "d": [date(2026, 1, 2)],
             "t": [datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)], "c": [Decimal("1.50")], "z": [None],
+            "b": pyarrow.array([datetime(2026, 1, 2, 3)], pyarrow.timestamp("us", "Europe/Berlin")),
+            "m": [datetime(2026, 1, 2, 3, 4, 5, 6)],
         }
     )  # fmt: skip
     parquet.write_table(table, tmp_path / "d.parquet")
     (case,) = suite(tmp_path, path="d.parquet").cases
     assert case.input == {
         "n": 1 << 40, "l": ["x"], "s": {"k": 1}, "d": "2026-01-02", "t": "2026-01-02T03:04:05Z", "c": "1.50", "z": None,
+        "b": "2026-01-02T03:00:00Z", "m": "2026-01-02T03:04:05.000006",
     }  # fmt: skip
     parquet.write_table(pyarrow.table({"id": ["a"], "b": [b"x"]}), tmp_path / "d.parquet")
     (problem,) = refusal(lambda: list(suite(tmp_path, path="d.parquet").cases)).problems
@@ -210,7 +213,7 @@ def test_all_rows_that_are_none_are_told_at_once(tmp_path, name, data, lines):
 def test_one_column_that_has_another_separator_is_doubted(tmp_path):
     (tmp_path / "d.csv").write_text("id;q\n1;x\n")
     doubts = [str(problem) for problem in suite(tmp_path, path="d.csv").cases.unknown_keys()]
-    assert 'does `delimiter: ";"` separate them?' in str(doubts)
+    assert 'does `delimiter: ";"` separate the columns?' in str(doubts)
     (tmp_path / "d.csv").write_text("q\n1;x\n")
     assert not [*suite(tmp_path, path="d.csv").cases.unknown_keys()]
 
@@ -225,6 +228,9 @@ def test_one_column_that_has_another_separator_is_doubted(tmp_path):
         ("d.csv", "id,a\n1,x\n2\n", 3, "2 cells"),
         ("d.csv", 'id,a\n1,"x\n2,y\n', 2, "quote"),
         ("d.csv", 'id,a\n1,x"y"\n', 2, "quote"),
+        ("d.tsv", 'id\ta\n1\tx"y\n', 2, "a quote stands in a cell"),
+        ("d.csv", "id;a\n1,x;y\n", 2, 'expected 1 cell, found 2 cells: does `delimiter: ";"`'),
+        ("d.csv", "id,a\n1,x\n".encode("utf-16"), None, "encoding: utf-16"),
         ("d.csv", b"id,a\n1,\xff\n", None, "encoding: latin-1"),
         ("d.json", "{}", None, "array"),
         ("d.json", '[{"a": 1},\n{"a": NaN}]', 2, "NaN"),
@@ -253,7 +259,8 @@ def test_what_is_no_table_is_refused_with_file_and_line(tmp_path, name, data, li
         ({"path": "d.csv", "map": {"inptu": "q"}}, "dataset.map", "inptu"),
         ({"path": "d.csv", "map": {"input": {"val": 3}}}, "dataset.map.input", "value"),
         ({"path": "d.csv", "types": {"q": "integer"}}, "dataset.types.q", "integer"),
-        ({"path": "d.txt"}, "dataset.type", "type"),
+        ({"path": "d.txt"}, "dataset.type", "the ending '.txt' stands for none"),
+        ({"path": "d.XLSX"}, "dataset.type", "CSV or Parquet"),
         ({"path": "d.csv", "types": {"q": ["int"]}}, "dataset.types.q", "['int']"),
         ({"path": "d.csv", "encoding": "hex"}, "dataset.encoding", "'hex'"),
         ({"path": "d.csv", "delimiter": 7}, "dataset.delimiter", "expected text, found 7"),
@@ -307,6 +314,8 @@ def test_filters_and_samples_work_as_elsewhere(tmp_path):
     data = "id,q,metadata.tier\n" + "".join(f"{n},x,{n % 2}\n" for n in range(10))
     assert len(inputs(tmp_path, data, filter={"metadata.tier": "1"})) == 5
     assert len(inputs(tmp_path, data, sample=3)) == 3
+    empty = suite(tmp_path, path="d.csv", filter={"metadata.tier": 1}).cases.why_empty()
+    assert "metadata.tier is text there, '1'" in empty.message
 
 
 def test_a_misspelt_key_is_told(tmp_path):

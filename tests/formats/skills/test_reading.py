@@ -7,6 +7,8 @@ import pytest
 from evalwright.errors import InputError
 from evalwright.formats.discovery import suite_files
 from evalwright.formats.loading import format_at, load_suite
+from evalwright.formats.skills.use import is_use
+from evalwright.model.trace import ToolCall
 from formats.skills.skill import EVALS, skill_in
 
 
@@ -163,3 +165,26 @@ def test_files_folders_and_strangers_are_told_apart(tmp_path):
 def test_mistakes_in_options_are_refused_before_anything_runs(tmp_path, options, said):
     with pytest.raises(InputError, match=said):
         load_suite(skill_in(tmp_path), options=options)
+
+
+def test_a_file_that_only_yaml_reads_is_warned_of(tmp_path):
+    path = skill_in(tmp_path, EVALS)
+    file = path if path.is_file() else path / "evals" / "evals.json"
+    file.write_text(file.read_text().rstrip().removesuffix("}") + ",\n}")
+    (told,) = [str(one) for one in load_suite(path, to_run=False).warnings if "original" in str(one)]
+    assert "the original does not read this file: line" in told
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "used"),
+    [
+        ("Skill", {"command": "tables"}, True),
+        ("Read", {"file_path": "/w/.claude/skills/tables/SKILL.md"}, True),
+        ("Bash", {"command": "cat .claude/skills/tables/SKILL.md", "description": "look"}, True),
+        ("Write", {"file_path": "a.md", "content": "see .claude/skills/tables/SKILL.md"}, False),
+        ("Edit", {"file_path": "a.md", "new_string": ".claude/skills/tables/SKILL.md"}, False),
+        ("Read", {"file_path": "tables.md"}, False),
+    ],
+)
+def test_a_skill_is_used_by_what_loads_it_not_by_what_quotes_its_path(name, arguments, used):
+    assert is_use(ToolCall(name, "1", arguments), "tables") is used

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +120,9 @@ def _plain(value: Any) -> Any:
         return [_plain(one) for one in value]
     if isinstance(value, str | int | float | bool | bytes | None):
         return value
+    if isinstance(value, datetime):  # that of pandas, too, which has nanoseconds
+        zoned = value.astimezone(UTC) if value.tzinfo else value
+        return zoned.isoformat().replace("+00:00", "Z")
     return msgspec.to_builtins(value, enc_hook=str)
 
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from glob import has_magic
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from evalwright import registry
@@ -26,6 +26,7 @@ __all__ = ["DatasetReading"]
 
 _NO_TABLES = {".yaml": "yaml", ".yml": "yaml", ".json": "json", ".jsonl": "jsonl"}
 """Types of datasets by the ends of names of files that nobody means as tables."""
+_SHEETS = (".xlsx", ".xls", ".xlsm", ".ods")
 _PATH = ("dataset", "path")
 
 
@@ -42,7 +43,7 @@ class DatasetReading:
         dataset = self._sections.dataset
         kind = dataset.type or file_type(dataset.path or "")
         if kind is None:
-            self._file.complain(("dataset", "type"), "the key 'type' is missing")
+            self._file.complain(("dataset", "type"), _untyped(dataset.path))
             return ()
         if not self._file.known(("dataset", "type"), "datasets", kind):
             return ()
@@ -154,6 +155,14 @@ class DatasetReading:
             Problem(str(self._file.path), one.message, self._file.document.line(steps_of(one.key)), one.key)
             for one in problems
         )
+
+
+def _untyped(path: str | Sequence[str] | None) -> str:
+    """That no type is given, and that the name of the file stands for none."""
+    name = PurePath((path if isinstance(path, str) else next(iter(path or ()), "")).lower())
+    if name.suffix in _SHEETS:
+        return f"{name.suffix} is not read: save the sheet as CSV or Parquet"
+    return "the key 'type' is missing" + (f": the ending {name.suffix!r} stands for none" if name.suffix else "")
 
 
 def _at_path(message: str) -> InputError:

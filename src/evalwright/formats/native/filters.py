@@ -35,7 +35,16 @@ def why_none_fits(cases: Sequence[EvalCase | Case], wanted: Mapping[str, Any]) -
         if all(_at(case, path) is _NOTHING for case in cases):
             known = dict.fromkeys(other for case in cases for other in _paths(case))
             return f"no case matches the filter {{{said}}}: no case has {path}{did_you_mean(path, known)}"
+        text = next((one for one in _given(wanted[path]) if not isinstance(one, str)), None)
+        if text is not None and any(_at(case, path) == str(text) for case in cases):
+            return (
+                f"no case matches the filter {{{said}}}: {path} is text there, {str(text)!r}; `types` converts a column"
+            )
     return f"no case matches the filter {{{said}}}"
+
+
+def _given(wanted: Any) -> list[Any]:
+    return wanted if isinstance(wanted, list) else [wanted]
 
 
 def _at(value: Any, path: str) -> Any:

@@ -6,6 +6,7 @@ are streamed, but for a JSON document.
 
 from __future__ import annotations
 
+import codecs
 import glob
 import io
 import json
@@ -153,11 +154,8 @@ class TableDataset(Dataset):
 
     def _doubt_header(self, file: Path, header: Sequence[str]) -> Iterator[Problem]:
         """A header of one cell that has another separator is likely to be meant as several."""
-        name = header[0] if len(header) == 1 else ""
-        for separator in _SEPARATORS:
-            if separator in name:
-                told = f"has one column, {name!r}: does `delimiter: {json.dumps(separator)}` separate them?"
-                yield Problem(str(file), told, 1)
+        if hint := _separated_by(header):
+            yield Problem(str(file), f"has one column, {header[0]!r}{hint}", 1)
 
     def _same_header(self, file: Path, found: list[str], header: list[str] | None) -> list[str]:
         if header is not None and found != header:
@@ -190,6 +188,13 @@ class TableDataset(Dataset):
                 places[case.id] = place
 
 
+def _separated_by(header: Sequence[str]) -> str:
+    """A question, where the only cell of a header has another separator in it."""
+    name = header[0] if len(header) == 1 else ""
+    found = next((one for one in _SEPARATORS if one in name), None)
+    return "" if found is None else f": does `delimiter: {json.dumps(found)}` separate the columns?"
+
+
 def _known_encoding(name: str) -> str:
     try:
         "x".encode(name)  # also of those that are known, some are of no text
@@ -219,7 +224,7 @@ class CsvRows(TableDataset):
             try:
                 yield from self._read(file, text)
             except UnicodeError as error:
-                raise InputError(Problem(str(file), self._undecoded(error))) from None
+                raise InputError(Problem(str(file), self._undecoded(file, error))) from None
 
     def _read(self, file: Path, text: io.TextIOWrapper) -> Iterator[TableRow]:
         records = csv_records(text, self._delimiter or self.separator)
@@ -228,16 +233,19 @@ class CsvRows(TableDataset):
             header = self._header(file, first)
             for line, cells in records:
                 if len(cells) != len(header):
-                    found = counted(len(cells), "cell")
-                    yield TableRow(file, line, {}, flaw=f"expected {len(header)} cells, found {found}")
+                    flaw = f"expected {counted(len(header), 'cell')}, found {counted(len(cells), 'cell')}"
+                    yield TableRow(file, line, {}, flaw=f"{flaw}{_separated_by(header)}")
                 else:
                     yield TableRow(file, line, dict(zip(header, cells, strict=True)))
         except CsvError as error:
             yield TableRow(file, error.line, {}, flaw=f"is not {self.kind.upper()}: {error}")
 
-    def _undecoded(self, error: Exception) -> str:
+    def _undecoded(self, file: Path, error: Exception) -> str:
         if self._encoding != _UTF_8:
             return f"cannot be read as {self._encoding}: {error}"
+        with opened(file) as source:
+            if source.read(2) in (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE):
+                return "is not UTF-8 text: it begins as UTF-16 does, which `encoding: utf-16` reads"
         return f"is not UTF-8 text ({error}); `encoding: latin-1`, for example, reads it as another"
 
     def _header(self, file: Path, found: list[str] | None) -> list[str]:

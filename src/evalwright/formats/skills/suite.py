@@ -8,6 +8,7 @@ from typing import Any
 
 from evalwright.errors import InputError, Problem
 from evalwright.files import yaml
+from evalwright.files.strict_json import JsonFlaw, strict_json
 from evalwright.formats.shared.findings import Findings
 from evalwright.formats.skills import FORMAT
 from evalwright.formats.skills.cases import skill_cases
@@ -69,10 +70,21 @@ def read_evals(
 ) -> tuple[Skill, list[Case]]:
     """The skill and its cases; mistakes and what is odd are noted in `findings`."""
     value = document.value
+    if path.suffix == ".json" and (flaw := _no_json(path)):
+        findings.warn((), f"the original does not read this file: {flaw}")
     skill = skill_of(path, value if isinstance(value, dict) else {}, findings)
     evals = evals_of(value, skill, path, findings)
     judge = options.get("judge_model") or JUDGE
     return skill, skill_cases(evals, skill, judge, expected_too=options.get("criteria") == "all")
+
+
+def _no_json(path: Path) -> str | None:
+    """What keeps a file, which was read as YAML is, from being JSON."""
+    try:
+        strict_json(path.read_bytes())
+    except JsonFlaw as flaw:
+        return f"line {flaw.line}: {flaw}"
+    return None
 
 
 def _check(variants: list[Variant]) -> None:

@@ -17,6 +17,21 @@ from evalwright.targets.coding_agent.target import SKILLS
 __all__ = ["SkillUsed", "is_use"]
 
 _UNSEEN = "whether a skill was used is not known: the agent's output shows no tool calls (see its key `output`)"
+_WRITTEN = frozenset(
+    (
+        "content",
+        "contents",
+        "text",
+        "file_text",
+        "old_string",
+        "new_string",
+        "old_str",
+        "new_str",
+        "description",
+        "prompt",
+    )
+)
+"""Arguments with what an agent writes or says: a path that is quoted there is read by nobody."""
 _TOOLS = ("skill", "activate_skill", "load_skill", "use_skill")
 
 
@@ -39,7 +54,10 @@ def _names(text: str, skill: str) -> bool:
 def _texts(value: Any) -> list[str]:
     if isinstance(value, str):
         return [value]
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    if isinstance(value, dict):
+        inner = [one for key, one in value.items() if key not in _WRITTEN]
+    else:
+        inner = value if isinstance(value, list) else []
     return [text for one in inner for text in _texts(one)]
 
 
