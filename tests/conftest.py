@@ -24,28 +24,28 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 LEFT_OUT = "slow_left_out"
 CPU_SECONDS = "cpu_seconds"
-TOGETHER = (
-    "tests/architecture/",
-    "tests/examples/",
-    "tests/statistics/test_against_scipy.py",
-    "tests/test_warm.py",
-    "tests/viewer/test_browser.py",
-)
-"""Tests that share something costly: the source parsed, a server, a library, a browser."""
-WITH_CLIENTS = (
-    "tests/capture/test_targets.py",
-    "tests/evaluators/judges/test_over_http.py",
-    "tests/formats/agentv/test_models.py",
-    "tests/formats/pixie/test_premade.py",
-    "tests/llm/test_bodies.py",
-    "tests/llm/test_batches.py",
-    "tests/llm/test_fitting.py",
-    "tests/llm/test_real_clients.py",
-    "tests/run/test_batches.py",
-)
-"""Tests that import the clients of models: three seconds in each worker that does."""
-IN_WALLS = ("tests/evaluators/code/", "tests/formats/northstar/test_code_graders.py", "tests/sandbox/")
-"""Tests of foreign code, whose limit of processes counts those of all code that runs as the same user."""
+TOGETHER = {
+    "PostgreSQL": ("tests/acceptance/test_other_stores.py",),
+    "browser": ("tests/viewer/test_browser.py",),
+    "clients of models": (
+        "tests/capture/test_targets.py",
+        "tests/evaluators/judges/test_over_http.py",
+        "tests/formats/agentv/test_models.py",
+        "tests/formats/pixie/test_premade.py",
+        "tests/llm/test_bodies.py",
+        "tests/llm/test_batches.py",
+        "tests/llm/test_fitting.py",
+        "tests/llm/test_real_clients.py",
+        "tests/run/test_batches.py",
+    ),
+    "examples": ("tests/examples/",),
+    "scipy": ("tests/statistics/test_against_scipy.py",),
+    "source": ("tests/architecture/", "tests/docs/test_words.py"),
+    # Their limit of processes counts those of all code that runs as the same user.
+    "walls": ("tests/evaluators/code/", "tests/formats/northstar/test_code_graders.py", "tests/sandbox/"),
+    "warm": ("tests/test_warm.py",),
+}
+"""Tests that one worker runs, because they share what is costly or may not run at the same time."""
 _begun = pytest.StashKey[float]()
 _left_out = pytest.StashKey[int]()
 
@@ -118,19 +118,14 @@ def _cpu_seconds() -> float:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
-    """One worker runs the tests that need PostgreSQL, so that one server is started, and those of `TOGETHER`."""
+    """One worker runs the tests of each row of `TOGETHER`, and those that need the one server of PostgreSQL."""
     from xdist.scheduler import LoadScopeScheduling
 
     class Scheduling(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            file = nodeid.partition("::")[0]
-            if "postgres" in nodeid.lower() or "database" in nodeid or file.endswith("test_other_stores.py"):
-                return "postgres"
-            if file.startswith(IN_WALLS):
-                return "walls"
-            if file in WITH_CLIENTS:
-                return "clients of models"
-            return next((start for start in TOGETHER if file.startswith(start)), nodeid)
+            if "postgres" in nodeid.lower() or "database" in nodeid:
+                return "PostgreSQL"
+            return next((name for name, files in TOGETHER.items() if nodeid.startswith(files)), nodeid)
 
         def _pending_of(self, workload: dict[str, dict[str, bool]]) -> int:
             # It is asked after each test, and finished ones left in it make the controller's work quadratic.

@@ -1,6 +1,7 @@
 """The package's source as the tests of its structure read it: modules, their rooms, their imports."""
 
 import ast
+import gc
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -31,7 +32,13 @@ def modules() -> list[tuple[Path, str]]:
 
 @cache
 def tree(path: Path) -> ast.Module:
-    return ast.parse(path.read_text())
+    """It stays until the end: to look through a million nodes for garbage takes three times as long as the parser."""
+    gc.disable()
+    try:
+        return ast.parse(path.read_text())
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @cache

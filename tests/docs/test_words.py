@@ -12,6 +12,7 @@ import click
 import pytest
 
 import evalwright
+from architecture.source import nodes
 from evalwright.cli import COMMANDS
 
 ROOT = Path(__file__).parents[2]
@@ -66,15 +67,14 @@ def prose(page: Path) -> str:
 
 def messages(path: Path) -> Iterator[tuple[int, str]]:
     """Texts of several words in a module that are not docstrings."""
-    tree = ast.parse(path.read_text())
     documents = {
         id(statement.value)
-        for node in ast.walk(tree)
+        for node in nodes(path)
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
         for statement in node.body
         if isinstance(statement, ast.Expr)
     }
-    for node in ast.walk(tree):
+    for node in nodes(path):
         match node:
             case ast.Constant(value=str(text)) if " " in text.strip() and id(node) not in documents:
                 yield node.lineno, text
