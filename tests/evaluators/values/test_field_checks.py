@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -11,7 +12,7 @@ from jsonschema import Draft202012Validator, SchemaError
 
 from evalwright.errors import EvaluatorError, InputError
 from evalwright.evaluators.build import build_evaluator
-from evalwright.evaluators.values.schema_acceptance import acceptance
+from evalwright.evaluators.values.plain_schema import NotPlain, plain_check
 from evalwright.model.snapshot import Expected
 from evalwright.model.trace import Metrics, Output, ToolCall
 from evalwright.testing import a_case, a_trace
@@ -207,7 +208,7 @@ def test_an_integer_that_python_does_not_write_has_a_reason_too() -> None:
     assert evaluator.evaluate(CASE, a_trace(input={"n": 10**5000})).reason == "input.n is a huge int, expected 1"
 
 
-NAMES = st.sampled_from(["a", "b"])
+NAMES = st.sampled_from(["a", "b", "it's"])
 BOUNDS = st.integers(-2, 3) | st.sampled_from([0.5, 1.0])
 TYPES = st.sampled_from(["array", "boolean", "integer", "null", "number", "object", "string"])
 SCHEMAS = st.recursive(
@@ -217,12 +218,17 @@ SCHEMAS = st.recursive(
             "type": TYPES | st.lists(TYPES, min_size=1, max_size=2, unique=True),
             "title": st.just("a title"),
             "required": st.lists(NAMES, unique=True),
+            "enum": st.lists(st.sampled_from(["", "ab", "abcd"]), min_size=1, unique=True),
+            "additionalProperties": st.just(False),
             **dict.fromkeys(["minItems", "maxItems", "minLength", "maxLength"], st.integers(0, 3)),
             **dict.fromkeys(["minProperties", "maxProperties"], st.integers(0, 2)),
             **dict.fromkeys(["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum"], BOUNDS),
         },
     ),
-    lambda inner: st.fixed_dictionaries({}, optional={"items": inner, "properties": st.dictionaries(NAMES, inner)}),
+    lambda inner: st.fixed_dictionaries(
+        {},
+        optional={"items": inner, "additionalProperties": st.just(False), "properties": st.dictionaries(NAMES, inner)},
+    ),
     max_leaves=4,
 )
 VALUES = st.recursive(
@@ -233,14 +239,19 @@ VALUES = st.recursive(
 
 
 @given(SCHEMAS, VALUES)
-def test_only_values_that_meet_a_schema_are_accepted_without_jsonschema(schema: dict[str, Any], value: Any) -> None:
-    accepts = acceptance(schema)
-    assert accepts is not None
-    met = Draft202012Validator(schema).is_valid(value)
-    if "1.0" in repr(value) or "nan" in repr(value):  # an integer as a float, no number: jsonschema is asked
-        assert met or not accepts(value)
-    else:
-        assert accepts(value) == met
+def test_errors_of_a_plain_schema_are_those_of_jsonschema(schema: dict[str, Any], value: Any) -> None:
+    check = plain_check(schema)
+    assert check is not None
+    expected = [(error.json_path, error.message) for error in Draft202012Validator(schema).iter_errors(value)]
+    assert [(error.json_path, error.message) for error in check(value)] == expected
+
+
+@pytest.mark.parametrize("value", [(1, 2), Decimal(3), {"a": {1, 2}}])
+def test_values_that_json_does_not_have_are_left_to_jsonschema(value: Any) -> None:
+    check = plain_check({"minItems": 1, "properties": {"a": {"type": "array"}}})
+    assert check is not None
+    with pytest.raises(NotPlain):
+        check(value)
 
 
 @pytest.mark.parametrize(
@@ -261,5 +272,5 @@ def test_a_schema_that_is_not_well_formed_is_refused(schema: dict[str, Any]) -> 
 
 @pytest.mark.parametrize("keyword", ["$ref", "allOf", "enum", "pattern", "additionalProperties", "prefixItems"])
 def test_other_keywords_are_left_to_jsonschema(keyword: str) -> None:
-    assert acceptance({"type": "object", keyword: []}) is None
-    assert acceptance({"properties": {"a": {"items": {keyword: []}}}}) is None
+    assert plain_check({"type": "object", keyword: []}) is None
+    assert plain_check({"properties": {"a": {"items": {keyword: []}}}}) is None

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any, Literal
 
@@ -12,7 +13,7 @@ import msgspec
 
 from evalwright.errors import EvaluatorError, Problem
 from evalwright.evaluators.fields import ABSENT, select
-from evalwright.evaluators.values.schema_acceptance import Accepts, acceptance
+from evalwright.evaluators.values.plain_schema import Check, NotPlain, plain_check
 from evalwright.evaluators.values.schema_patterns import with_bounded_patterns
 from evalwright.evaluators.wording import number, shorten, shown
 from evalwright.model.result import Evaluation
@@ -77,9 +78,9 @@ def schema_problems(schema: dict[str, Any], validator: Any) -> list[Problem]:
     return []
 
 
-def _acceptance(schema: dict[str, Any]) -> Accepts | None:
+def _plain_check(schema: dict[str, Any]) -> Check | None:
     try:
-        return acceptance(schema)
+        return plain_check(schema)
     except RecursionError:
         return None
 
@@ -94,7 +95,7 @@ class SchemaMatch(msgspec.Struct, frozen=True, dict=True):
     @staticmethod
     def config_problems(values: Mapping[str, Any]) -> list[Problem]:
         schema = values.get("schema")
-        if not isinstance(schema, dict) or _acceptance(schema) is not None:
+        if not isinstance(schema, dict) or _plain_check(schema) is not None:
             return []  # importing `jsonschema` takes as long as a tenth of a command
         from jsonschema import Draft202012Validator
 
@@ -105,14 +106,18 @@ class SchemaMatch(msgspec.Struct, frozen=True, dict=True):
         found = select(self.field)(trace)
         if found is ABSENT:
             return Evaluation(False, 0.0, f"{self.field} is absent", detail)
-        if (self._accepts is not None and self._accepts(found)) or not (errors := self._errors(found)):
+        errors = self._errors(found)
+        if not errors:
             return Evaluation(True, 1.0, "", detail)
         detail["errors"] = [shorten(error.message, 1000) for error in errors[:_MOST_ERRORS]]
         many = "1 error" if len(errors) == 1 else f"{len(errors)} errors"
         first = f"{errors[0].json_path.replace('$', self.field, 1)}: {shorten(errors[0].message)}"
         return Evaluation(False, 0.0, f"{many} against the schema: {first}", detail)
 
-    def _errors(self, found: Any) -> list[Any]:
+    def _errors(self, found: Any) -> Sequence[Any]:
+        if self._check is not None:
+            with suppress(NotPlain):
+                return self._check(found)
         from referencing.exceptions import Unresolvable
 
         try:
@@ -123,8 +128,8 @@ class SchemaMatch(msgspec.Struct, frozen=True, dict=True):
             ) from error
 
     @cached_property
-    def _accepts(self) -> Accepts | None:
-        return _acceptance(self.schema)
+    def _check(self) -> Check | None:
+        return _plain_check(self.schema)
 
     @cached_property
     def _validator(self) -> Any:

@@ -24,7 +24,7 @@ _BEHIND = 64 << 20
 
 
 class RecordLines(NamedTuple):
-    """RecordLines with their ends, where each starts, and how long it is; in tables the number of its row, and 1."""
+    """Lines with their ends, where each starts, and how long it is; in tables the number of its row, and 1."""
 
     lines: Sequence[bytes]
     starts: Iterable[int]
