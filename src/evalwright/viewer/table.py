@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sqlite3
 import threading
 import time
@@ -10,6 +11,7 @@ from dataclasses import replace
 from typing import Any, NamedTuple
 
 from evalwright.viewer.filters import Filter
+from evalwright.viewer.texts import searchable
 
 __all__ = ["CellGroup", "CellPlace", "CellRow", "CellTable", "SharedReason"]
 
@@ -83,6 +85,13 @@ class CellGroup(NamedTuple):
     rows: list[CellRow]
 
 
+class _SoughtWord(NamedTuple):
+    """When a word was last asked for, and how many cells have it."""
+
+    used: float
+    cells: int
+
+
 class CellTable:
     """A database of `table_build`. Safe to share between threads: one query at a time."""
 
@@ -90,7 +99,7 @@ class CellTable:
         self._file, self._lock = file, threading.RLock()
         file.execute("CREATE TEMP TABLE hits (word TEXT, number INTEGER, PRIMARY KEY (word, number)) WITHOUT ROWID")
         file.execute("CREATE TEMP TABLE said (word TEXT, number INTEGER, PRIMARY KEY (word, number)) WITHOUT ROWID")
-        self._words: dict[str, float] = {}
+        self._words: dict[str, _SoughtWord] = {}
         self._values: dict[str, list[str]] = {}
         self._outcomes: dict[tuple[str, str], int] = {}
         self.total: int = self._one("SELECT count(*) FROM cells")
@@ -120,12 +129,14 @@ class CellTable:
         with self._lock:
             now = time.monotonic()
             if word not in self._words:
-                for old in [one for one, used in self._words.items() if now - used > _WORD_SECONDS]:
+                for old in [one for one, known in self._words.items() if now - known.used > _WORD_SECONDS]:
                     self._file.execute("DELETE FROM temp.said WHERE word = ?", [old])
                     del self._words[old]
-                found = "INSERT OR IGNORE INTO temp.said SELECT ?, number FROM texts WHERE instr(text, ?)"
-                self._file.execute(found, [word, word])
-            self._words[word] = now
+                # GLOB, as it finds a text in half the time that instr() takes
+                found = "INSERT OR IGNORE INTO temp.said SELECT ?, number FROM texts WHERE text GLOB ?"
+                cells = self._file.execute(found, [word, f"*{_literal(searchable(word))}*"]).rowcount
+                self._words[word] = _SoughtWord(now, cells)
+            self._words[word] = self._words[word]._replace(used=now)
 
     def _all(self, sql: str, values: Sequence[Any] = ()) -> list[Any]:
         with self._lock:
@@ -139,6 +150,8 @@ class CellTable:
         if plain == Filter(evaluator=chosen.evaluator, verdict=chosen.verdict) and chosen.evaluator:
             return self._judged(chosen.evaluator, _wanted(chosen))
         where, values = self._where(chosen)
+        if plain == Filter(q=chosen.q) and len(chosen.words) == 1:
+            return self._words[chosen.words[0]].cells
         return self.total if not where else int(self._one(f"SELECT count(*) FROM cells{where}", values))
 
     def rows(self, chosen: Filter, limit: int | None = 100) -> list[CellRow]:
@@ -425,3 +438,8 @@ def _add_ranges(chosen: Filter, add: Any, *, one_by_one: bool) -> None:
 
 def _marks(values: Sequence[Any]) -> str:
     return ", ".join("?" * len(values))
+
+
+def _literal(word: str) -> str:
+    """A word as a pattern of GLOB that means it alone."""
+    return re.sub(r"[*?\[]", r"[\g<0>]", word)

@@ -21,6 +21,7 @@ from evalwright.reports.failures import newest_verdicts
 from evalwright.reports.reasons import reasons_of
 from evalwright.viewer.keys import reason_key
 from evalwright.viewer.schema import INDEXES, TABLES
+from evalwright.viewer.texts import searchable
 
 __all__ = ["fill_table", "metadata_text"]
 
@@ -142,7 +143,7 @@ class _Builder:
         said = [trace.case_key, metadata_text(trace.input), answer, self._tags.get(position, "")]
         if error is not None:
             said.append(f"{error.type}: {error.message}")
-        self._add("texts", (number, "\n".join(said).lower()))
+        self._add("texts", (number, searchable("\n".join(said))))
 
     def results(self, records: Iterable[_ResultRow]) -> None:
         for batch in _batches(records):
@@ -166,7 +167,7 @@ class _Builder:
             )
             update(
                 "UPDATE texts SET text = text || ? WHERE number = ?",
-                [("\n" + "\n".join(texts).lower(), number) for number, texts in said.items()],
+                [("\n" + searchable("\n".join(texts)), number) for number, texts in said.items()],
             )
 
     def verdicts(self, records: Iterable[CaseVerdict]) -> None:

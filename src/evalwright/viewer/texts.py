@@ -30,6 +30,11 @@ def pretty(value: Any) -> str:
     return line if len(line) <= _LINE else json.dumps(value, ensure_ascii=False, indent=2)
 
 
+def searchable(text: str) -> str:
+    """As the table has a text that is searched: upper and lower case alike, and whole, which patterns end at U+0000."""
+    return text.lower().replace("\0", " ")
+
+
 def words_of(text: str) -> Iterator[str]:
     """Words and what is between them."""
     yield from re.findall(r"\s+|\w+|[^\w\s]", text)
