@@ -8,6 +8,7 @@ from contextlib import closing
 
 import pytest
 
+from evalwright.errors import InputError
 from evalwright.llm.cache import Cache
 from evalwright.llm.choices import ModelChoices
 from evalwright.llm.models import LiveModels
@@ -107,6 +108,17 @@ def test_the_command_shows_prunes_and_clears(tmp_path):
     assert (tmp_path / "c").stat().st_size < 1_100_000
     cache_command("clear")
     assert replies(tmp_path / "c") == 0
+
+
+def test_nothing_of_a_database_of_another_program_is_changed(tmp_path):
+    file = tmp_path / "shop.db"
+    with closing(sqlite3.connect(file)) as database:
+        database.execute("CREATE TABLE users (name TEXT)")
+    file.chmod(0o640)
+    before = file.read_bytes(), file.stat().st_mode
+    with pytest.raises(InputError, match="is a database of another program"):
+        Cache(file)
+    assert (file.read_bytes(), file.stat().st_mode) == before
 
 
 @pytest.mark.parametrize(

@@ -34,3 +34,13 @@ def test_lines_that_are_no_recorded_calls_are_told_together(tmp_path: Path) -> N
     with pytest.raises(InputError) as caught:
         RecordedCalls(path)
     assert [problem.line for problem in caught.value.problems] == [1, 2, 3]
+
+
+@pytest.mark.parametrize("text", ["def answer(q):\n", '{"id": "c1", "input": {}}\n', "[1]\n"])
+def test_calls_are_not_added_to_a_file_of_something_else(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "mine"
+    path.write_text(text)
+    path.chmod(0o640)
+    with pytest.raises(InputError, match="holds something else than recorded calls"):
+        CallRecorder(path, str)
+    assert (path.read_text(), path.stat().st_mode & 0o777) == (text, 0o640)

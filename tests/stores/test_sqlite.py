@@ -124,6 +124,17 @@ def test_a_run_without_a_plan_can_be_judged_again_but_not_resumed(older: Path) -
         resume(older)
 
 
+def test_nothing_of_a_database_of_another_program_is_changed_by_writing_or_looking(tmp_path: Path) -> None:
+    file = tmp_path / "shop.db"
+    with closing(sqlite3.connect(file)) as connection:
+        connection.execute("CREATE TABLE users (name TEXT)")
+    before = file.read_bytes()
+    for use in (lambda: Sqlite(file).create(a_plan(), [a_case()], {}), Sqlite(file).run_ids):
+        with pytest.raises(InputError, match=r"shop\.db .*another program, with the tables 'users'"):
+            use()
+    assert file.read_bytes() == before
+
+
 def test_the_tables_of_another_program_are_left_alone(tmp_path: Path) -> None:
     file = tmp_path / "shop.db"
     with closing(sqlite3.connect(file)) as connection:

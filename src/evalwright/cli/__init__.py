@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Any, NoReturn
 
 import click
@@ -56,6 +57,22 @@ def commands() -> dict[str, str]:
     return {**{name: line for name, (_, line) in COMMANDS.items()}, **of_formats}
 
 
+def _refuse_empty_paths(ctx: click.Context, command: click.Command | None, arguments: Sequence[str]) -> None:
+    """An empty path would mean the working directory: it is what a shell makes of a variable that is not set."""
+    params = [
+        param
+        for param in getattr(command, "params", ())
+        if isinstance(param.type, click.Path) or param.metavar in ("FILE", "DIR")
+    ]
+    options = {flag for param in params if isinstance(param, click.Option) for flag in param.opts}
+    for before, given in pairwise(("", *arguments)):
+        empty = given.removesuffix("=") if given.endswith("=") else before if given == "" else None
+        if empty in options:
+            ctx.fail(f"{empty}: expected a path, found nothing")
+        if given == "" and not before.startswith("-") and any(isinstance(param, click.Argument) for param in params):
+            ctx.fail("expected a path, found nothing")
+
+
 class _Commands(click.Group):
     """The commands by name with one line each; the module of a command is imported when it is called."""
 
@@ -80,7 +97,10 @@ class _Commands(click.Group):
             from evalwright.errors import did_you_mean
 
             ctx.fail(f"no command {name!r}{did_you_mean(name, commands())} (evalwright --help lists them)")
-        return super().resolve_command(ctx, args)
+        found, command, rest = super().resolve_command(ctx, args)
+        if "" in rest or any(arg.endswith("=") for arg in rest):
+            _refuse_empty_paths(ctx, command, rest)
+        return found, command, rest
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

@@ -11,12 +11,20 @@ import click
 
 from evalwright import registry
 from evalwright.cli.options import RunPath, run_argument, store_options
+from evalwright.errors import InputError
 
 if TYPE_CHECKING:
+    from evalwright.model.plan import Plan
     from evalwright.model.protocols import RunReader
     from evalwright.model.summary import RunSummary
 
 __all__ = ["command"]
+
+_OF_A_RUN = (
+    *("plan.json", "cases.jsonl", "traces.jsonl", "results.jsonl", "verdicts.jsonl", "summary.yaml", "config.yaml"),
+    *("config_hash.txt", "index.sqlite", "manifest.json", "shard.json", "labels.jsonl", "calibration.json"),
+)
+"""Files of a run folder, none of which is a report."""
 
 
 @click.command("report")
@@ -92,6 +100,8 @@ def command(
         reader.plan = plan
         if hasattr(report, "check"):
             report.check(summary, str(run))
+        if out is not None:
+            _must_not_replace(Path(out), Path(reader.location), plan)
         if reads:
             pieces: Iterable[str] = _with_context(
                 report, reader, summary, run, lost, compare=compare, link=link or "", limit=limit_chars
@@ -143,6 +153,15 @@ def _on_github(run: Path, compare: Path | None, link: str, *, format_given: bool
     if format_given:
         raise click.UsageError("--github takes neither --out nor --limit-chars: GitHub names the files")
     return show_on_github(run, compare=compare, link=link)
+
+
+def _must_not_replace(out: Path, run: Path, plan: Plan) -> None:
+    """Raises InputError for a file of the run itself, or of its suite, which a report would destroy."""
+    place, suite = out.resolve(), Path(plan.config_path)
+    if place in (suite, *((suite.parent / name).resolve() for name in plan.files)):
+        raise InputError(f"--out {out} is a file of the suite: name another one")
+    if place.parent == run.resolve() and place.name in _OF_A_RUN:
+        raise InputError(f"--out {out} is a file of the run: name another one")
 
 
 def _write(out: Path, pieces: Iterable[str], append: bool) -> None:

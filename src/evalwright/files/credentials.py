@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 from urllib.parse import unquote, unquote_plus, urlsplit
 
-__all__ = ["credentials", "in_address", "is_credential", "secret_parts"]
+__all__ = ["credentials", "in_address", "is_credential", "named_openly", "secret_parts"]
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _KEY = re.compile(r"(?i)(?!metric_key\Z).*[_-]KEY|.*_TOKEN|.*_SECRET|password|api_key|dsn")
@@ -82,6 +82,13 @@ def in_address(text: str) -> Iterator[str]:
                 yield from dict.fromkeys((part, decoded(part)))
 
 
+def named_openly(text: str) -> str:
+    """The text without the passwords and keys of the addresses in it, for a name that is shown."""
+    for part in sorted(in_address(text), key=len, reverse=True):
+        text = text.replace(part, "***")
+    return text
+
+
 def secret_parts(secret: str) -> Iterator[str]:
     """What inside a secret is one as well: whoever is sent the whole may repeat the part alone.
 
@@ -134,9 +141,14 @@ def credentials(document: Any, outside: bool = True) -> Iterator[tuple[str, str]
     """
     if isinstance(document, (list, tuple)):
         for item in document:
-            yield from credentials(item, outside)
+            if isinstance(item, str):
+                yield from (("address", part) for part in in_address(item))
+            else:
+                yield from credentials(item, outside)
     elif isinstance(document, Mapping):
         for key, item in document.items():
+            if isinstance(key, str):
+                yield from (("address", part) for part in in_address(key))
             if is_credential(key, item) or _in_context(document, key, item, outside):
                 yield from ((str(key), text) for text in _texts(item))
             elif isinstance(item, str):

@@ -32,6 +32,8 @@ def near_file(path: Path) -> str:
     """`; did you mean "x"?` for a file that is not there: the nearest name in its folder, or what else may be wrong."""
     from difflib import get_close_matches  # only for a mistake: every command loads this module
 
+    if os.path.lexists(path):
+        return "; it is there, but is no regular file" if os.path.exists(path) else "; it is a link to nothing"  # noqa: PTH110
     if "\\" in path.name:
         return "; write / between folders, which all systems understand"
     try:

@@ -58,6 +58,7 @@ class Cache:
     def __init__(self, path: Path, mask: Callable[[str], str] = str, most_bytes: int = LARGEST_CACHE) -> None:
         self.path, self._mask, self._most, self._kept = path, mask, most_bytes, 0
         try:
+            _must_be_a_cache(path)
             private_file(path)  # its journals get the mode of the file
             self._database = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None)
             _prepare(self._database)
@@ -135,6 +136,16 @@ class Cache:
     def _delete(self, condition: str, *values: str) -> int:
         with closing(self._database.execute(f"DELETE FROM replies WHERE {condition}", values)) as cursor:
             return cursor.rowcount
+
+
+def _must_be_a_cache(path: Path) -> None:
+    """Raises InputError for a database of another program, of which nothing may be changed."""
+    if not path.is_file() or not path.stat().st_size:
+        return
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=_PATIENCE)) as database:
+        names = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+    if names and "replies" not in names:
+        raise InputError(f"{path} is a database of another program, and no cache of replies: name another file")
 
 
 def _prepare(database: sqlite3.Connection) -> None:

@@ -17,6 +17,8 @@ from evalwright.model.chat import ChatReply, ChatRequest, Embedding, Moderation
 
 __all__ = ["CallRecorder", "RecordedCalls"]
 
+_LONGEST = 1 << 16
+"""Bytes of a first line that are looked at: a call begins with its key and kind."""
 _KINDS: dict[str, Any] = {"chat": ChatReply, "embed": Embedding, "moderate": Moderation}
 
 
@@ -26,6 +28,7 @@ class CallRecorder:
     def __init__(self, path: Path, mask: Callable[[str], str]) -> None:
         self._mask = mask
         try:
+            _must_be_a_recording(path)
             private_file(path)
             self._file = path.open("a", encoding="utf-8")
         except OSError as error:
@@ -38,6 +41,16 @@ class CallRecorder:
 
     def close(self) -> None:
         self._file.close()
+
+
+def _must_be_a_recording(path: Path) -> None:
+    """Raises InputError for a file of something else, to which calls would be added; OSError."""
+    if not path.is_file():
+        return
+    with path.open("rb") as file:
+        first = file.readline(_LONGEST)
+    if first.strip() and not (first.startswith(b"{") and b'"key"' in first and b'"kind"' in first):
+        raise InputError(f"{path} holds something else than recorded calls: name another file")
 
 
 class RecordedCalls:

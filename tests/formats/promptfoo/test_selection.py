@@ -132,3 +132,12 @@ def test_filters_count_tests_and_not_what_their_lists_of_values_give(tmp_path, o
     """As the original chooses of the same configuration."""
     cases = load_suite(write(tmp_path, SCENARIOS), options=options).cases
     assert [f"{case.input['n']}{case.input['k']}{case.input['s']}" for case in cases] == left.split()
+
+
+def test_a_provider_that_is_an_address_is_named_without_its_secrets(tmp_path):
+    address = "http://me:hunter22@127.0.0.1:9/ask?api_key=k123456"
+    config = {**ECHO, "providers": [address, {address: {"config": {"method": "POST", "body": {"q": "{{prompt}}"}}}}]}
+    suite = load_suite(write(tmp_path, config))
+    shown = "http://me:***@127.0.0.1:9/ask?api_key=***"
+    assert [variant.name for variant in suite.variants] == [shown, f"{shown}#2"]
+    assert {"hunter22", "k123456"} <= set(suite.secrets.values())

@@ -15,7 +15,7 @@ from evalwright.files.paths import safe_id
 from evalwright.model.protocols import Part
 from evalwright.model.summary import RunSummary
 from evalwright.stores.lock import RunLock
-from evalwright.stores.sqlite.schema import prepare
+from evalwright.stores.sqlite.schema import must_be_runs, prepare
 from evalwright.stores.tables.rows import Batch, Row, batched
 from evalwright.stores.tables.statements import Rows
 
@@ -54,6 +54,7 @@ def connect(path: Path) -> sqlite3.Connection:
     """A connection to an existing or new file, brought up to date. Raises sqlite3.Error and InputError."""
     connection = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
     try:
+        must_be_runs(connection, str(path))
         if os.access(path, os.W_OK):
             connection.execute("PRAGMA journal_mode = WAL")  # readers and the writer do not wait for each other
             connection.execute("PRAGMA synchronous = NORMAL")  # no fsync per commit: `make_durable` syncs in batches

@@ -7,7 +7,7 @@ import sqlite3
 from evalwright.errors import InputError, Problem
 from evalwright.stores.documents import newer_version
 
-__all__ = ["prepare"]
+__all__ = ["must_be_runs", "prepare"]
 
 _VERSION = 1
 _CELL = "run_id, case_id, variant_name, trial, attempt"
@@ -38,6 +38,17 @@ _KEYS = {
 _IN_ORDER = ("traces", "results", "verdicts")
 """Tables whose rows are read in the order in which they were written."""
 _DEFAULTS = {"trial": "0", "attempt": "1"}
+
+
+def must_be_runs(connection: sqlite3.Connection, file: str) -> None:
+    """Raises InputError for a database of another program, of which nothing may be changed: not even its journal."""
+    found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'")
+    names = [str(name) for (name,) in found]
+    if names and not _COLUMNS.keys() & names:
+        listed = ", ".join(map(repr, names[:3])) + (", …" if len(names) > 3 else "")
+        raise InputError(
+            Problem(file, f"is a database of another program, with the tables {listed}; name another file")
+        )
 
 
 def prepare(connection: sqlite3.Connection, file: str) -> None:
