@@ -98,10 +98,10 @@ class Judge:
         if own is not None:
             return partial(resolve(own), criteria)
         if criteria.rule == "bands":
-            from evalwright.scoring.bands import banded_verdict
+            from evalwright.scoring.bands import banded_verdict, case_threshold
 
             return lambda case, trace, results: banded_verdict(
-                case.evaluators or [] if self._by_case else self._specs, trace, results, criteria.threshold
+                case.evaluators or [] if self._by_case else self._specs, trace, results, case_threshold(case, criteria)
             )
         if self._by_case:
             return lambda case, trace, results: cell_verdict(criteria, self.names(case), trace, results)

@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from evalwright.model.plan import EvaluatorSpec
+from evalwright.model.plan import EvaluatorSpec, PassCriteria
 from evalwright.model.result import CaseVerdict, EvaluationResult, Status, band
+from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.scoring.verdict import verdict_on
 
-__all__ = ["banded_verdict"]
+__all__ = ["THRESHOLD", "banded_verdict", "case_threshold"]
+
+THRESHOLD = "pass_threshold"
+"""The key of `extra` with the threshold of a case, which goes before that of the suite."""
+
+
+def case_threshold(case: Case, criteria: PassCriteria) -> float | None:
+    """The mean from which on a cell of the case passes; None where the bands decide."""
+    own = case.extra.get(THRESHOLD)
+    return own if isinstance(own, float) else criteria.threshold
 
 
 def banded_verdict(

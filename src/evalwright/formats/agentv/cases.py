@@ -13,7 +13,7 @@ from evalwright.files.bulk import collector_paused
 from evalwright.formats.agentv.assertions import OF_FILE, Evaluators, Spec, asks_default_judge, unique
 from evalwright.formats.agentv.conversations import TURN_KEYS, is_conversation, read_turns
 from evalwright.formats.agentv.detection import OUTCOMES
-from evalwright.formats.agentv.file import EvalFile, texts_in
+from evalwright.formats.agentv.file import EvalFile, share_of, texts_in
 from evalwright.formats.agentv.messages import (
     Files,
     chat_of,
@@ -29,6 +29,7 @@ from evalwright.formats.agentv.shorthands import shared_input, with_files, with_
 from evalwright.formats.agentv.targets_file import Targets
 from evalwright.formats.agentv.workspace_settings import read_workspace
 from evalwright.model.case import ForeignCase
+from evalwright.scoring.bands import THRESHOLD
 
 __all__ = ["CASE_KEYS", "EXECUTION_KEYS", "Cases", "Defaults"]
 
@@ -43,7 +44,7 @@ _PLAIN: dict[str, tuple[type, str]] = {
     "tags": (list, "a list of texts"),
 }  # fmt: skip
 """What only describes a case, with its type."""
-EXECUTION_KEYS = {"target", "timeout_seconds", "evaluators", "skip_defaults"}
+EXECUTION_KEYS = {"target", "timeout_seconds", "evaluators", "skip_defaults", "threshold"}
 
 
 class Defaults(NamedTuple):
@@ -226,6 +227,11 @@ class Cases:
                 tell("execution.timeout_seconds", f"timeout_seconds: expected a number above 0, found {timeout!r}")
             else:
                 found["timeout_seconds"] = timeout
+        if (least := execution.get("threshold")) is not None:
+            if (share := share_of(least)) is not None:
+                found[THRESHOLD] = share
+            else:
+                tell("execution.threshold", f"threshold: expected a number from 0 to 1, found {least!r}")
         target, targets = self._defaults.target or execution.get("target"), self._defaults.targets
         if targets is None:
             return found

@@ -22,7 +22,7 @@ HEAD = {
     "assertions", "tags", "author", "license", "category", "input", "input_files", "suite", "requires", "governance",
     "workspace",
 }  # fmt: skip
-EXECUTION = ("target", "targets", "timeout_seconds", "evaluators", "trials", "workers")
+EXECUTION = ("target", "targets", "timeout_seconds", "evaluators", "trials", "workers", "threshold", "budget_usd")
 OF_NEXT = ("prompts", "providers", "default_test", "defaultTest", "scenarios")
 """Keys of AgentV 5, whose files are of another kind."""
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,62}[a-z0-9]")
@@ -83,6 +83,17 @@ class EvalFile:
         return float(value) if number else None  # type: ignore[arg-type]
 
     @property
+    def threshold(self) -> float | None:
+        return share_of(self.execution.get("threshold"))
+
+    @property
+    def budget_usd(self) -> float | None:
+        """What the calls of the system may cost."""
+        value = self.execution.get("budget_usd")
+        number = isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0
+        return float(value) if number else None  # type: ignore[arg-type]
+
+    @property
     def trials(self) -> int | None:
         """How often each case runs."""
         found = self.execution.get("trials")
@@ -127,9 +138,10 @@ class EvalFile:
             *isolating(self.head, HEAD),
             *(f"execution.{key}" for key in isolating(self.execution, EXECUTION)),
         ]
-        return [
-            Problem(str(self.head_path), refusal(key.rpartition(".")[2]), self.head_line(key), key) for key in found
-        ]
+        said = [(key, refusal(key.rpartition(".")[2])) for key in found]
+        if (budget := self.execution.get("budget_usd")) is not None and self.budget_usd is None:
+            said.append(("execution.budget_usd", f"budget_usd: expected a number above 0, found {budget!r}"))
+        return [Problem(str(self.head_path), message, self.head_line(key), key) for key, message in said]
 
     def warnings(self) -> list[Problem]:
         """What the top level says that nothing reads, or not as the standard wants it."""
@@ -163,6 +175,7 @@ class EvalFile:
             "target": (self.default_target, "the name of a target"),
             "timeout_seconds": (self.timeout_seconds, "a number above 0"),
             "trials": (self.trials, "{count: a number of at least 1}"),
+            "threshold": (self.threshold, "a number from 0 to 1"),
             "workers": (self.workers, f"a whole number from 1 to {_MOST_WORKERS}"),
         }
         for key, (used, expected) in values.items():
@@ -178,6 +191,12 @@ class EvalFile:
         named = f" ({case_id})" if case_id else ""
         key = f"{self.key}[{index}]" + (f".{path}" if path else "")
         return Problem(str(self.path), f"{self.key}[{index}]{named}: {message}", self.line_of(index, path), key)
+
+
+def share_of(value: Any) -> float | None:
+    """A number from 0 to 1, None for anything else."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1
+    return float(value) if number else None
 
 
 def texts_in(value: Any) -> list[str]:

@@ -106,8 +106,8 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
         variants=[variant],
         evaluators=[],
         evaluators_by_case=True,
-        pass_criteria=PassCriteria(rule="bands", threshold=given.threshold),
-        run=_settings(given.workers or file.workers or own or _WORKERS, limit, file.trials or 1),
+        pass_criteria=_criteria(file, given.threshold),
+        run=_settings(file, given.workers or file.workers or own or _WORKERS, limit),
         exports=_exports(given.output, given.output_format),
         document=file.document,
         target_chosen=True,
@@ -119,8 +119,17 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
     )
 
 
-def _settings(workers: int, limit: float, trials: int) -> RunSettings:
-    return RunSettings(max_concurrency=workers, evaluator_timeout_seconds=max(600.0, 4 * limit), trials=trials)
+def _criteria(file: EvalFile, threshold: float | None) -> PassCriteria:
+    return PassCriteria(rule="bands", threshold=file.threshold if threshold is None else threshold)
+
+
+def _settings(file: EvalFile, workers: int, limit: float) -> RunSettings:
+    return RunSettings(
+        max_concurrency=workers,
+        evaluator_timeout_seconds=max(600.0, 4 * limit),
+        trials=file.trials or 1,
+        cost_limit_usd=file.budget_usd,
+    )
 
 
 def _place(path: Path) -> str:

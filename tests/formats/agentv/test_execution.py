@@ -1,0 +1,54 @@
+"""What the section `execution` of a file and of a case decides."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalwright.errors import InputError
+from evalwright.formats.loading import load_suite
+from evalwright.model.result import CaseVerdict
+from evalwright.model.suite import Suite
+from evalwright.run.options import RunOptions
+from evalwright.run.start import run_suite
+from evalwright.run.stored_run import open_run
+
+COSTLY = "def said(asked):\n    return {'text': 'half', 'cost_usd': 0.4}\n"
+HALF = [{"type": "contains", "value": "half"}, {"type": "contains", "value": "whole"}]
+
+
+def load(folder: Path, execution: dict[str, Any], *cases: dict[str, Any], **options: Any) -> Suite:
+    (folder / "costly.py").write_text(COSTLY)
+    targets = [{"name": "default", "provider": "python", "callable": "costly:said"}]
+    (folder / "targets.yaml").write_text(json.dumps({"targets": targets}))
+    tests = [{"id": str(i), "criteria": "c", "input": "x", "assertions": HALF, **case} for i, case in enumerate(cases)]
+    (folder / "a.eval.yaml").write_text(json.dumps({"name": "suite", "execution": execution, "tests": tests}))
+    return load_suite(folder / "a.eval.yaml", options=options)
+
+
+def statuses(suite: Suite) -> list[str]:
+    reader, _ = open_run(run_suite(suite, RunOptions(out=suite.source.parent / "runs")).run_dir)
+    return [verdict.status for verdict in sorted(reader.verdicts(CaseVerdict), key=lambda one: one.case_id)]
+
+
+def test_a_threshold_decides_what_passes(tmp_path: Path) -> None:
+    cases = ({}, {"execution": {"threshold": 0.6}}, {"execution": {"threshold": 0}})
+    assert statuses(load(tmp_path, {}, *cases)) == ["fail", "fail", "pass"]
+    assert statuses(load(tmp_path, {"threshold": 0.5}, *cases)) == ["pass", "fail", "pass"]
+    assert statuses(load(tmp_path, {"threshold": 0.5}, *cases, threshold=0.9)) == ["fail", "fail", "pass"]
+
+
+def test_a_budget_bounds_what_the_system_costs(tmp_path: Path) -> None:
+    found = statuses(load(tmp_path, {"threshold": 0.5, "budget_usd": 0.7, "workers": 1}, {}, {}, {}, {}))
+    assert found == ["pass", "pass", "error", "error"]  # not run, each with this reason
+
+
+def test_what_cannot_be_a_threshold_or_a_budget_is_told(tmp_path: Path) -> None:
+    suite = load(tmp_path, {"threshold": 7}, {"execution": {"threshold": "high"}}, {})
+    assert "threshold is not used: expected a number from 0 to 1, found 7" in str(suite.warnings)
+    assert statuses(suite) == ["error", "fail"]
+    with pytest.raises(InputError, match="budget_usd: expected a number above 0, found 'lots'"):
+        load(tmp_path, {"budget_usd": "lots"}, {})
