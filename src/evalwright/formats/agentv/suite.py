@@ -20,7 +20,7 @@ from evalwright.formats.agentv.config import read_project_config
 from evalwright.formats.agentv.file import EvalFile, read_file
 from evalwright.formats.agentv.messages import Files
 from evalwright.formats.agentv.shorthands import Environment
-from evalwright.formats.agentv.target import files_of
+from evalwright.formats.agentv.target import PLACE, files_of
 from evalwright.formats.agentv.targets_file import Targets, targets_file
 from evalwright.formats.agentv.workspace_settings import WorkspaceSettings, read_hooks, read_workspace
 from evalwright.formats.agentv.workspaces import links_in
@@ -96,7 +96,7 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
     variant = _variant(config, {} if known is None else known.used(), cases, limit)
     _check_workspaces(known, cases, workspace, Path(folder) if to_run else None, given.allow_outside)
     if to_run:
-        _build(path, variant, folder)
+        _build(path, variant, known)
     own = None if known is None else known.get(chosen).get("workers")
     return Suite(
         name=file.name,
@@ -320,10 +320,21 @@ def _files(cases: Cases) -> list[str]:
     return list(dict.fromkeys(file for case in cases for file in files_of(case.extra)))
 
 
-def _build(path: Path, variant: Variant, folder: str) -> None:
+def _build(path: Path, variant: Variant, known: Targets | None) -> None:
     from evalwright.targets.build import build_target
 
     try:
         build_target(variant, import_folders(path))
     except InputError as error:
-        raise InputError([Problem(str(path), p.message, key=p.key) for p in error.problems]) from error
+        raise InputError([_located(path, problem, known) for problem in error.problems]) from error
+
+
+def _located(path: Path, problem: Problem, known: Targets | None) -> Problem:
+    """A mistake of a target in the file of targets, any other in the suite."""
+    if known is None:
+        return Problem(str(path), problem.message, key=problem.key)
+    key = problem.key or ""
+    for name in known.used():
+        if key.startswith(begin := f"{PLACE}{name}."):
+            return known.located(name, key.removeprefix(begin), problem.message)
+    return Problem(str(path), problem.message, key=problem.key)

@@ -22,7 +22,10 @@ from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Metrics, Output, ToolCall, TraceMessage
 from evalwright.targets.captured import traced
 
-__all__ = ["AgentvTarget", "files_of"]
+__all__ = ["PLACE", "AgentvTarget", "files_of"]
+
+PLACE = "targets."
+"""How the keys of mistakes in targets begin, before the name of the target."""
 
 _RETRIES = 2
 _PROGRAMS = ("code_judge", "composite", "conversation_turns")
@@ -58,7 +61,7 @@ class AgentvTarget:
                 allowed = config.get("allow_tools", False)
                 self._providers[name] = provider_of(target, config.get("folder", "."), allow_tools=allowed)
             except InputError as error:
-                problems = [Problem("", p.message, key=f"targets.{name}.{p.key}") for p in error.problems]
+                problems = [Problem("", p.message, key=f"{PLACE}{name}.{p.key}") for p in error.problems]
                 raise InputError(problems) from error
         self._batches = {
             name: Batch(provider, config.get("files") or (), self._timeout)

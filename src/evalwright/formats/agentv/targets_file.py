@@ -74,7 +74,7 @@ class Targets:
         self.path: Path = path
         self.wrong: dict[str, list[Problem]] = read.wrong
         self.missing: dict[str, list[Problem]] = read.missing
-        self._targets, self._doubts = read.targets, read.doubts
+        self._targets, self._doubts, self._placed = read.targets, read.doubts, read.placed
         self._used: dict[str, dict[str, Any]] = {}
         self._template: str | None = None
         self.keys: dict[str, str] = read.keys
@@ -142,6 +142,11 @@ class Targets:
             for kept in (self.wrong, self.missing):
                 kept[name] = kept.get(str(meant.get("name")), [])
 
+    def located(self, name: str, key: str, message: str) -> Problem:
+        """A mistake that showed when the target was built, at its place in the file."""
+        meant = self._meant(name)[-1]
+        return self._placed(meant, key, message) or Problem(str(self.path), message, key=f"targets.{name}.{key}")
+
     def used(self) -> dict[str, dict[str, Any]]:
         """The targets that have been chosen; later ones join them."""
         return self._used
@@ -179,6 +184,7 @@ class _Reading:
         self.wrong: dict[str, list[Problem]] = {}
         self.missing: dict[str, list[Problem]] = {}
         """By target, what is right and yet not to be had here: variables, providers."""
+        self._numbers: dict[str, int] = {}
         self.keys: dict[str, str] = {}
         self.taken: dict[str, str] = {}
         """Values of variables, by name."""
@@ -190,6 +196,7 @@ class _Reading:
             strange = ("", f"expected a mapping, found {type(raw).__name__}")
             self.problems.append(self._problem(i, *(found if isinstance(raw, dict) else strange)))
             return
+        self._numbers[name] = i
         self.targets.pop(name, None)  # the last one of a name counts, as a whole
         self.wrong[name] = [self._problem(i, key, message) for key, message in _mistakes(raw)]
         self.missing[name] = [self._problem(i, key, message) for key, message in _not_here(raw)]
@@ -234,6 +241,10 @@ class _Reading:
         plain = _NO_WORD.sub("_", name).upper()
         names = chain([f"{plain}_API_KEY"], (f"{plain}_{number}_API_KEY" for number in count(2)))
         return next(n for n in names if {self.keys.get(n), self._environment.get(n)} <= {None, key})
+
+    def placed(self, name: str, key: str, message: str) -> Problem | None:
+        """The mistake with its line, None for a target that the file has not."""
+        return self._problem(self._numbers[name], key, message) if name in self._numbers else None
 
     def _problem(self, i: int, key: str, message: str) -> Problem:
         line = self._document.line(("targets", i, *steps_of(key)))
