@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -145,6 +146,22 @@ def test_what_was_done_until_the_end_of_the_time_is_kept_and_nothing_goes_on(tmp
     assert got.metrics.token_input == 100
     process = Path("/proc", (tmp_path / "pid").read_text().strip())
     assert not process.exists() or not (process / "cmdline").read_bytes(), "gone, or a zombie that waits for init"
+
+
+def test_an_agent_that_tries_again_until_its_time_is_over_tells_why(tmp_path):
+    def waiting(message):
+        stream = lines(CODEX[0], {"type": "turn.started"}, {"type": "error", "message": f"Reconnecting... {message}"})
+        (folder := tmp_path / message.split()[0]).mkdir()
+        return answer("codex", stream, folder, then="sleep 60", seconds=3.0).error
+
+    messages = ["no route", "401 Unauthorized"]
+    with ThreadPoolExecutor() as pool:
+        late, refused = pool.map(waiting, messages)
+    assert (late.type, late.message) == (
+        "timeout",
+        "codex had not ended within 3 seconds; its last error: Reconnecting... no route",
+    )
+    assert (refused.type, messages[1] in refused.message) == ("sign_in", True)
 
 
 @pytest.mark.parametrize(
@@ -294,7 +311,8 @@ if sys.argv[1] == "run":
     assert run[run.index("agents:1") + 1] == "claude"
     assert "sk-12345678" not in str(run)
     given = [run[at + 1] for at, word in enumerate(run) if word == "--env"]
-    assert {"CLAUDE_CONFIG_DIR=/home/agent", "HOME=/home/agent", "ANTHROPIC_API_KEY", "LANG"} <= {*given}
+    homes = {"CLAUDE_CONFIG_DIR=/home/agent", "HOME=/home/agent"}
+    assert {*homes, "ANTHROPIC_API_KEY", "LANG", "IS_SANDBOX=1"} <= {*given}
     mounted = [run[at + 1].partition(":")[2] for at, word in enumerate(run) if word == "--volume"]
     assert mounted == ["/workspace", "/home/agent"]
 

@@ -147,7 +147,7 @@ class Agent:
     def _error(self, answer: Answer, finished: Finished | None, stream: AgentStream) -> TraceError | None:
         """Why there is no verdict: the infrastructure failed, or the agent itself said that it did."""
         if finished is None:
-            return TraceError("timeout", f"{self.name} had not ended within {self.seconds:g} seconds")
+            return self._too_late(answer.error)
         if "stopped" in answer.extra:
             return None  # it reached a limit of ours: the work so far is judged
         stderr = finished.stderr.last.decode(errors="replace").strip()[-_STDERR_TAIL:]
@@ -165,6 +165,15 @@ class Agent:
             return None
         spoken = " ".join([error.message, stderr, stream.odd, *sorted(stream.said)])
         return TraceError(SIGN_IN, error.message, status=401) if _SIGN_IN.search(spoken) else error
+
+    def _too_late(self, reported: TraceError | None) -> TraceError:
+        """That its time was over, with the error in which it was then: many try again for as long as they may."""
+        late = f"{self.name} had not ended within {self.seconds:g} seconds"
+        if reported is None:
+            return TraceError("timeout", late)
+        if _SIGN_IN.search(reported.message):
+            return TraceError(SIGN_IN, f"{late}: {reported.message}", status=401)
+        return TraceError("timeout", f"{late}; its last error: {reported.message}")
 
 
 def not_found(program: str, env: Mapping[str, str]) -> str:

@@ -41,6 +41,8 @@ class AgentContainer:
             words += ["--volume", f"{home}:{_HOME}"]
             for name in dict.fromkeys((*self._program.home, "HOME")):
                 words += ["--env", f"{name}={_HOME}"]
+        for name, value in self._program.contained.items():
+            words += ["--env", f"{name}={value}"]
         for name in dict.fromkeys(self._given):
             if name in env and name not in self._program.home:
                 words += ["--env", name]  # the value from its environment: every user can see arguments

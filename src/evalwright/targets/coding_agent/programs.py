@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 __all__ = ["PROGRAMS", "AgentRequest", "Program"]
 
@@ -43,6 +43,8 @@ class Program:
     """Files with the login, relative to its home."""
     keys: tuple[str, ...] = ()
     """Variables with keys and addresses, which a container is given too."""
+    contained: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Variables that it is given in a container."""
     needs_permission: bool = True
     """Whether it is called so that it asks before nothing it does."""
     limits: frozenset[str] = frozenset()
@@ -103,6 +105,8 @@ PROGRAMS: Mapping[str, Program] = {
         default_home=".claude",
         logins=(".credentials.json",),
         keys=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_BASE_URL", "CLAUDE_CODE_OAUTH_TOKEN"),
+        # As root it otherwise refuses to work without asking.
+        contained={"IS_SANDBOX": "1"},
         limits=frozenset({"max_turns", "max_budget_usd"}),
     ),
     "codex": Program(
