@@ -12,7 +12,6 @@ from evalwright.formats.promptfoo.dependence import stored_as
 from evalwright.formats.promptfoo.file import env_names
 from evalwright.formats.promptfoo.kinds import CHECKS, base_of
 from evalwright.formats.promptfoo.origin import Origin
-from evalwright.formats.promptfoo.patterns import pattern_of
 from evalwright.formats.promptfoo.prompts import AuthoredPrompt, allows
 from evalwright.formats.promptfoo.sources import in_file
 from evalwright.formats.promptfoo.templates import holds_template, is_cut, plain_names
@@ -93,7 +92,7 @@ def doubt_assertion(one: Mapping[str, Any], origin: Origin) -> None:
     elif base == "regex" and isinstance(value, str) and not holds_template(value) and (why := _mistake(value)):
         origin.at("value").warn(f"{value!r:.60} is no pattern: {why}")
     elif base in ("is-json", "contains-json") and isinstance(value, dict) and (why := _schema_mistake(value)):
-        origin.at("value").warn(f"is no JSON Schema, so that no output fits: {why}")
+        origin.at("value").warn(f"is no JSON Schema that can be used, so that each of its cells is an error: {why}")
     elif base in ("javascript", "python") and _returns_nothing(base, value):
         origin.at("value").warn(
             "has line breaks, so that it is the body of a function, and returns nothing: this assertion fails"
@@ -109,11 +108,11 @@ def _returns_nothing(language: str, code: Any) -> bool:
 
 
 def _schema_mistake(value: Mapping[str, Any]) -> str:
-    from evalwright.formats.promptfoo.checks.structures import refuse_schema
+    from evalwright.formats.promptfoo.ajv import validator_of
 
     try:
-        refuse_schema(value)
-    except (ValueError, TypeError) as error:
+        validator_of(value)
+    except (ValueError, TypeError, RecursionError) as error:
         return "" if holds_template(str(value)) else shorten(str(error))
     return ""
 
@@ -126,8 +125,11 @@ def doubt_cell(text: str) -> Iterator[str]:
 
 
 def _mistake(expression: str) -> str:
+    from evalwright.formats.promptfoo.characters import InvalidPattern
+    from evalwright.formats.promptfoo.patterns import pattern_of
+
     try:
         pattern_of(expression)
-    except (re.error, ValueError) as error:
+    except InvalidPattern as error:
         return str(error)
     return ""

@@ -9,10 +9,14 @@ from evalwright.formats.promptfoo.kinds import SET, base_of
 from evalwright.formats.promptfoo.providers import provider_kind
 from evalwright.formats.promptfoo.scripts import needs_node
 from evalwright.formats.promptfoo.sources import in_file, split_function
+from evalwright.formats.promptfoo.templates import holds_template
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 
 __all__ = ["places_for_node"]
+
+_CODE = "1 + 1"
+"""Stands for what only Node can do."""
 
 
 def places_for_node(variants: Iterable[Variant], cases: Iterable[Case]) -> int:
@@ -50,7 +54,29 @@ def _codes_in(assertion: Mapping[str, Any]) -> Iterator[Any]:
             yield from _codes_in(member)
     elif kind == "javascript":
         value = assertion.get("value")
-        yield value if in_file(value) else "1 + 1"
+        yield value if in_file(value) else _CODE
+    elif any(map(_beyond_python, _patterns_in(kind, assertion.get("value")))):
+        yield _CODE
+
+
+def _patterns_in(kind: str, value: Any) -> Iterator[tuple[str, bool]]:
+    """The regular expressions that stand in a value, and whether they have the flag u."""
+    if kind == "regex" and isinstance(value, str) and not holds_template(value):
+        yield value, False
+    elif kind in ("is-json", "contains-json") and isinstance(value, dict):
+        from evalwright.formats.promptfoo.ajv import patterns_in
+
+        yield from ((pattern, True) for pattern in patterns_in(value))
+
+
+def _beyond_python(pattern: tuple[str, bool]) -> bool:
+    from evalwright.formats.promptfoo.characters import InvalidPattern
+    from evalwright.formats.promptfoo.patterns import pattern_of
+
+    try:
+        return bool(pattern_of(pattern[0], unicode=pattern[1]).beyond)
+    except InvalidPattern:
+        return False
 
 
 def _is_javascript(code: Any) -> bool:

@@ -1,55 +1,65 @@
-"""Regular expressions of JavaScript as patterns of Python."""
+"""Patterns of JavaScript, searched for by Python, or by Node where Python has nothing that means the same."""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
+from pathlib import Path
 
-__all__ = ["pattern_of"]
+from evalwright.errors import EvaluatorError
+from evalwright.formats.promptfoo.characters import BeyondPython, InvalidPattern, code_units
+from evalwright.formats.promptfoo.regular_expressions import rewritten
+from evalwright.sandbox.patterns import SEARCH_LIMIT, search
 
-_DIFFERENT = re.compile(
-    r"\\(?:[dDwWsS]|u\{[0-9a-fA-F]+\}|k<[^>]+>|p\{[^}]*\}|P\{[^}]*\}|/|.)|\(\?<(?![=!])|\$|\[\^?\]|\[|\]", re.DOTALL
-)
-_CLASSES = {"d": "0-9", "w": "A-Za-z0-9_"}
+__all__ = ["ScriptPattern", "pattern_of"]
+
+_WAITED = 10 * SEARCH_LIMIT
+"""Seconds of the clock that Node has for a search: its processor time cannot be bounded."""
+_SEARCH = """
+let expression;
+try { expression = new RegExp(source, flags); } catch (error) { return { invalid: error.message }; }
+return { found: expression.test(text) };
+"""
+
+
+class ScriptPattern:
+    """An expression with the flag u (`unicode`) or without flags."""
+
+    def __init__(self, expression: str, *, unicode: bool) -> None:
+        self._expression, self._unicode = expression, unicode
+        self._python: re.Pattern[str] | None = None
+        self.beyond: str = ""
+        """Why only Node can search for it."""
+        try:
+            self._python = rewritten(expression, unicode=unicode)
+        except BeyondPython as error:
+            self.beyond = str(error)
+
+    def found_in(self, text: str) -> bool:
+        """Whether it is found. Raises InvalidPattern, and EvaluatorError where it takes too long or Node is missing."""
+        if self._python is None:
+            return self._found_by_node(text)
+        return search(self._python, text if self._unicode else code_units(text)) is not None
+
+    def _found_by_node(self, text: str) -> bool:
+        from evalwright.formats.promptfoo.faults import ScriptError
+        from evalwright.formats.promptfoo.scripts import awaited_now, run_javascript
+        from evalwright.sandbox.workers import NEEDS_NODE, has_node
+
+        shown = f"the pattern {self._expression!r:.80}"
+        if not has_node():
+            raise EvaluatorError(f"{shown} is not one for Python ({self.beyond}); {NEEDS_NODE}", "not_started")
+        given = {"source": self._expression, "flags": "u" if self._unicode else "", "text": text}
+        try:
+            said = awaited_now(run_javascript(str(Path(__file__).parent), _SEARCH, given, seconds=_WAITED))
+        except ScriptError as error:
+            raise EvaluatorError(f"searching for {self._expression!r:.80} {error}", error.type) from None
+        if "invalid" in said:
+            raise InvalidPattern(said["invalid"])
+        return bool(said["found"])
 
 
 @lru_cache(512)
-def pattern_of(expression: str) -> re.Pattern[str]:
-    """The pattern that means the same. Raises re.error, ValueError."""
-    depth = 0
-
-    def meant(found: re.Match[str]) -> str:
-        nonlocal depth
-        part = found[0]
-        if part.startswith("\\"):
-            return _escape(part, inside=depth > 0)
-        if part == "[]" and not depth:
-            return "(?!)"
-        if part == "[^]" and not depth:
-            return r"[\s\S]"
-        if part == "[":
-            depth, was = 1, depth
-            return r"\[" if was else "["
-        if part == "]":
-            depth = 0
-            return "]"
-        if depth:
-            return part
-        return {"$": r"\Z", "(?<": "(?P<"}.get(part, part)
-
-    return re.compile(_DIFFERENT.sub(meant, expression))
-
-
-def _escape(part: str, *, inside: bool) -> str:
-    sign = part[1]
-    if sign in "dw":
-        return _CLASSES[sign] if inside else f"[{_CLASSES[sign]}]"
-    if sign in "DW" and not inside:
-        return f"[^{_CLASSES[sign.lower()]}]"
-    if part.startswith("\\u{"):
-        return re.escape(chr(int(part[3:-1], 16)))
-    if part.startswith("\\k<"):
-        return f"(?P={part[3:-1]})"
-    if part.startswith(("\\p{", "\\P{")):
-        raise ValueError(f"{part} needs the flag u, which has no place here")
-    return "/" if part == "\\/" else part
+def pattern_of(expression: str, *, unicode: bool = False) -> ScriptPattern:
+    """The pattern of an expression. Raises InvalidPattern, as far as Python can tell."""
+    return ScriptPattern(expression, unicode=unicode)

@@ -26,6 +26,7 @@ from evalwright.targets.threads import Threads
 
 __all__ = [
     "Generated",
+    "awaited_now",
     "call_file",
     "called",
     "evaluated_file",
@@ -170,7 +171,7 @@ def _value_in(reply: Mapping[str, Any]) -> Any:
     return as_javascript(reply.get("value"))
 
 
-async def run_javascript(folder: str, code: str, arguments: Mapping[str, Any], *, walled: bool = True) -> Any:
+async def run_javascript(folder: str, code: str, arguments: Mapping[str, Any], *, seconds: float | None = None) -> Any:
     """What a piece of JavaScript gives. Raises ScriptError."""
     request = {
         "code": javascript_body(code),
@@ -178,7 +179,7 @@ async def run_javascript(folder: str, code: str, arguments: Mapping[str, Any], *
         "arguments": list(arguments.values()),
         "living": True,
     }
-    return await _asked(folder, request, LIMIT, walled=walled)
+    return await _asked(folder, request, LIMIT if seconds is None else seconds, walled=True)
 
 
 async def run_python(code: str, arguments: Mapping[str, Any]) -> Any:
@@ -262,7 +263,7 @@ def python_function(file: Path, name: str) -> Callable[..., Any]:
     return found  # type: ignore[no-any-return]
 
 
-def _now(work: Any) -> Any:
+def awaited_now(work: Any) -> Any:
     """The result of something to be awaited, where nothing awaits."""
     with ThreadPoolExecutor(1) as thread:  # this thread may be running an event loop, in which asyncio.run fails
         return thread.submit(asyncio.run, work).result()
@@ -273,7 +274,7 @@ def evaluated_file(path: Path, folder: Path) -> Any:
     if not executes_code():
         raise InputError(Problem(str(path), "is a program, which was not executed: --import executes it", absent=True))
     try:
-        return _now(call_file(str(folder), path.name, "", [], walled=False))
+        return awaited_now(call_file(str(folder), path.name, "", [], walled=False))
     except ScriptError as error:
         raise InputError(Problem(str(path), str(error))) from None
 
@@ -285,6 +286,6 @@ def generated_tests(path: Path, function: str, config: Any, folder: Path) -> Gen
     named = f"{path}:{function}" if function else str(path)
     arguments = [] if config is None else [config]
     try:
-        return Generated(_now(call_file(str(folder), named, "generate_tests", arguments, walled=False)))
+        return Generated(awaited_now(call_file(str(folder), named, "generate_tests", arguments, walled=False)))
     except ScriptError as error:
         return f"{path.name} made no tests: {error}"

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
-from functools import lru_cache
 from typing import Any
 
-from evalwright.errors import InputError
+from evalwright.errors import EvaluatorError, InputError
 from evalwright.evaluators.judges.replies import BadReply
 from evalwright.files import yaml
 from evalwright.formats.promptfoo.evaluator import Asked
 from evalwright.formats.promptfoo.values import as_javascript
 from evalwright.model.result import Evaluation
 
-__all__ = ["contains_json", "is_json", "objects_in", "refuse_schema"]
+__all__ = ["contains_json", "is_json", "objects_in"]
 
 _MOST_OPENINGS = 200
 """Braces that are tried as the beginning of an object: real outputs have far fewer."""
@@ -107,17 +106,14 @@ def _tolerant(text: str) -> Any:
         return None
 
 
-def refuse_schema(value: Any) -> None:
-    """Raise ValueError for what no output can be held against."""
-    _validator(json.dumps(_schema(value)))
-
-
 def _by_schema(question: Asked, found: list[Any]) -> Evaluation:
+    from evalwright.formats.promptfoo.ajv import validator_of
+
     try:
-        validator = _validator(json.dumps(_schema(question.value)))
-    except ValueError as error:
-        return Evaluation(False, 0.0, f"the schema cannot be used: {error}", {"unusable": True})
-    errors = [next(iter(validator.iter_errors(one)), None) for one in found]
+        validator = validator_of(_schema(question.value))
+        errors = [next(iter(validator.iter_errors(one)), None) for one in found]
+    except (ValueError, RecursionError) as error:
+        raise EvaluatorError(f"the schema cannot be used: {error}", "bad_value") from None
     first = next((error for error in errors if error is not None), None)
     said = "it is valid by the schema" if first is None else f"not valid by the schema: {first.message}"
     return question.of(None in errors, said)
@@ -130,21 +126,3 @@ def _schema(value: Any) -> Any:
         return as_javascript(yaml.parse(value.encode(), "schema", "yaml12").value)
     except InputError as error:
         raise ValueError(str(error)) from None
-
-
-@lru_cache(64)
-def _validator(written: str) -> Any:
-    """The validator of a schema (draft 7, formats asserted). Raises ValueError."""
-    import jsonschema
-
-    from evalwright.evaluators.values.schema_patterns import with_bounded_patterns
-
-    schema = json.loads(written)
-    if not isinstance(schema, (dict, bool)):
-        raise ValueError(f"expected a mapping, found {type(schema).__name__}")
-    kind = jsonschema.Draft7Validator
-    try:
-        kind.check_schema(schema)
-    except jsonschema.SchemaError as error:
-        raise ValueError(error.message) from None
-    return with_bounded_patterns(kind, schema)(schema, format_checker=kind.FORMAT_CHECKER)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 from typing import Any
 
 from evalwright.errors import EvaluatorError
 from evalwright.formats.promptfoo.evaluator import Asked
-from evalwright.formats.promptfoo.patterns import pattern_of
 from evalwright.formats.promptfoo.values import as_javascript, compact_json, number_text
 from evalwright.model.result import Evaluation
-from evalwright.sandbox.patterns import search
 
 __all__ = [
     "contains", "contains_all", "contains_any", "equals", "icontains", "icontains_all", "icontains_any", "regex",
@@ -73,12 +70,17 @@ def equals(question: Asked) -> Evaluation:
 
 def regex(question: Asked) -> Evaluation:
     """The pattern, a regular expression of JavaScript, is found."""
-    value = _text(question)
+    from evalwright.formats.promptfoo.characters import InvalidPattern
+    from evalwright.formats.promptfoo.patterns import pattern_of
+
+    value = question.value
+    if not isinstance(value, str) or not value:
+        raise _needs(question, "a text")
     try:
-        pattern = pattern_of(value)
-    except (re.error, ValueError, OverflowError) as error:
+        found = pattern_of(value).found_in(question.text)
+    except InvalidPattern as error:
         return Evaluation(False, 0.0, f"the pattern {value!r:.{_SHOWN}} is invalid: {error}", {"unusable": True})
-    return question.of(search(pattern, question.text) is not None, f"the pattern {value!r:.{_SHOWN}} decides otherwise")
+    return question.of(found, f"the pattern {value!r:.{_SHOWN}} decides otherwise")
 
 
 def word_count(question: Asked) -> Evaluation:

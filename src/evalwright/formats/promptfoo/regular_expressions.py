@@ -1,0 +1,202 @@
+"""Regular expressions of JavaScript (ECMAScript 2025, with its annex B), rewritten for Python.
+
+What is not valid there is invalid here, whatever Python makes of it. What Python cannot do in the same way is not
+rewritten: a reference to a group that may not have taken part matches there, and classes of Unicode are not known here.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Set
+from typing import NamedTuple
+
+from evalwright.formats.promptfoo.characters import (
+    CLASSES,
+    BeyondPython,
+    Characters,
+    InvalidPattern,
+    code_units,
+    escaped,
+)
+
+__all__ = ["rewritten"]
+
+_QUANTIFIER = re.compile(r"(?:([*+?])|\{([0-9]+)(?:(,)([0-9]*))?\})(\??)")
+_BRACED = re.compile(r"\{[0-9]+(?:,[0-9]*)?\}")
+_GROUPS = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]?|(\((?!\?))|\(\?<(?![=!])([^>]*)(>?)", re.DOTALL)
+_NAME = re.compile(r"[A-Za-z_$][\w$]*", re.ASCII)
+_MODIFIERS = re.compile(r"\(\?[ims]*(?:-[ims]*)?:")
+_MOST = 2**32 - 2
+"""Python counts repetitions up to here."""
+_MOST_GROUPS = 99
+"""Python knows references with two digits."""
+
+
+class _Part(NamedTuple):
+    """A piece of the expression for Python, and the groups that have certainly taken part once it has matched."""
+
+    text: str
+    groups: Set[int] = frozenset()
+    repeatable: bool = True
+    assertion: bool = False
+    holds_groups: bool = False
+
+
+def rewritten(expression: str, *, unicode: bool) -> re.Pattern[str]:
+    """The pattern that is found in the same texts; without the flag u (`unicode`) in their code units.
+
+    Raises InvalidPattern, BeyondPython.
+    """
+    try:
+        text = _Reader(expression if unicode else code_units(expression), unicode=unicode).whole()
+        return re.compile(text, re.ASCII)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise BeyondPython(str(error)) from None
+
+
+class _Reader(Characters):
+    """Reads an expression from left to right."""
+
+    def __init__(self, expression: str, *, unicode: bool) -> None:
+        self._groups: dict[str, int] = {}
+        super().__init__(expression, self._groups, unicode=unicode)
+        self._opened = self._count = 0
+        for found in _GROUPS.finditer(expression):
+            if found[1] or found[2] is not None:
+                self._count += 1
+            if found[2] is not None:
+                self._name(found[2], closed=bool(found[3]))
+
+    def _name(self, name: str, *, closed: bool) -> None:
+        if not closed or (name.isascii() and "\\" not in name and not _NAME.fullmatch(name)):
+            raise InvalidPattern(f"invalid name of a group: {name!r:.40}")
+        if not name.isascii() or "\\" in name:
+            raise BeyondPython("the name of a group has signs beyond ASCII")
+        if name in self._groups:
+            raise BeyondPython(f"two groups are called {name!r}")
+        self._groups[name] = self._count
+
+    def whole(self) -> str:
+        alternatives, _ = self._alternatives(frozenset())
+        if self._position < len(self._expression):
+            raise InvalidPattern("unmatched ')'")
+        return "|".join(alternatives)
+
+    def _alternatives(self, known: Set[int]) -> tuple[list[str], Set[int]]:
+        """The alternatives up to the end of the group, and the groups that have taken part after any of them."""
+        found = [self._sequence(known)]
+        while self._take("|"):
+            found.append(self._sequence(known))
+        return [text for text, _ in found], frozenset.intersection(*(frozenset(groups) for _, groups in found))
+
+    def _sequence(self, known: Set[int]) -> tuple[str, Set[int]]:
+        parts, own = [], frozenset[int]()
+        while self._next() not in ("", "|", ")"):
+            part = self._repeated(self._term(known | own))
+            parts.append(part.text)
+            own |= part.groups
+        return "".join(parts), own
+
+    def _term(self, known: Set[int]) -> _Part:
+        sign = self._next()
+        if sign == "(":
+            return self._group(known)
+        if sign == "\\":
+            return self._escape(known)
+        if sign in "*+?" or (sign == "{" and _BRACED.match(self._expression, self._position)):
+            raise InvalidPattern(f"nothing to repeat at {self._position}")
+        if sign in "{}]" and self._unicode:
+            raise InvalidPattern(f"a single {sign!r} at {self._position}")
+        self._position += 1
+        if sign == "[":
+            return _Part(self._class())
+        if sign in "^$":
+            return _Part("^" if sign == "^" else r"\Z", repeatable=False)
+        return _Part(r"[^\n\r\u2028\u2029]" if sign == "." else escaped(ord(sign)))
+
+    def _repeated(self, part: _Part) -> _Part:
+        found = self._match(_QUANTIFIER) if part.repeatable else None
+        if found is None:
+            return part
+        sign, least, comma, most, lazy = found.groups()
+        low = int(least) if least else 1 if sign == "+" else 0
+        high = int(most) if most else None if comma or sign in ("*", "+") else 1 if sign == "?" else low
+        if high is not None and low > high:
+            raise InvalidPattern(f"the numbers of {found[0]} are out of order")
+        if part.assertion:  # repeating it changes nothing, but that it need not hold
+            if not low and part.holds_groups:
+                raise BeyondPython("a lookahead with a group is repeated")
+            return part._replace(text=part.text if low else "", groups=part.groups if low else frozenset())
+        if low > _MOST:
+            raise BeyondPython("a number of repetitions is too large")
+        bounds = f"{{{low},{'' if high is None or high > _MOST else high}}}"
+        groups = part.groups if (low, high) == (1, 1) else frozenset[int]()
+        return _Part(f"{part.text}{bounds}{lazy}", groups)
+
+    def _group(self, known: Set[int]) -> _Part:
+        before = self._opened
+        for sign in ("(?:", "(?=", "(?!", "(?<=", "(?<!"):
+            if self._take(sign):
+                alternatives, groups = self._alternatives(known)
+                self._close()
+                if sign == "(?:":
+                    return _Part(f"(?:{'|'.join(alternatives)})", groups)
+                if "<" in sign:
+                    return self._behind(sign, alternatives, holds_groups=self._opened > before)
+                holds = self._opened > before
+                kept = groups if sign == "(?=" else frozenset[int]()
+                return _Part(f"{sign}{'|'.join(alternatives)})", kept, not self._unicode, True, holds)
+        if self._take("(?<"):
+            self._position = self._expression.index(">", self._position) + 1
+        elif self._match(_MODIFIERS):
+            raise BeyondPython("flags are set within it")
+        elif self._take("(?"):
+            raise InvalidPattern(f"invalid group at {self._position - 2}")
+        else:
+            self._position += 1
+        self._opened += 1
+        number = self._opened
+        alternatives, groups = self._alternatives(known)
+        self._close()
+        return _Part(f"({'|'.join(alternatives)})", groups | {number})
+
+    def _close(self) -> None:
+        if not self._take(")"):
+            raise InvalidPattern("a group is not closed")
+
+    @staticmethod
+    def _behind(sign: str, alternatives: list[str], *, holds_groups: bool) -> _Part:
+        """A lookbehind, whose alternatives may be of different lengths."""
+        if holds_groups or any("(?:\\" in one for one in alternatives):
+            raise BeyondPython("a lookbehind has groups or references")
+        each = [f"{sign}{one})" for one in alternatives]
+        text = "".join(each) if sign == "(?<!" else f"(?:{'|'.join(each)})"
+        return _Part(text, repeatable=False, assertion=True)
+
+    def _escape(self, known: Set[int]) -> _Part:
+        self._position += 1
+        sign = self._next()
+        if sign and sign in "bB":
+            self._position += 1
+            return _Part(r"\b" if sign == "b" else r"(?!\b)", repeatable=False)
+        if sign and sign in "123456789":
+            digits = re.compile("[0-9]+").match(self._expression, self._position)
+            assert digits is not None
+            if self._unicode or int(digits[0]) <= self._count:
+                self._position = digits.end()
+                return self._reference(int(digits[0]), known)
+        if sign == "k" and (self._unicode or self._names):
+            self._position += 1
+            found = self._match(re.compile("<([^>]*)>"))
+            if found is None or found[1] not in self._names:
+                raise InvalidPattern(r"\k names no group")
+            return self._reference(self._names[found[1]], known)
+        point = self._character(in_class=False)
+        return _Part(f"[{CLASSES[point]}]" if isinstance(point, str) else escaped(point))
+
+    def _reference(self, number: int, known: Set[int]) -> _Part:
+        if number > self._count:
+            raise InvalidPattern(f"there is no group {number}")
+        if number not in known or number > _MOST_GROUPS:
+            raise BeyondPython(f"a reference to group {number}, which may not have taken part")
+        return _Part(f"(?:\\{number})")
