@@ -58,8 +58,9 @@ class Conversation(msgspec.Struct, gc=False):
 
     @property
     def tool_interactions(self) -> list[ToolInteraction]:
+        """The calls with their outputs; one with an empty id has none, since others may have it, too."""
         by_id = {output.tool_call_id: output for output in self.tool_outputs}
-        return [ToolInteraction(call, None if call.id is None else by_id.get(call.id)) for call in self.tool_calls]
+        return [ToolInteraction(call, by_id.get(call.id) if call.id else None) for call in self.tool_calls]
 
 
 class ExpectedArguments(msgspec.Struct, gc=False):

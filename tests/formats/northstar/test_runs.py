@@ -81,6 +81,9 @@ def test_a_call_has_the_last_output_with_its_id() -> None:
     output = run.tool_interactions[0].output
     assert output is not None
     assert output.content == "last"
+    nameless = {"role": "assistant", "tool_calls": [{"id": "", "name": "t"}, {"id": "", "name": "u"}]}
+    run = normalize_messages([nameless, {"role": "tool", "tool_call_id": "", "content": "whose?"}])
+    assert [interaction.output for interaction in run.tool_interactions] == [None, None]
 
 
 def test_content_that_is_nested_without_end_is_no_text() -> None:

@@ -162,7 +162,7 @@ def _of_calls(trace: Trace) -> Steps | None:
     ]
     for part in parts if any(isinstance(part, ToolCall) for part in parts) else trace.tool_calls:
         if isinstance(part, ToolCall):
-            _take_call(part, results.get(part.id) if part.id is not None else None, steps)
+            _take_call(part, results.get(part.id) if part.id else None, steps)
         elif part.content:
             _take(steps, "assistant_message", None, part.content)
     if trace.output.final_answer:
