@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from contextlib import asynccontextmanager
 
 import msgspec
 import pytest
@@ -18,7 +17,7 @@ from evalwright.llm.prices import most_dollars
 from evalwright.model.chat import ChatMessage, ChatRequest
 from evalwright.model.plan import Price
 from llm.models import JSON, Impatient
-from targets.loopback import PATIENCE, Server, reply
+from targets.loopback import PATIENCE, Server, listening, reply
 
 TEN = Most(1, 9, 9)
 """One token in and nine out: 10 dollars at a dollar each."""
@@ -226,21 +225,10 @@ def request_of(call, number):
     return ChatRequest(call["model"], [ChatMessage("user", content)], extra=extra, **limited)
 
 
-@asynccontextmanager
-async def counting():
-    server = Counting()
-    listener = await asyncio.start_server(server.handle, "127.0.0.1", 0)
-    server.port = listener.sockets[0].getsockname()[1]
-    try:
-        yield server
-    finally:
-        listener.close()
-
-
 @given(st.lists(CALLS, min_size=1, max_size=12), st.floats(0.01, 3.0))
 def test_a_budget_is_never_passed_and_refuses_only_what_would_not_fit_alone(calls, cap):
     async def main():
-        async with counting() as server:
+        async with listening(Counting()) as server:
             here = {"OPENAI_BASE_URL": f"http://127.0.0.1:{server.port}/v1"}
             told = []
             models = LiveModels(PRICES, ModelChoices(budget_usd=cap, tell=told.append), here, Impatient())

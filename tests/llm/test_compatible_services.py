@@ -15,7 +15,8 @@ from evalwright.llm.choices import ModelChoices
 from evalwright.llm.models import LiveModels
 from evalwright.model.chat import ChatMessage, ChatRequest
 from llm.models import Impatient
-from llm.providers import KEY, Providers, Refused, providing
+from llm.providers import KEY, Providers, providing
+from llm.request_forms import Refused
 
 SCHEMA = {
     "type": "object",

@@ -69,14 +69,18 @@ class Server:
 
 
 @asynccontextmanager
-async def serving(*scripts):
-    server = Server(*scripts)
+async def listening(server):
+    """A server that handles connections to its `port`."""
     listener = await asyncio.start_server(server.handle, "127.0.0.1", 0)
     server.port = listener.sockets[0].getsockname()[1]
     try:
         yield server
     finally:
         listener.close()
+
+
+def serving(*scripts):
+    return listening(Server(*scripts))
 
 
 def build(evalh_rules=False, **config):
