@@ -358,7 +358,7 @@ def test_shards_are_waited_for_until_all_of_them_have_arrived_whole(tmp_path):
     assert [path.parent.name for path in found] == ["1", "2", "3"]
     assert said == [
         f"waiting for the first finished shard in {there}",
-        "waiting for shard 2, 3 of 3",
+        "waiting for shards 2, 3 of 3",
         "waiting for shard 3 of 3",
     ]
     assert next(steps, None) is None

@@ -60,7 +60,9 @@ def _missing(there: set[int], of: int | None, places: Sequence[str]) -> str:
         return f"waiting for the first finished shard in {', '.join(places)}"
     left = [str(index) for index in range(1, of + 1) if index not in there]
     more = f" and {len(left) - _MOST_NAMED:,} more" if len(left) > _MOST_NAMED else ""
-    return f"waiting for shard {', '.join(left[:_MOST_NAMED])}{more} of {of}" if left else ""
+    return (
+        f"waiting for {'shards' if left[1:] else 'shard'} {', '.join(left[:_MOST_NAMED])}{more} of {of}" if left else ""
+    )
 
 
 def _finished(places: Iterable[str]) -> Iterator[tuple[Path, Shard]]:
