@@ -6,7 +6,9 @@ import asyncio
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import aclosing, suppress
+from functools import cache
 from http.cookiejar import CookieJar, DefaultCookiePolicy
+from ssl import SSLContext
 from typing import Any
 
 import httpx
@@ -88,6 +90,7 @@ class Http:
         self._client = httpx.AsyncClient(
             timeout=None,
             trust_env=False,
+            verify=_certificates(),
             event_hooks={"response": [_refuse_redirect]},
             # A session of the server's would make a cell depend on those before it.
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
@@ -213,3 +216,9 @@ def _secrets(headers: Mapping[str, str], url: httpx.URL) -> Iterator[tuple[str, 
     for name, value in url.params.multi_items():
         if looks_secret(name):
             yield f"?{name}", value
+
+
+@cache
+def _certificates() -> SSLContext:
+    """Read once for all systems: it takes as long as dozens of calls."""
+    return httpx.create_ssl_context(trust_env=False)
