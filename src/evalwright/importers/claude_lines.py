@@ -1,0 +1,79 @@
+"""The lines of sessions of Claude Code: what is read of each, whatever types its parts have."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+import msgspec
+
+from evalwright.importers.blocks import Content, blocks_in
+from evalwright.importers.json_lines import LineForm
+from evalwright.importers.recordings import moment
+from evalwright.importers.sources import record_key
+
+__all__ = ["SESSION_LINES", "SESSION_NAMES", "SessionLine", "SessionMessage"]
+
+
+class SessionName(msgspec.Struct, gc=False):
+    """The session of a line."""
+
+    sessionId: Any = None
+    session_id: Any = None
+
+
+class SessionMessage(msgspec.Struct, gc=False):
+    id: str | None = None
+    model: str | None = None
+    content: Content = None
+    usage: Any = None
+
+
+class SessionLine(SessionName, gc=False):
+    """What is read of a line."""
+
+    type: Any = None
+    subtype: Any = None
+    uuid: str | None = None
+    parentUuid: str | None = None
+    timestamp: datetime | None = None
+    message: SessionMessage | None = None
+    isMeta: Any = None
+    isSidechain: Any = None
+    agentId: Any = None
+    parent_tool_use_id: Any = None
+    isApiErrorMessage: Any = None
+    costUSD: Any = None
+    model: Any = msgspec.UNSET
+    cwd: Any = msgspec.UNSET
+    tools: Any = msgspec.UNSET
+    result: Any = None
+    usage: Any = None
+    total_cost_usd: Any = None
+    duration_ms: Any = None
+    num_turns: Any = msgspec.UNSET
+    permission_denials: Any = msgspec.UNSET
+    is_error: Any = None
+    errors: Any = None
+
+
+def _of_any_object(value: dict[str, Any]) -> SessionLine:
+    """A line whose parts have other types than the tool gives them."""
+    line = SessionLine(**{name: value[name] for name in SessionLine.__struct_fields__ if name in value})
+    line.timestamp = moment(line.timestamp)
+    line.uuid, line.parentUuid = record_key(line.uuid), record_key(line.parentUuid)
+    said = value.get("message")
+    said = said if isinstance(said, dict) else {"content": said}
+    id, model = said.get("id"), said.get("model")
+    line.message = SessionMessage(
+        id if isinstance(id, str) else None,
+        model if isinstance(model, str) else None,
+        blocks_in(said.get("content")),
+        said.get("usage"),
+    )
+    return line
+
+
+SESSION_LINES = LineForm(msgspec.json.Decoder(SessionLine).decode, _of_any_object)
+SESSION_NAMES = LineForm(msgspec.json.Decoder(SessionName).decode, partial(msgspec.convert, type=SessionName))

@@ -1,0 +1,241 @@
+"""One session of Claude Code: its lines as a conversation, with those of its subagents.
+
+Lines with one `message.id` are one turn, as the tool writes a line for each block and, in a stream, the same block
+again; usage counts once for each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evalwright.importers.blocks import Content, assistant_blocks, tokens_of, user_blocks
+from evalwright.importers.claude_lines import SessionLine, SessionMessage
+from evalwright.importers.recordings import described, in_utc, too_deep
+from evalwright.importers.sources import ImportNotes, Mistakes
+from evalwright.importers.token_counts import recorded_dollars
+from evalwright.importers.transcript import AgentTurn, Transcript
+from evalwright.model.trace import TraceError
+
+__all__ = ["ClaudeSession"]
+
+_LEFT_OUT = {
+    "summary", "file-history-snapshot", "queue-operation", "progress", "stream_event", "system", "attachment",
+    "last-prompt", "custom-title", "agent-name", "permission-mode",
+}  # fmt: skip
+"""Lines that hold nothing of the conversation: bookkeeping, hooks, parts of what a later line has whole."""
+_STOPPED = ("error_max_turns", "error_max_budget_usd")
+_RESULT = "result"
+_CUT = "the last line breaks off and was left out"
+
+
+class _Conversation:
+    """One conversation of a session: the main one, or that of a subagent."""
+
+    def __init__(self) -> None:
+        self.talk = Transcript()
+        self.turns: dict[str, AgentTurn] = {}
+        self.usage: dict[str, Any] = {}
+        """The last usage of each message."""
+        self.costs: dict[str, float] = {}
+
+    def counted(self, notes: ImportNotes) -> Transcript:
+        """The conversation with what all of its calls used."""
+        self.talk.tokens = tokens_of(notes, *self.usage.values())
+        if self.costs:
+            self.talk.tokens.cost = sum(self.costs.values())
+        return self.talk
+
+
+class ClaudeSession:
+    """The lines of one session, in their order."""
+
+    def __init__(self, file: Path, mistakes: Mistakes, notes: ImportNotes) -> None:
+        self._file, self._mistakes, self._notes = file, mistakes, notes
+        self._lines: list[tuple[int, SessionLine]] = []
+        self._seen: set[str] = set()
+        self._parents: set[str] = set()
+        """Lines that a line of a user follows."""
+        self._forks = False
+        """Whether two of them follow one line: the session may have been rewound there."""
+        self._extra: dict[str, Any] = {}
+        self._at: list[datetime | None] = []
+        self._number = 0
+
+    def read(self, number: int, line: SessionLine | None) -> None:
+        if line is None:
+            self._extra.setdefault("warnings", []).append(_CUT)
+            self._notes.say(f"{self._file.name}:{number}: {_CUT}")
+            return
+        uuid, kind = line.uuid, line.type
+        if uuid is not None:
+            if uuid in self._seen:
+                return
+            self._seen.add(uuid)
+        if kind == "user" or kind == "assistant" or kind == _RESULT:
+            if not line.isMeta:
+                self._lines.append((number, line))
+                if kind == "user" and (parent := line.parentUuid) is not None:
+                    self._forks = self._forks or parent in self._parents
+                    self._parents.add(parent)
+        elif kind == "system" and line.subtype == "init":
+            self._keep(self._extra, line, number, ("model", "cwd", "tools"))
+        elif str(kind) not in _LEFT_OUT:
+            self._notes.lose(f"lines of type {kind!r}")
+            self._at.append(line.timestamp and in_utc(line.timestamp))  # something happened then, whatever it was
+
+    def _keep(self, extra: dict[str, Any], line: SessionLine, number: int, names: Sequence[str]) -> None:
+        for name in names:
+            value = getattr(line, name)
+            if value is not msgspec.UNSET:
+                extra[name] = value
+                if too_deep(value):
+                    self._mistakes.add_depth(self._file, number)
+
+    def origin(self) -> dict[str, Any]:
+        return {"imported_from": {"file": self._file.name, "format": "claude-code"}, **self._extra}
+
+    def finished(self) -> Transcript:
+        main, others, error, outcome = self._conversations(self._abandoned() if self._forks else set())
+        for at in self._at:
+            main.talk.at(at)
+        talk = main.counted(self._notes)
+        talk.error = error
+        for name, other in others.items():
+            talk.subagent(name, other.counted(self._notes))
+        if outcome is not None:
+            self._end(talk, *outcome)
+        return talk
+
+    def _conversations(
+        self, abandoned: set[Any]
+    ) -> tuple[_Conversation, dict[str, _Conversation], TraceError | None, tuple[int, SessionLine] | None]:
+        main = _Conversation()
+        others: dict[str, _Conversation] = {}
+        error: TraceError | None = None
+        outcome: tuple[int, SessionLine] | None = None
+        complain, doubt = self._complain, self._doubt
+        for number, line in self._lines:
+            if abandoned and line.uuid in abandoned:
+                continue
+            if line.type == _RESULT:
+                outcome = number, line
+                continue
+            talk = main
+            if line.isSidechain is True or line.parent_tool_use_id is not None:
+                agent = _agent_of(line) or ""
+                talk = others[agent] = others.get(agent) or _Conversation()
+            at = line.timestamp
+            if at is not None:
+                at = at if at.tzinfo is UTC else in_utc(at)
+                talk.talk.at(at)
+            message = line.message
+            if message is None:
+                self._notes.lose(f"lines of type {line.type!r} without a message")
+                message = _NOTHING
+            if line.isApiErrorMessage:
+                error = TraceError("api_error", "\n".join(_texts(message.content)))
+                continue
+            try:
+                if line.type == "user":
+                    self._number = number
+                    user_blocks(talk.talk, message.content, self._notes, complain, at, doubt)
+                else:
+                    error = None
+                    self._said(talk, message, line, number, at)
+            except RecursionError:
+                self._mistakes.add_depth(self._file, number)
+        return main, others, error, outcome
+
+    def _said(
+        self, talk: _Conversation, message: SessionMessage, line: SessionLine, number: int, at: datetime | None
+    ) -> None:
+        key = message.id or f"line {number}"
+        turn = talk.turns.get(key)
+        if turn is None:
+            turn = talk.turns[key] = talk.talk.turn(key, at, message.model)
+        turn.finished_at = at
+        if message.usage is not None:
+            talk.usage[key] = message.usage
+            if line.costUSD is not None and (cost := recorded_dollars(line.costUSD, self._notes)) is not None:
+                talk.costs[key] = cost
+        content = message.content
+        if content is not None and not isinstance(content, str | list):
+            self._number = number
+            self._complain(f"expected text or blocks, found {described(content)}")
+        assistant_blocks(talk.talk, turn, content, self._notes, at)
+
+    def _complain(self, what: str) -> None:
+        self._mistakes.add(self._file, what, self._number, "message.content")
+
+    def _doubt(self, what: str) -> None:
+        # a session that was compacted, or copied in part, begins behind its calls
+        self._extra.setdefault("warnings", []).append(f"line {self._number}: {what}")
+
+    def _end(self, talk: Transcript, number: int, outcome: SessionLine) -> None:
+        """What the last line of a stream says of the whole."""
+        if isinstance(outcome.result, str):
+            talk.answer = outcome.result
+        if isinstance(outcome.usage, dict):
+            talk.tokens = tokens_of(self._notes, outcome.usage)
+        if (cost := recorded_dollars(outcome.total_cost_usd, self._notes)) is not None:
+            talk.tokens.cost = cost
+        if isinstance(outcome.duration_ms, int | float):
+            talk.latency_ms = round(outcome.duration_ms)
+        self._keep(talk.extra, outcome, number, ("num_turns", "permission_denials"))
+        subtype = outcome.subtype
+        if subtype in _STOPPED:
+            talk.extra["stopped"] = str(subtype).removeprefix("error_")
+        elif outcome.is_error or subtype == "error_during_execution":
+            errors = outcome.errors
+            said = "; ".join(map(str, errors)) if isinstance(errors, list) and errors else outcome.result
+            talk.error = TraceError("agent_error", str(said or subtype or "the agent ended with an error"))
+
+    def _abandoned(self) -> set[str | None]:
+        """The lines below a request that was taken back: a later one has the same parent.
+
+        Forks of parallel calls and their results are no branches, so only lines with text count as requests.
+        """
+        asked: dict[str, str | None] = {}
+        found: set[str | None] = set()
+        for _, line in self._lines:
+            parent = line.parentUuid
+            if parent is not None and line.type == "user" and _is_request(line):
+                if parent in asked:
+                    found.add(asked[parent])
+                asked[parent] = line.uuid
+        if not found:
+            return found
+        for _, line in self._lines:  # a line comes after its parent
+            if line.parentUuid in found and _agent_of(line) is None:
+                found.add(line.uuid)
+        self._notes.say(f"{len(found)} abandoned lines were left out: the session was rewound")
+        return found
+
+
+_NOTHING = SessionMessage()
+
+
+def _agent_of(line: SessionLine) -> str | None:
+    if line.isSidechain is True or line.parent_tool_use_id is not None:
+        return str(line.agentId or line.parent_tool_use_id or "subagent")
+    return None
+
+
+def _is_request(line: SessionLine) -> bool:
+    """Whether the user wrote a text to the main agent."""
+    content = line.message.content if line.message else None
+    if isinstance(content, list):
+        kinds = [block.type for block in content]
+        return "text" in kinds and "tool_result" not in kinds and _agent_of(line) is None
+    return isinstance(content, str) and _agent_of(line) is None
+
+
+def _texts(content: Content) -> list[str]:
+    if isinstance(content, list):
+        return [block.text if block.text is not None else f"[{block.type}]" for block in content]
+    return [content or ""]
