@@ -54,11 +54,25 @@ def test_an_assertion_that_cannot_judge_makes_the_cell_an_error(tmp_path):
     assert (found.verdict.status, found.outcome.exit_code) == ("error", 3)
 
 
-def test_similarity_of_words_is_the_score(tmp_path):
-    kinds = ("rouge-n", "bleu", "gleu")
-    value = "A cat sat on the mat today"
-    found = asserted(tmp_path, "The cat sat on the mat", *({"type": kind, "value": value} for kind in kinds))
-    assert [round(row.score, 4) for row in found.rows] == [0.7692, 0.6432, 0.6364]
+@pytest.mark.parametrize(
+    ("output", "value", "scores"),
+    [
+        ("The cat sat on the mat", "A cat sat on the mat today", [0.7692, 0.6432, 0.6364, 0.0]),
+        (
+            'He said, "hi there." Then (quietly) left...',
+            'He said "hi there", then quietly left.',
+            [0.75, 0.0, 0.1818, 1.0],
+        ),
+        ("I can't pay $1,000 at 3:30 p.m.", "I cannot pay $1,000 at 3:30 p.m.", [0.7778, 0.6435, 0.6818, 1.0]),
+        ("", "a", [0.0, 0.0, 0.0, 1.0]),
+    ],
+)
+def test_similarity_of_texts_is_that_of_promptfoo(tmp_path, output, value, scores):
+    given = [{"type": "rouge-n", "value": value}, {"type": "bleu", "value": [value, "the cat sat"]}]
+    given += [{"type": "gleu", "value": value}, {"type": "levenshtein", "value": value, "threshold": 8}]
+    found = asserted(tmp_path, output, *given, {"type": "rouge-n", "value": [value]}, {"type": "bleu", "value": 5})
+    assert [row.status for row in found.rows][4:] == ["error", "error"]
+    assert [round(row.score, 4) for row in found.rows[:4]] == scores
 
 
 def test_values_come_from_files(tmp_path):

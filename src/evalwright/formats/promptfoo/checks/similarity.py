@@ -1,105 +1,123 @@
-"""Assertions on how near a text is to another."""
+"""Assertions on how near a text is to another, by the numbers of promptfoo."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from evalwright.errors import EvaluatorError
+from evalwright.formats.promptfoo.characters import CLASSES, code_units
+from evalwright.formats.promptfoo.checks.treebank import treebank_words
 from evalwright.formats.promptfoo.evaluator import Asked
-from evalwright.formats.promptfoo.values import template_text
 from evalwright.model.result import Evaluation
 
 __all__ = ["bleu", "gleu", "levenshtein", "rouge_n"]
 
 _ORDERS = 4
-_WORDS = re.compile(r"\w+|[^\w\s]")
+_SPACES = re.compile(f"[{CLASSES['s']}]+")
 _LEAST = 1e-7
 """Stands for a precision of 0, of which there is no logarithm."""
-_LARGEST = 4_000_000
-"""Cells of the table of a Levenshtein distance."""
+_LARGEST = 10**10
+"""Cells of the table of an edit distance: of two texts of 100,000 signs, some seconds."""
 
 
 def levenshtein(question: Asked) -> Evaluation:
-    """The edit distance is at most `threshold` (5)."""
-    value, limit = _texts(question)[0], 5 if question.threshold is None else question.threshold
-    distance = _distance(question.text, value)
+    """The edit distance in code units is at most `threshold` (5)."""
+    value, limit = _text(question), 5 if question.threshold is None else question.threshold
+    distance = _distance(code_units(question.text), code_units(value))
     return question.of(distance <= limit, f"the edit distance is {distance}, the limit is {limit:g}")
 
 
 def rouge_n(question: Asked) -> Evaluation:
     """ROUGE-1, the harmonic mean of precision and recall, is at least `threshold` (0.75)."""
-
-    def score(text: str, other: str) -> float:
-        words, others = Counter(_WORDS.findall(text.lower())), Counter(_WORDS.findall(other.lower()))
-        total = words.total() + others.total()
-        return 2 * (words & others).total() / total if total else 0.0
-
-    return _scored(question, score, 0.75)
+    words, others = Counter(treebank_words(question.text.lower())), Counter(treebank_words(_text(question).lower()))
+    total = words.total() + others.total()
+    return _scored(question, 2 * (words & others).total() / total if total else 0.0, 0.75)
 
 
 def bleu(question: Asked) -> Evaluation:
     """BLEU with up to four words at a time is at least `threshold` (0.5)."""
-    return _scored(question, _bleu, 0.5)
+    return _scored(question, _bleu(question.text, _texts(question)), 0.5)
 
 
 def gleu(question: Asked) -> Evaluation:
-    """GLEU with up to four words at a time is at least `threshold` (0.5)."""
-    return _scored(question, _gleu, 0.5)
+    """GLEU with up to four words at a time, with the nearest of the texts, is at least `threshold` (0.5)."""
+    return _scored(question, max(_gleu(question.text, one) for one in _texts(question)), 0.5)
 
 
-def _scored(question: Asked, score: Callable[[str, str], float], default: float) -> Evaluation:
+def _scored(question: Asked, found: float, default: float) -> Evaluation:
     limit = default if question.threshold is None else question.threshold
-    found = max(score(question.text, value) for value in _texts(question))
     passed = (found >= limit) != question.negated
     said = "" if passed else f"{question.kind} is {found:.4g}, the threshold is {limit:g}"
     return Evaluation(passed, 1 - found if question.negated else found, said)
 
 
+def _text(question: Asked) -> str:
+    if not isinstance(question.value, str):
+        raise EvaluatorError(f"{question.kind} needs a value: expected a text", "bad_value")
+    return question.value
+
+
 def _texts(question: Asked) -> Sequence[str]:
     value = question.value
-    if isinstance(value, list) and value:
-        return [template_text(one) for one in value]
-    if value is None or isinstance(value, (dict, list)):
-        raise EvaluatorError(f"{question.kind} needs a value: expected a text", "bad_value")
-    return [template_text(value)]
+    if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
+        return value
+    if not isinstance(value, str):
+        raise EvaluatorError(f"{question.kind} needs a value: expected a text or a list of texts", "bad_value")
+    return [value]
 
 
 def _distance(left: str, right: str) -> int:
+    """The edit distance, a column of the table at a time as bits of numbers (Myers 1999, Hyyrö 2001)."""
     if len(left) * len(right) > _LARGEST:
         raise EvaluatorError("the texts are too long for an edit distance", "too_long")
-    before = list(range(len(right) + 1))
-    for i, sign in enumerate(left, 1):
-        row = [i]
-        for j, other in enumerate(right, 1):
-            row.append(min(before[j] + 1, row[-1] + 1, before[j - 1] + (sign != other)))
-        before = row
-    return before[-1]
+    if not left:
+        return len(right)
+    places: dict[str, int] = {}
+    for i, sign in enumerate(left):
+        places[sign] = places.get(sign, 0) | 1 << i
+    every, last, distance = (1 << len(left)) - 1, 1 << (len(left) - 1), len(left)
+    more, less = every, 0  # the rows whose cell is one more, or one less, than the cell above
+    for sign in right:
+        equal = places.get(sign, 0)
+        along = ((((equal & more) + more) ^ more) | equal) & every
+        up, down = less | (every & ~(along | more)), more & along
+        distance += bool(up & last) - bool(down & last)
+        up, down = (up << 1 | 1) & every, down << 1 & every
+        more, less = down | (every & ~(equal | less | up)), up & (equal | less)
+    return distance
+
+
+def _split(text: str) -> list[str]:
+    """The words of a text, as there: an empty text has one, which is empty."""
+    parts = _SPACES.split(text.lower())
+    return (parts[1:] if not parts[0] else parts)[: -1 if len(parts) > 1 and not parts[-1] else None] or [""]
 
 
 def _grams(words: Sequence[str], n: int) -> Counter[tuple[str, ...]]:
     return Counter(tuple(words[i : i + n]) for i in range(len(words) - n + 1))
 
 
-def _bleu(text: str, other: str) -> float:
-    words, others = text.lower().split(), other.lower().split()
-    if not words:
+def _bleu(text: str, references: Sequence[str]) -> float:
+    words, others = _split(text), [_split(one) for one in references]
+    if words == [""]:
         return 0.0
     logarithms = []
     for n in range(1, _ORDERS + 1):
         grams = _grams(words, n)
         if grams:
-            precision = (grams & _grams(others, n)).total() / grams.total()
-            logarithms.append(math.log(precision or _LEAST))
-    brevity = 1.0 if len(words) > len(others) else math.exp(1 - len(others) / len(words))
+            common = max((grams & _grams(one, n)).total() for one in others)
+            logarithms.append(math.log(common / grams.total() or _LEAST))
+    nearest = min((len(one) for one in others), key=lambda length: (abs(length - len(words)), length))
+    brevity = 1.0 if len(words) > nearest else math.exp(1 - nearest / len(words))
     return brevity * math.exp(sum(logarithms) / len(logarithms))
 
 
 def _gleu(text: str, other: str) -> float:
-    words, others = _WORDS.findall(text.lower()), _WORDS.findall(other.lower())
-    if not words:
+    words, others = ([one.rstrip(".") for one in _split(text)] for text in (text, other))
+    if not any(words) or not any(others):
         return 0.0
     if words == others:
         return 1.0
@@ -107,4 +125,4 @@ def _gleu(text: str, other: str) -> float:
     for n in range(1, _ORDERS + 1):
         grams, expected = _grams(words, n), _grams(others, n)
         common, total, wanted = common + (grams & expected).total(), total + grams.total(), wanted + expected.total()
-    return min(common / total, common / wanted) if wanted else 0.0
+    return min(common / total, common / wanted)
