@@ -156,8 +156,8 @@ def test_shapes_of_a_tool_call(call, name, arguments):
     assert (found.name, found.arguments) == (name, arguments)
 
 
-def test_metrics_take_numeric_strings_and_nothing_else():
-    metrics = answer_of(
+def test_metrics_take_numeric_strings_and_note_everything_else():
+    answer = answer_of(
         {
             "final_answer": "x",
             "metrics": {
@@ -168,12 +168,21 @@ def test_metrics_take_numeric_strings_and_nothing_else():
                 "stream_chunks": "x",
                 "stream_completed": 1,
                 "tokens_per_second": float("nan"),
+                "cost_thinking_usd": 10**5000,
+                "latency_first_token_ms": None,
             },
         }
-    ).metrics
+    )
+    metrics = answer.metrics
     assert (metrics.token_input, metrics.token_output, metrics.cost_usd) == (12, 3, 0.5)
     assert metrics.token_thinking is metrics.stream_chunks is metrics.stream_completed is None
-    assert metrics.tokens_per_second is None
+    assert metrics.tokens_per_second is metrics.cost_thinking_usd is None
+    assert answer.extra["replaced"] == [
+        "metrics.token_thinking: expected a finite number, found bool; left out",
+        "metrics.stream_chunks: expected a finite number, found 'x'; left out",
+        "metrics.tokens_per_second: expected a finite number, found float; left out",
+        "metrics.cost_thinking_usd: expected a finite number, found int; left out",
+    ]
 
 
 def test_a_tool_call_inside_a_message_is_kept():

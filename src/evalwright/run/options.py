@@ -55,4 +55,6 @@ class RunOptions:
     def narrowed(self) -> str:
         """How cases are selected, in words; empty if all are. An option that selects cases belongs in here, too."""
         limit = [] if self.limit is None else [f"limit {self.limit}"]
-        return ", ".join([*self.cases, *(f"tag {tag}" for tag in self.tags)] or limit)
+        # what a shell made of a variable that is not set must be seen, and selects no case
+        named = [*(case or "''" for case in self.cases), *(f"tag {tag or repr(tag)}" for tag in self.tags)]
+        return ", ".join(named or limit)

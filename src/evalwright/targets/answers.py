@@ -331,15 +331,23 @@ def _metrics(value: Any, notes: list[str]) -> Metrics:
             if given.__class__ is int and 0 <= given < 2**53:  # of which a float holds every digit
                 setattr(metrics, name, given)
                 continue
-            number = _number(given)
+            number = _measured(name, given, notes)
             setattr(metrics, name, None if number is None else int(number))
         elif name in _FLOATS:
-            setattr(metrics, name, _number(given))
+            setattr(metrics, name, _measured(name, given, notes))
         elif name == "stream_completed":
             metrics.stream_completed = given if isinstance(given, bool) else None
         elif name == "custom":
             metrics.custom = _mapping(given, "metrics.custom", notes)
     return metrics
+
+
+def _measured(name: str, given: Any, notes: list[str]) -> float | None:
+    number = _number(given)
+    if number is None and given is not None:
+        found = f"{given!r:.40}" if isinstance(given, str) else type(given).__name__
+        notes.append(f"metrics.{name}: expected a finite number, found {found}; left out")
+    return number
 
 
 def _number(value: Any) -> float | None:
