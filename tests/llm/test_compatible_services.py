@@ -123,6 +123,7 @@ def test_each_service_is_asked_where_and_as_it_wants(model):
     assert {reply.reply_format for reply in replies} == {forms[-1]}
     assert len(bodies) == 2 + len(forms)  # what was refused once is not tried again
     assert (replies[0].first_ms, replies[2].first_ms is not None) == (None, True)
+    assert all(0 <= reply.latency_ms < 600_000 for reply in replies)  # milliseconds of this call, not of the machine
     assert {body["model"] for _, body in bodies} == {model.partition("/")[2]}
 
 

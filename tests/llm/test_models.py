@@ -332,6 +332,7 @@ async def gateway(asked_for):
 def test_a_function_can_answer_for_a_model():
     (said,), server = asked([refused(500)], request(model="python:llm.test_models:gateway"))
     assert (said.text, server.requests) == ("python:llm.test_models:gateway was asked hi", [])
+    assert 0 <= said.latency_ms < 600_000
 
 
 meeting = threading.Barrier(2)

@@ -254,7 +254,9 @@ def test_more_shards_than_files_may_be_open(tmp_path):
 def test_a_copy_of_a_shard_counts_once(tmp_path):
     parts = sharded(suite(tmp_path, TEXTS), 2, tmp_path)
     copied = Path(shutil.copytree(parts[0], tmp_path / "copy" / parts[0].name))
-    assert merge([*parts, copied], tmp_path / "merged").summary.cells_total == 5
+    merged = merge([*parts, copied], tmp_path / "merged")
+    assert merged.summary.cells_total == 5
+    assert merged.plan.started_at == min(find_run(part).store.read(part.name).plan.started_at for part in parts)
 
 
 def test_a_partial_merge_is_completed_by_resume(tmp_path, agents):

@@ -157,7 +157,7 @@ ALONE = [
     {"variants": [Variant("v", "replay"), Variant("w", "http")]},
     {"variants": [Variant("v", "replay", isolation="process")]},
     {"variants": [Variant("v", "replay", enrich_trace_from=[Plugin("langfuse")])]},
-    {"evaluators": [EvaluatorSpec("e", "llm_judge")]},
+    {"evaluators": [SAYS_DONE, EvaluatorSpec("e", "llm_judge")]},
     {"mirrors": [Plugin("langfuse")]},
     {"workspace": Plugin("copy")},
     {"evaluators_by_case": True},

@@ -8,9 +8,11 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from evalwright.errors import InputError, RunLockedError, StorageError
@@ -302,3 +304,25 @@ def test_what_a_crash_left_in_a_run_is_removed_when_it_is_opened(tmp_path: Path)
     (run / ".summary.yaml.0a1b.tmp").touch()
     LocalFiles(tmp_path).open(run.name).close()
     assert {path.name for path in run.iterdir()} == before
+
+
+@pytest.mark.parametrize("noted", [True, False])
+def test_runs_have_the_same_cases_where_each_byte_of_them_is(tmp_path: Path, noted: bool) -> None:
+    store = LocalFiles(tmp_path)
+    for run_id, texts in (("a", "xy"), ("same", "xy"), ("other", "xz"), ("longer", "xyz")):
+        plan = a_plan(run_id=run_id, cases_total=len(texts))
+        with closing(store.create(plan, [a_case(id=text) for text in texts], {})) as writer:
+            if not noted:  # as runs of earlier versions
+                writer.save_plan(msgspec.structs.replace(writer.plan, cases_sha256=""))
+    with closing(store.read("a")) as reader:
+        others = {name: store.read(name) for name in ("same", "other", "longer")}
+        assert {name: reader.has_cases_of(one) for name, one in others.items()} == {
+            "same": True,
+            "other": False,
+            "longer": False,
+        }
+        assert not reader.has_cases_of(object())
+        (tmp_path / "same" / "cases.jsonl").unlink()
+        assert not reader.has_cases_of(others["same"])
+        for one in others.values():
+            one.close()
