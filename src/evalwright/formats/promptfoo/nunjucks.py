@@ -7,24 +7,34 @@ Nothing of Python can be reached: attributes are keys of mappings, or one of the
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache, lru_cache
+from functools import cache, lru_cache, reduce
 from typing import Any
 
 from jinja2 import ChainableUndefined, Undefined, nodes
 from jinja2 import TemplateError as JinjaError
 from jinja2.runtime import LoopContext, Macro
 from jinja2.sandbox import SandboxedEnvironment
+from jinja2.utils import Namespace
 
 from evalwright.formats.promptfoo.faults import TemplateError
-from evalwright.formats.promptfoo.values import pretty_json, template_text
+from evalwright.formats.promptfoo.javascript_operators import (
+    ARITHMETIC,
+    loosely_equal,
+    number_of,
+    ordered_as,
+    plus,
+    string_of,
+)
+from evalwright.formats.promptfoo.nunjucks_tree import OUTER, STRICTLY, as_nunjucks
+from evalwright.formats.promptfoo.values import as_javascript, pretty_json, template_text
 
 __all__ = ["rendered"]
 
 _STRICT_EQUALITY = re.compile(r"([=!])==")
-_STRICTLY = "strictly_"
-"""Marks `a === b`, for which Jinja2 has no word: `a == strictly_ == b`."""
+_VERBATIM = re.compile(r"(\{%-?\s*)(end)?verbatim(\s*-?%\})")
 _TAG = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 _KEPT = 512
 """Compiled templates that are kept: a run has a few, unless each case brings its own."""
@@ -76,7 +86,7 @@ def rendered(text: str, names: Mapping[str, Any], filters: Mapping[str, Callable
     try:
         engine = _engine() if not filters else _Engine(filters)
         template = _compiled(text) if not filters else engine.from_string(_prepared(text))
-        return str(template.render({name: _wrapped(value) for name, value in names.items()}))
+        return str(template.render({name: _wrapped(value) for name, value in names.items()} | {OUTER: Namespace()}))
     except JinjaError as error:
         raise TemplateError(f"template: {error.message}{_line(error)}") from None
     except (TypeError, ValueError, ArithmeticError, LookupError, RecursionError, AttributeError) as error:
@@ -89,7 +99,9 @@ def _line(error: JinjaError) -> str:
 
 
 def _prepared(text: str) -> str:
-    return _TAG.sub(lambda tag: _STRICT_EQUALITY.sub(rf"== {_STRICTLY} \1=", tag[0]), text) if "==" in text else text
+    if "verbatim" in text:
+        text = _VERBATIM.sub(r"\1\2raw\3", text)
+    return _TAG.sub(lambda tag: _STRICT_EQUALITY.sub(rf"== {STRICTLY} \1=", tag[0]), text) if "==" in text else text
 
 
 @cache
@@ -105,17 +117,18 @@ def _compiled(text: str) -> Any:
 class _Engine(SandboxedEnvironment):
     """Jinja2 with the members, operators and filters of Nunjucks."""
 
-    intercepted_binops = frozenset({"+"})
+    intercepted_binops = frozenset({"+", *ARITHMETIC})
 
     def __init__(self, filters: Mapping[str, Callable[..., Any]]) -> None:
         super().__init__(undefined=ChainableUndefined, finalize=_final, keep_trailing_newline=True, cache_size=0)
         self.globals.update({"null": None, "undefined": self.undefined(name="undefined"), "range": _range})
-        self.filters.update(_FILTERS)
+        self.filters = {name: one for name, one in self.filters.items() if name in _OF_NUNJUCKS} | _FILTERS
+        self.tests = {name: one for name, one in self.tests.items() if name in _TESTS_OF_NUNJUCKS} | _TESTS
         for name, own in filters.items():
             self.filters[name] = own
 
     def getattr(self, obj: Any, attribute: str) -> Any:
-        if isinstance(obj, (LoopContext, Macro)):
+        if isinstance(obj, (LoopContext, Macro, Namespace)):
             return super().getattr(obj, attribute)
         return self.getitem(obj, attribute)
 
@@ -134,31 +147,20 @@ class _Engine(SandboxedEnvironment):
             position = int(argument) if str(argument).isdigit() else -1
             if 0 <= position < len(obj):
                 return obj[position]
+        elif argument == "toFixed" and isinstance(obj, (int, float)):
+            return lambda digits=0: f"{obj:.{int(digits)}f}"
         return self.undefined(obj=None, name=str(argument))
 
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-        if isinstance(left, str) or isinstance(right, str):
-            return template_text(left) + template_text(right)
-        return super().call_binop(context, operator, left, right)
+        if operator == "+":
+            return plus(left, right)
+        return ARITHMETIC[operator](number_of(left), number_of(right))
 
     def is_safe_callable(self, obj: Any) -> bool:
         return True  # whatever can be named is a member of a value that is listed above, a macro or a global
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
-        """Loops with two names go over the pairs of a mapping, and `==` is JavaScript's."""
-        tree = super()._parse(source, name, filename)
-        for compared in tree.find_all(nodes.Compare):
-            strict = isinstance(compared.ops[0].expr, nodes.Name) and compared.ops[0].expr.name == _STRICTLY
-            if strict:
-                del compared.ops[0]
-            if compared.ops[0].op in ("eq", "ne") and len(compared.ops) == 1:
-                other = [compared.ops[0].expr, nodes.Const(strict)]
-                compared.expr = nodes.Filter(compared.expr, "equals", other, [], None, None)
-                compared.ops[0].expr = nodes.Const(True)
-        for loop in tree.find_all(nodes.For):
-            if isinstance(loop.target, nodes.Tuple):
-                loop.iter = nodes.Filter(loop.iter, "pairs of", [], [], None, None)
-        return tree
+        return as_nunjucks(super()._parse(source, name, filename))
 
 
 def _wrapped(value: Any) -> Any:
@@ -176,27 +178,43 @@ def _final(value: Any) -> Any:
 def _dump(value: Any, indent: int | None = None) -> str:
     if isinstance(value, Undefined):
         return ""
+    value = list(value) if isinstance(value, Iterator) else value
     if indent:
         return pretty_json(value, int(indent))
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+    return json.dumps(as_javascript(value), ensure_ascii=False, separators=(",", ":"), default=str)
 
 
-def _equals(left: Any, right: Any, strictly: bool) -> bool:
-    """`left == right` of JavaScript: nothing equals only nothing, and a text with a number that number."""
-    missing = [one is None or isinstance(one, Undefined) for one in (left, right)]
-    if any(missing):
-        return all(missing)
-    if isinstance(left, (list, dict)) and isinstance(right, (list, dict)):
-        return left is right
-    if isinstance(left, (int, float)) == isinstance(right, (int, float)):
-        return bool(left == right) and not (strictly and isinstance(left, bool) != isinstance(right, bool))
-    if strictly:
-        return False
-    texts = [str(int(one)) if isinstance(one, bool) else template_text(one).strip() for one in (left, right)]
-    try:
-        return float(texts[0] or 0) == float(texts[1] or 0)
-    except ValueError:
-        return False
+_INT, _FLOAT = re.compile(r"\s*([+-]?\d+)"), re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)", re.IGNORECASE)
+
+
+def _parsed_int(value: Any, default: Any = "", base: int = 10) -> Any:
+    if base != 10:
+        try:
+            return int(template_text(value), base)
+        except ValueError:
+            return default
+    found = _INT.match(template_text(value))
+    return int(found[1]) if found else default
+
+
+def _parsed_float(value: Any, default: Any = "") -> Any:
+    found = _FLOAT.match(template_text(value))
+    return as_javascript(float(found[1])) if found else default
+
+
+def _capitalized(value: Any) -> str:
+    text = template_text(value).lower()
+    return text[:1].upper() + text[1:]
+
+
+def _titled(value: Any) -> str:
+    """Words are what blanks part, and nothing else."""
+    return " ".join(map(_capitalized, template_text(value).split(" ")))
+
+
+def _sum(value: Any, attribute: str | None = None, start: Any = 0) -> Any:
+    items = list(value)
+    return reduce(plus, items if attribute is None else [one.get(attribute) for one in items], start)
 
 
 def _range(*numbers: float) -> Any:
@@ -253,6 +271,8 @@ def _joined(value: Any, sign: str = "", attribute: str | None = None) -> str:
 
 
 def _length(value: Any) -> int:
+    if isinstance(value, Iterator):
+        return len(list(value))
     return len(value) if isinstance(value, (str, list, tuple, dict)) else 0
 
 
@@ -261,8 +281,6 @@ def _replaced(value: Any, old: str, new: str, count: int = -1) -> Any:
 
 
 def _rounded(value: float, digits: int = 0, method: str = "common") -> float:
-    import math
-
     factor = 10**digits
     rounding = {"ceil": math.ceil, "floor": math.floor}.get(method)
     scaled = value * factor
@@ -278,10 +296,37 @@ def _pairs(value: Any) -> Any:
     return list(value.items()) if isinstance(value, dict) else value
 
 
+_OF_NUNJUCKS = frozenset(
+    (
+        "abs", "center", "d", "default", "dictsort", "e", "escape", "first", "forceescape", "indent", "last", "list",
+        "random", "reject", "safe", "select", "sort", "striptags", "urlencode", "urlize", "wordcount",
+    )
+)  # fmt: skip
+"""Filters of Jinja2 that Nunjucks has, too; it has none of the others."""
+_TESTS_OF_NUNJUCKS = frozenset(
+    (
+        "callable", "defined", "divisibleby", "eq", "equalto", "escaped", "even", "ge", "greaterthan", "gt", "in",
+        "iterable", "le", "lessthan", "lower", "lt", "mapping", "ne", "none", "number", "odd", "sameas", "string",
+        "undefined", "upper",
+    )
+)  # fmt: skip
+_TESTS: dict[str, Callable[[Any], bool]] = {
+    "falsy": lambda value: not value,
+    "null": lambda value: value is None,
+    "truthy": bool,
+}
 _FILTERS: dict[str, Callable[..., Any]] = {
     "batch": _in_groups,
+    "capitalize": _capitalized,
+    "float": _parsed_float,
+    "int": _parsed_int,
+    "ordered": ordered_as,
+    "sum": _sum,
+    "text of": string_of,
+    "title": _titled,
+    "wrapped": _wrapped,
     "dump": _dump,
-    "equals": _equals,
+    "equals": loosely_equal,
     "groupby": _grouped,
     "join": _joined,
     "length": _length,

@@ -1,0 +1,91 @@
+"""Operators of JavaScript, as templates use them."""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from jinja2 import Undefined
+
+from evalwright.formats.promptfoo.values import template_text
+
+__all__ = ["ARITHMETIC", "loosely_equal", "number_of", "ordered_as", "plus", "string_of"]
+
+
+def _divided(left: float, right: float) -> float:
+    """`/` of JavaScript, which knows what is divided by 0."""
+    if right:
+        return left / right
+    return math.nan if not left or math.isnan(left) else math.copysign(math.inf, left)
+
+
+def _remainder(left: float, right: float) -> float:
+    """`%` of JavaScript, whose sign is that of the left side."""
+    return math.fmod(left, right) if right and math.isfinite(left) else math.nan
+
+
+ARITHMETIC: dict[str, Callable[[Any, Any], Any]] = {
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": _divided,
+    "//": lambda left, right: math.floor(_divided(left, right)),
+    "%": _remainder,
+    "**": operator.pow,
+}
+
+
+def string_of(value: Any) -> str:
+    """`String(value)` of JavaScript."""
+    if value is None or isinstance(value, Undefined):
+        return "null" if value is None else "undefined"
+    return template_text(value)
+
+
+def number_of(value: Any) -> float:
+    """`Number(value)` of JavaScript."""
+    if isinstance(value, (int, float)):
+        return value
+    if value is None or isinstance(value, Undefined):
+        return 0 if value is None else math.nan
+    try:
+        found = float(template_text(value).strip() or 0)
+    except ValueError:
+        return math.nan
+    return int(found) if found.is_integer() else found
+
+
+def loosely_equal(left: Any, right: Any, strictly: bool) -> bool:
+    """`left == right` of JavaScript: nothing equals only nothing, and a text with a number that number."""
+    missing = [one is None or isinstance(one, Undefined) for one in (left, right)]
+    if any(missing):
+        return all(missing)
+    if isinstance(left, (list, dict)) and isinstance(right, (list, dict)):
+        return left is right
+    if isinstance(left, (int, float)) == isinstance(right, (int, float)):
+        return bool(left == right) and not (strictly and isinstance(left, bool) != isinstance(right, bool))
+    if strictly:
+        return False
+    texts = [str(int(one)) if isinstance(one, bool) else template_text(one).strip() for one in (left, right)]
+    try:
+        return float(texts[0] or 0) == float(texts[1] or 0)
+    except ValueError:
+        return False
+
+
+_ORDERS = {"lt": operator.lt, "lteq": operator.le, "gt": operator.gt, "gteq": operator.ge}
+
+
+def ordered_as(left: Any, right: Any, order: str) -> bool:
+    """`<`, `<=`, `>` and `>=` of JavaScript: texts by their letters, all else as numbers."""
+    if isinstance(left, str) and isinstance(right, str):
+        return bool(_ORDERS[order](left, right))
+    return bool(_ORDERS[order](number_of(left), number_of(right)))
+
+
+def plus(left: Any, right: Any) -> Any:
+    """`+` of JavaScript."""
+    if isinstance(left, str) or isinstance(right, str):
+        return string_of(left) + string_of(right)
+    return number_of(left) + number_of(right)

@@ -1,0 +1,104 @@
+"""Parsed templates rewritten where the same words mean one thing in Nunjucks and another in Jinja2."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jinja2 import TemplateSyntaxError, nodes
+from jinja2.visitor import NodeTransformer
+
+__all__ = ["OUTER", "STRICTLY", "as_nunjucks"]
+
+STRICTLY = "strictly_"
+"""Marks `a === b`, for which Jinja2 has no word: `a == strictly_ == b`."""
+_ASSIGNING: Any = (nodes.Assign, nodes.AssignBlock)
+_ORDERS = ("lt", "lteq", "gt", "gteq")
+OUTER = "outer_"
+"""The namespace of names that are set outside of a loop and within one."""
+
+
+def as_nunjucks(tree: nodes.Template) -> nodes.Template:
+    """Raises TemplateSyntaxError for what only Jinja2 has."""
+    if (piece := tree.find(nodes.Slice)) is not None:
+        raise TemplateSyntaxError("promptfoo has no slices of lists: use .slice(start, end)", piece.lineno)
+    for assigned in tree.find_all(nodes.Assign):
+        if isinstance(assigned.target, nodes.Tuple):
+            raise TemplateSyntaxError("promptfoo sets one name at a time", assigned.lineno)
+    _compare(tree)
+    for joined in tree.find_all(nodes.Concat):
+        joined.nodes = [_filtered(one, "text of") for one in joined.nodes]
+    for pair in tree.find_all(nodes.Pair):
+        if isinstance(pair.key, nodes.Name):
+            pair.key = nodes.Const(pair.key.name)
+    for loop in tree.find_all(nodes.For):
+        if isinstance(loop.target, nodes.Tuple):
+            loop.iter = _filtered(loop.iter, "pairs of")
+    _Literals().visit(tree)
+    if shared := _set_in_loops(tree):
+        _Shared(shared).visit(tree)
+    return tree
+
+
+def _filtered(value: Any, name: str, *arguments: nodes.Expr) -> nodes.Filter:
+    return nodes.Filter(value, name, [*arguments], [], None, None)
+
+
+def _compare(tree: nodes.Template) -> None:
+    """`==`, `===` and `<` are JavaScript's."""
+    for compared in tree.find_all(nodes.Compare):
+        strict = isinstance(compared.ops[0].expr, nodes.Name) and compared.ops[0].expr.name == STRICTLY
+        if strict:
+            del compared.ops[0]
+        if compared.ops[0].op in ("eq", "ne") and len(compared.ops) == 1:
+            compared.expr = _filtered(compared.expr, "equals", compared.ops[0].expr, nodes.Const(strict))
+            compared.ops[0].expr = nodes.Const(True)
+        elif compared.ops[0].op in _ORDERS and len(compared.ops) == 1:
+            order = nodes.Const(compared.ops[0].op)
+            compared.expr = _filtered(compared.expr, "ordered", compared.ops[0].expr, order)
+            compared.ops[0] = nodes.Operand("eq", nodes.Const(True))
+
+
+class _Literals(NodeTransformer):
+    """Lists and mappings that a template writes are those of JavaScript, true even if they are empty."""
+
+    def visit_List(self, node: nodes.List) -> nodes.Node:
+        self.generic_visit(node)
+        return _filtered(node, "wrapped")
+
+    def visit_Dict(self, node: nodes.Dict) -> nodes.Node:
+        self.generic_visit(node)
+        return _filtered(node, "wrapped")
+
+
+def _names_set(node: nodes.Node) -> set[str]:
+    targets = [one.target for kind in _ASSIGNING for one in node.find_all(kind)]
+    return {one.name for target in targets for one in [target, *target.find_all(nodes.Name)] if _is_stored(one)}
+
+
+def _is_stored(node: nodes.Node) -> bool:
+    return isinstance(node, nodes.Name) and node.ctx == "store"
+
+
+def _set_in_loops(tree: nodes.Template) -> set[str]:
+    """Names that are set within a loop and outside of all: Nunjucks changes the outer one."""
+    loops = list(tree.find_all(nodes.For))
+    within = {name for loop in loops for name in _names_set(loop)}
+    if not within:
+        return set()
+    of_loops = {id(one) for loop in loops for one in loop.find_all(_ASSIGNING)}
+    outside = [one for one in tree.find_all(_ASSIGNING) if id(one) not in of_loops]
+    return within & {name for one in outside for name in _names_set(nodes.Output([one]))}
+
+
+class _Shared(NodeTransformer):
+    """Puts names into a namespace, which loops share with what is around them."""
+
+    def __init__(self, names: set[str]) -> None:
+        self._names = names
+
+    def visit_Name(self, node: nodes.Name) -> nodes.Node:
+        if node.name not in self._names:
+            return node
+        if node.ctx == "store":
+            return nodes.NSRef(OUTER, node.name, lineno=node.lineno)
+        return nodes.Getattr(nodes.Name(OUTER, "load"), node.name, "load", lineno=node.lineno)
