@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import update_wrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from evalwright.cli.numbers import NumberRange
+from evalwright.errors import InputError
 from evalwright.model.format import Format, Option
 from evalwright.registry import formats, package_of
 
@@ -221,6 +222,10 @@ _MODEL_OPTIONS = (
 )
 
 
+_LARGEST_SUITE = 2**20
+"""Bytes. The same flag may name a result file, which is large, and is not to be read to see that it is no suite."""
+
+
 class SuiteCommand(click.Command):
     """A command that reads suites: it has the options of every format, each format's under a heading of its own.
 
@@ -246,6 +251,11 @@ class SuiteCommand(click.Command):
                     known |= dict.fromkeys(option.flags, (made, f"the format {one.name}"))
         super().__init__(name, params=[*params, *added.values()], **settings)
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        flags = {flag: one for one in formats() for flag in one.suite_flags}
+        known = {flag for param in self.params for flag in param.opts}
+        return super().parse_args(ctx, [*_without_suite_flags(args, flags, known)])
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """General options, those of models, and then those of each format."""
         own = [param for param in self._own if isinstance(param, click.Option)]
@@ -260,6 +270,31 @@ class SuiteCommand(click.Command):
             if records:
                 with formatter.section(title):
                     formatter.write_dl(records)
+
+
+def _without_suite_flags(args: Sequence[str], flags: Mapping[str, Format], known: Container[str]) -> Iterator[str]:
+    """The arguments without flags that only name a suite; what follows `--` is left as it is."""
+    rest = iter(args)
+    for arg in rest:
+        flag, equals, value = arg.partition("=")
+        if arg == "--":
+            yield arg
+            yield from rest
+        elif flag not in flags:
+            yield arg
+        else:
+            value = value if equals else next(rest, "")
+            is_suite = bool(value) and (flag not in known or _is_suite(Path(value), flags[flag]))
+            yield from [value] if is_suite else [arg] if equals else [arg, *filter(None, [value])]
+
+
+def _is_suite(path: Path, one: Format) -> bool:
+    from evalwright.formats.loading import format_at
+
+    try:
+        return path.stat().st_size <= _LARGEST_SUITE and format_at(path).name == one.name
+    except (InputError, OSError, ValueError):
+        return False
 
 
 def _warn(one: Format, clash: str) -> None:
@@ -306,6 +341,8 @@ def _type(option: Option) -> click.ParamType[Any]:
     if option.type == "choice":
         return click.Choice(option.choices)
     low, high = option.minimum, option.maximum
+    if option.type == "int" and low is None and high is None:
+        return click.INT
     if option.type == "int":
         return click.IntRange(None if low is None else int(low), None if high is None else int(high))
     if option.type == "float":

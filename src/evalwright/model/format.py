@@ -107,6 +107,9 @@ class Format:
     file that is. A schema accepts every file that the format does."""
     options: tuple[Option, ...] = ()
     """Its own options of `run`, `validate` and `convert`; keyword arguments of `load`."""
+    suite_flags: tuple[str, ...] = ()
+    """Flags by which the original's command names a suite. Where their value is a suite of this format, `run`,
+    `validate` and the like take it as their argument, whatever else such a flag means for other values."""
     original: str = ""
     """The name of the original program, where the format differs from it: a suite that is read under this name is
     judged by its rules. `load` then gets `original=True`."""

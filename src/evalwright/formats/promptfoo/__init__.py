@@ -68,6 +68,7 @@ FORMAT = Format(
         ),
         ALLOW_OUTSIDE,
     ),
+    suite_flags=("-c", "--config"),
     judging=Judging(on_errored_trace="skip"),
     verdicts="evalwright.formats.promptfoo.verdicts:verdict",
     targets={"promptfoo": "evalwright.formats.promptfoo.target:PromptfooTarget"},

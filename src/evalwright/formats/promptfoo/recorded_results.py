@@ -83,7 +83,8 @@ def _rows(path: Path) -> list[_Row]:
     except OSError as error:
         raise InputError(Problem(str(path), f"cannot be read: {error.strerror}")) from error
     except (msgspec.DecodeError, RecursionError) as error:
-        raise InputError(Problem(str(path), f"broken JSON: {error}")) from error
+        hint = "" if path.suffix == ".json" else "; --cached (-c) names a result file of promptfoo, ending with .json"
+        raise InputError(Problem(str(path), f"broken JSON: {error}{hint}")) from error
     results = document.get("results") if isinstance(document, dict) else None
     rows = results.get("results") if isinstance(results, dict) else None
     if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
