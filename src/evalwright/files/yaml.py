@@ -134,11 +134,20 @@ def _tree(data: bytes, file: str) -> yaml.Node | None:
 
 def _bytes_of(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        data = path.read_bytes()
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         near = near_file(path) if isinstance(error, FileNotFoundError) else ""
         raise InputError(Problem(str(path), f"cannot be read: {reason}{near}")) from error
+    return _PAIR.sub(_joined, data) if path.suffix == ".json" and b"\\u" in data else data
+
+
+_PAIR = re.compile(rb"(?<!\\)((?:\\\\)*)\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
+"""Two escapes that are one character in JSON. In YAML each is one of its own, which there is not."""
+
+
+def _joined(pair: re.Match[bytes]) -> bytes:
+    return pair[1] + bytes.fromhex((pair[2] + pair[3]).decode()).decode("utf-16-be").encode()
 
 
 class _Values:

@@ -60,6 +60,14 @@ async function provided(request) {
   return provider.callApi(prompt, context, request.options);
 }
 
+// JSON leaves functions out: where data is asked for, a configuration with one would mean something else without it.
+function refuseFunctions(value, place) {
+  if (typeof value === "function") throw new Error(`${place || "it"} is a function: put it into a file and name that`);
+  if (Array.isArray(value)) value.forEach((one, i) => refuseFunctions(one, `${place}[${i}]`));
+  else if (value && typeof value === "object" && typeof value.toJSON !== "function")
+    for (const [key, one] of Object.entries(value)) refuseFunctions(one, place ? `${place}.${key}` : key);
+}
+
 async function result(request) {
   if (request.options) return provided(request);
   const given = request.living ? request.arguments.map(living) : request.arguments;
@@ -72,6 +80,7 @@ parentPort.on("message", async (request) => {
   let reply;
   try {
     const value = await result(request);
+    if (request.data) refuseFunctions(value, "");
     reply = JSON.stringify({ value: value === undefined ? null : value });
   } catch (error) {
     const message = error instanceof Error ? `${error.name}: ${error.message}` : String(error);

@@ -165,3 +165,38 @@ def test_nothing_is_executed_to_validate(tmp_path):
     with nothing_imported():
         suite = load_suite(path)
     assert any("was not executed" in warning.message for warning in suite.warnings)
+
+
+def test_functions_in_a_configuration_are_refused_by_their_place(tmp_path):
+    from evalwright.errors import InputError
+    from evalwright.formats.loading import load_suite
+
+    path = tmp_path / "promptfooconfig.js"
+    test = "{vars: {q: 'hi'}, options: {transform: o => 'zz'}, assert: [{type: 'contains', value: 'hi'}]}"
+    path.write_text(f"module.exports = {{prompts: ['{{{{q}}}}'], providers: ['echo'], tests: [{test}]}};\n")
+    with pytest.raises(InputError, match=r"tests\[0\]\.options\.transform is a function: put it into a file"):
+        load_suite(path)
+
+
+def test_code_sees_the_assertions_of_its_test(tmp_path):
+    code = "context['test']['assert'][1]['value'] == 'x'"
+    found = asserted(tmp_path, "x", {"type": "python", "value": code}, {"type": "contains", "value": "x"})
+    assert found.judged() == ["python#0 pass", "contains#1 pass"]
+
+
+def test_judges_say_yes_only_as_promptfoo_understands_it(tmp_path):
+    """The grader is `echo`, so that the reply is what the assertion has as its value."""
+    own = {"provider": {"id": "echo", "config": {"replyRetries": 0}}}
+    rubric, criteria = {**own, "rubricPrompt": "{{rubric}}"}, {**own, "rubricPrompt": "{{criteria}}"}
+    replies = {
+        '{"pass": "YES", "score": 0.5}': "pass", '{"pass": 1}': "error", '{"pass": "TRUE "}': "error",
+        '{"pass": true, "score": null}': "pass",
+    }  # fmt: skip
+    letters = {"so Y": "pass", "so Y.": "error", "so N": "fail"}
+    asserts = [{"type": "llm-rubric", "value": reply, **rubric} for reply in replies]
+    for sign in ("", "not-"):
+        asserts += [{"type": f"{sign}model-graded-closedqa", "value": letter, **criteria} for letter in letters]
+    found = asserted(tmp_path, "x", *asserts)
+    assert [row.status for row in found.rows] == [*replies.values(), *letters.values(), *letters.values()]
+    assert found.rows[3].score == 0
+    assert any("promptfoo does not turn this type round" in str(one) for one in found.outcome.summary.warnings)

@@ -62,6 +62,17 @@ def test_what_promptfoo_recorded_is_judged_in_place_of_calls(tmp_path):
     assert [second.error.message, third.error.type] == ["was down", "not_recorded"]
 
 
+def test_a_set_is_followed_by_its_members_and_a_scoring_function_is_no_assertion(tmp_path):
+    members = [{"type": "contains", "value": "a"}, {"type": "contains", "value": "z"}]
+    asserts = [{"type": "assert-set", "threshold": 0.5, "assert": members}, {"type": "equals", "value": "a"}]
+    test = {"vars": {"q": "a"}, "assert": asserts, "assertScoringFunction": "file://s.py:grade"}
+    code = "def grade(scores, context):\n    return {'pass': True, 'score': 1, 'reason': 'own'}\n"
+    run(tmp_path, {**ECHO, "tests": [test]}, options={"output": tmp_path / "out.json"}, s__py=code)
+    [row] = json.loads((tmp_path / "out.json").read_text())["results"]["results"]
+    found = [(one["assertion"]["type"], one["pass"]) for one in row["gradingResult"]["componentResults"]]
+    assert found == [("assert-set", True), ("contains", True), ("contains", False), ("equals", True)]
+
+
 def test_results_are_numbered_and_ordered_as_those_of_promptfoo(tmp_path):
     """A test is repeated as a whole, and as often as it says; the numbers are the original's."""
     run(tmp_path, {**SCENARIOS, "prompts": ["A {{n}}", "B {{n}}"]}, options={"output": tmp_path / "out.json"})

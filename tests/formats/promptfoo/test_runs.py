@@ -75,7 +75,7 @@ def test_the_tests_of_files_come_in_order(tmp_path):
     path = write(tmp_path, {**ECHO, "tests": ["file://a.yaml", "b.json", "c.jsonl", "d.csv"]}, **files)
     cases = list(load_suite(path).cases)
     assert [case.input["q"] for case in cases] == ["yaml", "json", "jsonl", "csv", "csv"]
-    assert [case.description for case in cases][-2:] == ["named", None]
+    assert [case.description for case in cases][-2:] == ["named", "Row #2"]
     assert [spec.called for case in cases for spec in case.evaluators] == ["contains", "equals"]
     assert cases[-1].extra["promptfoo"]["threshold"] == 0
 
@@ -199,6 +199,7 @@ def test_all_mistakes_are_told_at_once_with_their_lines(tmp_path):
         "  - assert: [{type: contians, value: a}]\n"
         "  - assert: nothing\n"
         "  - {vars: {a: 1}, assert: [{value: b}, {type: moderation}]}\n"
+        "  - {vars: {a: 1}, assert: [contains]}\n"
         "  - rows.csv\n"
     )
     with pytest.raises(InputError) as refusal:
@@ -213,8 +214,9 @@ def test_all_mistakes_are_told_at_once_with_their_lines(tmp_path):
         (7, "expected a list of assertions, found str"),
         (8, "an assertion needs a type"),
         (8, "the assertion type 'moderation' is not supported"),
-        (9, "row 3: found 3 cells, expected 2, as the header has; a comma within a cell needs quotation marks"),
-        (9, "row 4: found 1 cell, expected 2"),
+        (9, "expected a mapping with a type, found str"),
+        (10, "rows.csv:3: found 3 cells, expected 2, as the header has; a comma within a cell needs quotation marks"),
+        (10, "rows.csv:4: found 1 cell, expected 2"),
     ):
         assert any(f"promptfooconfig.yaml:{line}" in row and part in row for row in said.splitlines()), part
 
@@ -261,6 +263,12 @@ NUNJUCKS = {
     '{{ 1 == "1" }} {{ 1 === "1" }} {{ 1 !== "1" }} {{ true == 1 }} {{ true === 1 }}': "true false true true false",
     "{{ none == missing }} {{ 0 == none }}": "true false",
     '{{ [1] == [1] }} {{ list == list }} {{ "a" != "b" }} {{ 1 < 2 }} {{ "x" == 3 }}': "false true true true false",
+    "{{ 'a' ~ none ~ missing ~ true ~ 1.0 }} {{ 1.0 | dump }} {{ {a: 1} | dump }}": 'anullundefinedtrue1 1 {"a":1}',
+    "{% set x = 1 %}{% for i in [1, 2] %}{% set x = x + i %}{% set y = i %}{% endfor %}{{ x }}{{ y }}": "4",
+    "{% if {} %}T{% endif %}{% if [] %}T{% endif %} {{ '3' * 4 }} {{ -7 % 3 }} {{ 3 > '2' }}": "TT 12 -1 true",
+    "{{ '7x' | int }} {{ 'x' | int }}|{{ '7.5z' | float }} {{ 'x y\\nz q' | title }}": "7 |7.5 X Y\nz Q",
+    "{{ [1, 2, 3] | select('odd') | length }} {{ none is null }} {{ 3.14159.toFixed(2) }}": "2 true 3.14",
+    "{% verbatim %}{{ a }}{% endverbatim %} {{ [1, 'b'] | sum }}": "{{ a }} 1b",
 }  # fmt: skip
 """Each with what promptfoo's own Nunjucks gives."""
 
@@ -270,6 +278,35 @@ def test_filters_and_comparisons_are_those_of_nunjucks(tmp_path):
     tests = [{"vars": {"list": [{"k": 2}, {"k": 1}]}}]
     found = run(tmp_path, {"prompts": prompts, "providers": ["echo"], "tests": tests})
     assert sorted(found.outputs) == sorted(NUNJUCKS.values())
+
+
+@pytest.mark.parametrize(
+    "template", ["{{ q | tojson }}", "{{ q | unique }}", "{{ q[0:2] }}", "{{ q is true }}", "{% set a, b = 1, 2 %}"]
+)
+def test_what_only_jinja_has_is_an_error(tmp_path, template):
+    assert run(tmp_path, {**ECHO, "prompts": [template], "tests": [{"vars": {"q": "abc"}}]}).statuses == ["error"]
+
+
+def test_prefixes_are_put_before_texts_and_not_before_what_functions_make(tmp_path):
+    config = {
+        "prompts": ["{{q}}", "file://p.py"],
+        "providers": ["echo"],
+        "tests": [{"vars": {"q": "\U0001f600"}, "options": {"prefix": "<", "suffix": ">"}}],
+    }
+    path = tmp_path / "promptfooconfig.json"
+    path.write_text(json.dumps(config))  # with the two escapes that JSON has for such a character
+    (tmp_path / "p.py").write_text("def get_prompt(context):\n    return 'own ' + context['vars']['q']\n")
+    assert sorted(run_at(path, tmp_path).outputs) == ["<\U0001f600>", "own \U0001f600"]
+
+
+def test_the_original_flag_for_a_configuration_names_it(tmp_path, capsys):
+    path = write(tmp_path, {**ECHO, "tests": [{"vars": {"q": "a"}, "assert": [{"type": "equals", "value": "a"}]}]})
+    results = tmp_path / "out.json"
+    run_at(path, tmp_path, {"output": results})
+    for words in (["-c", str(path)], [f"--config={path}"], [str(path), "-c", str(results)]):
+        with pytest.raises(SystemExit) as ended:
+            main(["validate", *words])
+        assert (ended.value.code, "1 case" in capsys.readouterr().out) == (0, True), words
 
 
 def test_the_provider_of_a_test_leaves_the_transform_of_its_column(tmp_path):

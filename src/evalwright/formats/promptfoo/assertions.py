@@ -106,10 +106,9 @@ class Assertions:
                 yield known[1]
 
     def _checked(self, one: Any, origin: Origin) -> dict[str, Any] | None:
-        if isinstance(one, str):
-            one = short_form(one)
         if not isinstance(one, dict):
-            origin.tell(f"assert: expected a mapping with a type, found {kind_found(one)}")
+            hint = f"; write {{type: {short_form(one)['type']}, ...}}" if isinstance(one, str) else ""
+            origin.tell(f"assert: expected a mapping with a type, found {kind_found(one)}{hint}")
             return None
         warn_of_others(one, ASSERTION, origin)
         one = what_fits(given := one, ASSERTION, origin)

@@ -58,9 +58,13 @@ class Tests:
 
     def _all(self) -> Iterator[tuple[int, int, _Test]]:
         """Each test, behind the number of its list and its number there."""
-        if self._raw.get("tests") is not None:
-            for number, test in enumerate(self._tests(self._raw["tests"], self._origin.at("tests"))):
-                yield 0, number, test
+        raw = self._raw.get("tests")
+        if raw is not None:
+            rows = isinstance(raw, str) and raw.endswith((".json", ".jsonl")) and "*" not in raw
+            for number, test in enumerate(self._tests(raw, self._origin.at("tests"))):
+                # promptfoo describes the tests of such a file, where it is all that `tests` names
+                described = {"description": f"Row #{number + 1}", **test.raw} if rows else test.raw
+                yield 0, number, test._replace(raw=described)
         self._talks = itertools.count()
         listed = itertools.count(1)
         for i, raw in enumerate(self._raw.get("scenarios") or ()):
@@ -178,7 +182,7 @@ class Tests:
 
     def _of_file(self, path: Path, origin: Origin) -> Iterator[_Test]:
         if path.suffix == ".csv":
-            for one in tests_in(self._sources.text(path, origin), origin):
+            for one in tests_in(self._sources.text(path, origin), path.name, origin):
                 yield _Test(one, origin)
         elif path.suffix == ".jsonl":
             for number, line in enumerate(self._sources.text(path, origin).splitlines(), 1):

@@ -29,6 +29,8 @@ _NEEDS_VALUE = frozenset(
     )
 )
 _NEEDS_THRESHOLD = frozenset({"latency", "cost"})
+_NOT_TURNED = frozenset({"factuality", "model-graded-factuality", "model-graded-closedqa"})
+"""Types whose `not-` changes nothing."""
 _SHARES = frozenset(
     (
         *(kind for kind, place in CHECKS.items() if ".similarity:" in place or ".judged:" in place),
@@ -36,6 +38,8 @@ _SHARES = frozenset(
     )
 ) - {"levenshtein"}
 """Types whose threshold is a share."""
+_CODE = ("eval", "fn", "grade", "file")
+"""Short forms of CSV files that are no types."""
 _TYPED = re.compile(r"(?:not-)?([a-z][a-z-]+)(?:\([\d.]+\))?:")
 
 
@@ -83,9 +87,11 @@ def doubt_columns(cases: Sequence[Case], variants: Sequence[Variant], origin: Or
 def doubt_assertion(one: Mapping[str, Any], origin: Origin) -> None:
     """Warn of an assertion that can never be judged, or never hold."""
     base, value, threshold = base_of(one["type"])[1], one.get("value"), one.get("threshold")
+    if one["type"] != base and base in _NOT_TURNED:
+        origin.warn(f"{one['type']} is judged as {base}: promptfoo does not turn this type round")
     if base == "equals" and value is None:
         origin.warn(f"{one['type']} needs a value; without one no output is equal")
-    elif base in _NEEDS_VALUE and value in (None, "", []):
+    elif base in _NEEDS_VALUE and value in (None, "", []) and base != "equals":
         origin.warn(f"{one['type']} needs a value; without one it is an error")
     elif base in _NEEDS_THRESHOLD and threshold is None:
         origin.warn(f"{one['type']} needs a threshold; without one it is an error")
@@ -120,7 +126,7 @@ def _schema_mistake(value: Mapping[str, Any]) -> str:
 def doubt_cell(text: str) -> Iterator[str]:
     """What is said of a cell of a CSV file that must be equalled although it looks like an assertion."""
     found = _TYPED.match(text.strip())
-    if found is not None and found[1] not in CHECKS and (near := did_you_mean(found[1], CHECKS)):
+    if found is not None and found[1] not in (*CHECKS, *_CODE) and (near := did_you_mean(found[1], CHECKS)):
         yield f"no assertion type {found[1]!r}{near}; the output must equal {text.strip()!r:.60}"
 
 

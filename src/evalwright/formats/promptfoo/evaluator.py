@@ -205,6 +205,7 @@ def context_of(question: Asked) -> dict[str, Any]:
         "vars": dict(question.names),
         "test": {
             "vars": question.case.input,
+            "assert": [one.config["assertion"] for one in question.case.evaluators or () if "assertion" in one.config],
             "metadata": question.case.metadata,
             "options": own.get("options", {}),
             "description": question.case.description,

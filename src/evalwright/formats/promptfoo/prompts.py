@@ -116,7 +116,7 @@ class _Reading:
             for piece in pieces:
                 yield {"raw": piece, "label": f"{shown}: {piece}"}
         elif suffix == ".csv":
-            yield from self._of_csv(path, origin)
+            yield from self._of_csv(path, shown, origin)
         elif suffix == ".jsonl":
             for line in filter(str.strip, self._sources.text(path, origin).splitlines()):
                 yield {"raw": line, "label": f"{shown}: {line}"}
@@ -131,9 +131,9 @@ class _Reading:
         else:
             origin.tell(f"{shown!r} is no file of prompts: expected one of {', '.join(_KNOWN)}")
 
-    def _of_csv(self, path: Path, origin: Origin) -> Iterator[AuthoredPrompt]:
+    def _of_csv(self, path: Path, shown: str, origin: Origin) -> Iterator[AuthoredPrompt]:
         text = self._sources.text(path, origin)
-        header, rows = rows_of(text, origin)
+        header, rows = rows_of(text, shown, origin)
         if "prompt" not in header:
             for line in filter(str.strip, text.splitlines()):
                 yield {"raw": line, "label": line}

@@ -90,10 +90,8 @@ class Rendering:
         if raw is None:
             raw, more = await self._called(values)
             config |= more
-        if prefix := options.get("prefix"):
-            raw = f"{prefix}{raw}"
-        if suffix := options.get("suffix"):
-            raw = f"{raw}{suffix}"
+        else:
+            raw = f"{options.get('prefix') or ''}{raw}{options.get('suffix') or ''}"
         await self._load_filters()
         return self._rendered(raw, values), config
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -162,7 +162,7 @@ def _result(
             "score": verdict.score or 0,
             "reason": reasons or "All assertions passed",
             "namedScores": named,
-            "componentResults": [_component(row, case) for row in rows],
+            "componentResults": list(_components(rows, case)),
         }
     return result
 
@@ -180,12 +180,21 @@ def _response(trace: Trace, seen: Mapping[str, Any], reasons: str) -> dict[str, 
     return response
 
 
-def _component(row: EvaluationResult, case: Case) -> dict[str, Any]:
-    spec = next((one for one in case.evaluators or () if one.name == row.evaluator), None)
-    assertion = {} if spec is None else spec.config.get("assertion", {})
-    return {
-        "pass": row.passed,
-        "score": row.score or 0,
-        "reason": row.reason or ("Assertion passed" if row.passed else ""),
-        "assertion": {"type": row.evaluator_type, **assertion},
+def _components(rows: Iterable[EvaluationResult], case: Case) -> Iterator[dict[str, Any]]:
+    """The results of assertions; behind that of a set those of its members."""
+    asserted = {spec.name: spec.config["assertion"] for spec in case.evaluators or () if "assertion" in spec.config}
+    for row in rows:
+        if row.evaluator in asserted:
+            shown = {"passed": row.passed, "score": row.score, "reason": row.reason, "detail": row.detail}
+            yield from _component(shown, {"type": row.evaluator_type, **asserted[row.evaluator]})
+
+
+def _component(row: Mapping[str, Any], assertion: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    yield {
+        "pass": row["passed"],
+        "score": row["score"] or 0,
+        "reason": row["reason"] or ("Assertion passed" if row["passed"] else ""),
+        "assertion": assertion,
     }
+    for member, asserted in zip((row["detail"] or {}).get("children", ()), assertion.get("assert", ()), strict=False):
+        yield from _component(member, asserted)

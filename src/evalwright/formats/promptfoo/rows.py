@@ -19,39 +19,40 @@ _NEARLY = re.compile(r"_(expected\d*|prefix|suffix|description|providerOutput|me
 _PLAIN = ("__description", "__providerOutput", "__threshold", "__metric", "__prefix", "__suffix")
 
 
-def tests_in(text: str, origin: Origin) -> list[dict[str, Any]]:
-    """The tests, as they would stand in YAML."""
-    header, rows = rows_of(text, origin)
+def tests_in(text: str, file: str, origin: Origin) -> list[dict[str, Any]]:
+    """The tests, as they would stand in YAML; mistakes and doubts are told with the file and the line."""
+    header, rows = rows_of(text, file, origin)
     header = [column.strip() for column in header]
     for column in header:
         if _NEARLY.match(column):
-            origin.warn(f"the column {column!r} is a variable: with two underscores, '_{column}', it says more")
+            origin.warn(f"{file}:1: {column!r} is a variable: with two underscores, '_{column}', it says more")
         elif column == "expected" and not any(map(_EXPECTED.match, header)):
-            origin.warn("the column 'expected' is a variable: '__expected' has what the output must be")
+            origin.warn(f"{file}:1: the column 'expected' is a variable: '__expected' has what the output must be")
         elif column.startswith("__") and not _is_known(column):
-            origin.warn(f"nothing reads the column {column!r}")
-    return [_test(dict(zip(header, cells, strict=True)), origin, number) for number, cells in rows]
+            origin.warn(f"{file}:1: nothing reads the column {column!r}")
+    tests = [_test(dict(zip(header, cells, strict=True)), origin, place) for place, cells in rows]
+    return [{"description": f"Row #{number}", **test} for number, test in enumerate(tests, 1)]
 
 
 def _is_known(column: str) -> bool:
     return column in _PLAIN or bool(_EXPECTED.match(column) or _CONFIG.match(column)) or column.startswith(_METADATA)
 
 
-def _test(row: dict[str, str], origin: Origin, number: int) -> dict[str, Any]:
+def _test(row: dict[str, str], origin: Origin, place: str) -> dict[str, Any]:
     test: dict[str, Any] = {"vars": {key: value for key, value in row.items() if not key.startswith("__")}}
     expected = {found[1] or "1": short_form(row[key]) for key in row if (found := _EXPECTED.match(key)) and row[key]}
     for key, value in row.items():
         for doubt in doubt_cell(value) if _EXPECTED.match(key) else ():
-            origin.warn(f"row {number}: {key}: {doubt}")
+            origin.warn(f"{place}: {key}: {doubt}")
         if found := _CONFIG.match(key):
-            _configure(expected, found, key, value, origin, number)
+            _configure(expected, found, key, value, origin, place)
         elif key.startswith(_METADATA) and value:
             name = key.removeprefix(_METADATA)
             listed = name.endswith("[]")
             test.setdefault("metadata", {})[name.removesuffix("[]")] = (
                 [one.strip() for one in value.split(",")] if listed else value
             )
-    _plain(test, row, origin, number)
+    _plain(test, row, origin, place)
     if metric := row.get("__metric"):
         for assertion in expected.values():
             assertion["metric"] = metric
@@ -61,20 +62,20 @@ def _test(row: dict[str, str], origin: Origin, number: int) -> dict[str, Any]:
 
 
 def _configure(
-    expected: dict[str, Any], found: re.Match[str], key: str, value: str, origin: Origin, number: int
+    expected: dict[str, Any], found: re.Match[str], key: str, value: str, origin: Origin, place: str
 ) -> None:
     try:
         threshold = float(value)
     except ValueError:
-        origin.tell(f"row {number}: {key}: expected a number, found {value!r}")
+        origin.tell(f"{place}: {key}: expected a number, found {value!r}")
         return
     if found[2] != "threshold":
-        origin.tell(f"{key}: only the threshold of an assertion can be set")
+        origin.tell(f"{place}: {key}: only the threshold of an assertion can be set")
     elif (assertion := expected.get(found[1] or "1")) is not None:
         assertion["threshold"] = threshold
 
 
-def _plain(test: dict[str, Any], row: dict[str, str], origin: Origin, number: int) -> None:
+def _plain(test: dict[str, Any], row: dict[str, str], origin: Origin, place: str) -> None:
     options = {key: row[f"__{key}"] for key in ("prefix", "suffix") if row.get(f"__{key}")}
     if options:
         test["options"] = options
@@ -85,4 +86,4 @@ def _plain(test: dict[str, Any], row: dict[str, str], origin: Origin, number: in
         try:
             test["threshold"] = float(given)
         except ValueError:
-            origin.tell(f"row {number}: __threshold: expected a number, found {given!r}")
+            origin.tell(f"{place}: __threshold: expected a number, found {given!r}")

@@ -204,9 +204,17 @@ async def run_python(code: str, arguments: Mapping[str, Any]) -> Any:
 
 
 async def call_file(
-    folder: str, named: str, default: str, arguments: Sequence[Any], *, walled: bool = True, plain: bool = False
+    folder: str,
+    named: str,
+    default: str,
+    arguments: Sequence[Any],
+    *,
+    walled: bool = True,
+    plain: bool = False,
+    data: bool = False,
 ) -> Any:
-    """What a function of a file gives: `file://f.js[:name]`, or `file://f.py[:name]`. Raises ScriptError."""
+    """What a function of a file gives: `file://f.js[:name]`, or `file://f.py[:name]`. Raises ScriptError, with `data`
+    also for functions in what JavaScript gives."""
     path, name = split_function(named)
     file = Path(folder, path)
     if file.suffix == ".py":
@@ -217,6 +225,7 @@ async def call_file(
         "arguments": list(arguments),
         "living": walled,
         "plain": plain,
+        "data": data,
     }
     return await _asked(folder, request, LIMIT if walled else LONGEST, walled=walled)
 
@@ -274,7 +283,7 @@ def evaluated_file(path: Path, folder: Path) -> Any:
     if not executes_code():
         raise InputError(Problem(str(path), "is a program, which was not executed: --import executes it", absent=True))
     try:
-        return awaited_now(call_file(str(folder), path.name, "", [], walled=False))
+        return awaited_now(call_file(str(folder), path.name, "", [], walled=False, data=True))
     except ScriptError as error:
         raise InputError(Problem(str(path), str(error))) from None
 
@@ -286,6 +295,8 @@ def generated_tests(path: Path, function: str, config: Any, folder: Path) -> Gen
     named = f"{path}:{function}" if function else str(path)
     arguments = [] if config is None else [config]
     try:
-        return Generated(awaited_now(call_file(str(folder), named, "generate_tests", arguments, walled=False)))
+        return Generated(
+            awaited_now(call_file(str(folder), named, "generate_tests", arguments, walled=False, data=True))
+        )
     except ScriptError as error:
         return f"{path.name} made no tests: {error}"

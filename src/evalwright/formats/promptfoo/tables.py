@@ -5,26 +5,36 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterator, Sequence
+from typing import Any, NamedTuple
 
 from evalwright.errors import counted
 from evalwright.formats.promptfoo.origin import Origin
 
-__all__ = ["rows_of"]
+__all__ = ["CsvRow", "rows_of"]
 
 
-def rows_of(text: str, origin: Origin) -> tuple[list[str], Iterator[tuple[int, list[str]]]]:
-    """The header of a table, and its rows with their numbers; those that do not fit the header are told."""
-    rows = csv.reader(io.StringIO(text, newline=""), strict=False)
-    header = next(rows, [])
-    return header, _fitting(rows, header, origin)
+class CsvRow(NamedTuple):
+    place: str
+    """File and line."""
+    cells: list[str]
 
 
-def _fitting(rows: Iterator[list[str]], header: Sequence[str], origin: Origin) -> Iterator[tuple[int, list[str]]]:
-    for number, row in enumerate(rows, 2):
+def rows_of(text: str, file: str, origin: Origin) -> tuple[list[str], Iterator[CsvRow]]:
+    """The header of a table, and its rows; those that do not fit the header are told."""
+    lines = io.StringIO(text, newline="")
+    header = next(csv.reader(lines, strict=False), [])
+    first = text.count("\n", 0, lines.tell()) + 1
+    return header, _fitting(csv.reader(lines, strict=False), file, first, header, origin)
+
+
+def _fitting(rows: Any, file: str, first: int, header: Sequence[str], origin: Origin) -> Iterator[CsvRow]:
+    line = first
+    for row in rows:
+        place, line = f"{file}:{line}", first + rows.line_num
         cells = row or [""] * (len(header) == 1)
         if len(cells) == len(header):
-            yield number, cells
+            yield CsvRow(place, cells)
         elif cells:
             hint = "; a comma within a cell needs quotation marks around the cell" if len(row) > len(header) else ""
             found = f"found {counted(len(row), 'cell')}, expected {len(header)}, as the header has"
-            origin.tell(f"row {number}: {found}{hint}")
+            origin.tell(f"{place}: {found}{hint}")

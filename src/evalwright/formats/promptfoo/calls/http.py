@@ -45,7 +45,7 @@ class HttpProvider:
             raise TargetError(f"the request cannot be made: {error}", "template_error") from None
         status, headers, text = await self._sent(self._client, request)
         await self._accept(status, headers, text)
-        return await self._read(text, call)
+        return await self._read(status, headers, text, call)
 
     async def _request(self, client: httpx.AsyncClient, names: Mapping[str, Any], call: ProviderCall) -> httpx.Request:
         config = self._config
@@ -64,7 +64,8 @@ class HttpProvider:
         elif body is not None:
             content = template_text(body).encode()
         query = {name: render(template_text(value), names) for name, value in config.get("queryParams", {}).items()}
-        url = httpx.URL(render(self._url, names)).copy_merge_params(query)
+        url = httpx.URL(render(self._url, names))
+        url = url.copy_merge_params(query) if query else url  # which writes the whole query anew
         return client.build_request(str(config.get("method", "GET")).upper(), url, headers=headers, content=content)
 
     async def _made(self, code: Any, prompt: str, names: Mapping[str, Any]) -> Any:
@@ -108,14 +109,16 @@ class HttpProvider:
             message = f"HTTP {status}: {shortened(text[:EXCERPT_BYTES])}"
             raise TargetError(message, kind, status=status, retry_after=retry_after(headers))
 
-    async def _read(self, text: str, call: ProviderCall) -> ProviderReply:
+    async def _read(self, status: int, headers: httpx.Headers, text: str, call: ProviderCall) -> ProviderReply:
         document = _parsed(text)
         code = self._config.get("transformResponse", self._config.get("responseParser"))
         if not code:
             return ProviderReply(document)
         whole = document if isinstance(document, (dict, list)) else None
+        phrase = httpx.codes.get_reason_phrase(status)
+        response = {"data": document, "status": status, "statusText": phrase, "headers": dict(headers)}
         try:
-            found = await response_of(code, whole, text, call.context, self._folder)
+            found = await response_of(code, whole, text, {**call.context, "response": response}, self._folder)
         except ScriptError as error:
             raise TargetError(
                 f"transformResponse: {error}; the response: {shortened(text)}", "transform_error"

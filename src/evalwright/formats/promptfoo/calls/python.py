@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from evalwright.errors import InputError, Problem, TargetError
@@ -25,7 +25,7 @@ class PythonFile:
         path, name = split_function(provider["id"].removeprefix("python:"))
         name = _DEFAULT if name in ("", "default") else name
         self._options = {"id": provider["id"], "config": {**provider.get("config", {})}}
-        self._threads = Threads()
+        self._threads, self._name = Threads(), name
         try:
             self._function = python_function(Path(folder, path), name)
         except ScriptError as error:
@@ -37,6 +37,8 @@ class PythonFile:
             said = await called(self._function, (call.prompt, options, call.context), self._threads)
         except ScriptError as error:
             raise TargetError(str(error), "provider_error") from error
+        if not isinstance(said, Mapping):
+            raise TargetError(f"{self._name} gave {type(said).__name__}, expected a mapping with output or error")
         return reply_in(said)
 
     def asks(self) -> Iterator[ChatRequest]:

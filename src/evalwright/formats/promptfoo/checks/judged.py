@@ -35,7 +35,7 @@ _EPSILON = 2.220446049250313e-16
 _KEPT = 2000
 """Characters of a reply that are kept in the result."""
 _CATEGORY = re.compile(r"^\s*\(?([A-E])\)", re.IGNORECASE)
-_LAST_LETTER = re.compile(r"\b([YN])\W*\Z")
+_LAST_LETTER = re.compile(r"\b([YN])\Z")
 _FACTUAL = {"A": "subset", "B": "superset", "C": "agree", "D": "disagree", "E": "differButFactual"}
 _DEFAULT_FACTUAL = {"subset": 1, "superset": 1, "agree": 1, "disagree": 0, "differButFactual": 1}
 _RUBRIC = (
@@ -109,7 +109,7 @@ async def model_graded_factuality(question: Asked) -> Evaluation:
 
 
 async def model_graded_closedqa(question: Asked) -> Evaluation:
-    """A judge's reply ends with Y."""
+    """A judge's reply ends with Y. As in promptfoo, `not-` does not turn that round."""
     names = {
         "input": question.trace.extra["promptfoo"]["prompt"], "criteria": question.value, "completion": question.text,
     }  # fmt: skip
@@ -123,9 +123,8 @@ async def model_graded_closedqa(question: Asked) -> Evaluation:
     ]
     grader = _grader(question)
     letter, text = await graded_reply(grader, messages, _last_letter)
-    found = question.of(letter == "Y", f"the judge says: {shorten(text.strip())}")
-    found.detail, found.cost_usd = grader.detail, grader.cost_usd
-    return found
+    said = "" if letter == "Y" else f"the judge says: {shorten(text.strip())}"
+    return Evaluation(letter == "Y", float(letter == "Y"), said, grader.detail, cost_usd=grader.cost_usd)
 
 
 def _last_letter(text: str) -> str:

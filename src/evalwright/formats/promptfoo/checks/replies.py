@@ -21,7 +21,7 @@ _KEPT = 2000
 """Characters of a reply that are kept when it cannot be read."""
 _SHOWN = 8000
 """Characters of it that a grader is shown again."""
-_TRUE, _FALSE = ("true", "yes", "pass", "y", "1"), ("false", "no", "fail", "n", "0")
+_TRUE, _FALSE = ("true", "yes", "pass", "y"), ("false", "no", "fail", "n")
 
 
 def unreadable(grader: Grader, text: str, why: object) -> EvaluatorError:
@@ -80,7 +80,8 @@ def passes_and_score(said: Mapping[str, Any]) -> tuple[bool, float]:
     if said.keys().isdisjoint(("pass", "score")):
         raise BadReply("expected 'pass' or 'score', found neither")
     passed = _truth(said["pass"]) if "pass" in said else True
-    return passed, (1.0 if passed else 0.0) if said.get("score") is None else score_in(said["score"])
+    score = said.get("score", passed)
+    return passed, float(score or 0) if isinstance(score, bool | None) else score_in(score)
 
 
 def score_in(value: Any) -> float:
@@ -96,7 +97,7 @@ def score_in(value: Any) -> float:
 
 
 def _truth(value: Any) -> bool:
-    word = str(value).strip().lower() if isinstance(value, (bool, int, str)) else ""
+    word = str(value).lower() if isinstance(value, (bool, str)) else ""
     if word in _TRUE or word in _FALSE:
         return word in _TRUE
     raise BadReply(f"expected true or false as 'pass', found {value!r}")
