@@ -309,6 +309,23 @@ def test_the_original_flag_for_a_configuration_names_it(tmp_path, capsys):
         assert (ended.value.code, "1 case" in capsys.readouterr().out) == (0, True), words
 
 
+def test_providers_have_the_names_that_promptfoo_gives_them(tmp_path):
+    named = [
+        "file://p.py",
+        "python:p.py",
+        {"id": "file://p.py"},
+        {"id": "python:p.py"},
+        "file://p.py:ask",
+        "exec:echo a",
+    ]
+    code = "def call_api(prompt, options, context):\n    return {'output': prompt}\nask = call_api\n"
+    path = write(tmp_path, {**ECHO, "providers": named, "tests": [{"vars": {"q": "a"}}]}, p__py=code)
+    assert [variant.name for variant in load_suite(path).variants] == [
+        "python:p.py:default", "python:p.py:default#2", "file://p.py", "python:p.py", "python:p.py:ask", "exec:echo a",
+    ]  # fmt: skip
+    assert run_at(path, tmp_path).statuses == ["pass"] * 6
+
+
 def test_the_provider_of_a_test_leaves_the_transform_of_its_column(tmp_path):
     providers = [{"id": "echo", "transform": "output.prompt"}]
     own = {"id": "file://p.py", "transform": "output.nothing"}

@@ -88,7 +88,7 @@ def _entry(one: Any, sources: Sources, origin: Origin) -> list[Provider]:
         value = as_javascript(document.value)
         return [p for item in (value if isinstance(value, list) else [value]) for p in _entry(item, sources, origin)]
     if isinstance(one, str):
-        return _checked({"id": one}, sources, origin)
+        return _checked({"id": _full_name(one)}, sources, origin)
     if isinstance(one, dict) and "id" not in one and len(one) == 1:
         ((name, inner),) = one.items()
         if isinstance(inner, dict):
@@ -99,17 +99,27 @@ def _entry(one: Any, sources: Sources, origin: Origin) -> list[Provider]:
     return []
 
 
+def _file_of(named: str) -> tuple[str, str]:
+    """The file of a provider, and its function."""
+    return split_function(re.sub(r"^(python|javascript):", "", named))
+
+
+def _full_name(named: str) -> str:
+    """As promptfoo calls a provider that is only named: with its function. One in a mapping keeps its id."""
+    if provider_kind(named) != "python":
+        return named
+    path, function = _file_of(named)
+    return f"python:{path}:{function or 'default'}"
+
+
 def _checked(one: dict[str, Any], sources: Sources, origin: Origin) -> list[Provider]:
     warn_of_others(one, PROVIDER, origin)
     one = what_fits(one, PROVIDER, origin)
     named = str(one["id"])
     kind = provider_kind(named)
     if kind in ("python", "javascript"):
-        path, function = split_function(re.sub(r"^(python|javascript):", "", named))
-        if sources.path(path, origin) is None:
+        if sources.path(_file_of(named)[0], origin) is None:
             return []
-        if kind == "python" and named.startswith("file://"):
-            named = f"python:{path}:{function or 'default'}"
     elif kind == "":
         _refuse(named, origin)
         return []
