@@ -266,7 +266,7 @@ class Transcript:
     def _last_said(self) -> AgentTurn:
         """The last turn with a text that is not blank."""
         for entry in reversed(self._entries):
-            if isinstance(entry, AgentTurn) and (entry.text or "").strip():
+            if isinstance(entry, AgentTurn) and entry.texts and (entry.text or "").strip():
                 return entry
         return AgentTurn()
 
