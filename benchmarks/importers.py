@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 from measuring import measure
 
-from evalwright.importers.traces import ImportFindings
+from evalwright.importers.imported_records import ImportFindings
 from evalwright.registry import load
 
 ROUNDS, GOAL = 3, 1 / 3

@@ -12,7 +12,7 @@ import pytest
 
 from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
-from evalwright.importers.traces import ImportFindings
+from evalwright.importers.imported_records import ImportFindings
 from evalwright.registry import load
 from importers.transcripts import AT, imported, rollout_line, said, session_line, used, written
 

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from evalwright.importers.blocks import assistant_blocks, blocks_in, texts_of, tokens_of, user_blocks
+from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.placed_records import ImportRecord, placed_records
 from evalwright.importers.recordings import described
-from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
+from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript
 
 __all__ = ["AnthropicMessages"]

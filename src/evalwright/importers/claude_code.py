@@ -16,10 +16,11 @@ import msgspec
 
 from evalwright.importers.claude_lines import SESSION_LINES, SESSION_NAMES, SessionLine
 from evalwright.importers.claude_session import ClaudeSession
+from evalwright.importers.imported_records import Imported, ImportFindings, Read, StartOver
 from evalwright.importers.json_lines import records
 from evalwright.importers.sources import Mistakes, stem
 from evalwright.importers.spool import RecordSpool
-from evalwright.importers.traces import Imported, ImportFindings, Read, StartOver, TraceImporter
+from evalwright.importers.traces import TraceImporter
 
 __all__ = ["ClaudeCode"]
 

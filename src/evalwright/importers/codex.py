@@ -10,11 +10,12 @@ from typing import Any, ClassVar
 import msgspec
 
 from evalwright.importers.blocks import dictionaries, texts_of
+from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.json_lines import LineForm, each_record
 from evalwright.importers.recordings import in_utc, moment
 from evalwright.importers.sources import ImportNotes, stem
 from evalwright.importers.token_counts import Tokens, token_count
-from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
+from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript, arguments_of, object_or_text, shallow
 from evalwright.model.trace import TraceError
 

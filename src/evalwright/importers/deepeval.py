@@ -17,11 +17,12 @@ from evalwright.files.csv_records import CsvError, csv_records
 from evalwright.files.packed import opened
 from evalwright.importers.blocks import dictionaries
 from evalwright.importers.detection import columns_of
+from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.placed_records import ImportRecord, placed_records
 from evalwright.importers.recordings import described
 from evalwright.importers.sources import ImportNotes, Mistakes
 from evalwright.importers.token_counts import Tokens, recorded_dollars, token_count
-from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
+from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript, arguments_of
 
 __all__ = ["DeepEval"]

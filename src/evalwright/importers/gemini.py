@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from evalwright.importers.blocks import texts_of
+from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.json_lines import each_record
 from evalwright.importers.recordings import moment
 from evalwright.importers.sources import ImportNotes, parsed, stem
 from evalwright.importers.token_counts import Tokens, token_count
-from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
+from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript, arguments_of, shallow
 from evalwright.model.trace import TraceError
 

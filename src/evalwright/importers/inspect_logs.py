@@ -8,10 +8,11 @@ from typing import Any, ClassVar
 
 from evalwright.errors import InputError, Problem
 from evalwright.importers.blocks import texts_of
+from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.recordings import moment
 from evalwright.importers.sources import ImportNotes
 from evalwright.importers.token_counts import Tokens
-from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
+from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript, arguments_of
 from evalwright.model.trace import TraceError
 

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.json_lines import records
 from evalwright.importers.recording import UNKNOWN_TIME
 from evalwright.importers.recordings import too_deep
 from evalwright.importers.sources import ImportNotes, record_key, stem
-from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
+from evalwright.importers.traces import TraceImporter
 from evalwright.model.trace import Metrics, Output, Trace, TraceMessage
 
 __all__ = ["LmEval"]

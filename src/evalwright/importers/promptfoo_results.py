@@ -14,10 +14,11 @@ from typing import Any, ClassVar
 import msgspec
 
 from evalwright.importers.blocks import dictionaries, texts_of
+from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.recordings import described
 from evalwright.importers.sources import parsed, record_key
 from evalwright.importers.token_counts import Tokens
-from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
+from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript
 from evalwright.model.trace import TraceError
 

@@ -10,10 +10,11 @@ from typing import Any, ClassVar
 from evalwright.files.key_paths import Place, bracketed
 from evalwright.files.yaml import Document, parse
 from evalwright.importers.imported_cases import ANSWERED
+from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.pydantic_evaluators import EvaluatorReading, expected_field
 from evalwright.importers.recordings import described
 from evalwright.importers.sources import document
-from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
+from evalwright.importers.traces import TraceImporter
 
 __all__ = ["PydanticEvals"]
 

@@ -9,8 +9,9 @@ from typing import Any, ClassVar
 
 from evalwright.errors import InputError
 from evalwright.importers.blocks import dictionaries
+from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.sources import parsed
-from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
+from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript
 
 __all__ = ["SkillBenchmarks"]

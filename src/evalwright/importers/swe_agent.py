@@ -7,10 +7,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from evalwright.importers.blocks import dictionaries, texts_of
+from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.recordings import described
 from evalwright.importers.sources import ImportNotes, parsed, stem
 from evalwright.importers.token_counts import Tokens, recorded_dollars, token_count
-from evalwright.importers.traces import Imported, ImportFindings, Read, TraceImporter
+from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript, arguments_of
 
 __all__ = ["SweAgent"]

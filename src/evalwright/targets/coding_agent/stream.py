@@ -19,8 +19,8 @@ import msgspec
 from evalwright.errors import InputError, counted
 from evalwright.files.masker import Masker
 from evalwright.files.plain import clean_text
+from evalwright.importers.imported_records import Imported, ImportFindings
 from evalwright.importers.recordings import too_deep
-from evalwright.importers.traces import Imported, ImportFindings
 from evalwright.model.trace import Answer, Metrics, Output, TraceError, TraceMessage
 from evalwright.registry import load
 

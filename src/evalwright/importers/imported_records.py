@@ -1,0 +1,72 @@
+"""What a format of recorded work yields while it reads: records, and what it says of the suite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from evalwright.importers.sources import ImportNotes, Mistakes
+from evalwright.model.trace import Trace
+
+__all__ = ["ImportFindings", "Imported", "Read", "StartOver"]
+
+
+class Imported(msgspec.Struct, gc=False):
+    """One record: a recording of a case, or a case alone where `trace` is None."""
+
+    file: Path
+    case_id: str | None
+    """None for a format without ids: the file's name."""
+    input: dict[str, Any]
+    trace: Trace | None = None
+    trial: int | None = None
+    """Orders the recordings of a case, where the record says which one it is."""
+    expected: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
+    group: str | None = None
+    record: Any = None
+    """What a mapping of the user's is applied to, in formats of records."""
+    line: int | None = None
+    key: str = ""
+    """The place in a file that is one document."""
+    evaluators: list[Any] | None = None
+    """What judges the case, where its format says that of each: names of the suite's, those with some keys of their
+    configuration, or evaluators of its own. Only of cases without recordings."""
+    authored: bool = False
+    """Whether somebody wrote it as a case: another one of its name is a recording of the same case, or a mistake."""
+
+
+@dataclass(slots=True)
+class ImportFindings:
+    """What a format is given while it reads, and what it says of the suite."""
+
+    mistakes: Mistakes = field(default_factory=Mistakes)
+    notes: ImportNotes = field(default_factory=ImportNotes)
+    name: str | None = None
+    """Of the suite, where the format has one."""
+    evaluators: list[dict[str, Any]] = field(default_factory=list)
+    """Of the suite, where the format has some that ours can stand for."""
+    warnings: list[str] = field(default_factory=list)
+    """Said of the suite whenever it is validated or run."""
+    may_start_over: bool = False
+    """Whether a format may raise `StartOver` in place of looking through the files before it reads them."""
+    variants: dict[str, str] = field(default_factory=dict)
+    """Names of systems that are known only when all is read, by those that their recordings have until then."""
+
+    def lose_check(self, kind: str) -> None:
+        """Something that judged there and does not here: every run of the suite says so."""
+        self.notes.lose(kind)
+        warning = f"lost in the import: {kind}"
+        if warning not in self.warnings:
+            self.warnings.append(warning)
+
+
+class StartOver(Exception):
+    """What was read so far is to be forgotten, and all to be read again without a second chance."""
+
+
+Read = Callable[[Sequence[Path], ImportFindings], Iterator[Imported]]
