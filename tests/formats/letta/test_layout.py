@@ -204,7 +204,8 @@ def test_suites_with_a_reward_have_the_newer_files(project):
     rows = lines(project / "out" / "a-1.jsonl")
     rewards = [row["reward"]["score"] if "reward" in row else None for row in rows]
     assert [row["sample_id"] for row in rows] == ["fr", 7, 2, 3]
-    assert rewards == [0.5, None, 0.0, 0.25]
+    assert rewards == [0.5, None, None, 0.25]
+    assert (rows[2]["error"]["category"], rows[2]["grades"]["right"]["score"]) == ("extraction", 0.0)
 
 
 def test_a_folder_is_read_back_as_the_original_reads_it(project):
@@ -239,12 +240,14 @@ def test_the_newer_summary_has_an_entry_for_each_model(project):
     summary = json.loads((project / "out" / "summary.json").read_text())
     assert (summary["suite"], [one["model"] for one in summary["models"]]) == ("support", ["a/1", "z/1"])
     one = summary["models"][0]
-    assert (one["n_total"], one["n_attempted"], one["reward"]) == (4, 3, 0.25)
-    assert one["per_metric"] == {"right": 0.5, "plain": pytest.approx(2 / 3)}
+    assert (one["n_total"], one["n_attempted"], one["reward"]) == (4, 2, 0.375)
+    assert one["per_metric"] == {"right": 0.75, "plain": 1.0}
     assert (one["usage"]["prompt_tokens"], one["usage"]["completion_tokens"]) == (9, 6)
     assert one["errors"] == {
-        "total_errors": 1, "by_category": {"target": 1}, "by_exception_type": {"RuntimeError": 1},
-    }  # fmt: skip
+        "total_errors": 2,
+        "by_category": {"target": 1, "extraction": 1},
+        "by_exception_type": {"RuntimeError": 1, "ExtractionError": 1},
+    }
     assert {"mean_total", "mean_target", "p50_total", "p95_total"} <= one["timing"].keys()
 
 
@@ -255,7 +258,7 @@ def test_several_runs_of_a_model_have_a_summary_of_their_own(project):
     ]  # fmt: skip
     summary = json.loads((project / "out" / "a-1" / "summary.json").read_text())
     assert [part["run"] for part in summary["runs"]] == [1, 2]
-    assert (summary["n_total"], summary["n_attempted"], summary["reward_std"]) == (4, 6, 0.0)
+    assert (summary["n_total"], summary["n_attempted"], summary["reward_std"]) == (4, 4, 0.0)
     assert "runs" not in json.loads((project / "out" / "summary.json").read_text())["models"][0]
 
 

@@ -397,9 +397,19 @@ def test_a_grade_that_was_not_measured_enters_no_reward(project, monkeypatch, gr
         assert composed.error.message == "no reward without the grades that are missing: 'right'"
 
 
-def test_an_empty_submission_is_a_grade_of_0_in_a_reward(project):
-    part = run(project, REWARDED.replace("NAME", "halved"), target="agent.py:silent").summary.gate.parts[0]
-    assert (part.value, part.n) == (0.5, 2)
+@pytest.mark.parametrize("reward", ["kind: custom, function: 'agent.py:halved'", "kind: metric, metric_key: right"])
+def test_a_sample_without_anything_to_grade_has_no_reward(project, reward):
+    suite = SUITE.partition("gate:")[0] + f"reward: {{{reward}}}\n"
+    (project / "agent.py").write_text(
+        (project / "agent.py").read_text()
+        + "\n\ndef half_silent(message, ctx):\n    return None if ctx.sample.id else 'Paris'\n"
+    )
+    outcome = run(project, suite, target="agent.py:half_silent")
+    gate, native = outcome.summary.gate, outcome.summary.native
+    assert (gate.parts[0].n, gate.undecided, native["n_attempted"], native["n_total"]) == (1, False, 1, 2)
+    assert [value is None for value in native["reward_per_case"].values()] == [False, True]
+    outcome = run(project, suite, target="agent.py:silent")
+    assert (outcome.exit_code, outcome.summary.gate.undecided, outcome.summary.gate.parts[0].n) == (3, True, 0)
 
 
 def test_the_mean_reward_stands_where_a_gate_would(project):

@@ -115,7 +115,8 @@ def _first(error: ValidationError) -> str:
 class PythonReward:
     """A `@reward_composer` function: one score of a sample made of all its grades. `function` is `path.py:name`.
 
-    It is not called for a sample of which a grade is missing: a grader that failed has measured nothing, not 0.
+    It is not called for a sample of which a grade is missing: a grader that failed has measured nothing, not 0, and
+    neither has a first grader that found nothing to grade.
     """
 
     uses_results = True
@@ -126,7 +127,7 @@ class PythonReward:
         self._function = function_at(function, "reward_composer", "reward")
 
     async def evaluate(self, case: Case, trace: Trace, results: Sequence[EvaluationResult]) -> Evaluation:
-        counted = grades_of(results, ())
+        counted = grades_of(results, first=results[0].evaluator if results else "")
         if counted is None:
             failed = ", ".join(repr(row.evaluator) for row in results if row.error is not None)
             raise EvaluatorError(f"no reward without the grades that are missing: {failed}", "not_measured")

@@ -9,7 +9,7 @@ from typing import Any
 
 from evalwright.formats.letta.client_records import agent_record, trajectory_records, usage_records
 from evalwright.formats.letta.surface.models import sample_of
-from evalwright.formats.letta.totals import REWARD, grades_of, judges_of
+from evalwright.formats.letta.totals import EMPTY, REWARD, counted_by, grades_of
 from evalwright.model.plan import Plan, Variant
 from evalwright.model.result import EvaluationResult
 from evalwright.model.snapshot import Case
@@ -19,7 +19,7 @@ __all__ = ["SampleRow", "masked", "row_of", "sample_fields"]
 
 _APART = ("submission", "per_turn", "metadata")
 """Of a result's detail, what has a place of its own in a grade."""
-_CATEGORIES = {"extraction_error": "extraction", "grader_error": "grading"}
+_CATEGORIES = {"extraction_error": "extraction", "grader_error": "grading", **dict.fromkeys(EMPTY, "extraction")}
 _EXCEPTION = re.compile(r"\b([A-Z]\w*(?:Error|Exception|Exit|Interrupt|Timeout))\b")
 
 
@@ -32,7 +32,7 @@ class SampleRow:
     trace: Trace
     submissions: dict[str, str]
     grades: dict[str, Any] | None
-    """None where the target, an extractor or a grader failed: then no grade counts."""
+    """None where the target, an extractor or a grader failed. With an `error` no grade counts."""
     error: dict[str, str] | None
     reward: dict[str, Any] | None
     """`score`, and the `metadata` that a composer gave."""
@@ -109,7 +109,11 @@ class SampleRow:
         raised = _EXCEPTION.search(self.error["message"])
         return {
             "category": self.error["category"],
-            "exception_type": raised[1] if raised else self.error["type"],
+            "exception_type": "ExtractionError"
+            if self.error["type"] in EMPTY
+            else raised[1]
+            if raised
+            else self.error["type"],
             "message": self.error["message"],
         }
 
@@ -130,13 +134,16 @@ def row_of(plan: Plan, variant: Variant, case: Case, trace: Trace, results: Sequ
     """The row of one cell."""
     said = {row.evaluator: row for row in results}
     order = [spec.name for spec in plan.evaluators if spec.name in said and spec.name != REWARD]
-    counted = None if trace.error is not None else grades_of(results, judges_of(plan))
+    counted = None if trace.error is not None else counted_by(plan)(results)
+    shown = counted
+    if counted is None and trace.error is None:  # a row with nothing to grade keeps its zeros, which do not count
+        shown = grades_of([row for row in results if row.evaluator != REWARD])
     return SampleRow(
         model=variant.config.get("model"),
         case=case,
         trace=trace,
         submissions={key: str(said[key].detail.get("submission") or "") for key in order},
-        grades=None if counted is None else {key: _grade(said[key], counted[key]) for key in order},
+        grades=None if shown is None else {key: _grade(said[key], shown[key]) for key in order},
         error=_error(trace, results) if counted is None else None,
         reward=None if counted is None else _reward((plan.gate or {}).get("metric_key", ""), counted, said),
         grading={key: said[key].latency_ms / 1000 for key in order},

@@ -1,13 +1,15 @@
 """The numbers and the gate of a Letta suite.
 
-A row is one sample with one model in one run. Rows whose target, extractor or grader failed have no grades;
-empty submissions are graded 0, and in suites with a gate so are failures of judges. Sums go over rows ordered by
-model and sample.
+A row is one sample with one model in one run. Rows whose target, extractor or grader failed have no grades.
+In suites with a gate, the rule of letta-evals 0.9, empty submissions and failures of judges are graded 0; in those
+with a reward, the rule of 0.17 and later, a judge that failed spoils the row, and so does a first grader that found
+nothing to grade. Sums go over rows ordered by model and sample.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 from math import sqrt
 from typing import Any, NamedTuple
 
@@ -21,12 +23,12 @@ from evalwright.model.summary import GateOutcome, GatePart, RunSummary
 from evalwright.scoring.gate import OPERATORS, decided
 from evalwright.scoring.gate_intervals import Owned, ends_of_condition
 
-__all__ = ["REWARD", "LettaTotals", "grades_of", "judges_of"]
+__all__ = ["EMPTY", "REWARD", "LettaTotals", "counted_by", "grades_of"]
 
 REWARD = "reward composer"
 """The evaluator that makes one score of all grades, in suites that have one."""
 
-_EMPTY = ("empty_submission", "empty_trajectory", "no_trajectory")
+EMPTY = ("empty_submission", "empty_trajectory", "no_trajectory")
 _NOT_ATTEMPTED = ("empty_submission", "no_trajectory")
 _JUDGES = ("rubric_template",)
 _OURS = ("extraction_error", "not_judged")
@@ -50,7 +52,7 @@ class LettaTotals:
 
     def __init__(self, plan: Plan) -> None:
         self._keys = [spec.name for spec in plan.evaluators if spec.name != REWARD]
-        self._judges = judges_of(plan)
+        self._counts = counted_by(plan)
         self._gate = plan.gate
         self._models = [v.name for v in plan.variants if v.config.get("model")]
         self._runs: dict[int, list[_Row]] = {trial: [] for trial in range(plan.run.trials)}
@@ -58,7 +60,7 @@ class LettaTotals:
     def add(
         self, trace: TraceLike, results: Collection[ResultLike], status: Status, score: float | None = None
     ) -> None:
-        grades = None if trace.error is not None else grades_of(results, self._judges)
+        grades = None if trace.error is not None else self._counts(results)
         first = next((getattr(r.error, "type", "") for r in results if r.evaluator == self._keys[0]), "")
         attempted = grades is not None and first not in _NOT_ATTEMPTED
         owner = (trace.case_key, False) if trace.group is UNSET else (trace.group, True)
@@ -188,24 +190,31 @@ class LettaTotals:
         }
 
 
-def judges_of(plan: Plan) -> set[str]:
-    """The graders whose failure is a grade of 0: judges, but in a suite with a reward none, as nothing was measured."""
+def counted_by(plan: Plan) -> Callable[[Collection[ResultLike]], dict[str, float] | None]:
+    """The rule by which the scores of a row count."""
     if plan.gate is not None and plan.gate["kind"] == "reward":
-        return set()
-    return {spec.name for spec in plan.evaluators if spec.type in _JUDGES}
+        return partial(grades_of, first=next((spec.name for spec in plan.evaluators), ""))
+    judges = {spec.name for spec in plan.evaluators if spec.type in _JUDGES}
+    return partial(grades_of, judges=judges)
 
 
-def grades_of(results: Collection[ResultLike], judges: Collection[str]) -> dict[str, float] | None:
-    """The scores of a row that count, by grader; None where a grader or an extractor spoilt it."""
+def grades_of(
+    results: Collection[ResultLike], judges: Collection[str] = (), first: str = ""
+) -> dict[str, float] | None:
+    """The scores of a row that count, by grader; None where a grader or an extractor spoilt it.
+
+    A failure of one of the `judges` is a score of 0, and so is an empty text unless the `first` grader found it.
+    """
     grades = {}
     for row in results:
         if row.error is None:
             grades[row.evaluator] = float(row.passed) if row.score is None else row.score
-        else:
-            kind = getattr(row.error, "type", "")
-            if kind not in _EMPTY and (row.evaluator not in judges or kind in _OURS):
-                return None
-            grades[row.evaluator] = 0.0
+            continue
+        kind = getattr(row.error, "type", "")
+        empty = kind in EMPTY and row.evaluator != first
+        if not empty and (row.evaluator not in judges or kind in _OURS):
+            return None
+        grades[row.evaluator] = 0.0
     return grades
 
 
