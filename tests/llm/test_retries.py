@@ -162,6 +162,22 @@ def test_refusals_of_one_wave_narrow_once():
     assert asyncio.run(narrowed()) == 8
 
 
+def test_each_reply_widens_a_little_again_up_to_what_was_asked_for():
+    async def answer():
+        return "yes"
+
+    async def widened(replies):
+        gate = Gate(16)
+        async with gate as wave:
+            pass
+        gate.narrow(wave)
+        for _ in range(replies):
+            await retried(answer, gate, Pace(None), Rules())
+        return await width(gate)
+
+    assert [asyncio.run(widened(replies)) for replies in (0, 7, 9, 300)] == [8, 8, 9, 16]
+
+
 def test_each_later_wave_narrows_again_but_never_to_nothing():
     async def narrowed():
         gate = Gate(16)

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from evalwright import registry
-from evalwright.errors import EvaluatorError
+from evalwright.errors import EvaluatorError, TargetError
 from evalwright.model.plan import EvaluatorSpec, RunSettings, Variant
 from evalwright.model.result import Evaluation
 from evalwright.model.suite import Suite
@@ -31,6 +31,8 @@ class Named:
 
     async def run(self, case, trial):
         called.append((case.id, self._name))
+        if (case.id, self._name) == ("half", "a"):
+            raise TargetError("no answer")
         return Answer(output=Output(final_answer=f"done by {self._name}"))
 
 
@@ -116,6 +118,14 @@ def test_a_cell_is_compared_with_those_beside_it_also_when_it_goes_on_or_is_judg
     re_evaluate(run)
     assert verdicts(run) == first
     assert rows(run, "results")["c0", "a", "longest"]["detail"]["compared"] == ["a", "bb"]
+
+
+def test_an_answer_without_one_to_compare_it_with_is_not_judged_and_what_failed_is_not_compared(tmp_path):
+    run = compared(tmp_path, alone=False, ids=("half",))
+    found = rows(run, "results")
+    assert [cell for cell in found if cell[2] == "longest"] == [("half", "bb", "longest")]
+    assert "no answer of a to compare with" in found["half", "bb", "longest"]["error"]["message"]
+    assert verdicts(run) == {("half", "a"): "error", ("half", "bb"): "error"}
 
 
 def test_a_comparison_that_fails_is_an_error_of_all_that_it_compares(tmp_path):
