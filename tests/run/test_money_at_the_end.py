@@ -17,15 +17,24 @@ from evalwright.run.stored_run import open_run
 
 CASES = 8
 MODEL = """
+import asyncio
 from evalwright.model.chat import ChatReply, Usage
-asked, ends = [], None
+asked, ends, state = [], None, None
 
 def answer(case):
     return {"final_answer": "hello"}
 
 async def model(request):
     asked.append(request)
-    if len(asked) == 3:
+    if state is None:
+        if len(asked) == 3:
+            ends()
+    elif len(asked) == 1:
+        while len(asked) < 2 or len(state.running) > 1:  # until all others have been given up
+            await asyncio.sleep(0)
+    else:
+        while state.waiting < 6:
+            await asyncio.sleep(0)
         ends()
     said = '{"score": 1.0, "assertions": [{"text": "is polite", "passed": true, "reason": "it is"}]}'
     return ChatReply(said, "m", usage=Usage(10, 2))
@@ -83,3 +92,15 @@ def test_calls_that_wait_for_money_are_left_to_a_later_session(tmp_path, paid, w
     assert (outcome.exit_code, outcome.summary.cells_missing) == (130, CASES - 3)
     assert resume(outcome.run_dir, models=ModelChoices(no_cache=True)).exit_code == 0
     assert len(paid.asked) == CASES
+
+
+@pytest.mark.parametrize("who", ["system", "judge"])
+def test_a_call_under_way_is_finished_after_those_that_wait_for_money_were_given_up(tmp_path, paid, who):
+    @contextmanager
+    def watch(state):
+        paid.ends, paid.state = lambda: setattr(state, "stopping", True), state
+        yield
+
+    outcome = run_suite(suite(tmp_path, who), RunOptions(models=ModelChoices(budget_usd=0.24, no_cache=True)), watch)
+    assert (len(paid.asked), outcome.exit_code, outcome.summary.cells_missing) == (2, 130, CASES - 2)
+    assert outcome.summary.variants[0].cases_passed == 2
