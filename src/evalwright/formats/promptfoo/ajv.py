@@ -6,6 +6,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping
 from functools import cache, lru_cache
+from math import isfinite
 from typing import Any
 
 from evalwright.formats.promptfoo.ajv_formats import NUMBERS, TEXTS
@@ -189,10 +190,11 @@ def _kind() -> Any:
         "patternProperties": _pattern_properties, "additionalProperties": _additional_properties,
     }  # fmt: skip
     # Other keywords beside $ref count, too, which in draft 7 they do not.
+    types = Draft7Validator.TYPE_CHECKER
     return validators.create(
         Draft7Validator.META_SCHEMA,
         judges,
-        type_checker=Draft7Validator.TYPE_CHECKER,
+        type_checker=types.redefine("number", lambda _, value: types.is_type(value, "number") and isfinite(value)),
         id_of=Draft7Validator.ID_OF,  # type: ignore[arg-type]
     )
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from evalwright.errors import EvaluatorError, InputError
@@ -17,6 +19,10 @@ __all__ = ["contains_json", "is_json", "objects_in"]
 
 _MOST_OPENINGS = 200
 """Braces that are tried as the beginning of an object: real outputs have far fewer."""
+_LONGEST = 100_000
+"""Characters of an object in a text, at most."""
+_BRACES = re.compile("[{}]")
+_COMMENTS = re.compile(r"""\"(?:\\.|[^"\\\n])*"|(?<![a-zA-Z])'(?:\\.|[^'\\\n])*'|(?<![:/])(//+)""")
 _NOTHING = object()
 
 
@@ -25,15 +31,15 @@ def is_json(question: Asked) -> Evaluation:
     found = _parsed(question)
     if found is _NOTHING:
         return question.of(False, "the output is not JSON")
-    if question.value in (None, ""):
+    if not question.value:
         return question.of(True, "the output is JSON")
     return _by_schema(question, [found])
 
 
 def contains_json(question: Asked) -> Evaluation:
     """The text has an object in it; with a schema, one that is valid."""
-    found = [question.output] if isinstance(question.output, dict) else list(objects_in(question.text))
-    if not found or question.value in (None, ""):
+    found = list(_embedded(question.text))
+    if not found or not question.value:
         what = "an object" if question.negated else "no object"
         return question.of(bool(found), f"there is {what} in the output")
     return _by_schema(question, found)
@@ -50,6 +56,24 @@ def _parsed(question: Asked) -> Any:
 
 def _refused(word: str) -> Any:
     raise ValueError(word)
+
+
+def _embedded(text: str) -> Iterator[Any]:
+    """The objects that promptfoo sees in a text: it counts braces, also those within quotation marks."""
+    position = tried = 0
+    while tried < _MOST_OPENINGS and (start := text.find("{", position)) >= 0:
+        tried += 1
+        end, depth = min(len(text), start + _LONGEST), 1
+        for brace in _BRACES.finditer(text, start + 1, end):
+            depth += 1 if brace[0] == "{" else -1
+            if not depth:
+                end = brace.end()
+                break
+        value = _tolerant(_COMMENTS.sub(lambda found: "#" if found[1] else found[0], text[start:end] + "}" * depth))
+        position = start + 1
+        if isinstance(value, (dict, list)):
+            yield value
+            position = end
 
 
 def objects_in(text: str, pairs: Callable[[list[tuple[str, Any]]], dict[str, Any]] = dict) -> Iterator[dict[str, Any]]:
@@ -100,6 +124,8 @@ def _closing(text: str, start: int) -> int | None:
 
 
 def _tolerant(text: str) -> Any:
+    with suppress(ValueError, RecursionError):
+        return as_javascript(json.loads(text))
     try:
         return as_javascript(yaml.parse(text.encode(errors="replace"), "output", "yaml12").value)
     except InputError:
@@ -110,6 +136,8 @@ def _by_schema(question: Asked, found: list[Any]) -> Evaluation:
     from evalwright.formats.promptfoo.ajv import validator_of
 
     try:
+        if not isinstance(question.value, (str, dict, list)):
+            raise ValueError(f"expected a mapping or a text, found {question.value!r}")
         validator = validator_of(_schema(question.value))
         errors = [next(iter(validator.iter_errors(one)), None) for one in found]
     except (ValueError, RecursionError) as error:
