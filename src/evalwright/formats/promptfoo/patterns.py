@@ -8,7 +8,7 @@ from pathlib import Path
 
 from evalwright.errors import EvaluatorError
 from evalwright.formats.promptfoo.characters import BeyondPython, InvalidPattern, code_units
-from evalwright.formats.promptfoo.regular_expressions import rewritten
+from evalwright.formats.promptfoo.regular_expressions import is_plain, rewritten
 from evalwright.sandbox.patterns import SEARCH_LIMIT, search
 
 __all__ = ["ScriptPattern", "pattern_of"]
@@ -30,13 +30,19 @@ class ScriptPattern:
         self._python: re.Pattern[str] | None = None
         self.beyond: str = ""
         """Why only Node can search for it."""
+        if not is_plain(expression):  # what is plain needs no check, and so is compiled only where it is searched for
+            self._read()
+
+    def _read(self) -> None:
         try:
-            self._python = rewritten(expression, unicode=unicode)
+            self._python = rewritten(self._expression, unicode=self._unicode)
         except BeyondPython as error:
             self.beyond = str(error)
 
     def found_in(self, text: str) -> bool:
         """Whether it is found. Raises InvalidPattern, and EvaluatorError where it takes too long or Node is missing."""
+        if self._python is None and not self.beyond:
+            self._read()
         if self._python is None:
             return self._found_by_node(text)
         return search(self._python, text if self._unicode else code_units(text)) is not None

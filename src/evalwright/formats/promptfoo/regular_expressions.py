@@ -19,8 +19,9 @@ from evalwright.formats.promptfoo.characters import (
     escaped,
 )
 
-__all__ = ["rewritten"]
+__all__ = ["is_plain", "rewritten"]
 
+_PLAIN = re.compile(r"\^?[A-Za-z0-9 _,:;=@!%&'\"<>/~-]*\$?")
 _QUANTIFIER = re.compile(r"(?:([*+?])|\{([0-9]+)(?:(,)([0-9]*))?\})(\??)")
 _BRACED = re.compile(r"\{[0-9]+(?:,[0-9]*)?\}")
 _GROUPS = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]?|(\((?!\?))|\(\?<(?![=!])([^>]*)(>?)", re.DOTALL)
@@ -42,11 +43,18 @@ class _Part(NamedTuple):
     holds_groups: bool = False
 
 
+def is_plain(expression: str) -> bool:
+    """Whether an expression is a text without signs of its own, perhaps with `^` before or `$` behind: it is valid."""
+    return _PLAIN.fullmatch(expression) is not None
+
+
 def rewritten(expression: str, *, unicode: bool) -> re.Pattern[str]:
     """The pattern that is found in the same texts; without the flag u (`unicode`) in their code units.
 
     Raises InvalidPattern, BeyondPython.
     """
+    if is_plain(expression):
+        return re.compile(f"{expression[:-1]}\\Z" if expression.endswith("$") else expression, re.ASCII)
     try:
         text = _Reader(expression if unicode else code_units(expression), unicode=unicode).whole()
         return re.compile(text, re.ASCII)
