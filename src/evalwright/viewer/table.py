@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import sqlite3
 import threading
 import time
@@ -10,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from evalwright.viewer.conditions import condition_of, literal_pattern, marks, sorting_of, wanted_outcomes
 from evalwright.viewer.filters import Filter
 from evalwright.viewer.texts import searchable
 
@@ -19,11 +19,6 @@ _COLUMNS = (
     "number, key, case_key, position, variant, trial, attempt, status, score, latency, cost, tokens, duration, "
     "error, failed, answer, flaky"
 )
-_SORTS = {
-    "suite": "number",
-    "status": "instr('error fail borderline skip pass', coalesce(status, 'pass'))",
-    **{name: name for name in ("latency", "cost", "tokens", "score", "duration")},
-}
 _VARIANTS = (  # from one name to the next by the index: a run has a few of them, and may have a million cells
     "WITH RECURSIVE known (name) AS (SELECT min(variant) FROM cells UNION ALL "
     "SELECT (SELECT min(variant) FROM cells WHERE variant > name) FROM known WHERE name IS NOT NULL)"
@@ -113,8 +108,8 @@ class CellTable:
         """The condition with its values; empty where all cells are chosen."""
         for word in chosen.words:
             self._look_for(word)
-        judged = self._judged(chosen.evaluator, _wanted(chosen)) if chosen.evaluator else 0
-        return _where(chosen, one_by_one=judged > self.total // _FEW)
+        judged = self._judged(chosen.evaluator, wanted_outcomes(chosen)) if chosen.evaluator else 0
+        return condition_of(chosen, one_by_one=judged > self.total // _FEW)
 
     def _judged(self, evaluator: str, outcomes: Sequence[str]) -> int:
         """The number of cells to which an evaluator gave one of these outcomes."""
@@ -134,7 +129,7 @@ class CellTable:
                     del self._words[old]
                 # GLOB, as it finds a text in half the time that instr() takes
                 found = "INSERT OR IGNORE INTO temp.said SELECT ?, number FROM texts WHERE text GLOB ?"
-                cells = self._file.execute(found, [word, f"*{_literal(searchable(word))}*"]).rowcount
+                cells = self._file.execute(found, [word, f"*{literal_pattern(searchable(word))}*"]).rowcount
                 self._words[word] = _SoughtWord(now, cells)
             self._words[word] = self._words[word]._replace(used=now)
 
@@ -148,7 +143,7 @@ class CellTable:
     def count(self, chosen: Filter) -> int:
         plain = replace(chosen, sort="suite", descending=False, group="none", after=0)
         if plain == Filter(evaluator=chosen.evaluator, verdict=chosen.verdict) and chosen.evaluator:
-            return self._judged(chosen.evaluator, _wanted(chosen))
+            return self._judged(chosen.evaluator, wanted_outcomes(chosen))
         where, values = self._where(chosen)
         if plain == Filter(q=chosen.q) and len(chosen.words) == 1:
             return self._words[chosen.words[0]].cells
@@ -157,7 +152,7 @@ class CellTable:
     def rows(self, chosen: Filter, limit: int | None = 100) -> list[CellRow]:
         """One page of the chosen cells."""
         where, values = self._where(chosen)
-        order = _order(chosen)
+        order = sorting_of(chosen)
         # the numbers first: an index that has what is sorted by holds them, and the rest is read of one page alone
         numbers = f"SELECT number FROM cells{where} ORDER BY {order} LIMIT ? OFFSET ?"
         sql = f"SELECT {_COLUMNS} FROM cells WHERE number IN ({numbers}) ORDER BY {order}"
@@ -185,7 +180,7 @@ class CellTable:
                 [*values, row.number],
             )
         else:
-            numbers = self._all(f"SELECT number FROM cells{where} ORDER BY {_order(chosen)}", values)
+            numbers = self._all(f"SELECT number FROM cells{where} ORDER BY {sorting_of(chosen)}", values)
             before = next((place for place, (number,) in enumerate(numbers) if number == row.number), 0)
         around = self.rows(_at(chosen, max(0, before - 1)), 3)
         mine = next((place for place, one in enumerate(around) if one.number == row.number), 0)
@@ -214,7 +209,7 @@ class CellTable:
         found: dict[int, str] = {}
         for start in range(0, len(numbers), 500):
             some = numbers[start : start + 500]
-            sql = f"SELECT number, substr(text, 1, 600) FROM texts WHERE number IN ({_marks(some)})"
+            sql = f"SELECT number, substr(text, 1, 600) FROM texts WHERE number IN ({marks(some)})"
             found.update(self._all(sql, some))
         return found
 
@@ -329,7 +324,7 @@ class CellTable:
         found: dict[int, str] = {}
         for start in range(0, len(numbers), 500):
             some = numbers[start : start + 500]
-            sql = f"SELECT number, outcome FROM outcomes WHERE evaluator = ? AND number IN ({_marks(some)})"
+            sql = f"SELECT number, outcome FROM outcomes WHERE evaluator = ? AND number IN ({marks(some)})"
             found.update(self._all(sql, [evaluator, *some]))
         return found
 
@@ -359,87 +354,3 @@ class CellTable:
 
 def _at(chosen: Filter, after: int) -> Filter:
     return replace(chosen, after=after)
-
-
-def _order(chosen: Filter) -> str:
-    column, down = _SORTS[chosen.sort], " DESC" if chosen.descending else ""
-    if chosen.sort == "suite":
-        return f"number{down}"
-    # What was not measured comes last, whichever way the rest is sorted. The other way is the same backwards, so that
-    # one index gives both without sorting.
-    return f"{column} DESC, number DESC" if chosen.descending else f"{column} ASC NULLS LAST, number"
-
-
-def _wanted(chosen: Filter) -> tuple[str, ...]:
-    """The outcomes for which the evaluator of a filter stands."""
-    return ("pass",) if chosen.verdict == "pass" else ("fail", "error")
-
-
-def _where(chosen: Filter, *, one_by_one: bool = False) -> tuple[str, list[Any]]:
-    """The condition with its values; empty where all cells are chosen.
-
-    `one_by_one` looks for what the evaluator said at each cell, as is quicker where it said the same of most.
-    """
-    parts: list[str] = []
-    values: list[Any] = []
-
-    def add(sql: str, *given: Any) -> None:
-        parts.append(sql)
-        values.extend(given)
-
-    listed = {
-        "status": chosen.status,
-        "variant": chosen.variant,
-        "error": chosen.error,
-        "trial": chosen.trial,
-        "case_key": chosen.case,
-    }
-    for column, wanted in listed.items():
-        if wanted:
-            add(f"{column} IN ({_marks(wanted)})", *wanted)
-    if chosen.reason:
-        add(f"number IN (SELECT number FROM reasons WHERE reason IN ({_marks(chosen.reason)}))", *chosen.reason)
-    if chosen.tag:
-        add(f"position IN (SELECT position FROM tags WHERE tag IN ({_marks(chosen.tag)}))", *chosen.tag)
-    for name, value in chosen.metadata:
-        add("position IN (SELECT position FROM metadata WHERE name = ? AND value = ?)", name, value)
-    if chosen.flaky:
-        add("flaky")
-    _add_ranges(chosen, add, one_by_one=one_by_one)
-    for word in chosen.words:
-        found = "number IN (SELECT number FROM temp.said WHERE word = ?)"
-        if chosen.in_messages:
-            add(f"({found} OR number IN (SELECT number FROM temp.hits WHERE word = ?))", word, word)
-        else:
-            add(found, word)
-    return (f" WHERE {' AND '.join(parts)}" if parts else ""), values
-
-
-def _add_ranges(chosen: Filter, add: Any, *, one_by_one: bool) -> None:
-    of_evaluator: list[str] = []
-    scores: list[float] = []
-    for name, bound in chosen.ranges.items():
-        column, _, end = name.rpartition("_")
-        sign = ">=" if end == "min" else "<="
-        if column == "score" and chosen.evaluator:
-            of_evaluator.append(f"score {sign} ?")
-            scores.append(bound)
-        else:
-            # Of what is sorted, its index is used; a sign before another column keeps that one's from being.
-            sorts = chosen.sort in ("suite", column)
-            add(f"{'' if sorts else '+'}{column} {sign} ?", bound)
-    if chosen.evaluator:
-        if not of_evaluator or chosen.verdict:
-            of_evaluator.append(f"outcome IN ({', '.join(map(repr, _wanted(chosen)))})")
-        said = f"FROM outcomes WHERE evaluator = ? AND {' AND '.join(of_evaluator)}"
-        found = f"EXISTS (SELECT 1 {said} AND outcomes.number = cells.number)"
-        add(found if one_by_one else f"number IN (SELECT number {said})", *(chosen.evaluator, *scores))
-
-
-def _marks(values: Sequence[Any]) -> str:
-    return ", ".join("?" * len(values))
-
-
-def _literal(word: str) -> str:
-    """A word as a pattern of GLOB that means it alone."""
-    return re.sub(r"[*?\[]", r"[\g<0>]", word)
