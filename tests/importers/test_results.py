@@ -214,6 +214,18 @@ def test_what_an_import_lost_is_told_by_every_run_and_what_a_case_lacks_is_skipp
     assert "lost in the import: evaluators 'Other'" in told
 
 
+def test_the_cases_of_a_dataset_are_judged_by_its_own_evaluators_alone(tmp_path):
+    one, two = tmp_path / "one.yaml", tmp_path / "two.yaml"
+    one.write_text("cases: [{inputs: a}]\nevaluators: [EqualsExpected, {Contains: x}]\n")
+    two.write_text("cases: [{inputs: b}]\nevaluators: [EqualsExpected, {Contains: y}]\n")
+    _, cases = imported(tmp_path, "pydantic-evals", one, two)
+    assert [case["evaluators"] for case in cases] == [["EqualsExpected", "Contains"], ["EqualsExpected", "Contains-2"]]
+    told = evaluate(
+        [{"input": "a", "expected": {"answer_should_include": [""]}}], lambda asked: "z", out=tmp_path / "r"
+    )
+    assert "every answer contains the empty text" in str(told.summary.warnings)
+
+
 def test_wrong_evaluators_of_pydantic_evals_are_mistakes_with_their_places(tmp_path):
     (tmp_path / "f.yaml").write_text(
         "cases:\n- {inputs: a, evaluators: {Contains: y}}\n"
