@@ -56,7 +56,7 @@ def test_a_sample_is_the_one_that_promptfoo_takes(tmp_path):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"filter_pattern": "("}, "no regular expression"),
+        ({"filter_pattern": "(?i)a"}, "no regular expression"),
         ({"filter_providers": "("}, "no regular expression"),
         ({"filter_prompts": "none"}, "matches 'none'"),
         ({"filter_metadata": ["x"]}, "expected KEY=VALUE"),

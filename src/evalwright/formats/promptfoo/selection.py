@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
-from evalwright.errors import InputError, counted
+from evalwright.errors import EvaluatorError, InputError, counted
 from evalwright.formats.promptfoo.numbering import AuthoredCase
 from evalwright.formats.promptfoo.recorded_results import recorded_tests, test_key
 from evalwright.model.snapshot import Case
@@ -96,9 +96,14 @@ def _of_lists(narrow: Callable[[list[int], int], list[int]]) -> _Narrow:
 
 
 def _pattern(flag: str, text: str) -> Callable[[str], object]:
+    from evalwright.formats.promptfoo.characters import InvalidPattern
+    from evalwright.formats.promptfoo.patterns import pattern_of
+
     try:
-        return re.compile(text).search
-    except (re.error, RecursionError) as error:
+        found_in = pattern_of(text).found_in
+        found_in("")  # what only Node knows to be invalid is told now
+        return found_in
+    except (InvalidPattern, EvaluatorError) as error:
         raise InputError(f"{flag}: {text!r} is no regular expression: {error}") from None
 
 
