@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+
 import pytest
 
 from evalwright.formats.promptfoo.node_needs import places_for_node
@@ -200,3 +203,26 @@ def test_judges_say_yes_only_as_promptfoo_understands_it(tmp_path):
     assert [row.status for row in found.rows] == [*replies.values(), *letters.values(), *letters.values()]
     assert found.rows[3].score == 0
     assert any("promptfoo does not turn this type round" in str(one) for one in found.outcome.summary.warnings)
+
+
+def test_what_makes_the_output_of_a_response_sees_its_status_and_headers(tmp_path):
+    asked = []
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            asked.append(self.path)
+            self.send_response(201)
+            self.send_header("X-Part", "7")
+            self.end_headers()
+            self.wfile.write(b'{"a": "b"}')
+
+        def log_message(self, *args):
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        Thread(target=server.serve_forever).start()
+        code = "[json.a, context.response.status, context.response.headers['x-part'], context.vars.q].join(' ')"
+        provider = {"id": f"http://127.0.0.1:{server.server_port}/p?x={{{{q}}}}", "config": {"transformResponse": code}}
+        found = run(tmp_path, {**ECHO, "providers": [provider], "tests": [{"vars": {"q": "hi there"}}]})
+        server.shutdown()
+    assert (found.outputs, asked) == (["b 201 7 hi there"], ["/p?x=hi%20there"])
