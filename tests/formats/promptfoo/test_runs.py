@@ -138,6 +138,13 @@ def test_an_output_can_be_stored_for_later_tests(tmp_path):
     assert run(tmp_path, {**ECHO, "tests": tests}).outputs == ["77", "was 77"]
 
 
+def test_an_output_that_is_stored_is_no_variable_of_the_tests_behind_it(tmp_path):
+    tests = [{"vars": {"q": "a"}, "options": {"storeOutputAs": "first"}}, {"vars": {"q": "{{first}}b"}}]
+    assert run(tmp_path, {**ECHO, "tests": tests}, options={"output": tmp_path / "out.json"}).outputs == ["a", "ab"]
+    rows = json.loads((tmp_path / "out.json").read_text())["results"]["results"]
+    assert [row["vars"] for row in rows] == [{"q": "a"}, {"q": "{{first}}b"}]
+
+
 def test_a_conversation_sees_its_earlier_turns(tmp_path):
     prompt = "{% for turn in _conversation %}{{ turn.input }}>{% endfor %}{{q}}"
     tests = [{"vars": {"q": q}, "metadata": {"conversationId": c}} for q, c in (("a", "1"), ("b", "1"), ("c", "2"))]

@@ -145,7 +145,7 @@ def _result(
         },
         "prompt": {"raw": dense(seen.get("prompt", "")), "label": column.label},
         "provider": column.provider,
-        "vars": seen.get("vars", {}),
+        "vars": {name: value for name, value in seen.get("vars", {}).items() if name in (case.input or {})},
         "success": verdict.status == "pass",
         "score": verdict.score or 0,
         "namedScores": named,
