@@ -2,7 +2,7 @@
 
 import pytest
 
-from evalwright.files.credentials import credentials, named_openly, secret_parts
+from evalwright.files.credentials import credentials, secret_parts, without_credentials
 
 URL = "https://hooks.example/T0/B1/abcdef123456"
 
@@ -35,8 +35,8 @@ def test_what_stands_under_a_credentials_key_is_one(document, found):
 
 
 def test_a_name_made_of_an_address_shows_no_secret() -> None:
-    assert named_openly("https://me:p%3D1@host/p1?key=k1&page=2") == "https://me:***@host/p1?key=***&page=2"
-    assert named_openly("openai:gpt-4o") == "openai:gpt-4o"
+    assert without_credentials("https://me:p%3D1@host/p1?key=k1&page=2") == "https://me:***@host/p1?key=***&page=2"
+    assert without_credentials("openai:gpt-4o") == "openai:gpt-4o"
 
 
 def test_lines_of_a_key_are_secrets_from_16_characters() -> None:

@@ -55,6 +55,13 @@ def test_a_conversation_in_the_form_of_anthropic():
     assert last["content"][2]["source"] == {"type": "url", "url": "https://images.example/a.png"}
 
 
+@pytest.mark.parametrize("address", ["data:image/svg+xml,%3Csvg", "https://images.example/a;base64,QUJD"])
+def test_an_image_is_sent_to_anthropic_as_its_address_unless_it_holds_base64(address):
+    image = [{"type": "image_url", "image_url": {"url": address}}]
+    body = sent("claude-test", said({"type": "text", "text": "x"}), [ChatMessage("user", image)])
+    assert body["messages"][0]["content"] == [{"type": "image", "source": {"type": "url", "url": address}}]
+
+
 def test_a_question_to_anthropic_says_no_more_than_was_asked():
     body = sent("claude-test", said({"type": "text", "text": "x"}), [ChatMessage("user", "hi")])
     assert body.keys() == {"model", "max_tokens", "messages"}

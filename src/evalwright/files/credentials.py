@@ -11,7 +11,7 @@ from itertools import pairwise
 from typing import Any
 from urllib.parse import unquote, unquote_plus, urlsplit
 
-__all__ = ["credentials", "in_address", "is_credential", "named_openly", "secret_parts"]
+__all__ = ["credentials", "in_address", "is_credential", "secret_parts", "without_credentials"]
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _KEY = re.compile(r"(?i)(?!metric_key\Z).*[_-]KEY|.*_TOKEN|.*_SECRET|password|api_key|dsn")
@@ -82,7 +82,7 @@ def in_address(text: str) -> Iterator[str]:
                 yield from dict.fromkeys((part, decoded(part)))
 
 
-def named_openly(text: str) -> str:
+def without_credentials(text: str) -> str:
     """The text without the passwords and keys of the addresses in it, for a name that is shown."""
     for part in sorted(in_address(text), key=len, reverse=True):
         text = text.replace(part, "***")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from evalwright.errors import did_you_mean
-from evalwright.files.credentials import named_openly
+from evalwright.files.credentials import without_credentials
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.shapes import CHAT, HTTP, PROVIDER, warn_of_others, what_fits
 from evalwright.formats.promptfoo.sources import Sources, split_function
@@ -135,7 +135,7 @@ def _checked(one: dict[str, Any], sources: Sources, origin: Origin) -> list[Prov
         return []
     kept = {key: one[key] for key in PROVIDER if one.get(key) is not None}
     own = {"config": config} if config else {}
-    return [{**kept, **own, "id": named, "label": str(one.get("label") or named_openly(named))}]
+    return [{**kept, **own, "id": named, "label": str(one.get("label") or without_credentials(named))}]
 
 
 def _config(config: dict[str, Any], kind: str, sources: Sources, origin: Origin) -> dict[str, Any]:
