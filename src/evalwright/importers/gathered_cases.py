@@ -50,7 +50,7 @@ class GatheredCases:
     """All records by case, set aside on disk; what the suite needs to know of them is counted."""
 
     def __init__(self, spool: RecordSpool, recordings: TraceSpool, masker: Masker, reading: ImportFindings) -> None:
-        self.traces = 0
+        self.traces: int = 0
         self._called = reading.variants
         self._suite = reading.evaluators
         self._judging: dict[bytes, list[Any]] = {}

@@ -64,7 +64,7 @@ class RunIndex:
     def __init__(self, connection: sqlite3.Connection, source: Source) -> None:
         """The connection has a transaction open, and is closed with this, as is the source."""
         self._connection, self._source = connection, source
-        self.profiles = loaded_profiles(connection)
+        self.profiles: dict[int, Profile] = loaded_profiles(connection)
         self._numbers = dict(connection.execute("SELECT id, n FROM profiles"))
         sums = connection.execute("SELECT id, sums FROM profiles WHERE n > 0")
         self._sums = {number: KeptSums.of_text(text) for number, text in sums}
