@@ -33,6 +33,11 @@ def test_nothing_is_shown_without_the_token(run, guarded):
     assert guarded.get("/", headers={"Cookie": f"evalwright_7766={TOKEN[:-1]}x"}).status_code == 403
 
 
+def test_a_link_copied_from_the_source_of_a_page_works(run, client):
+    assert client.get(f"/runs/{run.name}?status=fail&amp;trial=0").status_code == 200
+    assert client.get(f"/runs/{run.name}?status=fail&amp;nothing=0").status_code == 400
+
+
 @pytest.mark.parametrize(
     ("method", "path", "headers", "status"),
     [

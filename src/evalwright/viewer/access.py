@@ -65,6 +65,8 @@ class Gatekeeper:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
+        # Whoever takes a link out of a page's source has it as HTML writes it. An `&` of a value is `%26`.
+        scope = {**scope, "query_string": scope["query_string"].replace(b"&amp;", b"&")}
         refused = self._refusal(scope)
 
         async def with_headers(message: Message) -> None:
