@@ -80,8 +80,8 @@ def passes_and_score(said: Mapping[str, Any]) -> tuple[bool, float]:
     if said.keys().isdisjoint(("pass", "score")):
         raise BadReply("expected 'pass' or 'score', found neither")
     passed = _truth(said["pass"]) if "pass" in said else True
-    score = said.get("score", passed)
-    return passed, float(score or 0) if isinstance(score, bool | None) else score_in(score)
+    score = said.get("score", float(passed))
+    return passed, 0.0 if score is None else score_in(score)
 
 
 def score_in(value: Any) -> float:
