@@ -10,9 +10,11 @@ from evalwright.convert.conversion import convert
 from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
 from evalwright.llm.choices import ModelChoices
+from evalwright.llm.prices import built_in_price, dollars
 from evalwright.run.options import RunOptions
 from evalwright.run.start import run_suite
 from formats.skills.skill import ASKED, EVALS, JUDGE, agent, ran, records, said, skill_in
+from targets.agents import CODEX, lines
 
 USED = ("Skill", {"skill": "gsm8k-cot"})
 READ = ("Bash", {"command": "cat .claude/skills/gsm8k-cot/SKILL.md"})
@@ -224,6 +226,43 @@ def test_a_run_of_the_skill_alone_or_of_two_agents_names_its_variants(tmp_path):
     (path.parents[1] / "SKILL.md").unlink()
     alone = {"agent": ("/bin/cat",), "variants": "without_skill"}
     assert [one.name for one in load_suite(path, options=alone).variants] == ["without_skill"]
+
+
+def test_agents_and_models_with_one_short_name_are_kept_apart(tmp_path):
+    """By what differs in their command lines, else by a number: two variants of one name would be counted as one."""
+    path, bad = skill_in(tmp_path), tmp_path / "bad.sh"
+    (tmp_path / "good.sh").write_text("echo semicolon Line")
+    bad.write_text("echo bad")
+    agents = (f"sh {tmp_path}/good.sh", f"sh {bad}")
+    found = ran(path, None, options={"agent": agents, "variants": "with_skill"}, cases=("windows",))
+    assert cells(found) == {("two", "sh-good.sh/with_skill", 0): "pass", ("two", "sh-bad.sh/with_skill", 0): "fail"}
+
+    def names(*agents, **options):
+        suite = load_suite(path, options={"agent": agents, "variants": "with_skill", **options}, to_run=False)
+        return [variant.name.removesuffix("/with_skill") for variant in suite.variants]
+
+    assert names("sh a.sh", "python3 b.py", "codex") == ["sh", "python3", "codex"]
+    assert names("/opt/a/x", "/opt/b/x") == ["opt-a-x", "opt-b-x"]
+    assert names("codex", "/bin/codex") == ["codex", "bin-codex"]
+    assert names("codex", model=("a/b", "a-b", "A-b")) == ["a-b", "a-b-2", "A-b-3"]
+    assert names("x", "x-y", model=("y", "y-y")) == ["x-y", "x-y-y", "x-y-y-2", "x-y-y-y"]
+    long = "x" * 80
+    assert names(f"sh -c '{long} 1'", f"sh -c '{long} 2'") == ["sh", "sh-2"]
+
+
+def test_tokens_of_a_model_with_a_list_price_give_the_cost_that_an_agent_does_not_say(tmp_path):
+    """As of the same agent in an eval.yaml; of a model that is not listed it is unknown."""
+    path, command = skill_in(tmp_path, EVALS[1:]), agent(tmp_path, lines(*CODEX), lines(*CODEX))
+    options = {"agent": ("codex",), "agent_command": command, "model": ("gpt-5", "own-model")}
+    found = ran(path, None, options=options)
+    costs = {trace["variant_name"]: trace["metrics"]["cost_usd"] for trace in records(found, "traces.jsonl")}
+    used = records(found, "traces.jsonl")[0]["metrics"]
+    price = built_in_price("gpt-5")
+    tokens = used["token_input"], used["token_output"], used["custom"].get("cache_read_tokens", 0)
+    assert costs["gpt-5/with_skill"] == costs["gpt-5/without_skill"] == dollars(price, *tokens) > 0
+    assert costs["own-model/with_skill"] is None
+    assert [line for line in found.plan.warnings if "gpt-5 cost, built-in prices of" in line]
+    assert not load_suite(path, options=options, to_run=False).prices
 
 
 def test_the_native_form_runs_alike(tmp_path):

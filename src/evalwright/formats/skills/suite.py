@@ -16,7 +16,7 @@ from evalwright.formats.skills.detection import suite_in
 from evalwright.formats.skills.evals import evals_of
 from evalwright.formats.skills.skill import Skill, skill_of
 from evalwright.formats.skills.variants import WITHOUT, baseline_variant_of, skill_variants
-from evalwright.model.plan import Plugin, RunSettings, Variant
+from evalwright.model.plan import Plugin, Price, RunSettings, Variant
 from evalwright.model.snapshot import Case
 from evalwright.model.suite import Suite
 from evalwright.targets.build import build_target
@@ -58,6 +58,7 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
         gate=_gate(variants, options),
         workspace=SKILL_WORKSPACE,
         exports=_exports(options),
+        prices=_prices(variants, findings) if to_run else {},
         document=document.value,
         files=_files(skill, cases),
         warnings=findings.warnings,
@@ -100,6 +101,22 @@ def _check(variants: list[Variant]) -> None:
                 problems.setdefault(problem.message, Problem("", problem.message, key="--agent", absent=absent))
     if problems:
         raise InputError(list(problems.values()), "The agent cannot be called:")
+
+
+def _prices(variants: list[Variant], findings: Findings) -> dict[str, Price]:
+    """Those of the models that the agents were given, for agents that count tokens without saying what they cost."""
+    models = dict.fromkeys(variant.config["model"] for variant in variants if "model" in variant.config)
+    if not models:
+        return {}
+    from evalwright.llm.prices import built_in_price, day_of_prices
+
+    found = {model: price for model in models if (price := built_in_price(model)) is not None}
+    if found:
+        day = day_of_prices()
+        findings.warn(
+            (), f"where the agent does not say what {', '.join(found)} cost, built-in prices of {day} are used"
+        )
+    return found
 
 
 def _files(skill: Skill, cases: list[Case]) -> list[Path]:

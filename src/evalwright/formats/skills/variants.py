@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +19,9 @@ __all__ = ["OLD", "WITH", "WITHOUT", "baseline_variant_of", "deciding_variants",
 WITH, WITHOUT, OLD = "with_skill", "without_skill", "old_skill"
 _SKILLS = ".agents/skills"
 """Where programs look for skills that have no place of their own, by agentskills.io."""
+
+_LONGEST = 60
+"""Characters of an agent's name: folders are named by it."""
 
 
 def deciding_variants(variants: Sequence[Variant]) -> list[str]:
@@ -82,17 +86,41 @@ def _configured(options: Mapping[str, Any]) -> list[_Configured]:
     command = options.get("agent_command")
     if command is not None and len(agents) > 1:
         raise InputError("--agent-command: expected one --agent beside it, found several")
-    found = []
-    for agent in dict.fromkeys(agents):
+    names, configs = [], []
+    for agent, name in _named(dict.fromkeys(agents)).items():
         for model in dict.fromkeys(models):
-            parts = [_named(agent)] * (len(agents) > 1) + [str(model).replace("/", "-")] * (len(models) > 1)
-            config = {**_agent(agent, command, options), **({"model": model} if model else {}), **_shared(options)}
-            found.append(_Configured("-".join(parts), config))
-    return found
+            parts = [name] * (len(agents) > 1) + [str(model).replace("/", "-")] * (len(models) > 1)
+            names.append("-".join(parts))
+            configs.append(
+                {**_agent(agent, command, options), **({"model": model} if model else {}), **_shared(options)}
+            )
+    return list(map(_Configured, _numbered(names), configs))
 
 
-def _named(agent: str) -> str:
-    return agent if agent in PROGRAMS else Path(_split("--agent", agent)[0]).name
+def _named(agents: Iterable[str]) -> dict[str, str]:
+    """Each agent's program; where two share one, with its arguments, and then with the folders of both."""
+    words = {agent: [agent] if agent in PROGRAMS else _split("--agent", agent) for agent in agents}
+    short = {agent: Path(own[0]).name for agent, own in words.items()}
+    files = {agent: _plain(Path(word).name for word in own) for agent, own in words.items()}
+    whole = {agent: _plain(own) for agent, own in words.items()}
+    apart = (names for names in (short, files, whole) if len({*names.values()}) == len(names))
+    return next(apart, short)
+
+
+def _plain(words: Iterable[str]) -> str:
+    return re.sub(r"[^\w.]+", "-", " ".join(words)).strip("-")[:_LONGEST]
+
+
+def _numbered(names: Iterable[str]) -> list[str]:
+    """The same names, with a number where one came before; files that are named by them differ by more than case."""
+    found: dict[str, str] = {}
+    for name in names:
+        free, number = name, 1
+        while free.casefold() in found:
+            number += 1
+            free = f"{name}-{number}"
+        found[free.casefold()] = free
+    return list(found.values())
 
 
 def _split(option: str, command: str) -> list[str]:
