@@ -188,6 +188,16 @@ def test_a_stored_run_is_opened(run):
 
 # Going on
 
+EVAL = """
+eval: {{name: nightly}}
+dataset: {{type: {kind}, path: {path}}}
+systems: [{{name: s, adapter: python_function, target: "json:dumps"}}]
+evaluators: [{{name: answered, type: answered}}]
+output: {{type: local_files, path: runs}}
+"""
+YAML = "cases:\n- {id: a, input: {text: old}}\n- {id: b, input: {text: old}}\n"
+JSONL = '{"id": "a", "input": {"text": "old"}}\n{"id": "b", "input": {"text": "old"}}\n'
+
 
 def interrupted(folder, system=agents.upper, **options):
     """A run that ends early."""
@@ -230,6 +240,33 @@ def test_another_configuration_is_another_run(tmp_path):
     run = interrupted(tmp_path, counts, name="nightly")
     again = ew.evaluate(["x"], counts, evaluators=agents.loud, out=tmp_path, name="nightly", resume=True)
     assert again.path != run.path
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("cases.csv", "id,input.text\na,old\nb,old\n"), ("cases.jsonl", JSONL), ("cases.yaml", YAML)]
+)
+def test_a_run_of_other_cases_is_not_continued(tmp_path, name, text):
+    (tmp_path / name).write_text(text)
+    (tmp_path / "eval.yaml").write_text(EVAL.format(path=name, kind=name.removeprefix("cases.")))
+    asked, out = [], tmp_path / "runs"
+
+    def answer(case):
+        asked.append(case.input["text"])
+        return "x"
+
+    async def first():
+        async with ew.stream(ew.load(tmp_path / "eval.yaml"), answer, out=out, concurrency=1) as cells:
+            await anext(cells)
+
+    asyncio.run(first())
+    (tmp_path / name).write_text(text.replace("old", "new"))
+    asked.clear()
+    run = ew.evaluate(ew.load(tmp_path / "eval.yaml"), answer, out=out, resume=True)
+    assert asked == ["new", "new"]
+    assert len(list(out.iterdir())) == 2
+    hashes = {path.read_text() for path in out.glob("*/config_hash.txt")}
+    assert len(hashes) == (2 if name.endswith(".csv") else 1)
+    assert len(run) == 2
 
 
 @pytest.mark.slow("two runs, each gone on with")

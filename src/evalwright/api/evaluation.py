@@ -21,6 +21,7 @@ from evalwright.files.masker import Masker
 from evalwright.model.suite import Suite
 from evalwright.run.locations import find_run, store_of
 from evalwright.run.plan import config_hash
+from evalwright.run.used_files import file_digest_of
 from evalwright.session.imports import with_objects
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def evaluate(cases: CasesLike | Suite, system: Systems = None, **options: Unpack
         out: Folder that gets the run's folder; None keeps the run in memory. "runs" gives way to a suite's own folder.
         on_cell: Called once for each finished cell, in order of completion, in the caller's thread or event loop.
         progress: A line on stderr; None: when that is a terminal or a notebook.
-        resume: Continue the newest unfinished run of the same name and configuration in `out`, if there is one.
+        resume: Continue the newest unfinished run of the same name, configuration and cases in `out`, if there is one.
 
     Returns:
         The finished run. A cell that failed or errored is no exception: see `Run.passed`, `Run.raise_for_status()`.
@@ -209,14 +210,17 @@ def _to_do(cases: CasesLike | Suite, system: Systems, settings: Settings) -> Pre
 
 
 def _unfinished(todo: Preparation) -> Path | None:
-    """The newest run of the same name and configuration that lacks cells."""
+    """The newest run of the same name, configuration and files that lacks cells."""
     store = store_of(todo.suite, todo.options.out, Masker.of(todo.suite.secrets, os.environ))
     digest = config_hash(todo.suite)
+    files = {str(path.resolve()): file_digest_of(str(path)) for path in todo.suite.files}
     for run_id in reversed(store.run_ids()):
         with closing(store.read(run_id)) as reader:
             plan, summary, location = reader.plan, reader.summary(), Path(reader.location)
         if plan is None or (plan.name, plan.config_hash) != (todo.suite.name, digest):
             continue
+        if any(found and plan.files.get(path, found) != found for path, found in files.items()):
+            continue  # its cases are others, or what they are judged by; code may have been mended since
         if summary is None or summary.cells_missing:
             return location
     return None

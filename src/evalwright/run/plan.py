@@ -132,6 +132,12 @@ def documents(suite: Suite, masker: Masker) -> dict[str, bytes]:
 
 
 def config_hash(suite: Suite) -> str:
-    """SHA-256 (hex) of the unmasked document, so that a resume sees whether it changed."""
+    """SHA-256 (hex) of the unmasked document, so that a resume sees whether it changed.
+
+    The rows of a table are part of it, other datasets are not (evalh).
+    """
     rendered = json.dumps(suite.document, sort_keys=True, default=str, ensure_ascii=False)
-    return hashlib.sha256(rendered.encode(errors="surrogatepass") + b"\n").hexdigest()
+    digest = hashlib.sha256(rendered.encode(errors="surrogatepass") + b"\n")
+    for path in getattr(suite.cases, "row_files", ()):
+        digest.update(file_digest_of(str(path)).encode())
+    return digest.hexdigest()

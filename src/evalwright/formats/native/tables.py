@@ -79,7 +79,7 @@ class TableDataset(Dataset):
 
     def __init__(self, path: Path, name: str, config: Mapping[str, Any]) -> None:
         super().__init__(path, name, config)
-        self._files: Sequence[Path] = config.get("files") or [path]
+        self.row_files: Sequence[Path] = config.get("files") or [path]
         for key in ("delimiter", "encoding", "records"):
             if not isinstance(found := config.get(key), str | None):
                 raise InputError(Problem("", f"expected text, found {found!r}", key=f"dataset.{key}"))
@@ -126,7 +126,7 @@ class TableDataset(Dataset):
         """Each row as the plain data of a case, with the mistakes in it."""
         self._missing.clear()
         position, seen, header = 0, dict[str, None](), None
-        for file in self._files:
+        for file in self.row_files:
             first = True
             for row in self.rows(file):
                 if row.flaw:
