@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import math
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
+from evalwright.importers.detection import detected, head_of
 from evalwright.importers.imported_records import ImportFindings
 from evalwright.registry import load
 from importers.transcripts import AT, imported, rollout_line, said, session_line, used, written
@@ -106,6 +108,28 @@ def test_halves_of_characters_are_replaced_and_told(tmp_path):
     path.write_text(path.read_text() + '{"sessionId": "\\ud83d", NaN}\n')
     with pytest.raises(InputError, match="not valid JSON"):
         imported(tmp_path / "other", "claude-code", path)
+
+
+def test_numbers_that_json_does_not_have_are_left_out_and_counted(tmp_path):
+    """Python writes NaN and Infinity into its JSON."""
+    path = tmp_path / "samples_t_2026-03-04T10-00-00.0.jsonl"
+    shared = {"arguments": [["Q 😀", {}]], "resps": [["5"]], "filtered_resps": ["5"], "metrics": ["acc", "norm"]}
+    samples = [
+        {"doc_id": 0, **shared, "acc": 1.0, "norm": math.nan},
+        {"doc_id": 1, **shared, "acc": -math.inf, "norm": 1.0},
+    ]
+    path.write_text("".join(json.dumps(one) + "\n" for one in samples))
+    assert detected(head_of(path)) == "lm-eval"
+    done, cases = imported(tmp_path, "lm-eval", path)
+    found = [case["embedded_trace"]["metrics"]["custom"] for case in cases]
+    assert found == [{"acc": 1.0, "reward": 1.0}, {"norm": 1.0}]
+    assert [note for note in done.notes if "NaN" in note or "halves" in note] == [
+        "lost: values NaN or Infinity, which are no numbers of JSON: 2"
+    ]
+    path.write_text(
+        json.dumps({"version": 2, "status": "success", "eval": {}, "plan": {}, "score": math.nan}, indent=1)
+    )
+    assert detected(head_of(path)) == "inspect"
 
 
 @pytest.mark.parametrize("depth", [90, 150, 50_000])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from math import isfinite
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -49,7 +50,7 @@ def _record(file: Path, model: str, sample: Any, notes: ImportNotes) -> Imported
     for message in sample.messages:
         _message(talk, message, notes)
     _measured(talk, sample)
-    scores = _scores(talk, sample)
+    scores = _scores(talk, sample, notes)
     extra: dict[str, Any] = {"imported_from": {"file": file.name, "format": "inspect"}}
     if scores:
         extra["recorded_scores"] = scores
@@ -109,7 +110,7 @@ def _measured(talk: Transcript, sample: Any) -> None:
         talk.extra["stopped"] = sample.limit.type
 
 
-def _scores(talk: Transcript, sample: Any) -> list[dict[str, Any]]:
+def _scores(talk: Transcript, sample: Any, notes: ImportNotes) -> list[dict[str, Any]]:
     """Recorded scores as numbers by the name of their scorer; that of an only one is the reward."""
     listed = []
     found: dict[str, float] = {}
@@ -120,6 +121,8 @@ def _scores(talk: Transcript, sample: Any) -> list[dict[str, Any]]:
             number = _number(value)
             if number is not None:
                 found[name] = number
+            elif isinstance(value, float):
+                notes.lose(f"scores {name!r} that are NaN or infinite")
             listed.append({"name": name, "passed": None, "score": number, "reason": score.explanation})
     if len(sample.scores or {}) == 1 and len(found) == 1:
         found["reward"] = next(iter(found.values()))
@@ -130,7 +133,7 @@ def _scores(talk: Transcript, sample: Any) -> list[dict[str, Any]]:
 def _number(value: Any) -> float | None:
     if isinstance(value, str):
         return _VALUES.get(value)
-    return float(value) if isinstance(value, int | float) else None
+    return float(value) if isinstance(value, int | float) and isfinite(value) else None
 
 
 class InspectLogs(TraceImporter):

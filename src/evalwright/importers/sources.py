@@ -35,6 +35,8 @@ class Mistakes:
         self._more = 0
         self.mended: int = 0
         """Records with halves of characters, which programs leave that cut texts by UTF-16 units; replaced."""
+        self.unmeasured: int = 0
+        """Values NaN and Infinity, which programs in Python write as if they were JSON; left out."""
 
     def add(self, file: Path, message: str, line: int | None = None, key: str = "") -> None:
         if len(self._found) < _MOST:
@@ -145,6 +147,7 @@ def document(file: Path) -> bytes:
 
 _decode = msgspec.json.Decoder().decode
 _HALF = re.compile(rb"\\u[dD][89a-fA-F]")
+_NO_NUMBER = re.compile(rb"\b(?:NaN|Infinity)\b")
 
 
 def json_value(text: bytes, mistakes: Mistakes | None = None) -> Any:
@@ -161,16 +164,23 @@ def json_value(text: bytes, mistakes: Mistakes | None = None) -> Any:
 
 
 def mended(text: bytes, error: msgspec.DecodeError, mistakes: Mistakes | None = None) -> bytes:
-    """A JSON text whose escaped halves of characters are replaced. Raises the error for one that has another flaw."""
-    if not _HALF.search(text):
+    """A JSON text whose escaped halves of characters are replaced, and whose NaN and Infinity are null.
+
+    Raises the error for one that has another flaw.
+    """
+    if not _HALF.search(text) and not _NO_NUMBER.search(text):
         raise error
+    constants: list[str] = []
     try:
-        plain = json.dumps(json.loads(text), ensure_ascii=False, allow_nan=False)
+        value = json.loads(text, parse_constant=constants.append)
+        plain = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except ValueError:
         raise error from None
+    whole = plain.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
     if mistakes is not None:
-        mistakes.mended += 1
-    return plain.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace").encode()
+        mistakes.mended += whole != plain
+        mistakes.unmeasured += len(constants)
+    return whole.encode()
 
 
 def record_key(value: Any) -> str | None:
