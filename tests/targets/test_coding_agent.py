@@ -230,11 +230,21 @@ def test_a_skill_is_there_without_its_evals_while_the_agent_works_and_is_no_work
     for name in ("SKILL.md", "scripts/run.sh", "evals/evals.json", ".git/HEAD", "runs/r1/plan.json"):
         (skill / name).parent.mkdir(parents=True, exist_ok=True)
         (skill / name).write_text("---\nname: 'my-skill' # so\n---\n" if name == "SKILL.md" else "x")
+    links = {
+        "again": "scripts", "scripts/top": "../SKILL.md",
+        "answers": "evals", "criteria.json": "evals/evals.json", "gone": "nowhere", "old": "runs/r1", "out": "..",
+        "password": "/etc/passwd", "scripts/loop": "..",
+    }  # fmt: skip
+    for name, meant in links.items():
+        (skill / name).symlink_to(meant)
     workspace.mkdir()
     command = printing(lines(*CLAUDE, RESULT), tmp_path, then="echo > made.txt; echo > .claude/skills/my-skill/new")
+    agent = target("claude", command=command, skills=[str(skill)])
+    [warning] = agent.warnings
+    assert [f"{name} -> {meant} (" in warning.message for name, meant in links.items()] == [False] * 2 + [True] * 7
     with working_in(workspace):
-        asyncio.run(target("claude", command=command, skills=[str(skill)]).run(CASE, 0))
-    inside = ["SKILL.md", "scripts/run.sh"]
+        asyncio.run(agent.run(CASE, 0))
+    inside = ["SKILL.md", "again/run.sh", "again/top", "scripts/run.sh", "scripts/top"]
     assert called(tmp_path, "files") == [f"./.claude/skills/my-skill/{name}" for name in inside]
     left = sorted(str(path.relative_to(workspace)) for path in workspace.rglob("*") if path.is_file())
     assert left == [".claude/skills/my-skill/new", "made.txt"]

@@ -45,7 +45,7 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
     findings.refuse(f"Invalid evals {path}")
     variants = skill_variants(skill, options)
     if to_run:
-        _check(variants)
+        _check(variants, findings)
     return Suite(
         name=skill.name,
         dialect=FORMAT.name,
@@ -88,12 +88,16 @@ def _no_json(path: Path) -> str | None:
     return None
 
 
-def _check(variants: list[Variant]) -> None:
-    """Raise InputError with what is wrong with the agent, each mistake once however many variants have it."""
+def _check(variants: list[Variant], findings: Findings) -> None:
+    """Raise InputError with what is wrong with the agent, each mistake once however many variants have it.
+
+    What the agents will lack is noted in `findings`.
+    """
     problems: dict[str, Problem] = {}
     for variant in variants:
         try:
-            build_target(variant, [])
+            for warning in getattr(build_target(variant, []), "warnings", ()):
+                findings.warn((), warning.message)
         except InputError as error:
             for problem in error.problems:
                 # an agent that is not on this machine may be on that of the run

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-__all__ = ["installed", "skill_name"]
+__all__ = ["installed", "left_out", "skill_name"]
 
 _LEFT_OUT = ("evals", ".git")
 """What of a skill's folder is not copied: the answers must not lie beside the task."""
@@ -56,17 +56,65 @@ def _safe(name: str) -> str:
 def _install(skill: Path, target: Path, made: list[Path]) -> None:
     target.mkdir(parents=True)
     made.append(target)
-    for folder, inner, files in os.walk(skill):
-        below = Path(folder).relative_to(skill)
-        if below == Path():
-            inner[:] = [name for name in inner if name not in _LEFT_OUT]
-        inner[:] = [name for name in inner if not _has_runs(Path(folder, name))]
-        for name in inner:
-            (target / below / name).mkdir()
-            made.append(target / below / name)
-        for name in files:
-            made.append(target / below / name)
-            shutil.copy(Path(folder, name), target / below / name)
+    for inner, source, _ in _parts(skill):
+        copy = target / inner
+        if source is None:
+            continue
+        made.append(copy)
+        if source.is_dir():
+            copy.mkdir()
+        else:
+            shutil.copy(source, copy)
+
+
+def left_out(skill: Path) -> list[str]:
+    """The links of a skill that its copy lacks, each with where it leads and why. Raises OSError."""
+    links = [(inner, why) for inner, source, why in _parts(skill) if source is None]
+    return [f"{inner} -> {(skill / inner).readlink()} ({why})" for inner, why in links]
+
+
+_Part = tuple[Path, Path | None, str]
+"""A path below a skill, the folder or file that is copied to it, and why there is none."""
+
+
+def _parts(skill: Path) -> Iterator[_Part]:
+    """What the copy of a skill is made of, folders before what is in them; links are what they lead to."""
+    root = skill.resolve()
+    return _parts_below(root, Path(), root, [root])
+
+
+def _parts_below(root: Path, below: Path, folder: Path, within: Sequence[Path]) -> Iterator[_Part]:
+    """`folder` is what is copied to the path `below`, `within` that folder and those around it, without links."""
+    with os.scandir(folder) as entries:
+        found = sorted(entries, key=lambda entry: entry.name)
+    for entry in found:
+        inner, source = below / entry.name, Path(entry.path)
+        if entry.is_symlink():
+            source = Path(os.path.realpath(source))
+            if why := _why_not(root, source, within):
+                yield inner, None, why
+                continue
+        elif _is_hidden(root, source):
+            continue
+        yield inner, source, ""
+        if source.is_dir():
+            yield from _parts_below(root, inner, source, [*within, source])
+
+
+def _why_not(root: Path, meant: Path, within: Sequence[Path]) -> str:
+    """Why what a link leads to is not copied, empty if it is."""
+    if not meant.is_relative_to(root):
+        return "leads out of the skill"
+    if not (meant.is_dir() or meant.is_file()):
+        return "leads to nothing"
+    if meant in within:
+        return "leads to a folder that it is in"
+    hidden = any(_is_hidden(root, one) for one in (meant, *meant.parents) if one.is_relative_to(root) and one != root)
+    return "leads to what agents must not see" if hidden else ""
+
+
+def _is_hidden(root: Path, path: Path) -> bool:
+    return (path.parent == root and path.name in _LEFT_OUT) or (path.is_dir() and _has_runs(path))
 
 
 def _has_runs(folder: Path) -> bool:

@@ -24,7 +24,7 @@ from evalwright.targets.build import Unread, keys_of
 from evalwright.targets.coding_agent.agent import Agent, Here, not_found
 from evalwright.targets.coding_agent.container import AgentContainer
 from evalwright.targets.coding_agent.programs import PROGRAMS, AgentRequest
-from evalwright.targets.coding_agent.skills import installed, skill_name
+from evalwright.targets.coding_agent.skills import installed, left_out, skill_name
 from evalwright.targets.coding_agent.stream import TEXT
 from evalwright.targets.settings import settings
 from evalwright.targets.templates import template_of
@@ -36,6 +36,9 @@ SKILLS = "skills_given"
 _SECONDS = 600.0
 _GRACE = 20.0
 """Seconds for killing what runs and reading what it printed."""
+
+_MOST_LINKS = 10
+"""Links that one warning lists."""
 
 _Text = Annotated[str, msgspec.Meta(pattern=r"\S")]
 _Count = Annotated[int, msgspec.Meta(gt=0)]
@@ -114,10 +117,14 @@ class CodingAgent:
         template = config.prompt_template
         self._template = None if template is None else template_of(template, "prompt_template", variant, problems)
         self._skills = _named(config.skills)
+        self.warnings: list[Problem] = []
+        """What of the skills the agent will not have."""
         for i, (name, skill) in enumerate(self._skills):
+            key = f"skills[{i}]" if isinstance(config.skills, list) else f"skills.{name}"
             if not (skill / "SKILL.md").is_file():
-                key = f"skills[{i}]" if isinstance(config.skills, list) else f"skills.{name}"
                 problems.append(Problem("", f"no SKILL.md in {skill}", key=key))
+            else:
+                self.warnings += _lacking(skill, key)
         command = _from_here(_words(config.command)) or program.command
         problems += _missing_program(config, command)
         if problems:
@@ -206,6 +213,20 @@ def _named(skills: list[str] | dict[str, str]) -> list[tuple[str, Path]]:
     if isinstance(skills, dict):
         return [(name, Path(folder).expanduser().resolve()) for name, folder in skills.items()]
     return [(skill_name(folder), folder) for folder in (Path(one).expanduser().resolve() for one in skills)]
+
+
+def _lacking(skill: Path, key: str) -> list[Problem]:
+    """A warning of the links that a copy of a skill lacks. Raises InputError for a skill that cannot be read."""
+    try:
+        links = left_out(skill)
+    except OSError as error:
+        said = f"the skill cannot be copied: {error.filename or skill}: {error.strerror or error}"
+        raise InputError([Problem("", said, key=key)]) from None
+    if not links:
+        return []
+    more = [f"and {len(links) - _MOST_LINKS} more"] if len(links) > _MOST_LINKS else []
+    listed = ", ".join([*links[:_MOST_LINKS], *more])
+    return [Problem("", f"links of the skill {skill} are not copied, the agent works without them: {listed}", key=key)]
 
 
 def _words(command: Any) -> list[str]:
