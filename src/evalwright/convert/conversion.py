@@ -12,6 +12,7 @@ from typing import Any
 from evalwright.convert.losses import differences, unread_keys
 from evalwright.convert.original import Original, credential_notes, read_original
 from evalwright.errors import InputError, Problem, counted
+from evalwright.formats.discovery import stood_for
 from evalwright.formats.loading import fitting, load_suite
 from evalwright.formats.shared.output import OutputFolder, Written
 from evalwright.model.format import Format
@@ -48,12 +49,15 @@ def convert(
     allow_loss: bool = False,
     options: Mapping[str, Any] | None = None,
 ) -> Conversion:
-    """Convert the suite in `source`. Raises InputError, and then nothing is written; StorageError.
+    """Convert the suite in `source`, a file or a folder that stands for one.
 
-    Unless `allow_loss`, any setting that the new files cannot express is such an error, except keys without effect.
-    Without `to`, files of a format that has two forms get the other one, and all others become native.
+    Raises InputError, and then nothing is written; StorageError. Unless `allow_loss`, any setting that the new files
+    cannot express is an InputError, except keys without effect. Without `to`, files of a format that has two forms get
+    the other one, and all others become native.
     """
     given = options or {}
+    if os.path.isdir(source):  # noqa: PTH112 - Path.is_dir raises for a name too long
+        source = next(stood_for(source, dialect), source)
     if dialect is None and source.suffix not in _YAML and os.path.isfile(source) and not fitting(source):  # noqa: PTH113
         for one in formats():  # a file of results has another form, too, without being a suite
             if to in (None, one.name) and (done := _other_form(one, source, out, allow_loss)) is not None:

@@ -14,7 +14,7 @@ from evalwright.formats.shared.folders import files_below
 from evalwright.model.format import Format, Repository
 from evalwright.registry import format_of, formats, resolve
 
-__all__ = ["Found", "suite_files"]
+__all__ = ["Found", "stood_for", "suite_files"]
 
 _YAML = (".yaml", ".yml")
 _NOT_SEARCHED = (".json",)
@@ -65,13 +65,13 @@ def _meant(path: Path, dialect: str | None) -> Found:
     if reads_folders or not os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises for a name too long
         return Found([path], [])
     found = _sorted_out(files_below(path, suffixes), dialect)
-    found.files.extend(_stood_for(path, dialect))
+    found.files.extend(stood_for(path, dialect))
     for rules_of, repository in _repositories(path):
         found = _selected(found, path, rules_of, repository, dialect)
     return found
 
 
-def _stood_for(folder: Path, dialect: str | None) -> Iterator[Path]:
+def stood_for(folder: Path, dialect: str | None) -> Iterator[Path]:
     """The suites that a folder stands for, whose files are not searched for."""
     for one in formats() if dialect is None else [format_of(dialect)]:
         if one.suite_in is not None and (suite := resolve(one.suite_in)(folder)) is not None:

@@ -268,7 +268,11 @@ def test_tokens_of_a_model_with_a_list_price_give_the_cost_that_an_agent_does_no
 def test_the_native_form_runs_alike(tmp_path):
     path, command = skill_in(tmp_path), agent(tmp_path, said("semicolon Line"), said("no"))
     options = {"agent": ("claude",), "agent_command": command, "allow_tools": True, "judge_model": JUDGE}
-    convert(path, "native", tmp_path / "native", options=options)
+    convert(path.parents[1], "native", tmp_path / "native", options=options)
+    convert(path.parent, None, tmp_path / "from-evals", dialect="skills", options=options)
+    assert (tmp_path / "from-evals/eval.yaml").is_file()
+    with pytest.raises(InputError, match="is a folder, expected a file"):
+        convert(path.parents[2], out=tmp_path / "none")
     read = load_suite(tmp_path / "native/eval.yaml")
     original = load_suite(path, options=options)
     limit = {"timeout_seconds": 600}
