@@ -225,7 +225,10 @@ def test_a_run_of_the_skill_alone_or_of_two_agents_names_its_variants(tmp_path):
     assert suite.variants[4].config["command"] == ["/bin/cat"]
     (path.parents[1] / "SKILL.md").unlink()
     alone = {"agent": ("/bin/cat",), "variants": "without_skill"}
-    assert [one.name for one in load_suite(path, options=alone).variants] == ["without_skill"]
+    found = ran(path, None, options=alone, cases=("windows",))
+    assert [*cells(found)] == [("two", "without_skill", 0)]
+    assert found.exit_code == 0
+    assert found.summary.gate.reason == "nothing decides: no variant has the skill"
 
 
 def test_agents_and_models_with_one_short_name_are_kept_apart(tmp_path):

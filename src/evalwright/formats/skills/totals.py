@@ -84,7 +84,7 @@ class SkillTotals:
             parts[-1].n = passed + failed
             parts[-1].ci95 = self._passes[name].ends()
         if not parts:
-            return GateOutcome(True, reason="only what has the skill decides")
+            return GateOutcome(True, reason="nothing decides: no variant has the skill")
         failed_parts = [part for part in parts if part.value is not None and part.value < 1]
         gate = GateOutcome(all(part.passed for part in parts), parts)
         if not failed_parts and (undecided or not gate.passed):
