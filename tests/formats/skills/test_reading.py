@@ -143,6 +143,12 @@ def test_files_folders_and_strangers_are_told_apart(tmp_path):
             format_at(other)
     path.write_text('{"eval": {"name": "x"}, "dataset": {}, "systems": []}')
     assert format_at(path).name == "native"
+    for half in (path, other):
+        half.write_text('{"evals": [{"prompt": "x",\n"assertions": ["y", "\\ud800 x"]}]}')
+        assert format_at(half).name == "skills"
+        with pytest.raises(InputError, match="without its other half") as raised:
+            load_suite(half, to_run=False)
+        assert [(one.line, one.key) for one in raised.value.problems] == [(2, "evals[0].assertions[1]")]
     path.write_text('{"evals": [')
     with pytest.raises(InputError, match="broken JSON"):
         format_at(path)

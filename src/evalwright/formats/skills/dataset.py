@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.errors import InputError, Problem
-from evalwright.files import yaml
 from evalwright.formats.shared.findings import Findings
 from evalwright.formats.skills import FORMAT
-from evalwright.formats.skills.suite import SKILL_WORKSPACE, read_evals
+from evalwright.formats.skills.suite import SKILL_WORKSPACE, document_in, read_evals
 from evalwright.model.snapshot import Case
 from evalwright.workspaces.case_files import WORKSPACE_FILES
 
@@ -37,7 +36,7 @@ class SkillEvals:
         ]
         if problems:
             raise InputError(problems)
-        document = yaml.load(path)
+        document = document_in(path)
         self._findings = Findings(path, document)
         _, self._cases = read_evals(path, document, self._findings, config)
         for case in self._cases:

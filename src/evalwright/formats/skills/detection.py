@@ -19,6 +19,8 @@ _OTHERS = frozenset({"eval", "dataset", "systems", "providers", "targets", "prom
 
 def detects(path: Path, head: Mapping[str, Any]) -> bool:
     """Whether a file has a list of prompts, or the name of one and nothing of another format."""
+    if not head and path.suffix == ".json":
+        head = _unread(path)
     listed = head.get("evals")
     if isinstance(listed, list) and listed and _is_prompt(listed[0]):
         return True
@@ -44,6 +46,16 @@ def _is_prompt(value: Any) -> bool:
     return isinstance(value, dict) and "prompt" in value and "input" not in value
 
 
+def _unread(path: Path) -> Mapping[str, Any]:
+    """The keys of a file that is refused for half a character, which JSON can write and YAML cannot."""
+    try:
+        data = path.read_bytes()
+    except OSError:
+        return {}
+    value = _value(data) if b"\\u" in data else None
+    return value if isinstance(value, dict) else {}
+
+
 def _is_list_of_prompts(path: Path) -> bool:
     """A shape that some files have: it is refused as one of this format."""
     value = _document(path)
@@ -57,6 +69,13 @@ def _fits(path: Path) -> bool:
 
 def _document(path: Path) -> Any:
     try:
-        return json.loads(path.read_bytes())
-    except (OSError, ValueError, RecursionError):
+        return _value(path.read_bytes())
+    except OSError:
+        return None
+
+
+def _value(data: bytes) -> Any:
+    try:
+        return json.loads(data)
+    except (ValueError, RecursionError):
         return None

@@ -8,6 +8,7 @@ from typing import Any
 
 from evalwright.errors import InputError, Problem
 from evalwright.files import yaml
+from evalwright.files.key_paths import bracketed
 from evalwright.files.strict_json import JsonFlaw, strict_json
 from evalwright.formats.shared.findings import Findings
 from evalwright.formats.skills import FORMAT
@@ -22,7 +23,7 @@ from evalwright.model.suite import Suite
 from evalwright.targets.build import build_target
 from evalwright.workspaces.case_files import WORKSPACE_FILES
 
-__all__ = ["JUDGE", "SKILL_WORKSPACE", "load", "read_evals"]
+__all__ = ["JUDGE", "SKILL_WORKSPACE", "document_in", "load", "read_evals"]
 
 JUDGE = "claude-sonnet-4-5"
 """The judge of the criteria, unless --judge-model names another."""
@@ -35,7 +36,7 @@ _OF_PAIRS = {"margin": 0.0, "errors": "exclude", "allow_changed": False, "slices
 def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **options: Any) -> Suite:
     """The suite of a file of evals, or of a skill's folder. Raises InputError with every problem."""
     path = suite_in(path) or path if path.is_dir() else path
-    document = yaml.load(path)
+    document = document_in(path)
     findings = Findings(path, document)
     skill, cases = read_evals(path, document, findings, options)
     if to_run and cases and not options.get("agent"):
@@ -71,20 +72,34 @@ def read_evals(
 ) -> tuple[Skill, list[Case]]:
     """The skill and its cases; mistakes and what is odd are noted in `findings`."""
     value = document.value
-    if path.suffix == ".json" and (flaw := _no_json(path)):
-        findings.warn((), f"the original does not read this file: {flaw}")
+    if path.suffix == ".json" and (flaw := _flaw_of(path)):
+        findings.warn((), f"the original does not read this file: line {flaw.line}: {flaw}")
     skill = skill_of(path, value if isinstance(value, dict) else {}, findings)
     evals = evals_of(value, skill, path, findings)
     judge = options.get("judge_model") or JUDGE
     return skill, skill_cases(evals, skill, judge, expected_too=options.get("criteria") == "all")
 
 
-def _no_json(path: Path) -> str | None:
-    """What keeps a file, which was read as YAML is, from being JSON."""
+def document_in(path: Path) -> yaml.Document:
+    """What is in a file, read as YAML is. Raises InputError, in which flaws of JSON are told as such."""
+    try:
+        return yaml.load(path)
+    except InputError:
+        flaw = _flaw_of(path) if path.suffix == ".json" else None
+        if flaw is None:
+            raise
+        said = f"cannot be read as JSON: {flaw}"
+        raise InputError([Problem(str(path), said, flaw.line, bracketed(flaw.place))]) from None
+
+
+def _flaw_of(path: Path) -> JsonFlaw | None:
+    """What keeps a file from being JSON."""
     try:
         strict_json(path.read_bytes())
     except JsonFlaw as flaw:
-        return f"line {flaw.line}: {flaw}"
+        return flaw
+    except (OSError, UnicodeDecodeError, RecursionError):
+        return None  # told by what reads YAML
     return None
 
 
