@@ -12,7 +12,8 @@ _HIDDEN = "[left out]"
 
 def named_paths(skill: str) -> re.Pattern[str]:
     """Paths of a skill's files, as agents name them in calls and command lines."""
-    return re.compile(rf"[^\s\"'`]*skills/{re.escape(skill)}(?![\w-])[^\s\"'`]*", re.IGNORECASE)
+    # begun within a word, it would look through a long line without blanks from each of its characters
+    return re.compile(rf"(?<![^\s\"'`])[^\s\"'`]*skills/{re.escape(skill)}(?![\w-])[^\s\"'`]*", re.IGNORECASE)
 
 
 class Blindfold:

@@ -19,6 +19,10 @@ __all__ = ["evidence"]
 
 _MOST_ANSWER, _MOST_FILE, _MOST_FILES = 60_000, 20_000, 100_000
 """Characters of the answer, of one file and of all files."""
+_READ = 8 * _MOST_FILE
+"""Bytes of a file that are read to be shown."""
+_WITHIN = bytes(range(0x80, 0xC0))
+"""The bytes of UTF-8 that go on with a character."""
 _MOST_LISTED, _MOST_CALLS, _MOST_ARGUMENTS = 200, 200, 500
 """Files and calls that are listed, and characters of a call's arguments."""
 
@@ -41,8 +45,10 @@ def evidence(case: Case, trace: Trace, artifact: Artifact | None, criterion: str
     return shown
 
 
-def _cut(text: str, most: int) -> str:
-    return text if len(text) <= most else f"{text[:most]}\n[cut: {len(text) - most:,} more characters]"
+def _cut(text: str, most: int, length: int | None = None) -> str:
+    """The beginning of a text; `length` is that of the whole, if the text is itself cut."""
+    length = len(text) if length is None else length
+    return text if length <= most else f"{text[:most]}\n[cut: {length - most:,} more characters]"
 
 
 def _files(artifact: Artifact | None, skill: str) -> Iterator[str]:
@@ -54,12 +60,13 @@ def _files(artifact: Artifact | None, skill: str) -> Iterator[str]:
     changed = [(how, path) for how, path in changed if f"skills/{skill}/" not in path]
     room = _MOST_FILES
     for how, path in changed[:_MOST_LISTED]:
-        text = _text(artifact.folder / "after" / path)
+        file = artifact.folder / "after" / path
+        text = _text(file)
         size = counted(after[path].size, "byte") if path in after else ""
         if text is None:
             yield f"{path} ({how}, {size}, not text)"
             continue
-        shown = _cut(text, min(room, _MOST_FILE))
+        shown = _cut(text, min(room, _MOST_FILE), _length(file))
         room = max(0, room - len(shown))
         yield f"{path} ({how}, {size}):\n{shown}"
     for path in diff.removed[:_MOST_LISTED]:
@@ -75,10 +82,19 @@ def _files(artifact: Artifact | None, skill: str) -> Iterator[str]:
 def _text(file: Path) -> str | None:
     """The text in a file, None for what is none or is stored under another name."""
     try:
-        data = file.read_bytes()[: 8 * _MOST_FILE]
+        with file.open("rb") as source:
+            data = source.read(_READ)
     except OSError:
         return None
     return None if b"\0" in data else data.decode(errors="replace")
+
+
+def _length(file: Path) -> int | None:
+    """The characters in a file of which only the beginning was read: the bytes that begin one."""
+    if file.stat().st_size <= _READ:
+        return None
+    with file.open("rb") as source:
+        return sum(len(part.translate(None, _WITHIN)) for part in iter(lambda: source.read(2**20), b""))
 
 
 def _calls(trace: Trace, skill: str) -> Iterator[str]:
