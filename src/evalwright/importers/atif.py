@@ -51,7 +51,7 @@ def _belongs_to_a_trial(file: Path) -> bool:
 
 
 def _document(file: Path, mistakes: Mistakes) -> dict[str, Any] | None:
-    found = parsed(file)
+    found = parsed(file, mistakes)
     if not isinstance(found, dict):
         mistakes.add(file, f"expected a trajectory, found {described(found)}")
         return None
@@ -237,7 +237,7 @@ def _trial_of(file: Path, mistakes: Mistakes) -> dict[str, Any] | None:
     result = file.parent.parent / "result.json"
     if file.name != "trajectory.json" or file.parent.name != "agent" or not result.exists():
         return None
-    found = parsed(result)
+    found = parsed(result, mistakes)
     if not isinstance(found, dict):
         mistakes.add(result, f"expected the result of a trial, found {described(found)}")
         return None

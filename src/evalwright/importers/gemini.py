@@ -26,7 +26,7 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
     for file in files:
         session = _Session(file, reading.notes)
         if _is_document(file):
-            session.answer(parsed(file))
+            session.answer(parsed(file, reading.mistakes))
         else:
             each_record(file, reading.mistakes, session.read)
         if len(reading.mistakes):

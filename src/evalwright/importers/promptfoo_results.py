@@ -31,7 +31,7 @@ _PROVIDER_FAILED = 2
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
     """The rows of the files."""
     for file in files:
-        document = parsed(file)
+        document = parsed(file, reading.mistakes)
         results = document.get("results") if isinstance(document, dict) else None
         rows = results.get("results") if isinstance(results, dict) else results
         if not isinstance(rows, list):

@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from evalwright.errors import Problem
+from evalwright.files.strict_json import JsonFlaw, strict_json
 from evalwright.importers.mapping import MISSING, RecordMapping
 from evalwright.importers.recordings import RECORDING_DEPTH, Json, RecordingPlace, described, moment, too_deep
 from evalwright.model.trace import Metrics, Output, ToolCall, ToolResult, Trace, TraceMessage
@@ -103,7 +104,7 @@ class RecordReader:
         except RecursionError:
             self.complain(place, "", "is nested too deeply")
         except ValueError as error:
-            self.complain(place, "", f"is not valid JSON: {error}")
+            self.complain(place, "", f"is not valid JSON: {_flaw_in(text) or error}")
         return recording if len(self.problems) == known else None
 
     def _recording(self, place: RecordingPlace, record: Any) -> Recording | None:
@@ -234,3 +235,14 @@ class _Parts:
         """The values that are mapped as `prefix.NAME` and present, by NAME."""
         found = {name: self.find(f"{prefix}.{name}")[0] for name in self._mapping.named(prefix)}
         return {name: value for name, value in found.items() if value is not MISSING}
+
+
+def _flaw_in(text: Json) -> str | None:
+    """What JSON does not have, such as NaN, by its name."""
+    try:
+        strict_json(bytes(text))
+    except JsonFlaw as flaw:
+        return str(flaw)
+    except (UnicodeDecodeError, RecursionError):
+        pass
+    return None

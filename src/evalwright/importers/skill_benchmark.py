@@ -26,7 +26,7 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
     gradings = [file for file in files if file.name == _GRADING]
     for file in whole or gradings or files:
         try:
-            document = parsed(file)
+            document = parsed(file, reading.mistakes)
         except InputError as error:
             for problem in error.problems:
                 reading.mistakes.add(file, problem.message)

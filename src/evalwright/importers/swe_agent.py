@@ -20,7 +20,7 @@ __all__ = ["SweAgent"]
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
     """The trajectories in the files, one a file."""
     for file in files:
-        document = parsed(file)
+        document = parsed(file, reading.mistakes)
         history = document.get("history") if isinstance(document, dict) else None
         if not isinstance(history, list):
             reading.mistakes.add(
