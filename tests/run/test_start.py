@@ -106,6 +106,13 @@ def test_tool_use_is_derived_from_messages(tmp_path):
     assert [(r.name, r.content) for r in trace.tool_results] == [("look", {"seen": True})]
 
 
+def test_what_a_target_says_of_its_tools_goes_before_its_messages(tmp_path):
+    outcome = run_suite(suite(tmp_path, [1], "agents:tools_in_messages_and_results"))
+    trace = records(outcome)[0]["c0", "main", 0]
+    assert [(c.name, c.arguments) for c in trace.tool_calls] == [("look", {"at": 3})]
+    assert [(r.name, r.content) for r in trace.tool_results] == [("look", "said elsewhere")]
+
+
 def test_the_runner_measures_and_the_target_reports(tmp_path):
     outcome = run_suite(suite(tmp_path, [1], "agents:measures"))
     trace = records(outcome)[0]["c0", "main", 0]

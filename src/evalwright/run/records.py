@@ -69,8 +69,9 @@ def trace_of(
     if answer.extra.get("source") == "replay" and answer.started_at and answer.finished_at:
         started, finished, latency_ms = answer.started_at, answer.finished_at, answer.latency_ms
     trace = _trace(run_id, cell, answer, started, finished, latency_ms)
-    if trace.messages and not trace.tool_calls and not trace.tool_results:
-        trace.tool_calls, trace.tool_results = _tool_use(trace)
+    if trace.messages and not (trace.tool_calls and trace.tool_results):
+        calls, results = _tool_use(trace)
+        trace.tool_calls, trace.tool_results = trace.tool_calls or calls, trace.tool_results or results
     return trace
 
 

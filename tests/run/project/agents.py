@@ -67,6 +67,10 @@ def tools_in_messages(case, variant):
     }
 
 
+def tools_in_messages_and_results(case, variant):
+    return {**tools_in_messages(case, variant), "tool_results": [{"name": "look", "content": "said elsewhere"}]}
+
+
 def measures(case, variant):
     time.sleep(0.05)
     return {"final_answer": "done", "metrics": {"cost_usd": 0.25, "token_input": 10}}
