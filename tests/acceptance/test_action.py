@@ -184,6 +184,25 @@ def test_without_a_baseline_the_run_alone_is_reported(tmp_path: Path) -> None:
     assert codes == {"failure": 1, "regression": 0, "never": 0, "sometimes": 2}
 
 
+@pytest.mark.parametrize(
+    ("fail_on", "run", "compare", "ends"),
+    [
+        ("failure", "1", "0", 1),
+        ("regression", "1", "0", 0),
+        ("regression", "1", "1", 1),
+        ("regression", "1", "2", 2),  # the runs cannot be compared
+        ("regression", "3", "0", 3),  # cells in error are no regressions
+        ("regression", "1", "", 0),
+        ("regression", "3", "", 3),
+        ("never", "3", "1", 0),
+    ],
+)
+def test_what_fails_the_step(tmp_path: Path, fail_on: str, run: str, compare: str, ends: int) -> None:
+    runner = Runner(tmp_path, {"fail-on": fail_on})
+    runner.steps = {"run": {"exit_code": run}, "compare": {"code": compare}}
+    assert runner.run("Verdict").returncode == ends
+
+
 @pytest.mark.slow("starts an interpreter")
 def test_a_suite_that_cannot_run_fails_at_once(tmp_path: Path) -> None:
     runner = Runner(tmp_path, {"suite": "nowhere.yaml", "fail-on": "never"})
