@@ -346,6 +346,10 @@ class PostgresRun:
 
     def close(self) -> None:
         self.prepare_to_fork()
+        if self._connection is not None:
+            # The server misses a closed connection, and gives its lock back, only some time later.
+            with suppress(psycopg.Error):
+                self._connection.execute("SELECT pg_advisory_unlock_all()")
         self._drop_connection()
 
 
