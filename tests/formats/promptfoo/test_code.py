@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
@@ -203,6 +204,24 @@ def test_judges_say_yes_only_as_promptfoo_understands_it(tmp_path):
     assert [row.status for row in found.rows] == [*replies.values(), *letters.values(), *letters.values()]
     assert found.rows[3].score == 0
     assert any("promptfoo does not turn this type round" in str(one) for one in found.outcome.summary.warnings)
+
+
+def test_judges_that_are_programs_know_the_variables_of_their_question(tmp_path):
+    (tmp_path / "judge.py").write_text(
+        "import json\n"
+        "def call_api(prompt, options, context):\n"
+        "    told = {k: context['vars'].get(k) for k in ('q', 'output', 'rubric', 'ideal', 'completion', 'criteria')}\n"
+        "    letter = 'Y' if told['criteria'] else ''\n"
+        "    return {'output': json.dumps({'pass': True, 'score': 1, 'category': 'C', 'reason': told}) + letter}\n"
+    )
+    kinds = {"llm-rubric": {"output": "x", "rubric": "v"}, "factuality": {"ideal": "v", "completion": "x"}}
+    asserts = [{"type": kind, "value": "v", "provider": "file://judge.py"} for kind in kinds]
+    closed = {"type": "model-graded-closedqa", "value": "v", "provider": "file://judge.py"}
+    found = asserted(tmp_path, "x", *asserts, closed)
+    assert [row.status for row in found.rows] == ["pass"] * 3
+    for row, known in zip(found.rows, kinds.values(), strict=False):
+        reply = json.loads(row.detail["judge_calls"][0]["reply"])
+        assert {key: value for key, value in reply["reason"].items() if value is not None} == {"q": "asked", **known}
 
 
 def test_what_makes_the_output_of_a_response_sees_its_status_and_headers(tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
@@ -29,10 +30,13 @@ _EMBEDDINGS = "openai:embedding:text-embedding-3-large"
 
 
 class Grader:
-    """One provider as a judge; `cost_usd` adds up what its calls cost."""
+    """One provider as a judge; `cost_usd` adds up what its calls cost.
 
-    def __init__(self, provider: Provider, folder: str) -> None:
-        self._provider, self._folder = provider, folder
+    A provider that is a program, or a service over HTTP, is told the `variables` of the test and of the question.
+    """
+
+    def __init__(self, provider: Provider, folder: str, variables: Mapping[str, Any]) -> None:
+        self._provider, self._folder, self._variables = provider, folder, variables
         self.name: str = provider["label"]
         self.cost_usd: float | None = None
         self.reply_retries: int = provider.get("config", {}).get(REPLY_RETRIES, 1)
@@ -66,7 +70,8 @@ class Grader:
 
     async def _called(self, prompt: str) -> str:
         """The reply of a provider that is a program of the user's."""
-        call = ProviderCall(prompt, {"vars": {}, "prompt": {"raw": prompt, "label": "judge"}}, {}, 0, environment())
+        context = {"vars": dict(self._variables), "prompt": {"raw": prompt, "label": "judge"}}
+        call = ProviderCall(prompt, context, {}, 0, environment())
         try:
             with kept_call(self.name, [{"role": "user", "content": prompt}]) as kept:
                 reply = await _caller(json.dumps(self._provider, sort_keys=True), self._folder)(call)
@@ -83,15 +88,21 @@ def _caller(provider: str, folder: str) -> Any:
     return caller_of(json.loads(provider), folder)
 
 
-def grader_of(assertion: Mapping[str, Any], options: Mapping[str, Any], folder: str, kind: str) -> Grader:
+def grader_of(
+    assertion: Mapping[str, Any],
+    options: Mapping[str, Any],
+    folder: str,
+    kind: str,
+    variables: Mapping[str, Any] = MappingProxyType({}),
+) -> Grader:
     """The judge of an assertion; `kind` is what is asked of it: `text` or `embedding`."""
     for given in (assertion.get("provider"), options.get("provider")):
         if isinstance(given, dict):
             chosen = given if "id" in given else given.get(kind)
             if chosen and (kind == "text" or provider_kind(chosen["id"]) in ("embedding", "chat")):
-                return Grader(chosen if kind == "text" else _embedding(chosen), folder)
+                return Grader(chosen if kind == "text" else _embedding(chosen), folder, variables)
     named = _EMBEDDINGS if kind == "embedding" else _by_keys()
-    return Grader({"id": named, "label": named}, folder)
+    return Grader({"id": named, "label": named}, folder, variables)
 
 
 def _embedding(provider: Provider) -> Provider:

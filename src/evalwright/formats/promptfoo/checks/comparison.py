@@ -76,10 +76,12 @@ class PromptfooComparison:
             criteria = render(template_text(self._assertion.get("value")), names)
         except TemplateError as error:
             raise EvaluatorError(str(error), "template_error") from None
-        grader = grader_of(self._assertion, self._options, self._folder, "text")
+        outputs = [_output(trace) for trace, _ in cells]
+        told = {**names, "criteria": criteria, "outputs": outputs}
+        grader = grader_of(self._assertion, self._options, self._folder, "text", told)
         index = self._decided(cells)
         if index is None:
-            index = await self._asked(grader, criteria, [_output(trace) for trace, _ in cells], names)
+            index = await self._asked(grader, criteria, outputs, told)
         name = cells[index][0].variant_name
         given = []
         for i, _ in enumerate(cells):
@@ -94,8 +96,7 @@ class PromptfooComparison:
         known = {trace.variant_name: i for i, (trace, _) in enumerate(cells)}
         return next((known[name] for name in said if name in known), None)
 
-    async def _asked(self, grader: Grader, criteria: str, outputs: Sequence[str], names: Mapping[str, Any]) -> int:
-        told = {**names, "criteria": criteria, "outputs": outputs}
+    async def _asked(self, grader: Grader, criteria: str, outputs: Sequence[str], told: Mapping[str, Any]) -> int:
         listed = "\n".join(f'<Text index="{i}">\n{output}\n</Text>' for i, output in enumerate(outputs))
         messages = own_messages(self._assertion, self._options, told) or [
             {"role": "system", "content": _BEST},

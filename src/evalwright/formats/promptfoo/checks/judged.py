@@ -54,11 +54,12 @@ async def llm_rubric(question: Asked) -> Evaluation:
     """A judge says that the output meets the rubric."""
     value = question.value
     rubric = value if isinstance(value, str) else "" if value is None else compact_json(value)
-    messages = _custom(question, {"rubric": rubric, "output": question.text}) or [
+    names = {"rubric": rubric, "output": question.text}
+    messages = _custom(question, names) or [
         {"role": "system", "content": _RUBRIC},
         {"role": "user", "content": f"<Output>\n{question.text}\n</Output>\n<Rubric>\n{rubric}\n</Rubric>"},
     ]
-    grader = _grader(question)
+    grader = _grader(question, names)
 
     def read(reply: str) -> tuple[dict[str, Any], bool, float]:
         found = the_object(reply, ("pass", "score"))
@@ -87,7 +88,7 @@ async def factuality(question: Asked) -> Evaluation:
             f"<Expert>\n{template_text(question.value)}\n</Expert>\n<Submission>\n{question.text}\n</Submission>",
         },
     ]
-    grader = _grader(question)
+    grader = _grader(question, names)
     (category, found), _ = await graded_reply(grader, messages, _category)
     scores = {**_DEFAULT_FACTUAL, **question.options.get("factuality", {})}
     score = float(scores[_FACTUAL[category]])
@@ -121,7 +122,7 @@ async def model_graded_closedqa(question: Asked) -> Evaluation:
             f"<Criterion>\n{template_text(question.value)}\n</Criterion>",
         },
     ]
-    grader = _grader(question)
+    grader = _grader(question, names)
     letter, text = await graded_reply(grader, messages, _last_letter)
     said = "" if letter == "Y" else f"the judge says: {shorten(text.strip())}"
     return Evaluation(letter == "Y", float(letter == "Y"), said, grader.detail, cost_usd=grader.cost_usd)
@@ -295,8 +296,10 @@ def _user(text: str) -> list[dict[str, Any]]:
     return [{"role": "user", "content": text}]
 
 
-def _grader(question: Asked) -> Grader:
-    return grader_of(question.assertion, question.options, question.folder, "text")
+def _grader(question: Asked, names: Mapping[str, Any] | None = None) -> Grader:
+    """The judge, told the variables of the test, and those that prompts of the user's own have."""
+    known = {**question.names, **(names or {"output": question.text})}
+    return grader_of(question.assertion, question.options, question.folder, "text", known)
 
 
 def _custom(question: Asked, names: Mapping[str, Any]) -> list[dict[str, Any]]:
