@@ -19,7 +19,8 @@ from evalwright.api.options import Settings
 from evalwright.api.places import Passed
 from evalwright.api.problems import refused
 from evalwright.api.systems import SystemLike, variants_of
-from evalwright.errors import InputError, Problem, counted, did_you_mean
+from evalwright.errors import InputError, Problem, did_you_mean
+from evalwright.formats.shared.findings import empty_text_expected
 from evalwright.llm.choices import ModelChoices
 from evalwright.model.case import EvalCase
 from evalwright.model.plan import EvaluatorSpec, PassCriteria, RetryRule, RunSettings, Variant
@@ -147,13 +148,10 @@ def _of_cases(cases: CasesLike, system: Systems, settings: Settings, places: Pas
 
 
 def _empty_texts(cases: Sequence[Case]) -> list[Problem]:
-    """That cases expect a text that every answer contains: an empty cell of a table, most often."""
     empty = [position for position, case in enumerate(cases) if "" in case.expected.answer_should_include]
     if not empty:
         return []
-    expect = "expects it" if len(empty) == 1 else "expect it, the first one here"
-    told = f"every answer contains the empty text: {counted(len(empty), 'case')} {expect}"
-    return [refused(f"cases[{empty[0]}].expected.answer_should_include", told)]
+    return [refused(f"cases[{empty[0]}].expected.answer_should_include", empty_text_expected(len(empty)))]
 
 
 def _evaluators(

@@ -78,9 +78,7 @@ class EvalFile:
 
     @property
     def timeout_seconds(self) -> float | None:
-        value = self.execution.get("timeout_seconds")
-        number = isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0
-        return float(value) if number else None  # type: ignore[arg-type]
+        return _above_zero(self.execution.get("timeout_seconds"))
 
     @property
     def threshold(self) -> float | None:
@@ -89,9 +87,7 @@ class EvalFile:
     @property
     def budget_usd(self) -> float | None:
         """What the calls of the system may cost."""
-        value = self.execution.get("budget_usd")
-        number = isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0
-        return float(value) if number else None  # type: ignore[arg-type]
+        return _above_zero(self.execution.get("budget_usd"))
 
     @property
     def trials(self) -> int | None:
@@ -191,6 +187,12 @@ class EvalFile:
         named = f" ({case_id})" if case_id else ""
         key = f"{self.key}[{index}]" + (f".{path}" if path else "")
         return Problem(str(self.path), f"{self.key}[{index}]{named}: {message}", self.line_of(index, path), key)
+
+
+def _above_zero(value: Any) -> float | None:
+    """A number above 0, None for anything else."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0
+    return float(value) if number else None
 
 
 def share_of(value: Any) -> float | None:

@@ -34,6 +34,7 @@ from evalwright.formats.native.cases import (
     unknown_case_keys,
 )
 from evalwright.formats.native.filters import fits, why_none_fits
+from evalwright.formats.shared.findings import empty_text_expected
 from evalwright.model.case import EvalCase
 from evalwright.model.snapshot import Case
 
@@ -151,12 +152,9 @@ class Dataset:
         yield from self._empty_texts()
 
     def _empty_texts(self) -> Iterator[Problem]:
-        """That cases expect a text that every answer contains: an empty cell of a table, most often."""
         tell, number = self._hollow
         if tell is not None and (self._read_of_expected is None or _INCLUDED in self._read_of_expected):
-            expect = "expects it" if number == 1 else "expect it, the first one here"
-            told = f"every answer contains the empty text: {counted(number, 'case')} {expect}"
-            yield tell(("expected", _INCLUDED), told)
+            yield tell(("expected", _INCLUDED), empty_text_expected(number))
 
     def _fitting(self) -> Iterator[tuple[EvalCase | Case, Tell]]:
         problems: list[Problem] = []

@@ -8,11 +8,11 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from evalwright.errors import InputError, Problem
+from evalwright.errors import InputError, Problem, counted
 from evalwright.files.key_paths import Place, bracketed, steps_of
 from evalwright.files.yaml import Document
 
-__all__ = ["Findings", "expectation", "kind_found", "unknown_keys"]
+__all__ = ["Findings", "empty_text_expected", "expectation", "kind_found", "unknown_keys"]
 
 
 class Findings:
@@ -84,6 +84,12 @@ def kind_found(value: Any, mapping: str = "a mapping", nothing: str = "null") ->
     if isinstance(value, list):
         return "a list"
     return nothing if value is None else f"{type(value).__name__} {str(value)[:60]!r}"
+
+
+def empty_text_expected(cases: int) -> str:
+    """The warning that so many cases expect a text that every answer contains: most often an empty cell of a table."""
+    expect = "expects it" if cases == 1 else "expect it, the first one here"
+    return f"every answer contains the empty text: {counted(cases, 'case')} {expect}"
 
 
 def expectation(message: str) -> str:
