@@ -12,8 +12,9 @@ from typing import Any
 from evalwright.importers.blocks import dictionaries
 from evalwright.importers.imported_cases import ImportResult
 from evalwright.importers.platform_documents import number_under, platform_objects, text_of
-from evalwright.importers.span_files import Lose, WireSpan, moment_ns
+from evalwright.importers.span_files import Lose
 from evalwright.importers.spans import import_spans
+from evalwright.importers.wire_spans import WireSpan, moment_ns
 
 __all__ = ["LangfuseTraces"]
 

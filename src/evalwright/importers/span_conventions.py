@@ -6,24 +6,19 @@ of OpenAI's chat completions, whatever their form.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-import msgspec
-
-from evalwright.importers.recordings import too_deep
-from evalwright.importers.span_files import WireSpan
+from evalwright.importers.span_messages import Message, json_content, plain_messages
+from evalwright.importers.wire_spans import WireSpan
 
 __all__ = [
     "SpanUsage",
-    "content_of",
     "input_messages",
     "kind_of",
     "output_messages",
-    "plain_messages",
     "shown_input",
     "shown_output",
-    "text_content",
     "tool_of",
     "usage_of",
 ]
@@ -35,8 +30,6 @@ _KINDS = {
     "retriever": "retriever", "invoke_workflow": "chain", "workflow": "chain", "task": "chain", "chain": "chain",
 }  # fmt: skip
 _KIND_KEYS = ("openinference.span.kind", "gen_ai.operation.name", "traceloop.span.kind", "llm.request.type")
-_ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "developer": "system", "function": "tool"}
-_KNOWN_ROLES = ("system", "user", "assistant", "tool")
 _INPUTS = ("gen_ai.input.messages", "llm.input_messages", "gen_ai.prompt", "llm.prompts")
 _OUTPUTS = ("gen_ai.output.messages", "llm.output_messages", "gen_ai.completion")
 _SHOWN_INPUTS = ("input.value", "gen_ai.tool.call.arguments", "traceloop.entity.input", "tool.parameters")
@@ -47,10 +40,6 @@ _ROLE_EVENTS = {
 }  # fmt: skip
 _MOST = 10_000
 """Messages of a span that are read."""
-
-_MESSAGE_KEYS = {"role", "content", "contents", "parts", "tool_calls", "function_call_name"}
-
-_Message = dict[str, Any]
 
 
 class SpanUsage(NamedTuple):
@@ -119,13 +108,13 @@ def shown_output(span: WireSpan) -> Any:
     if found is not None:
         return found
     documents = _branch(span.attributes, "retrieval.documents")
-    return documents or _content(span.attributes.get("gen_ai.retrieval.documents"))
+    return documents or json_content(span.attributes.get("gen_ai.retrieval.documents"))
 
 
-def input_messages(span: WireSpan) -> list[_Message]:
+def input_messages(span: WireSpan) -> list[Message]:
     """The messages to a model or an agent."""
     attributes = _with_events(span, _INPUTS)
-    system = _content(attributes.get("gen_ai.system_instructions"))
+    system = json_content(attributes.get("gen_ai.system_instructions"))
     if system:
         first = plain_messages(
             [{"role": "system", "parts": system}] if isinstance(system, list) else [system], "system"
@@ -140,40 +129,12 @@ def input_messages(span: WireSpan) -> list[_Message]:
     return plain_messages(events, "user")
 
 
-def output_messages(span: WireSpan) -> list[_Message]:
+def output_messages(span: WireSpan) -> list[Message]:
     """The messages from a model or an agent."""
     found = _messages(_with_events(span, _OUTPUTS), _OUTPUTS)
     if not found:
         found = [_as_message(event.attributes, "assistant") for event in span.events if event.name == "gen_ai.choice"]
     return plain_messages(found, "assistant")
-
-
-def plain_messages(messages: Iterable[Any], role: str) -> list[_Message]:
-    """Messages in the form of OpenAI's chat completions; `role` is for messages without one."""
-    return [one for message in messages for one in _plain(message, role)]
-
-
-def content_of(messages: Iterable[_Message], role: str) -> str | None:
-    """The last text among the messages of a role; None without any."""
-    texts = [m["content"] for m in messages if m["role"] == role and isinstance(m.get("content"), str) and m["content"]]
-    return texts[-1] if texts else None
-
-
-def text_content(value: Any, role: str) -> str | None:
-    """The text in an input or output of an application: a string, messages, or an object with a single string."""
-    if isinstance(value, dict) and isinstance(value.get("messages"), list):
-        value = value["messages"]
-    if isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
-        said = content_of(plain_messages(value, role), role)
-        if said is not None:
-            return said
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, dict):
-        texts = [one for one in value.values() if isinstance(one, str)]
-        if len(texts) == 1:
-            return texts[0]
-    return msgspec.json.encode(value).decode()
 
 
 def _with_events(span: WireSpan, keys: tuple[str, ...]) -> dict[str, Any]:
@@ -196,11 +157,11 @@ def _messages(attributes: Mapping[str, Any], keys: tuple[str, ...]) -> list[Any]
 
 def _as_message(attributes: Mapping[str, Any], role: str) -> dict[str, Any]:
     """The message in an event; `gen_ai.choice` has it below `message`."""
-    inner = _content(attributes.get("message"))
+    inner = json_content(attributes.get("message"))
     if isinstance(inner, dict):
         return {"role": role, **inner}
     content = inner if inner is not None else attributes.get("content")
-    return {"role": role, **attributes, "content": content, "tool_calls": _content(attributes.get("tool_calls"))}
+    return {"role": role, **attributes, "content": content, "tool_calls": json_content(attributes.get("tool_calls"))}
 
 
 def _first(span: WireSpan, keys: tuple[str, ...]) -> Any:
@@ -208,25 +169,14 @@ def _first(span: WireSpan, keys: tuple[str, ...]) -> Any:
         value = span.attributes.get(key)
         if value is not None:
             is_text = span.attributes.get(f"{key.removesuffix('value')}mime_type") == "text/plain"
-            return value if is_text else _content(value)
+            return value if is_text else json_content(value)
     return None
-
-
-def _content(value: Any) -> Any:
-    """The value of a JSON text; any other value as it is."""
-    if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "[", '"'):
-        return value
-    try:
-        found = msgspec.json.decode(value)
-    except (ValueError, RecursionError):
-        return value
-    return value if too_deep(found) else found
 
 
 def _branch(attributes: Mapping[str, Any], prefix: str) -> Any:
     """The value of an attribute or, if attributes were flattened, of those below it: `prefix.0.message.role`."""
     if attributes.get(prefix) is not None:
-        found = _content(attributes[prefix])
+        found = json_content(attributes[prefix])
         listed = isinstance(found, list) and any(
             isinstance(one, dict) and any("." in key for key in one) for one in found
         )
@@ -257,114 +207,6 @@ def _lists(value: Any) -> Any:
     if value and all(key.isascii() and key.isdigit() and len(key) < 10 for key in value):
         return [_lists(value[key]) for key in sorted(value, key=int)]
     return {key: _lists(one) for key, one in value.items()}
-
-
-def _plain(message: Any, default: str) -> list[_Message]:
-    original, message = message, _content(message)
-    if isinstance(message, dict) and isinstance(message.get("message"), dict):
-        message = message["message"]
-    if not isinstance(message, dict) or not _MESSAGE_KEYS & message.keys():
-        text = original if isinstance(original, str) else msgspec.json.encode(original).decode()
-        return [{"role": default, "content": text}]
-    stated = str(message.get("role") or default).lower()
-    role = _ROLES.get(stated, stated)
-    role = role if role in _KNOWN_ROLES else default
-    parts = _parts(message)
-    plain: _Message = {"role": role, "content": _words(parts), "tool_calls": _calls(message, parts)}
-    thinking = [str(part.get("content") or part.get("thinking") or "") for part in parts if _type(part) in _THINKING]
-    if thinking:
-        plain["reasoning_content"] = "\n".join(thinking)
-    results = [_result(part) for part in parts if _type(part) in _RESULTS]
-    if role == "tool" and not results:
-        return [_result({**message, "response": plain["content"]})]
-    return [*results] if results and plain["content"] is None else [*results, plain]
-
-
-_THINKING = ("reasoning", "thinking")
-_RESULTS = ("tool_call_response", "tool_result")
-_CALLS = ("tool_call", "tool_use")
-
-
-def _parts(message: _Message) -> list[dict[str, Any]]:
-    """The parts of a message, whatever key they are under."""
-    found: list[dict[str, Any]] = []
-    for key in ("parts", "content", "contents"):
-        value = _content(message.get(key)) if key != "content" else _part_list(message.get(key))
-        if isinstance(value, str):
-            value = [{"type": "text", "content": value}]
-        if isinstance(value, dict):
-            value = [value]
-        for part in value if isinstance(value, list) else ():
-            part = {"type": "text", "content": part} if isinstance(part, str) else part
-            if isinstance(part, dict):
-                found.append(part["message_content"] if isinstance(part.get("message_content"), dict) else part)
-    return found
-
-
-def _part_list(value: Any) -> Any:
-    """Content that is text stays text, JSON or not, unless it is a list of parts with types."""
-    found = _content(value)
-    if isinstance(value, str) and not (
-        isinstance(found, list) and found and all(isinstance(one, dict) and "type" in one for one in found)
-    ):
-        return value
-    return found
-
-
-def _type(part: dict[str, Any]) -> str:
-    return str(part.get("type") or "text")
-
-
-def _words(parts: list[dict[str, Any]]) -> str | None:
-    texts = []
-    for part in parts:
-        kind = _type(part)
-        if kind in (*_THINKING, *_RESULTS, *_CALLS):
-            continue
-        text = next((part[key] for key in ("content", "text") if isinstance(part.get(key), str)), None)
-        texts.append(
-            text if text is not None and kind in ("text", "refusal", "input_text", "output_text") else f"[{kind}]"
-        )
-    return "\n".join(texts) if texts else None
-
-
-def _calls(message: _Message, parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    listed = _content(message.get("tool_calls"))
-    calls = [*(listed if isinstance(listed, list) else ()), *(part for part in parts if _type(part) in _CALLS)]
-    if isinstance(legacy := message.get("function_call_name"), str):
-        calls.append({"name": legacy, "arguments": message.get("function_call_arguments_json")})
-    return [found for call in calls if (found := _call(call)) is not None]
-
-
-def _call(call: Any) -> dict[str, Any] | None:
-    if isinstance(call, dict) and isinstance(call.get("tool_call"), dict):
-        call = call["tool_call"]
-    if not isinstance(call, dict):
-        return None
-    inner = call.get("function")
-    function = inner if isinstance(inner, dict) else call
-    name = function.get("name")
-    if not isinstance(name, str) or not name:
-        return None
-    arguments = function.get("arguments", function.get("input"))
-    if not isinstance(arguments, str | dict | None):
-        arguments = msgspec.json.encode(arguments).decode()
-    call_id = call.get("id")
-    return {
-        "id": call_id if isinstance(call_id, str) else None,
-        "type": "function",
-        "function": {"name": name, "arguments": arguments},
-    }
-
-
-def _result(part: _Message) -> _Message:
-    call_id = next((part[key] for key in ("tool_call_id", "tool_use_id", "id") if isinstance(part.get(key), str)), None)
-    value = next((part[key] for key in ("response", "result", "content") if part.get(key) is not None), "")
-    value = _content(value)
-    if not isinstance(value, str | dict):
-        value = msgspec.json.encode(value).decode()
-    name = part.get("name")
-    return {"role": "tool", "tool_call_id": call_id, "name": name if isinstance(name, str) else None, "content": value}
 
 
 def _tokens(attributes: Mapping[str, Any], *keys: str) -> int | None:

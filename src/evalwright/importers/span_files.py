@@ -9,62 +9,22 @@ from __future__ import annotations
 
 import json
 import re
-from base64 import b64decode
 from collections.abc import Callable, Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-
-import msgspec
 
 from evalwright.errors import InputError, Problem
 from evalwright.files.packed import opened
 from evalwright.importers.recordings import described
+from evalwright.importers.wire_spans import WireSpan, json_or_error, log_record, otlp_attributes, otlp_span, plain_span
 
-__all__ = ["Lose", "WireEvent", "WireSpan", "moment_ns", "read_spans"]
+__all__ = ["Lose", "read_spans"]
 
 _BOM = b"\xef\xbb\xbf"
-_ID = re.compile(r"(?:0x)?([0-9A-Za-z+/=_-]{1,64})")
-_HEXADECIMAL = re.compile(r"[0-9A-Fa-f]+")
-_NOTHING = re.compile(r"0*")
 _SPACE = re.compile(r"\s*")
-_DEEPEST = 60
-_LAST_NS = 253_402_300_799 * 10**9
-"""The end of the year 9999."""
 
 Lose = Callable[[str, str], None]
 """Called with the place of what is lost, and why."""
-
-
-class WireEvent(msgspec.Struct):
-    """An event of a span; `at` is in nanoseconds since 1970."""
-
-    name: str
-    at: int | None = None
-    attributes: dict[str, Any] = {}
-
-
-class WireSpan(msgspec.Struct):
-    """A span as it was exported, whatever its conventions; times are in nanoseconds since 1970.
-
-    Without a name, it stands for events that were exported as log records of that span.
-    """
-
-    trace_id: str
-    span_id: str
-    name: str | None = None
-    parent_id: str | None = None
-    started_at: int | None = None
-    finished_at: int | None = None
-    status: str = "unset"
-    message: str | None = None
-    attributes: dict[str, Any] = {}
-    events: list[WireEvent] = []
-    service: str | None = None
-    faults: list[str] = []
-    """What is broken in the span."""
-    dropped: int = 0
-    """Attributes and events that the exporter dropped."""
 
 
 def read_spans(source: Path, plain: bool, lose: Lose) -> Iterator[WireSpan]:
@@ -83,7 +43,7 @@ def read_spans(source: Path, plain: bool, lose: Lose) -> Iterator[WireSpan]:
 def _documents(source: Path, lose: Lose) -> Iterator[tuple[str, Any]]:
     with opened(source) as file:
         begun = [line for line in (file.readline().removeprefix(_BOM), file.readline()) if line.strip()]
-    a_line_is_whole = any(isinstance(_decoded(one), dict | list) for one in begun)
+    a_line_is_whole = any(isinstance(json_or_error(one), dict | list) for one in begun)
     with opened(source) as file:
         if begun and (begun[0].strip() == b"[" or not a_line_is_whole):
             yield from _across_lines(file.read().removeprefix(_BOM).decode(errors="replace"), lose)
@@ -91,7 +51,7 @@ def _documents(source: Path, lose: Lose) -> Iterator[tuple[str, Any]]:
         for number, line in enumerate(file, start=1):
             text = line.removeprefix(_BOM) if number == 1 else line
             if text.strip():
-                document = _decoded(text)
+                document = json_or_error(text)
                 if isinstance(document, Exception):
                     lose(f"line {number}", f"is not valid JSON: {document}")
                 else:
@@ -112,7 +72,7 @@ def _across_lines(text: str, lose: Lose) -> Iterator[tuple[str, Any]]:
         except RecursionError:
             lose(f"line {line}", "is nested too deeply; the rest of the file was not read")
             return
-        document = _decoded(text[at:end].encode(errors="replace"))
+        document = json_or_error(text[at:end].encode(errors="replace"))
         if isinstance(document, Exception):
             lose(f"line {line}", f"is not valid JSON: {document}")
         else:
@@ -123,14 +83,6 @@ def _across_lines(text: str, lose: Lose) -> Iterator[tuple[str, Any]]:
 def _end_of_space(text: str, at: int) -> int:
     found = _SPACE.match(text, at)
     return found.end() if found else at
-
-
-def _decoded(text: bytes) -> Any:
-    """The document, or the exception if there is none."""
-    try:
-        return msgspec.json.decode(text)
-    except (ValueError, RecursionError) as error:
-        return error
 
 
 def _in_document(document: Any, place: str, plain: bool, lose: Lose) -> Iterator[WireSpan]:
@@ -144,9 +96,9 @@ def _in_document(document: Any, place: str, plain: bool, lose: Lose) -> Iterator
         return
     elif plain and isinstance(listed := document.get("data", document.get("spans")), list):
         for number, one in enumerate(listed):
-            yield from _read(_plain_span, one, f"{place}, span {number + 1}", None, lose)
+            yield from _read(plain_span, one, f"{place}, span {number + 1}", None, lose)
     elif plain:
-        yield from _read(_plain_span, document, place, None, lose)
+        yield from _read(plain_span, document, place, None, lose)
     else:
         lose(place, f"expected 'resourceSpans', found the keys {', '.join(map(str, document))[:100] or '(none)'}")
 
@@ -158,10 +110,10 @@ _LOGS = (("scopeLogs", "scope_logs"), ("logRecords", "log_records"))
 def _enveloped(
     document: dict[str, Any], key: tuple[str, ...], inner: tuple[tuple[str, ...], ...], place: str, lose: Lose
 ) -> Iterator[WireSpan]:
-    read = _otlp_span if inner is _SPANS else _log_record
+    read = otlp_span if inner is _SPANS else log_record
     for resource in _listed(document, key, place, lose):
         described_by = resource.get("resource")
-        about = _attributes(described_by.get("attributes")) if isinstance(described_by, dict) else {}
+        about = otlp_attributes(described_by.get("attributes")) if isinstance(described_by, dict) else {}
         service = about.get("service.name")
         for scope in _listed(resource, inner[0], place, lose):
             for one in _listed(scope, inner[1], place, lose):
@@ -193,241 +145,3 @@ def _read(
         return
     if span is not None:
         yield span
-
-
-def _otlp_span(raw: dict[str, Any], service: str | None) -> WireSpan:
-    faults: list[str] = []
-    status = raw.get("status")
-    status = status if isinstance(status, dict) else {}
-    return WireSpan(
-        trace_id=_trace_id(_either(raw, "traceId", "trace_id")),
-        span_id=_span_id(_either(raw, "spanId", "span_id"), faults),
-        name=_text(raw.get("name")),
-        parent_id=_identifier(_either(raw, "parentSpanId", "parent_span_id")),
-        started_at=_nanoseconds(raw, ("startTimeUnixNano", "start_time_unix_nano"), faults),
-        finished_at=_nanoseconds(raw, ("endTimeUnixNano", "end_time_unix_nano"), faults),
-        status=_status(status.get("code")),
-        message=_text(status.get("message")) or None,
-        attributes=_attributes(raw.get("attributes"), faults),
-        events=[_otlp_event(one, faults) for one in _objects(raw.get("events"), "events", faults)],
-        service=service,
-        faults=faults,
-        dropped=sum(_count(raw.get(key)) for key in ("droppedAttributesCount", "droppedEventsCount")),
-    )
-
-
-def _otlp_event(raw: dict[str, Any], faults: list[str]) -> WireEvent:
-    at = _nanoseconds(raw, ("timeUnixNano", "time_unix_nano"), faults)
-    return WireEvent(_text(raw.get("name")), at, _attributes(raw.get("attributes"), faults))
-
-
-def _log_record(raw: dict[str, Any], service: str | None) -> WireSpan | None:
-    """A log record that is an event of a span, where the GenAI conventions keep messages since 1.37; else None."""
-    attributes = _attributes(raw.get("attributes"))
-    name = _either(raw, "eventName", "event_name") or attributes.get("event.name")
-    trace_id = _identifier(_either(raw, "traceId", "trace_id"))
-    span_id = _identifier(_either(raw, "spanId", "span_id"))
-    if trace_id is None or span_id is None or not isinstance(name, str):
-        return None
-    body = _any(raw.get("body"))
-    event = WireEvent(name, None, {**attributes, **(body if isinstance(body, dict) else {"body": body})})
-    return WireSpan(trace_id, span_id, events=[event], service=service)
-
-
-def _plain_span(raw: dict[str, Any], service: str | None) -> WireSpan:
-    """A span as `span.to_json()` of an SDK or an export of Phoenix has it."""
-    faults: list[str] = []
-    raw = _gathered(raw)
-    context = raw.get("context")
-    ids = context if isinstance(context, dict) else raw
-    status = raw.get("status")
-    status = status if isinstance(status, dict) else {"status_code": _either(raw, "status_code", "statusCode")}
-    attributes = _flat(raw.get("attributes"), faults)
-    if isinstance(kind := _either(raw, "span_kind", "spanKind"), str):
-        attributes.setdefault("openinference.span.kind", kind)
-    resource = raw.get("resource")
-    about = _flat(resource.get("attributes"), []) if isinstance(resource, dict) else {}
-    return WireSpan(
-        trace_id=_trace_id(_either(ids, "trace_id", "traceId")),
-        span_id=_span_id(_either(ids, "span_id", "spanId"), faults),
-        name=_text(raw.get("name")),
-        parent_id=_identifier(_either(raw, "parent_id", "parentId", "parent_span_id", "parentSpanId")),
-        started_at=moment_ns(_either(raw, "start_time", "startTime"), "start_time", faults),
-        finished_at=moment_ns(_either(raw, "end_time", "endTime"), "end_time", faults),
-        status=_status(_either(status, "status_code", "code")),
-        message=_text(_either(status, "description", "message") or raw.get("status_message")) or None,
-        attributes=attributes,
-        events=[_plain_event(one, faults) for one in _objects(raw.get("events"), "events", faults)],
-        service=_text(about.get("service.name")) or service,
-        faults=faults,
-    )
-
-
-def _gathered(raw: dict[str, Any]) -> dict[str, Any]:
-    """Columns such as `context.span_id` and `attributes.llm.model_name` put below `context` and `attributes`."""
-    columns = [key for key in raw if key.startswith(("context.", "attributes."))]
-    if not columns:
-        return raw
-    found = {key: value for key, value in raw.items() if key not in columns}
-    for key in columns:
-        below, _, rest = key.partition(".")
-        holder = found.setdefault(below, {})
-        if isinstance(holder, dict) and raw[key] is not None:
-            found[below] = {**holder, rest: raw[key]}
-    return found
-
-
-def _plain_event(raw: dict[str, Any], faults: list[str]) -> WireEvent:
-    at = moment_ns(raw.get("timestamp"), "timestamp", faults)
-    return WireEvent(_text(raw.get("name")), at, _flat(raw.get("attributes"), faults))
-
-
-def _objects(value: Any, key: str, faults: list[str]) -> list[dict[str, Any]]:
-    if value is None:
-        return []
-    if not isinstance(value, list) or not all(isinstance(one, dict) for one in value):
-        faults.append(f"{key}: expected a list of objects, found {described(value)}")
-        return []
-    return value
-
-
-def _either(holder: dict[str, Any], *keys: str) -> Any:
-    return next((holder[key] for key in keys if holder.get(key) is not None), None)
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else ""
-
-
-def _count(value: Any) -> int:
-    return value if isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**31 else 0
-
-
-def _identifier(value: Any) -> str | None:
-    """An id in hexadecimal, without `0x`; None for an id of zeros, or no id.
-
-    OTLP/JSON writes ids like that; protobuf's own JSON writes the same 8 or 16 bytes in base64.
-    """
-    found = _ID.fullmatch(value) if isinstance(value, str) else None
-    if found is None:
-        return None
-    text = found[1].lower() if _HEXADECIMAL.fullmatch(found[1]) else _from_base64(found[1])
-    return None if _NOTHING.fullmatch(text) else text
-
-
-def _from_base64(text: str) -> str:
-    try:
-        data = b64decode(text, validate=True)
-    except ValueError:
-        return text
-    return data.hex() if len(data) in (8, 16) else text
-
-
-def _trace_id(value: Any) -> str:
-    found = _identifier(value)
-    if found is None:
-        raise ValueError(f"a span without a trace: expected the id of its trace, found {described(value)}")
-    return found
-
-
-def _span_id(value: Any, faults: list[str]) -> str:
-    found = _identifier(value)
-    if found is None:
-        faults.append(f"expected the id of the span, found {described(value)}")
-    return found or ""
-
-
-def _nanoseconds(raw: dict[str, Any], keys: tuple[str, ...], faults: list[str]) -> int | None:
-    value = _either(raw, *keys)
-    if value in (None, 0, "0", ""):
-        return None
-    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 21:
-        value = int(value)
-    if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= _LAST_NS:
-        return value
-    faults.append(f"{keys[0]}: expected nanoseconds since 1970, found {described(value)}")
-    return None
-
-
-def moment_ns(value: Any, key: str, faults: list[str]) -> int | None:
-    """A time from ISO 8601 text, or from milliseconds since 1970, which data frames write."""
-    if value is None:
-        return None
-    try:
-        if isinstance(value, str):
-            read = datetime.fromisoformat(value)
-            read = read if read.tzinfo else read.replace(tzinfo=UTC)
-            return max(0, int(read.timestamp() * 1_000_000) * 1000) or None
-        if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value * 1_000_000 <= _LAST_NS:
-            return int(value * 1_000_000)
-    except (ValueError, OverflowError):
-        pass
-    faults.append(f"{key}: expected a time in ISO 8601, found {described(value)}")
-    return None
-
-
-def _status(value: Any) -> str:
-    text = str(value).upper().rpartition("_")[2].rpartition(".")[2]
-    return {"1": "ok", "OK": "ok", "2": "error", "ERROR": "error"}.get(text, "unset")
-
-
-def _attributes(value: Any, faults: list[str] | None = None) -> dict[str, Any]:
-    found = {}
-    for one in _objects(value, "attributes", [] if faults is None else faults):
-        if isinstance(one.get("key"), str):
-            found[one["key"]] = _any(one.get("value"))
-    return found
-
-
-def _any(value: Any, depth: int = 0) -> Any:
-    """The value inside OTLP's type wrapper; None without one."""
-    if not isinstance(value, dict) or depth > _DEEPEST:
-        return None
-    if isinstance(listed := value.get("arrayValue"), dict):
-        values = listed.get("values")
-        return [_any(one, depth + 1) for one in values] if isinstance(values, list) else []
-    if isinstance(mapped := value.get("kvlistValue"), dict):
-        pairs = mapped.get("values")
-        pairs = [one for one in pairs if isinstance(one, dict)] if isinstance(pairs, list) else []
-        return {one["key"]: _any(one.get("value"), depth + 1) for one in pairs if isinstance(one.get("key"), str)}
-    if "intValue" in value:
-        text = str(value["intValue"])
-        return int(text) if re.fullmatch(r"-?\d{1,18}", text, re.ASCII) else text
-    for key, kinds in (("stringValue", str), ("boolValue", bool), ("doubleValue", int | float | str)):
-        if isinstance(value.get(key), kinds):
-            return _leaf(value[key])
-    return _leaf(value.get("bytesValue"))
-
-
-def _flat(value: Any, faults: list[str]) -> dict[str, Any]:
-    """Attributes as a mapping of dotted names: Phoenix nests them."""
-    if isinstance(value, str):
-        value = _decoded(value.encode(errors="replace"))
-    if value is None:
-        return {}
-    if not isinstance(value, dict):
-        faults.append(f"attributes: expected an object, found {described(value)}")
-        return {}
-    found: dict[str, Any] = {}
-    waiting = [("", value, 0)]
-    while waiting:
-        above, holder, depth = waiting.pop()
-        for key, one in holder.items():
-            if isinstance(one, dict) and depth < 8:
-                waiting.append((f"{above}{key}.", one, depth + 1))
-            else:
-                found[f"{above}{key}"] = _leaf(one)
-    return found
-
-
-def _leaf(value: Any, depth: int = 0) -> Any:
-    """The value in a form that can be written again: no deep nesting, no integers beyond 64 bits."""
-    if isinstance(value, dict | list) and depth > _DEEPEST:
-        return "(nested too deeply)"
-    if isinstance(value, dict):
-        return {str(key): _leaf(one, depth + 1) for key, one in value.items()}
-    if isinstance(value, list):
-        return [_leaf(one, depth + 1) for one in value]
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) >= 2**63:
-        return str(value)
-    return value

@@ -10,17 +10,16 @@ from evalwright.importers.openai_messages import read_conversation
 from evalwright.importers.recording import UNKNOWN_TIME, RecordedConversation
 from evalwright.importers.span_conventions import (
     SpanUsage,
-    content_of,
     input_messages,
     kind_of,
     output_messages,
     shown_input,
     shown_output,
-    text_content,
     tool_of,
     usage_of,
 )
-from evalwright.importers.span_files import WireSpan
+from evalwright.importers.span_messages import content_of, text_content
+from evalwright.importers.wire_spans import WireSpan
 from evalwright.model.trace import Metrics, Output, Span, SpanEvent, ToolCall, ToolResult, Trace, TraceError
 
 __all__ = ["trace_of_spans"]

@@ -22,9 +22,10 @@ from evalwright.importers.imported_cases import (
     write_cases,
     write_suite,
 )
-from evalwright.importers.span_files import Lose, WireSpan, read_spans
+from evalwright.importers.span_files import Lose, read_spans
 from evalwright.importers.span_traces import trace_of_spans
 from evalwright.importers.spool import RecordSpool
+from evalwright.importers.wire_spans import WireSpan
 from evalwright.model.trace import Trace
 
 __all__ = ["OpenInference", "OtlpJson", "import_spans"]

@@ -1,0 +1,165 @@
+"""Messages of any provider's form in that of OpenAI's chat completions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from evalwright.importers.recordings import too_deep
+
+__all__ = ["Message", "content_of", "json_content", "plain_messages", "text_content"]
+
+_ROLES = {"human": "user", "ai": "assistant", "model": "assistant", "developer": "system", "function": "tool"}
+_KNOWN_ROLES = ("system", "user", "assistant", "tool")
+_MESSAGE_KEYS = {"role", "content", "contents", "parts", "tool_calls", "function_call_name"}
+Message = dict[str, Any]
+"""One message of chat completions."""
+
+
+def plain_messages(messages: Iterable[Any], role: str) -> list[Message]:
+    """Messages in the form of OpenAI's chat completions; `role` is for messages without one."""
+    return [one for message in messages for one in _plain(message, role)]
+
+
+def content_of(messages: Iterable[Message], role: str) -> str | None:
+    """The last text among the messages of a role; None without any."""
+    texts = [m["content"] for m in messages if m["role"] == role and isinstance(m.get("content"), str) and m["content"]]
+    return texts[-1] if texts else None
+
+
+def text_content(value: Any, role: str) -> str | None:
+    """The text in an input or output of an application: a string, messages, or an object with a single string."""
+    if isinstance(value, dict) and isinstance(value.get("messages"), list):
+        value = value["messages"]
+    if isinstance(value, list) and value and all(isinstance(one, dict) for one in value):
+        said = content_of(plain_messages(value, role), role)
+        if said is not None:
+            return said
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, dict):
+        texts = [one for one in value.values() if isinstance(one, str)]
+        if len(texts) == 1:
+            return texts[0]
+    return msgspec.json.encode(value).decode()
+
+
+def json_content(value: Any) -> Any:
+    """The value of a JSON text; any other value as it is."""
+    if not isinstance(value, str) or value.lstrip()[:1] not in ("{", "[", '"'):
+        return value
+    try:
+        found = msgspec.json.decode(value)
+    except (ValueError, RecursionError):
+        return value
+    return value if too_deep(found) else found
+
+
+def _plain(message: Any, default: str) -> list[Message]:
+    original, message = message, json_content(message)
+    if isinstance(message, dict) and isinstance(message.get("message"), dict):
+        message = message["message"]
+    if not isinstance(message, dict) or not _MESSAGE_KEYS & message.keys():
+        text = original if isinstance(original, str) else msgspec.json.encode(original).decode()
+        return [{"role": default, "content": text}]
+    stated = str(message.get("role") or default).lower()
+    role = _ROLES.get(stated, stated)
+    role = role if role in _KNOWN_ROLES else default
+    parts = _parts(message)
+    plain: Message = {"role": role, "content": _words(parts), "tool_calls": _calls(message, parts)}
+    thinking = [str(part.get("content") or part.get("thinking") or "") for part in parts if _type(part) in _THINKING]
+    if thinking:
+        plain["reasoning_content"] = "\n".join(thinking)
+    results = [_result(part) for part in parts if _type(part) in _RESULTS]
+    if role == "tool" and not results:
+        return [_result({**message, "response": plain["content"]})]
+    return [*results] if results and plain["content"] is None else [*results, plain]
+
+
+_THINKING = ("reasoning", "thinking")
+_RESULTS = ("tool_call_response", "tool_result")
+_CALLS = ("tool_call", "tool_use")
+
+
+def _parts(message: Message) -> list[dict[str, Any]]:
+    """The parts of a message, whatever key they are under."""
+    found: list[dict[str, Any]] = []
+    for key in ("parts", "content", "contents"):
+        value = json_content(message.get(key)) if key != "content" else _part_list(message.get(key))
+        if isinstance(value, str):
+            value = [{"type": "text", "content": value}]
+        if isinstance(value, dict):
+            value = [value]
+        for part in value if isinstance(value, list) else ():
+            part = {"type": "text", "content": part} if isinstance(part, str) else part
+            if isinstance(part, dict):
+                found.append(part["message_content"] if isinstance(part.get("message_content"), dict) else part)
+    return found
+
+
+def _part_list(value: Any) -> Any:
+    """Content that is text stays text, JSON or not, unless it is a list of parts with types."""
+    found = json_content(value)
+    if isinstance(value, str) and not (
+        isinstance(found, list) and found and all(isinstance(one, dict) and "type" in one for one in found)
+    ):
+        return value
+    return found
+
+
+def _type(part: dict[str, Any]) -> str:
+    return str(part.get("type") or "text")
+
+
+def _words(parts: list[dict[str, Any]]) -> str | None:
+    texts = []
+    for part in parts:
+        kind = _type(part)
+        if kind in (*_THINKING, *_RESULTS, *_CALLS):
+            continue
+        text = next((part[key] for key in ("content", "text") if isinstance(part.get(key), str)), None)
+        texts.append(
+            text if text is not None and kind in ("text", "refusal", "input_text", "output_text") else f"[{kind}]"
+        )
+    return "\n".join(texts) if texts else None
+
+
+def _calls(message: Message, parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    listed = json_content(message.get("tool_calls"))
+    calls = [*(listed if isinstance(listed, list) else ()), *(part for part in parts if _type(part) in _CALLS)]
+    if isinstance(legacy := message.get("function_call_name"), str):
+        calls.append({"name": legacy, "arguments": message.get("function_call_arguments_json")})
+    return [found for call in calls if (found := _call(call)) is not None]
+
+
+def _call(call: Any) -> dict[str, Any] | None:
+    if isinstance(call, dict) and isinstance(call.get("tool_call"), dict):
+        call = call["tool_call"]
+    if not isinstance(call, dict):
+        return None
+    inner = call.get("function")
+    function = inner if isinstance(inner, dict) else call
+    name = function.get("name")
+    if not isinstance(name, str) or not name:
+        return None
+    arguments = function.get("arguments", function.get("input"))
+    if not isinstance(arguments, str | dict | None):
+        arguments = msgspec.json.encode(arguments).decode()
+    call_id = call.get("id")
+    return {
+        "id": call_id if isinstance(call_id, str) else None,
+        "type": "function",
+        "function": {"name": name, "arguments": arguments},
+    }
+
+
+def _result(part: Message) -> Message:
+    call_id = next((part[key] for key in ("tool_call_id", "tool_use_id", "id") if isinstance(part.get(key), str)), None)
+    value = next((part[key] for key in ("response", "result", "content") if part.get(key) is not None), "")
+    value = json_content(value)
+    if not isinstance(value, str | dict):
+        value = msgspec.json.encode(value).decode()
+    name = part.get("name")
+    return {"role": "tool", "tool_call_id": call_id, "name": name if isinstance(name, str) else None, "content": value}
