@@ -11,7 +11,7 @@ from typing import Any
 from evalwright.errors import InputError, did_you_mean
 from evalwright.files.boundary import OutsideError
 from evalwright.formats.agentv.custom_types import custom_command
-from evalwright.formats.agentv.messages import Files
+from evalwright.formats.agentv.message_files import Files
 from evalwright.formats.agentv.notes import Notes
 from evalwright.formats.agentv.prompts import prompt_config, text_or_file
 from evalwright.formats.agentv.rubrics import rubric_items

@@ -14,16 +14,9 @@ from evalwright.formats.agentv.assertions import OF_FILE, Evaluators, Spec, asks
 from evalwright.formats.agentv.conversations import TURN_KEYS, is_conversation, read_turns
 from evalwright.formats.agentv.detection import OUTCOMES
 from evalwright.formats.agentv.file import EvalFile, share_of, texts_in
-from evalwright.formats.agentv.messages import (
-    Files,
-    chat_of,
-    checked_messages,
-    expected_messages,
-    guidelines_of,
-    prompt_of,
-    question_of,
-    reference_of,
-)
+from evalwright.formats.agentv.message_files import Files
+from evalwright.formats.agentv.message_texts import chat_of, guidelines_of, prompt_of, question_of, reference_of
+from evalwright.formats.agentv.messages import checked_messages, expected_messages
 from evalwright.formats.agentv.notes import Notes
 from evalwright.formats.agentv.shorthands import shared_input, with_files, with_variables
 from evalwright.formats.agentv.targets_file import Targets

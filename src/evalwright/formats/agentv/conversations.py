@@ -8,7 +8,9 @@ from typing import Any
 
 from evalwright.formats.agentv.assertions import Evaluators, Spec
 from evalwright.formats.agentv.exchange import Asked, Said
-from evalwright.formats.agentv.messages import Files, expected_messages, reference_of
+from evalwright.formats.agentv.message_files import Files
+from evalwright.formats.agentv.message_texts import reference_of
+from evalwright.formats.agentv.messages import expected_messages
 from evalwright.formats.agentv.notes import Notes
 from evalwright.formats.agentv.providers import Provider
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.formats.agentv import FORMAT
-from evalwright.formats.agentv.messages import Files
+from evalwright.formats.agentv.message_files import Files
 from evalwright.formats.agentv.targets_file import targets_file
 from evalwright.formats.shared.findings import unknown_keys
 from evalwright.formats.shared.references import references_in

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from evalwright.files.boundary import OutsideError
-from evalwright.formats.agentv.messages import Files
+from evalwright.formats.agentv.message_files import Files
 
 __all__ = ["custom_command"]
 

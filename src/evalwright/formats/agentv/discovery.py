@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from evalwright.formats.agentv.messages import Files
+from evalwright.formats.agentv.message_files import Files
 from evalwright.formats.shared.folders import files_below
 
 __all__ = ["repository_of"]

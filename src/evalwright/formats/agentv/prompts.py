@@ -8,7 +8,7 @@ from typing import Any
 
 from evalwright.errors import did_you_mean
 from evalwright.files.boundary import OutsideError
-from evalwright.formats.agentv.messages import Files
+from evalwright.formats.agentv.message_files import Files
 from evalwright.formats.agentv.notes import Notes
 
 __all__ = ["prompt_config", "text_or_file"]

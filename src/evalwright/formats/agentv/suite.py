@@ -18,7 +18,7 @@ from evalwright.formats.agentv.assertions import Evaluators
 from evalwright.formats.agentv.cases import Cases, Defaults
 from evalwright.formats.agentv.config import read_project_config
 from evalwright.formats.agentv.file import EvalFile, read_file
-from evalwright.formats.agentv.messages import Files
+from evalwright.formats.agentv.message_files import Files
 from evalwright.formats.agentv.shorthands import Environment
 from evalwright.formats.agentv.target import PLACE, files_of
 from evalwright.formats.agentv.targets_file import Targets, targets_file

@@ -9,7 +9,7 @@ from typing import Any
 from evalwright.errors import InputError
 from evalwright.files import yaml
 from evalwright.files.boundary import OutsideError
-from evalwright.formats.agentv.messages import Files
+from evalwright.formats.agentv.message_files import Files
 from evalwright.formats.agentv.notes import Notes
 
 __all__ = ["with_templates"]

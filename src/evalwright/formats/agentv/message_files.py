@@ -1,0 +1,113 @@
+"""Files that messages and prompts of AgentEvals files name."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from evalwright.files.boundary import Boundary
+from evalwright.files.images import check_image, inline_image, is_image
+from evalwright.formats.agentv.config import Config, config_file, read_project_config
+
+__all__ = ["Files", "image_address", "value_of"]
+
+_SHOWN = 200
+"""Characters of a path that are quoted when nothing is there."""
+
+
+class Files:
+    """Finds files that messages and prompts name: beside the eval file, in its parents up to the repository's root.
+
+    All of them must lie within the boundary of the eval file's folder.
+    """
+
+    def __init__(self, folder: Path, allowed: Sequence[Path] = ()) -> None:
+        parents, here = [folder, *folder.parents], Path.cwd()
+        outermost = here if here in parents else folder
+        root = next((parent for parent in parents if (parent / ".git").exists()), outermost)
+        self.roots: list[Path] = list(dict.fromkeys([*parents[: parents.index(root) + 1], here]))
+        path = config_file(self.roots)
+        self.config: Config = Config() if path is None else read_project_config(path)
+        self.root = root
+        """The repository's."""
+        self._boundary = Boundary(folder, allowed)
+
+    def is_guideline(self, path: Path) -> bool:
+        """Whether the repository's configuration says so."""
+        return self._fits(path, self.config.guidelines) and not is_image(path)
+
+    def is_eval(self, path: Path) -> bool:
+        """Whether the repository's configuration says so."""
+        return self._fits(path, self.config.evals)
+
+    def _fits(self, path: Path, patterns: re.Pattern[str] | None) -> bool:
+        if patterns is None or not path.is_relative_to(self.root):
+            return False
+        return patterns.fullmatch(path.relative_to(self.root).as_posix()) is not None
+
+    def find(self, name: str) -> Path | None:
+        """The first file of that name; leading slashes are dropped for the search roots.
+
+        Raises OutsideError for one outside of the boundary.
+        """
+        absolute = [Path(name)] if Path(name).is_absolute() else []
+        found = next((path for path in [*absolute, *self.tried(name)] if _is_file(path)), None)
+        return None if found is None else self._boundary.check(found)
+
+    def text(self, path: Path) -> str:
+        """The text of a file that was found, with `\n` for line ends. Raises OutsideError, OSError."""
+        return self._boundary.read(path).decode("utf-8", "replace").replace("\r\n", "\n")
+
+    def image(self, block: Mapping[str, Any]) -> Path | str | None:
+        """The image that a content block shows: a file, or an address; None when it shows none.
+
+        Raises ValueError for a file that is not there or lies outside of the boundary, and for an image that models
+        cannot see.
+        """
+        kind, value = block.get("type"), value_of(block)
+        if kind not in ("file", "image"):
+            return None
+        if kind == "image" and (address := image_address(value)) is not None:
+            return address
+        path = self.find(value)
+        if path is None:
+            raise ValueError(f"there is no file {value[:_SHOWN]!r} (tried: {', '.join(map(str, self.tried(value)))})")
+        if kind == "file" and not is_image(path):
+            return None
+        check_image(path)
+        return path
+
+    def named(self, block: Mapping[str, Any]) -> Path | None:
+        """The file that a sound content block names."""
+        image = self.image(block)
+        if isinstance(image, Path):
+            return image
+        return self.find(value_of(block)) if block.get("type") == "file" else None
+
+    def folder(self, name: str) -> Path | None:
+        """The first folder of that name. Raises OutsideError for one outside of the boundary."""
+        tried = [Path(name), *self.tried(name)]
+        found = next((path for path in tried if path.is_absolute() and path.is_dir()), None)
+        return None if found is None else self._boundary.check(found)
+
+    def tried(self, name: str) -> list[Path]:
+        return [root / name.lstrip("/") for root in self.roots]
+
+
+def value_of(block: Mapping[str, Any]) -> str:
+    """What a content block holds, as text."""
+    return str(block.get("value", block.get("text")))
+
+
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except (OSError, ValueError):  # a name too long for any file, or with a null in it
+        return False
+
+
+def image_address(value: str) -> str | None:
+    """The address of an image on the web or within the text itself; None for the name of a file."""
+    return value if value.startswith("https://") else inline_image(value)

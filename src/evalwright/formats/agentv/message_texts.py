@@ -1,0 +1,169 @@
+"""Messages as systems and judges read them: prompts, chats, questions and references."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from evalwright.files.images import is_image
+from evalwright.formats.agentv.message_files import Files, image_address, value_of
+from evalwright.formats.agentv.messages import BLOCKS, called_name
+
+__all__ = ["chat_of", "guidelines_of", "prompt_of", "question_of", "reference_of"]
+
+
+def _result_of(message: Mapping[str, Any]) -> Iterator[str]:
+    """Which call a message of a tool answers, if it says so."""
+    marks = {"name": message.get("name"), "id": message.get("tool_call_id")}
+    known = "".join(f' {key}="{value}"' for key, value in marks.items() if isinstance(value, str))
+    if message.get("role") == "tool" and known:
+        yield f"<tool_result{known}>"
+
+
+def _calls_in_words(message: Mapping[str, Any]) -> Iterator[str]:
+    """The calls of a message with their names, arguments and ids, for systems that read text."""
+    calls = message.get("tool_calls")
+    for call in calls if isinstance(calls, list) else ():
+        function = call.get("function")
+        given = function.get("arguments") if isinstance(function, dict) else call.get("input")
+        text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
+        marks = f' id="{call["id"]}"' if isinstance(call.get("id"), str) else ""
+        yield f'<tool_call name="{called_name(call)}"{marks}>{"" if given is None else text}</tool_call>'
+
+
+def _blocks(message: dict[str, Any]) -> list[dict[str, Any]]:
+    """The content as blocks; text and objects are one block each."""
+    content = message.get("content")
+    if isinstance(content, list):
+        return [block for block in content if isinstance(block, dict)]
+    if isinstance(content, str):
+        return [{"type": "text", "value": content}]
+    return [{"type": "json", "value": content}] if isinstance(content, dict) else []
+
+
+def question_of(messages: Sequence[dict[str, Any]]) -> str:
+    """What is asked, as judges see it: all texts and JSON values, files and images left out."""
+    parts = [
+        _text(block).strip()
+        for message in messages
+        for block in _blocks(message)
+        if block.get("type") in ("text", "json")
+    ]
+    return " ".join(part for part in parts if part)
+
+
+def _text(block: dict[str, Any]) -> str:
+    if block.get("type") == "json":
+        return json.dumps(block.get("value"), ensure_ascii=False, indent=2)
+    return str(block.get("value", block.get("text")) or "")
+
+
+def prompt_of(messages: Sequence[dict[str, Any]], files: Files, *, embed: bool) -> str:
+    """The prompt that a system gets: with the files' content (`embed`), or only naming them for agents that read."""
+    rendered = [(message, list(_parts(message, files, embed))) for message in messages]
+    visible = [item for item in rendered if item[1]]
+    if any(m.get("role") in ("assistant", "tool") for m in messages) or len(visible) > 1:
+        return "\n\n".join("\n".join([f"@[{str(m['role']).title()}]:", *parts]) for m, parts in visible)
+    return "\n\n".join(part for _, parts in visible for part in parts)
+
+
+def chat_of(messages: Sequence[dict[str, Any]], files: Files, named: Sequence[Path]) -> list[dict[str, Any]]:
+    """The messages for a chat model; tool messages and system messages that come late are rendered as text.
+
+    The content is text, with images a list of parts as the OpenAI chat API has them, in which `{type: image, file: N}`
+    stands for the N-th of the files that are `named`. Interfaces take images from users only.
+    """
+    said: list[dict[str, Any]] = []
+    for message in messages:
+        role = str(message.get("role"))
+        content = _content(message, files, named)
+        if role == "tool" or (role == "system" and any(other["role"] != "system" for other in said)):
+            said.append({"role": "assistant", "content": f"@[{role.title()}]:\n{content}"})
+        elif content:
+            said.append({"role": role, "content": content})
+    return said
+
+
+def _content(message: dict[str, Any], files: Files, named: Sequence[Path]) -> str | list[dict[str, Any]]:
+    texts: list[str] = [*_result_of(message)]
+    parts: list[dict[str, Any]] = []
+    for block in _blocks(message):
+        image = files.image(block) if message.get("role") == "user" else None
+        if image is None:
+            texts += _part(block, files, embed=True)
+            continue
+        parts += _as_parts(texts)
+        texts = []
+        shown = {"type": "image", "file": named.index(image)} if isinstance(image, Path) else _addressed(image)
+        parts.append(shown)
+    texts += _calls_in_words(message)
+    return [*parts, *_as_parts(texts)] if parts else "\n".join(texts)
+
+
+def _as_parts(texts: Sequence[str]) -> list[dict[str, Any]]:
+    return [{"type": "text", "text": "\n".join(texts)}] if texts else []
+
+
+def _addressed(url: str) -> dict[str, Any]:
+    return {"type": "image_url", "image_url": {"url": url}}
+
+
+def _parts(message: dict[str, Any], files: Files, embed: bool) -> Iterator[str]:
+    yield from _result_of(message)
+    for block in _blocks(message):
+        yield from _part(block, files, embed=embed)
+    yield from _calls_in_words(message)
+
+
+def _part(block: dict[str, Any], files: Files, *, embed: bool) -> Iterator[str]:
+    """The block in words, nothing for one without any."""
+    value = value_of(block)
+    if block.get("type") == "file":
+        path = files.find(value)
+        if path is None or not files.is_guideline(path):
+            yield _file(value, path, files, embed)
+    elif block.get("type") == "image":
+        yield "<image>" if image_address(value) else f'<image path="{value.lstrip("/")}">'
+    elif text := _text(block).strip():
+        yield text
+
+
+def guidelines_of(paths: Iterable[Path], files: Files) -> str:
+    """The content of files that are guidelines, apart from the prompt."""
+    return "\n\n".join(_file(path.name, path, files, True) for path in paths)
+
+
+def _file(name: str, path: Path | None, files: Files, embed: bool) -> str:
+    shown = name if path is not None and Path(name) == path else name.lstrip("/")
+    if path is None or not embed:
+        return f'<file: path="{shown}">'
+    if is_image(path):
+        return f'<image path="{shown}">'
+    return f'<file path="{shown}">\n{files.text(path).strip()}\n</file>'
+
+
+def reference_of(messages: Sequence[dict[str, Any]]) -> str:
+    """The reference answer: the content of the last expected message as text, else its tool calls."""
+    if not messages:
+        return ""
+    content, calls = messages[-1].get("content"), messages[-1].get("tool_calls")
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list) and all(isinstance(one, dict) and one.get("type") in BLOCKS for one in content):
+        return "\n".join(map(_expected_part, content))
+    found = content if content is not None else calls
+    return "" if found is None else json.dumps(found, ensure_ascii=False, indent=2)
+
+
+def _expected_part(block: Mapping[str, Any]) -> str:
+    """A block as a judge sees it: no path but the one that the file has."""
+    kind = block.get("type")
+    if kind == "text":
+        return value_of(block)
+    if kind == "file" and "text" in block:
+        return f'<file path="{block.get("path")}">\n{str(block["text"]).strip()}\n</file>'
+    if kind in ("file", "image"):
+        return f'<{kind} path="{block.get("path") or block.get("value")}">'
+    return json.dumps(block.get("value", block), ensure_ascii=False, indent=2)
