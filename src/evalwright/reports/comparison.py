@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from textwrap import wrap
 
 from evalwright.decisions.comparison import RunComparison, VariantComparison
-from evalwright.reports.decision import change_of, claim, errors_line, reason_lines
+from evalwright.reports.decision import reason_lines
 from evalwright.reports.decision_columns import EVALUATOR_CHANGE_COLUMNS, RUN_COMPARISON_COLUMNS, at_level
+from evalwright.reports.decision_words import change_of, claim, errors_line
 from evalwright.reports.terminal import cell_name, table_lines
 from evalwright.reports.text import Paint, one_line
 

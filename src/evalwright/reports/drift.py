@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from evalwright.decisions.drift import Drift
 from evalwright.errors import counted
 from evalwright.reports import numbers
-from evalwright.reports.decision import change_of, claim, notes_of
 from evalwright.reports.decision_columns import EVALUATOR_CHANGE_COLUMNS, MEASURE_CHANGE_COLUMNS
+from evalwright.reports.decision_words import change_of, claim, notes_of
 from evalwright.reports.markdown import code, table
 
 __all__ = ["drift_lines"]

@@ -9,7 +9,7 @@ from evalwright.decisions.gate_planning import GatePlan
 from evalwright.decisions.planning import PlanRow, SuitePlan
 from evalwright.errors import counted, money
 from evalwright.reports import numbers
-from evalwright.reports.decision import amount
+from evalwright.reports.decision_words import amount
 from evalwright.reports.intervals import spark
 from evalwright.reports.text import one_line
 

@@ -9,7 +9,7 @@ from evalwright.errors import counted
 from evalwright.model.decision import Decision
 from evalwright.model.summary import GateOutcome, RunSummary, VariantSummary
 from evalwright.reports import numbers
-from evalwright.reports.decision import claim, with_ends
+from evalwright.reports.decision_words import claim, with_ends
 
 __all__ = ["sentence_of", "worse_cases"]
 

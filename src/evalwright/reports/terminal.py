@@ -158,7 +158,7 @@ def _notes(decisions: Sequence[Decision], paint: Paint) -> list[str]:
     """Errors with what they could change, and warnings."""
     if not decisions:
         return []
-    from evalwright.reports.decision import notes_of
+    from evalwright.reports.decision_words import notes_of
 
     named = [(f"{one.variant_b}: " if len(decisions) > 1 else "", line) for one in decisions for line in notes_of(one)]
     return [row for name, line in named for row in folded(one_line(name + line).split(), paint.columns, indent="  ")]

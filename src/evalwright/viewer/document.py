@@ -33,8 +33,8 @@ from evalwright.reports.columns import (
     variant_columns,
 )
 from evalwright.reports.context import ReportContext
-from evalwright.reports.decision import notes_of
 from evalwright.reports.decision_columns import RUN_COMPARISON_COLUMNS
+from evalwright.reports.decision_words import notes_of
 from evalwright.reports.failures import error_text, failures_title
 from evalwright.reports.gates import gate_decisions
 from evalwright.reports.intervals import forest_of_deltas

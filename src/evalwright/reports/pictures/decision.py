@@ -7,7 +7,8 @@ from collections.abc import Sequence
 
 from evalwright.decisions.sides import PASS_RATE
 from evalwright.model.decision import Decision
-from evalwright.reports.decision import WORDS, forest_of
+from evalwright.reports.decision import forest_of
+from evalwright.reports.decision_words import WORDS
 from evalwright.reports.pictures.elements import Html
 from evalwright.reports.pictures.plots import forest_svg
 

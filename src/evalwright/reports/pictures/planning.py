@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from evalwright.decisions.planning import SuitePlan
 from evalwright.errors import counted
-from evalwright.reports.decision import amount
+from evalwright.reports.decision_words import amount
 from evalwright.reports.pictures.elements import Html
 from evalwright.reports.pictures.plots import power_svg
 

@@ -10,7 +10,7 @@ import msgspec
 
 from evalwright.model.trace import Trace
 from evalwright.reports import numbers
-from evalwright.reports.decision import change_of, claim, errors_line
+from evalwright.reports.decision_words import change_of, claim, errors_line
 from evalwright.reports.pictures.decision import decision_image
 from evalwright.viewer.filters import BadQuery, Filter
 from evalwright.viewer.links import Links

@@ -1,0 +1,87 @@
+"""What a decision says, in words that every report uses."""
+
+from __future__ import annotations
+
+from evalwright.decisions.sides import PASS_RATE
+from evalwright.errors import counted
+from evalwright.model.decision import (
+    Decision,
+    ErrorCounts,
+)
+from evalwright.reports import numbers
+
+__all__ = ["WORDS", "amount", "bare", "change_of", "claim", "errors_line", "notes_of", "units_line", "with_ends"]
+
+WORDS = {"ship": "SHIP", "dont": "DON'T", "undecided": "UNDECIDED"}
+
+
+def claim(decision: Decision) -> str:
+    """What was shown: `better`, `not worse than −2 pp`, `worse`, or nothing."""
+    ends, margin = decision.ci, decision.margin
+    if decision.difference is None or ends is None:
+        return "undecided: no case was judged in both runs"
+    limit = f"not worse than −{amount(margin, decision.metric)}" if margin else "not worse"
+    if not decision.errors.same_verdict:
+        return "undecided: errors could turn the verdict"
+    if ends[0] > 0:
+        return "better"
+    if ends[0] > -margin:
+        return f"{limit}, but worse" if ends[1] < 0 else limit
+    if ends[1] < -margin:
+        return f"worse by more than {amount(margin, decision.metric)}" if margin else "worse"
+    return "worse, by how much is open" if ends[1] < 0 else "no change shown"
+
+
+def amount(value: float, metric: str) -> str:
+    """A size of a difference without its sign: `2 pp`, or a plain number for scores."""
+    return f"{100 * value:.3g} pp" if metric == PASS_RATE else f"{value:.3g}"
+
+
+def with_ends(value: float | None, ends: tuple[float, float] | None, metric: str) -> str:
+    """A difference with its interval: `+1.8 pp [−3.3, +6.9]`."""
+    if value is None:
+        return "–"
+    if metric == PASS_RATE:
+        return numbers.points(value, ends)
+    shown = numbers.signed(value, 3)
+    return shown if ends is None else f"{shown} [{numbers.signed(ends[0], 3)}, {numbers.signed(ends[1], 3)}]"
+
+
+def change_of(decision: Decision) -> str:
+    """Difference, interval, p and units in one line."""
+    p = "" if decision.p_better is None else f", p {numbers.probability(decision.p_better)}"
+    return f"{with_ends(decision.difference, decision.ci, decision.metric)}{p}, {units_line(decision)}"
+
+
+def units_line(decision: Decision) -> str:
+    """`188 cases × 3 trials, 41 groups`."""
+    trials = max(decision.trials)
+    text = counted(decision.n, "case") + (f" × {trials} trials" if trials > 1 else "")
+    return text + (f", {counted(decision.units, 'group')}" if decision.units < decision.n else "")
+
+
+def errors_line(decision: Decision) -> str:
+    """Errors of both sides, and the difference with all of them failed and all passed; empty without errors."""
+    errors = decision.errors
+    if errors.all_failed is None or errors.all_passed is None:
+        return ""
+    sides = ", ".join(f"{name} {_causes(side)}" for name, side in (("A", errors.a), ("B", errors.b)))
+    failed, passed = (bare(one.difference, decision.metric) for one in (errors.all_failed, errors.all_passed))
+    same = "same verdict" if errors.same_verdict else "another verdict"
+    return f"{sides}; all failed {failed}, all passed {passed}: {same}"
+
+
+def notes_of(decision: Decision) -> list[str]:
+    """What a reader of the difference must know beside it, in reports that have no room for all of a decision."""
+    errors = errors_line(decision)
+    return [*([f"errors: {errors}"] if errors else []), *(f"warning: {line}" for line in decision.warnings)]
+
+
+def bare(value: float | None, metric: str) -> str:
+    """A difference without its unit."""
+    return with_ends(value, None, metric).removesuffix(" pp")
+
+
+def _causes(side: ErrorCounts) -> str:
+    parts = [f"{name} {n:,}" for name, n in (("target", side.target), ("evaluator", side.evaluator)) if n]
+    return f"{side.target + side.evaluator:,}" + (f" ({', '.join(parts)})" if parts else "")
