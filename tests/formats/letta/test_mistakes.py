@@ -1,0 +1,153 @@
+"""Mistakes of Letta suites, and what in them is most likely not meant."""
+
+import pytest
+
+from evalwright.errors import InputError
+from evalwright.formats.loading import load_suite
+from formats.letta.projects import DATA, SUITE, heard, run
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("agent_id: agent-1", "agent_script: gone.py:f"), ("name: support", "name: support\nsetup_script: gone.py:f")],
+)
+def test_a_script_that_is_not_there_keeps_a_suite_from_being_run_but_not_from_being_checked(project, old, new):
+    (project / "suite.yaml").write_text(SUITE.replace(old, new))
+    with pytest.raises(InputError, match=r"there is no file 'gone.py'") as raised:
+        load_suite(project / "suite.yaml")
+    assert [problem.absent for problem in raised.value.problems] == [True]
+
+
+def test_mistakes_of_both_scripts_are_told_at_once_where_each_is_named(project):
+    suite = SUITE.replace("agent_id: agent-1", "agent_script: agent.py:answers") + "setup_script: agent.py:gone\n"
+    (project / "suite.yaml").write_text(suite)
+    with pytest.raises(InputError) as raised:
+        load_suite(project / "suite.yaml")
+    assert sorted(problem.key for problem in raised.value.problems) == ["setup_script", "target.agent_script"]
+
+
+@pytest.mark.parametrize("setup", ["broken", "leaves"])
+def test_a_setup_that_fails_stops_the_run(project, setup):
+    with pytest.raises(InputError, match=r"Setup failed: .*disk full"):
+        run(project, SUITE + f"setup_script: agent.py:{setup}\n")
+
+
+def test_a_key_that_an_extractor_does_not_read_is_a_warning_and_a_mistake_with_strict(project):
+    suite = SUITE.replace("function: contains", "function: contains, extractor_config: {note: x}")
+    assert [key for key, _ in heard(project, suite, DATA)] == ["graders.right.extractor_config.note"]
+    with pytest.raises(InputError, match="does not read 'note'"):
+        run(project, suite, strict=True)
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("name: support", "sandbox: true\nname: support"),
+        ("agent_id: agent-1", "agent_id: agent-1, isolation: docker"),
+        ("agent_id: agent-1", "agent_id: agent-1, timout: 3"),
+        ("agent_id: agent-1", "agent_id: agent-1, settings: {sandbox: strict}"),
+    ],
+)
+def test_a_key_that_isolates_is_refused(project, old, new):
+    with pytest.raises(InputError, match="so nothing is run"):
+        run(project, SUITE.replace(old, new))
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key"),
+    [
+        ("name: support\n", "", "name"),
+        ("data.jsonl", "gone.jsonl", "dataset"),
+        ("letta_agent", "robot", "target.kind"),
+        (", agent_id: agent-1", "", "target"),
+        ("kind: letta_agent, agent_id: agent-1", "kind: http", "target"),
+        ("kind: letta_agent, agent_id: agent-1", "kind: replay, path: 3", "target"),
+        ("function: contains", "function: fuzzy", "graders.right.function"),
+        ("function: contains", "function: agent.py:raises", "graders.right.function"),
+        ("function: contains", "function: contains, extractor: middle", "graders.right.extractor"),
+        ("function: contains", "function: contains, extractor: pattern", "graders.right.extractor_config.pattern"),
+        ("kind: tool, function: contains", "kind: oracle", "graders.right.kind"),
+        ("kind: tool, function: contains", "kind: model_judge", "graders.right.prompt"),
+        ("metric_key: right", "metric_key: wrong", "gate.metric_key"),
+        ("op: gte", "op: above", "gate.op"),
+        ("value: 0.5", "value: high", "gate.value"),
+    ],
+)
+def test_mistakes_are_told_with_their_place(project, old, new, key):
+    (project / "suite.yaml").write_text(SUITE.replace(old, new))
+    with pytest.raises(InputError) as raised:
+        load_suite(project / "suite.yaml", "letta", options={"target": "agent.py:knows_france"})
+    assert key in {problem.key for problem in raised.value.problems}
+
+
+def test_other_formats_refuse_options_of_this_one(project):
+    (project / "eval.yaml").write_text("eval: {name: x}\n")
+    with pytest.raises(InputError, match="--cached: not an option of the format native"):
+        load_suite(project / "eval.yaml", options={"cached": project})
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "key"),
+    [
+        ("name: support", "name: support\nnam: x", "nam"),
+        ("function: contains", "function: contains, extractr: x", "graders.right.extractr"),
+        ("metric_key: right", "metric_key: right, aggregation: accuracy", "gate.value"),
+        ("metric_key: right", "metric_key: right, pass_treshold: 0.5", "gate.pass_treshold"),
+        ("agent_id: agent-1", "agent_id: agent-1, tiemzone: x", "target.tiemzone"),
+        ("name: support", "name: support\nmax_samples: 0", "max_samples"),
+        ("agent_id: agent-1", "agent_id: agent-1, model_handles: [m/1, m/2, m/1]", "target.model_handles"),
+    ],
+)
+def test_what_is_most_likely_not_meant_is_a_warning(project, old, new, key):
+    (project / "suite.yaml").write_text(SUITE.replace(old, new))
+    suite = load_suite(project / "suite.yaml", options={"target": "agent.py:knows_france"})
+    assert [problem.key for problem in suite.warnings] == [key]
+
+
+def test_unknown_keys_are_mistakes_when_that_is_asked_for(project):
+    (project / "suite.yaml").write_text(SUITE + "nam: x\n")
+    with pytest.raises(InputError, match='did you mean "name"'):
+        load_suite(project / "suite.yaml", options={"target": "agent.py:knows_france", "strict": True})
+
+
+JUDGED = SUITE.replace(
+    "right: {kind: tool, function: contains}",
+    'right: {kind: rubric, prompt: "{topic}: {submission} {tone}", rubric_vars: [topic]}',
+)
+
+
+def test_samples_without_a_ground_truth_are_noticed_where_a_grader_wants_one(project):
+    ((key, message),) = heard(project, SUITE, DATA + '{"input": "and Spain?"}\n')
+    assert (key, message) == ("dataset", "1 of 3 samples have no ground truth, without which 'right' scores 0")
+
+
+def test_names_in_a_rubric_are_noticed_where_a_sample_lacks_them(project):
+    data = '{"input": "x", "rubric_vars": {"topic": "t"}}\n'
+    knows = '{"input": "y", "rubric_vars": {"topic": "t", "tone": "u"}}\n'
+    ((key, message),) = heard(project, JUDGED, data + knows)
+    assert (key, "{tone}, which 1 of 2 samples lack" in message) == ("graders.right", True)
+    assert heard(project, JUDGED, knows) == []
+    assert heard(project, JUDGED, knows, strict_rubric=True) == []
+
+
+def test_names_in_a_rubric_that_a_sample_does_not_know_are_mistakes_when_that_is_asked_for(project):
+    data = '{"input": "x", "rubric_vars": {"topic": "t", "tone": "u"}}\n{"input": "y", "rubric_vars": {"topic": "t"}}\n'
+    with pytest.raises(InputError) as raised:
+        heard(project, JUDGED, data, strict_rubric=True)
+    assert [(p.line, "unknown tone" in p.message) for p in raised.value.problems] == [(2, True)]
+
+
+def test_a_rubric_of_a_sample_is_looked_at_in_place_of_the_graders(project):
+    data = '{"input": "x", "rubric": "{topic} {other}", "rubric_vars": {"topic": "t"}}\n'
+    with pytest.raises(InputError, match="unknown other"):
+        heard(project, JUDGED, data, strict_rubric=True)
+
+
+@pytest.mark.parametrize(
+    ("suite", "wrapper"),
+    [(JUDGED, "letta_0_9"), (JUDGED.partition("gate:")[0] + "reward: {kind: metric, metric_key: right}\n", None)],
+)
+def test_the_form_of_a_suite_decides_what_is_around_its_rubrics(project, suite, wrapper):
+    (project / "suite.yaml").write_text(suite)
+    loaded = load_suite(project / "suite.yaml", options={"target": "agent.py:knows_france"})
+    assert loaded.evaluators[0].config.get("wrapper") == wrapper

@@ -1,0 +1,59 @@
+"""Recorded conversations of Letta suites, replayed and graded without the agent."""
+
+import json
+from contextlib import nullcontext
+
+import pytest
+
+from evalwright.errors import InputError
+from evalwright.run.re_evaluation import re_evaluate
+from formats.letta.projects import SUITE, run, statuses
+
+
+def test_a_run_of_ours_is_replayed(project):
+    first = run(project)
+    again = run(project, target=None, cached=first.run_dir)
+    assert statuses(again) == statuses(first)
+
+
+FINE = {"sample_id": 0, "trajectory": [[{"message_type": "assistant_message", "content": "Paris"}]]}
+
+
+def test_every_damaged_line_of_a_recording_is_told_with_its_place(project):
+    (project / "old").mkdir()
+    lines = [
+        FINE,
+        {**FINE, "trajectory": ["Paris"]},
+        {**FINE, "sample_id": None},
+        {"type": "result"},
+        {"type": "header"},
+    ]
+    text = "\n".join(json.dumps(line) for line in lines) + '\n{"sample_id": 1, "traj'
+    (project / "old" / "results.jsonl").write_text(text)
+    with pytest.raises(InputError) as raised:
+        run(project, target=None, cached=project / "old")
+    assert [(p.file.endswith("results.jsonl"), p.line) for p in raised.value.problems] == [
+        (True, n) for n in (2, 3, 4, 6)
+    ]
+
+
+def test_recordings_of_another_input_are_refused(project):
+    (project / "old").mkdir()
+    result = {"sample": {"id": 0, "input": "other"}, "trajectory": [], "agent_id": "a", "model_name": None}
+    (project / "old" / "results.jsonl").write_text(json.dumps({"type": "result", "result": result}) + "\n")
+    with pytest.raises(InputError, match="recorded with 'other'"):
+        run(project, target=None, cached=project / "old")
+
+
+def test_stored_conversations_are_judged_again_without_the_agent(project):
+    outcome = run(project)
+    (project / "agent.py").unlink()
+    assert re_evaluate(outcome.run_dir).summary.native == outcome.summary.native
+
+
+@pytest.mark.parametrize(("in_suite", "asked", "refused"), [(1, 3, True), (3, 1, False), (3, None, True)])
+def test_recordings_are_replayed_once_whatever_the_suite_or_the_command_line_asks(project, in_suite, asked, refused):
+    recorded = run(project).run_dir
+    told = pytest.raises(InputError, match="replayed once only") if refused else nullcontext()
+    with told:
+        run(project, SUITE + f"num_runs: {in_suite}\n", target=None, cached=recorded, trials=asked)

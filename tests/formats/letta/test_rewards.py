@@ -1,0 +1,78 @@
+"""Rewards of Letta suites: measured, composed, and undecided where a grade is missing."""
+
+import pytest
+
+from formats.letta.projects import SUITE, lines_of, rows, run
+
+REWARDED = SUITE.partition("gate:")[0] + "reward: {kind: custom, function: agent.py:NAME}\n"
+
+
+@pytest.mark.parametrize(
+    ("composer", "told"),
+    [
+        ("twice", "score: expected less than or equal to 1, found 2"),
+        ("praises", "score: the key is missing, found {'x': 1}"),
+    ],
+)
+def test_what_is_no_reward_is_an_error(project, composer, told):
+    error = rows(run(project, REWARDED.replace("NAME", composer)))["0", "reward composer"].error
+    assert (error.type, error.message) == ("grader_error", f"the reward composer returned no reward: {told}")
+
+
+@pytest.mark.parametrize("grader", ["kind: tool, function: 'agent.py:explodes'", "kind: model_judge, prompt: '?'"])
+@pytest.mark.parametrize("reward", ["kind: custom, function: 'agent.py:halved'", "kind: metric, metric_key: right"])
+def test_a_grade_that_was_not_measured_enters_no_reward(project, monkeypatch, grader, reward):
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9")
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    suite = SUITE.replace(
+        "kind: tool, function: contains", f"{grader}, max_retries: 0" if "judge" in grader else grader
+    )
+    outcome = run(project, suite.partition("gate:")[0] + f"reward: {{{reward}}}\n")
+    assert (outcome.exit_code, outcome.summary.gate.undecided, outcome.summary.gate.parts[0].n) == (3, True, 0)
+    assert set(outcome.summary.native["reward_per_case"].values()) == {None}
+    composed = rows(outcome).get(("0", "reward composer"))
+    if "custom" in reward:
+        assert (composed.error.type, composed.score) == ("not_measured", None)
+        assert composed.error.message == "no reward without the grades that are missing: 'right'"
+
+
+@pytest.mark.parametrize("reward", ["kind: custom, function: 'agent.py:halved'", "kind: metric, metric_key: right"])
+def test_a_sample_without_anything_to_grade_has_no_reward(project, reward):
+    suite = SUITE.partition("gate:")[0] + f"reward: {{{reward}}}\n"
+    (project / "agent.py").write_text(
+        (project / "agent.py").read_text()
+        + "\n\ndef half_silent(message, ctx):\n    return None if ctx.sample.id else 'Paris'\n"
+    )
+    outcome = run(project, suite, target="agent.py:half_silent")
+    gate, native = outcome.summary.gate, outcome.summary.native
+    assert (gate.parts[0].n, gate.undecided, native["n_attempted"], native["n_total"]) == (1, False, 1, 2)
+    assert [value is None for value in native["reward_per_case"].values()] == [False, True]
+    outcome = run(project, suite, target="agent.py:silent")
+    assert (outcome.exit_code, outcome.summary.gate.undecided, outcome.summary.gate.parts[0].n) == (3, True, 0)
+
+
+def test_the_mean_reward_stands_where_a_gate_would(project):
+    suite = SUITE.partition("gate:")[0] + "reward: {kind: metric, metric_key: right}\n"
+    gate = run(project, suite).summary.gate
+    assert [(part.name, part.value, part.n) for part in gate.parts] == [("reward(right)", 0.5, 2)]
+    assert gate.reason == "a reward, no gate; 0 of 2 rows had errors (0.0%)"
+
+
+def test_a_reward_is_measured_and_passes_nothing(project):
+    lines = lines_of(run(project, SUITE.partition("gate:")[0] + "reward: {kind: metric, metric_key: right}\n"))
+    assert [line.split("  ")[0] for line in lines[-2:]] == [
+        "reward measured a reward, no gate; 0 of 2 rows had errors (0.0%)", "mean reward(right) 0.5 [0, 1] (2 scores)",
+    ]  # fmt: skip
+
+
+def test_a_reward_of_a_grader_that_is_not_there_is_a_warning_and_not_measured(project):
+    suite = SUITE.partition("gate:")[0] + "reward: {kind: metric, metric_key: rihgt}\n"
+    outcome = run(project, suite)
+    assert "no grader 'rihgt'; did you mean \"right\"" in "".join(outcome.summary.warnings)
+    assert (outcome.exit_code, outcome.summary.gate.undecided) == (3, True)
+
+
+def test_a_reward_over_nothing_measured_is_undecided(project):
+    suite = SUITE.partition("gate:")[0] + "reward: {kind: metric, metric_key: right}\n"
+    outcome = run(project, suite, target="agent.py:raises")
+    assert (outcome.exit_code, outcome.summary.gate.undecided) == (3, True)
