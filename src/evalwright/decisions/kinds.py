@@ -1,4 +1,4 @@
-"""Cases of an indexed run, counted by what they came to: their names are read where somebody asks for them.
+"""Cases of an indexed run, counted by what they came to: their names are read where they are asked for.
 
 Most cells of a run are alike. A side of a decision then is a handful of kinds with the number of cases of each, and
 two sides are the pairs of kinds that their cases have. Whoever asks for a case by its name gets a mapping of all of
@@ -22,7 +22,7 @@ U = TypeVar("U")
 
 
 class HeldIndex:
-    """An index that is closed when nobody holds it any more."""
+    """An index that is closed when nothing holds it any more."""
 
     def __init__(self, index: CellIndex) -> None:
         self.index: CellIndex = index

@@ -56,7 +56,7 @@ def select(path: str) -> Callable[[Any], Any]:
     def first(record: Any) -> Any:
         try:
             found = read(record) if record.__class__ is Trace else _walk(record, steps)
-        except AttributeError:  # somebody made the trace of plain data
+        except AttributeError:  # the trace was made of plain data
             found = _walk(record, steps)
         return found if found.__class__ in _AS_THEY_ARE else as_stored(found)
 

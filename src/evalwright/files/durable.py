@@ -194,7 +194,7 @@ def private_file(path: Path) -> None:
     private_folder(path.parent)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, PRIVATE)
     try:
-        with suppress(OSError):  # it may be somebody else's
+        with suppress(OSError):  # it may belong to another user
             os.fchmod(descriptor, PRIVATE)
     finally:
         os.close(descriptor)

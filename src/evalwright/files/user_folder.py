@@ -17,6 +17,6 @@ def user_folder(*names: str) -> Path:
     ours = user_cache_path("evalwright")
     place = ours.joinpath(*names)
     private_folder(place)
-    with suppress(OSError):  # it may be somebody else's
+    with suppress(OSError):  # it may belong to another user
         ours.chmod(PRIVATE_FOLDER)
     return place

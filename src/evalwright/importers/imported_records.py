@@ -37,7 +37,7 @@ class Imported(msgspec.Struct, gc=False):
     """What judges the case, where its format says that of each: names of the suite's, those with some keys of their
     configuration, or evaluators of its own. Only of cases without recordings."""
     authored: bool = False
-    """Whether somebody wrote it as a case: another one of its name is a recording of the same case, or a mistake."""
+    """Whether it was written as a case: another one of its name is a recording of the same case, or a mistake."""
 
 
 @dataclass(slots=True)

@@ -13,7 +13,7 @@ __all__ = ["Tokens", "recorded_dollars", "token_count"]
 
 
 class Tokens(msgspec.Struct, gc=False):
-    """What model calls used; None is what nobody said."""
+    """What model calls used; None is what was not reported."""
 
     input: int | None = None
     """Everything that was read, cached or not."""

@@ -84,7 +84,7 @@ class Spending:
 
     `cap_usd` is the limit, None if there is none: then nothing is counted. With a limit, calls of a model without a
     price are rejected. `built_in` prices hold for models that are not in `prices`. `tell` hears, once for each model,
-    of calls that cost more than they could, and of those whose cost nobody knows; and once that calls wait for each
+    of calls that cost more than they could, and of those whose cost is unknown; and once that calls wait for each
     other. `waiting` hears how many do. Once the run `ends`, calls that would have to wait are not made.
     """
 

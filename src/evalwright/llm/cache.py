@@ -110,7 +110,7 @@ class Cache:
 
     def shrink(self) -> None:
         """Give the space of removed replies back to the disk."""
-        with suppress(sqlite3.OperationalError):  # somebody reads; the pages are used again all the same
+        with suppress(sqlite3.OperationalError):  # another process reads; the pages are used again all the same
             self._database.execute("VACUUM")
             self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 

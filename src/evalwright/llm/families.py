@@ -16,7 +16,7 @@ class Family(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A family of models, by a pattern of their names without the provider."""
 
     tokens: int
-    """The limit of a reply where nobody chose one: a model that reasons spends most of it on its thinking."""
+    """The limit of a reply where none was chosen: a model that reasons spends most of it on its thinking."""
     models: str = ""
     limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     """The parameter of the OpenAI API that limits tokens."""

@@ -18,7 +18,7 @@ T = TypeVar("T")
 Stop = Callable[[], Callable[[], None]]
 """Stops a clock; what it returns starts it again."""
 stops: ContextVar[Stop | None] = ContextVar("evalwright_stops", default=None)
-"""How the clock of this context is stopped; None if nobody waits."""
+"""How the clock of this context is stopped; None if nothing waits."""
 
 
 @contextmanager

@@ -272,7 +272,7 @@ class Plan(msgspec.Struct):
     """SHA-256 (hex) of the cases as stored, which the seal covers with the plan."""
     seal: str = ""
     """Stored: a hash of what the run executes, made with a key that only the user's account has. Read: empty for a run
-    that somebody else made, or whose plan somebody changed."""
+    that another user made, or whose plan was changed."""
     schema_version: str = "1.0"
 
     @property

@@ -59,7 +59,7 @@ class TraceError(msgspec.Struct, frozen=True, gc=False):
     retry_after_seconds: float | msgspec.UnsetType = msgspec.UNSET
     """How long it asked to wait before the next call."""
     attempts: int | msgspec.UnsetType = msgspec.UNSET
-    """How often a model was called: the layer that calls models retries by itself, so that nobody else does."""
+    """How often a model was called: the layer that calls models retries by itself, so that no other layer does."""
 
 
 class ToolCall(msgspec.Struct, gc=False):

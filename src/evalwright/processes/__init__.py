@@ -107,7 +107,7 @@ def finished(command: Sequence[str], *, env: Mapping[str, str], patience: float)
     Raises OSError if it cannot be started, and TimeoutError after `patience` seconds.
     """
     stdin, end = os.pipe()
-    os.close(end)  # so it reads nothing, as from /dev/null, but nobody else holds this file
+    os.close(end)  # so it reads nothing, as from /dev/null, but no other process holds this file
     try:
         process, tied = ties.start(
             command, mark=stdin, env=env, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE

@@ -86,7 +86,7 @@ def _victims(sessions: set[int], files: set[str]) -> Iterator[int]:
 
 
 def _is_of(pid: str, sessions: set[int]) -> bool:
-    """Whether a process lives and belongs to one of the sessions; a zombie is dead, if nobody has reaped it."""
+    """Whether a process lives and belongs to one of the sessions; a zombie is dead."""
     with suppress(OSError), open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
         state, _parent, _group, session = file.read().rpartition(b")")[2].split()[:4]
         return int(session) in sessions and state not in (b"Z", b"X")

@@ -87,7 +87,7 @@ class _Sum:
         self.unpriced: dict[str, None] = {}
 
     def add(self, model: str, asked: int, config: Mapping[str, Any], times: int) -> None:
-        """`asked` is the tokens of one call, of which there are `times`; the model is "" if nobody names it."""
+        """`asked` is the tokens of one call, of which there are `times`; the model is "" if none is named."""
         self.calls += times
         if not model:
             self.unnamed += times
@@ -102,7 +102,7 @@ class _Sum:
 
 
 def _model_of(variant: Variant) -> str | None:
-    """The model that a variant is; None for a system of another kind, whose cost nobody knows."""
+    """The model that a variant is; None for a system of another kind, whose cost is unknown."""
     model = variant.config.get("model")
     named = isinstance(model, str) and target_traits(load("targets", variant.adapter)).asks is not None
     return str(model) if named else None

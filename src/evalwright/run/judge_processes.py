@@ -174,7 +174,7 @@ def _in_processes(
             tally.merge(_received(receiver, job, state))
     finally:
         for child, _ in children:
-            # Also after an error: a child whose pipe nobody reads any more would wait for ever.
+            # Also after an error: a child whose pipe is no longer read would wait for ever.
             child.kill()
             child.join()
         gc.unfreeze()
@@ -265,7 +265,7 @@ class _Again:
 
     async def judge(self, part: Part) -> None:
         job, judge = self._job, self._judge
-        # in folders of others a trace may have lost its case, which must be said whether or not anybody asks for it
+        # in folders of others a trace may have lost its case, which must be said whether or not it is asked for
         needs_case = judge.uses_case or job.writer.plan is None
         waiting: deque[asyncio.Task[Sequence[_Cell]]] = deque()
         for trace in job.writer.traces(Trace, part):

@@ -101,7 +101,7 @@ def work(job: Job, watch: Watch | None = None) -> bool:
     watchdog = Watchdog(ours)
     runner, targets = _runner(job, watchdog)
     # only a process of our own may be forked: in another, other threads may hold locks for ever in the child
-    forks = ours and plan.until_decided is None  # what is decided meanwhile is heard of in this process
+    forks = ours and plan.until_decided is None  # what is decided meanwhile is known in this process
     if forks and job.history is None and not job.again and all(one.adapter == "replay" for one in plan.variants):
         from evalwright.run.replay import processes_for, replay_in_processes
 

@@ -214,7 +214,7 @@ def _merged_plan(parts: Sequence[_Part]) -> Plan:
         shard=None,
         store=Plugin("local_files"),  # without its path: merged elsewhere, the run has the same bytes
         warnings=[*warnings, *_other_files(parts)],
-        # what a shard of somebody else executes, calls or writes must not become the user's own by being merged
+        # what another user's shard executes, calls or writes must not become the user's own by being merged
         seal="ours" if all(part.plan.seal for part in parts) else "",
         exports=plan.exports if all(part.plan.seal for part in parts) else [],
     )

@@ -47,7 +47,7 @@ class Runnable(NamedTuple):
 
     suite: Suite | None = None
     foreign: bool = False
-    """Nothing of what was stored is executed, called or filled in, as somebody else may have written it."""
+    """Nothing of what was stored is executed, called or filled in, as another user may have written it."""
     plan: Plan | None = None
     """The plan that goes on instead of the stored one."""
 
@@ -100,7 +100,7 @@ def _planned_by(suite: Suite, stored: Plan) -> Plan:
 def runnable(reader: RunReader, trust: Trust) -> Runnable:
     """How a run is to go on: with secrets from the files of its suite if the environment lacks them.
 
-    Raises InputError when there is no plan, when a secret is not at hand, and for a run of somebody else without a
+    Raises InputError when there is no plan, when a secret is not at hand, and for another user's run without a
     suite of the user's own.
     """
     from evalwright.run.plan import config_hash
@@ -130,7 +130,7 @@ def runnable(reader: RunReader, trust: Trust) -> Runnable:
 def may_judge(reader: RunReader, plan: Plan, suite: Suite | None, trusted: bool) -> bool:
     """Whether a new judgement may take what the run stored: it is the user's own, or `trusted` by name.
 
-    Raises InputError for a run of somebody else whose evaluators would execute code, start programs or ask models, if
+    Raises InputError for another user's run whose evaluators would execute code, start programs or ask models, if
     there is no suite that says how to judge instead.
     """
     if trusted or _is_own(reader, plan):
@@ -143,7 +143,7 @@ def may_judge(reader: RunReader, plan: Plan, suite: Suite | None, trusted: bool)
 def _is_own(reader: RunReader, plan: Plan) -> bool:
     """Whether the plan bears the user's seal, and its cases are those that were sealed with it.
 
-    Stores that do not give the cases as stored have no folder or database that anybody could change.
+    Stores that do not give the cases as stored have no folder or database that others could change.
     """
     if not plan.seal:
         return False
@@ -158,7 +158,7 @@ def _is_own(reader: RunReader, plan: Plan) -> bool:
 
 
 def judged_by_suite(stored: Plan, add: str | None, suite: Suite | None) -> Plan:
-    """As `with_evaluators` for a run of somebody else: only evaluators of the suite judge, and nothing is exported.
+    """As `with_evaluators` for another user's run: only evaluators of the suite judge, and nothing is exported.
 
     Without a suite they are those that only look at traces.
     """
@@ -179,7 +179,7 @@ def acts(spec: EvaluatorSpec) -> bool:
 
 
 def suite_here(reader: RunReader) -> Suite | None:
-    """The suite of a run that somebody else made, if it is as it was then, and in the project where the user works."""
+    """The suite of a run that another user made, if it is as it was then, and in the project where the user works."""
     plan = reader.plan
     return None if plan is None or _is_own(reader, plan) else _suite_here(plan)
 

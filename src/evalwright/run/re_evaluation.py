@@ -53,7 +53,7 @@ def re_evaluate(
 
     With `add`, only the evaluator of that name: one of the run, of `suite`, or of the file the run came from.
     With `suite` alone, all of its evaluators and its pass criteria instead of the run's own. `concurrency` is the
-    number of cells that may wait for models at once. What a run of somebody else says judges, and is filled in with
+    number of cells that may wait for models at once. What another user's run says judges, and is filled in with
     variables, only with `trust_run`. With `batch` models are asked in batches, which may take a day: whoever is
     interrupted finds the answers by the same call.
     """

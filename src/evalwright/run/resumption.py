@@ -45,7 +45,7 @@ def resume(
 ) -> Outcome:
     """Run what an interrupted run has not finished; every finished cell stays as it is.
 
-    Raises InputError for a run of somebody else, but for what `trust` says.
+    Raises InputError for another user's run, but for what `trust` says.
     """
 
     with _rest_of(run, models, _none_again, keep_going=keep_going, trust=trust) as (job, outcome):

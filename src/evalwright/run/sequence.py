@@ -1,4 +1,4 @@
-"""Runs that end as soon as they are decided: the order of their cases, what is heard of them, and what is kept of it.
+"""Runs that end as soon as they are decided: the order of their cases, and what is kept of their verdicts.
 
 The cases of such a run are stored in the order in which their units (groups, or single cases) are looked at, so that a
 later session goes on where this one stopped. What was looked at follows from the records alone; A, when it is
@@ -259,7 +259,7 @@ def _read(path: Path) -> _Document | None:
 
 
 def stored_sequence(reader: RunReader, plan: Plan, again: Collection[int] = ()) -> Sequence:
-    """The sequence of a stored run, as its records say it; cells of `again` are to be heard of once more.
+    """The sequence of a stored run, as its records say it; cells of `again` are to be counted once more.
 
     Raises InputError where its `decision.json` cannot be read.
     """

@@ -1,4 +1,4 @@
-"""Users' modules that are parsed and not executed, to check a suite that nobody trusts yet."""
+"""Users' modules that are parsed and not executed, to check a suite that is not trusted yet."""
 
 from __future__ import annotations
 

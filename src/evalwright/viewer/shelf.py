@@ -101,7 +101,7 @@ class OpenRun:
 
     @property
     def is_fresh(self) -> bool:
-        """Whether it was made a moment ago: a run that is being written is not read anew for each page."""
+        """Whether it was made a moment ago: a run that is being written is not read again for each page."""
         age = time.monotonic() - self._made
         return age < 20 * self._took and self.source.is_written()
 

@@ -18,7 +18,7 @@ _INVISIBLE = re.compile(
 
 
 def visible(text: str) -> str:
-    """The text with a mark and the code in place of characters that nobody sees or that turn the order of others."""
+    """The text with a mark and the code in place of characters that are invisible or that turn the order of others."""
     return _INVISIBLE.sub(lambda found: f"⟦U+{ord(found[0]):04X}⟧", text.replace("\r\n", "\n"))
 
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["DatasetReading"]
 
 _NO_TABLES = {".yaml": "yaml", ".yml": "yaml", ".json": "json", ".jsonl": "jsonl"}
-"""Types of datasets by the ends of names of files that nobody means as tables."""
+"""Types of datasets by suffixes that no table has."""
 _SHEETS = (".xlsx", ".xls", ".xlsm", ".ods")
 _PATH = ("dataset", "path")
 

@@ -138,7 +138,7 @@ def _configs(folder: Path) -> Iterator[tuple[str, dict[str, list[Path]]]]:
 
 
 def _is_inside(name: object) -> TypeGuard[str]:
-    """Whether a name of a repository's README leads to something of the repository: its author is anybody."""
+    """Whether a name of a repository's README leads to something of the repository: anyone may have written it."""
     return isinstance(name, str) and not Path(name).is_absolute() and ".." not in Path(name).parts
 
 

@@ -58,8 +58,6 @@ _LENIENT: dict[str, dict[str, Any]] = {
     "semantic_similarity": {"absent": "empty"},
 }
 """Keys of evaluators with which they judge as those of evalh."""
-_NO_TABLES = {".yaml": "yaml", ".yml": "yaml", ".json": "json", ".jsonl": "jsonl"}
-"""Types of datasets by the ends of names of files that nobody means as tables."""
 _NEED_PATH = {"local_files", "sqlite"}
 _FOLDERS = {"copy_from", "repo_path"}
 """Keys of workspaces that name a folder of the suite's."""

@@ -51,7 +51,7 @@ class TableRow(NamedTuple):
 
 
 class RowLines:
-    """On which lines the rows of a JSON document begin: it is read once more when somebody asks."""
+    """On which lines the rows of a JSON document begin: it is read once more when that is asked for."""
 
     def __init__(self, file: Path, listed: str, number: int) -> None:
         self._file, self._listed, self._number = file, listed, number

@@ -15,7 +15,7 @@ __all__ = ["filter_of"]
 
 
 def filter_of(folder: str, named: str) -> Callable[..., Any]:
-    """The filter in a file, as a template calls it: without waiting for anybody else."""
+    """The filter in a file, as a template calls it: without waiting for other calls."""
 
     def applied(value: Any, *arguments: Any) -> Any:
         given = [value if isinstance(value, (str, int, float, list, dict)) else template_text(value), *arguments]

@@ -31,7 +31,7 @@ _WRITTEN = frozenset(
         "prompt",
     )
 )
-"""Arguments with what an agent writes or says: a path that is quoted there is read by nobody."""
+"""Arguments with what an agent writes or says: a path that is quoted there was not read."""
 _TOOLS = ("skill", "activate_skill", "load_skill", "use_skill")
 
 
@@ -65,7 +65,7 @@ class SkillUsed(msgspec.Struct, frozen=True):
     """Reported where the agent had the skill, and deciding where the case says `should_trigger`.
 
     Without the skill it is skipped, or an error of type `contaminated` if the agent found one all the same. Of an agent
-    whose tool calls nobody saw it is skipped, and an error of type `unseen` where it would decide.
+    whose tool calls are unknown it is skipped, and an error of type `unseen` where it would decide.
     """
 
     skill: str

@@ -2,10 +2,10 @@
 
 Promise. What is answered from an index is what a scan of the records would have said. Deleting the file, at any time,
 changes no answer. A crash, a torn tail, records that an older program appended, a copied folder, a file that is damaged
-or of another version: found when the index is opened, which is then brought up to date or made anew.
+or of another version: found when the index is opened, which is then brought up to date or rebuilt.
 
 Steps. The index notes of each file of records how far it was read, its last bytes there and when it was changed. A
-shorter file, other bytes, or another time at the same length: made anew. A longer one: the rest is read. Rows of a
+shorter file, other bytes, or another time at the same length: rebuilt. A longer one: the rest is read. Rows of a
 database are never numbered as others were before, so there the last row and the number of rows say the same.
 
 Limits. A run with lines that cannot be read, and one whose records contradict each other (two verdicts on one attempt,

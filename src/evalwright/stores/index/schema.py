@@ -1,4 +1,4 @@
-"""The tables of a run index. Any other `VERSION` or text of a table is made anew: there is no format to keep."""
+"""The tables of a run index. Any other `VERSION` or text of a table is rebuilt: there is no format to keep."""
 
 from __future__ import annotations
 

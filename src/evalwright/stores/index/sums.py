@@ -1,4 +1,4 @@
-"""What the cells of an index took and cost, kept up to date with its rows so that nobody has to add them up again."""
+"""What the cells of an index took and cost, kept up to date with its rows so that they need not be added up again."""
 
 from __future__ import annotations
 

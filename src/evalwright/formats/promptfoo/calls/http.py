@@ -65,7 +65,7 @@ class HttpProvider:
             content = template_text(body).encode()
         query = {name: render(template_text(value), names) for name, value in config.get("queryParams", {}).items()}
         url = httpx.URL(render(self._url, names))
-        url = url.copy_merge_params(query) if query else url  # which writes the whole query anew
+        url = url.copy_merge_params(query) if query else url  # which writes the whole query again
         return client.build_request(str(config.get("method", "GET")).upper(), url, headers=headers, content=content)
 
     async def _made(self, code: Any, prompt: str, names: Mapping[str, Any]) -> Any:
