@@ -93,6 +93,21 @@ def test_rooms_import_only_what_they_may():
     assert wrong == []
 
 
+def test_nothing_is_imported_late_from_a_module_that_is_loaded_already():
+    late = [
+        f"{path.relative_to(SOURCE)}:{node.lineno} {node.module}"
+        for path, _ in modules()
+        for at_once in [{node.module for node in froms(path) if node.col_offset == 0}]
+        for node in froms(path)
+        if node.col_offset > 0 and node.module in at_once and node.module != "evalwright"
+    ]
+    assert late == []
+
+
+def froms(path):
+    return [node for node in nodes(path) if isinstance(node, ast.ImportFrom)]
+
+
 def test_no_two_modules_import_each_other():
     graph = {name: {module for module, _ in imports(path)} for path, name in modules()}
     assert circle(graph) == []

@@ -6,7 +6,7 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import msgspec
 
@@ -16,7 +16,6 @@ from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.model.snapshot import Case, Expected, snapshot
 
 if TYPE_CHECKING:
-    from typing import Protocol
 
     class DataFrame(Protocol):
         """A DataFrame of pandas or polars."""

@@ -16,7 +16,7 @@ from evalwright.api.summaries import Summary
 from evalwright.errors import InputError, did_you_mean
 from evalwright.model.result import Status
 from evalwright.model.snapshot import Case
-from evalwright.run.outcomes import Outcome
+from evalwright.run.outcomes import Outcome, folded_summary
 
 if TYPE_CHECKING:
     from evalwright.model.plan import Plan
@@ -82,8 +82,6 @@ class Run:
 
     def _record(self) -> RunSummary:
         """The stored summary while it counts every cell; else the records are counted again."""
-        from evalwright.run.outcomes import folded_summary
-
         reader, plan = self._opened()
         with closing(reader):
             stored = reader.summary() if reader.plan is not None else None

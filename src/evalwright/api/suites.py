@@ -26,7 +26,7 @@ from evalwright.model.case import EvalCase
 from evalwright.model.plan import EvaluatorSpec, PassCriteria, RetryRule, RunSettings, Variant
 from evalwright.model.snapshot import Case, snapshot
 from evalwright.model.suite import Suite
-from evalwright.registry import NATIVE
+from evalwright.registry import NATIVE, names
 from evalwright.run.options import RunOptions
 
 __all__ = ["Preparation", "Systems", "judged_by", "load", "prepared"]
@@ -70,7 +70,6 @@ def load(
         InputError: every problem of the file, with its line.
     """
     from evalwright.formats.loading import load_suite
-    from evalwright.registry import names
 
     if format is not None and format not in names("formats"):
         known = names("formats")

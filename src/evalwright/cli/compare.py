@@ -10,7 +10,7 @@ import click
 
 from evalwright.cli.numbers import NumberRange
 from evalwright.cli.options import as_json, color, run_argument, store_options
-from evalwright.cli.pairs import pair_options
+from evalwright.cli.pairs import opened_pair, pair_options
 from evalwright.errors import InputError
 
 __all__ = ["command"]
@@ -72,7 +72,6 @@ def command(
         return _score_files(read_scores(a), read_scores(b), threshold, as_json)
     import msgspec
 
-    from evalwright.cli.pairs import opened_pair
     from evalwright.cli.screen import say, screen_paint, tell
     from evalwright.decisions.clusters import explain
     from evalwright.decisions.comparison import comparison_of, regressed

@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import click
-from click.shell_completion import CompletionItem
+from click.shell_completion import CompletionItem, get_completion_class
 
 __all__ = ["WHERE", "case_ids", "command", "evaluator_names", "run_paths"]
 
@@ -32,8 +32,6 @@ def command(shell: str) -> int:
     zsh   evalwright completion zsh > "${fpath[1]}/_evalwright"
     fish  evalwright completion fish > ~/.config/fish/completions/evalwright.fish
     """
-    from click.shell_completion import get_completion_class
-
     from evalwright.cli.screen import say
 
     root = click.get_current_context().find_root()

@@ -10,7 +10,7 @@ import click
 
 from evalwright.cli.numbers import NumberRange
 from evalwright.cli.options import as_json, color, run_argument, store_options
-from evalwright.cli.pairs import pair_options
+from evalwright.cli.pairs import opened_pair, pair_options
 
 if TYPE_CHECKING:
     from evalwright.decisions.runs import TwoRuns
@@ -101,7 +101,6 @@ def command(
     more, or a guard is broken. Errors are in no rate; if they could change the decision, or records cannot be read, it
     is UNDECIDED.
     """
-    from evalwright.cli.pairs import opened_pair
     from evalwright.decisions.clusters import explain
     from evalwright.decisions.runs import pairs_of
     from evalwright.decisions.terms import Terms, margin_of

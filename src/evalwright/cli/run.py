@@ -26,7 +26,7 @@ from evalwright.cli.options import (
     suites_argument,
     written_by,
 )
-from evalwright.errors import InputError
+from evalwright.errors import InputError, counted, money
 
 if TYPE_CHECKING:
     from evalwright.llm.choices import ModelChoices
@@ -271,7 +271,6 @@ def _ran(suite: Suite, options: RunOptions, watch: Watch) -> Outcome:
 
 def _print_forecast(load: Callable[[], Suite], options: RunOptions, *, as_json: bool) -> int:
     from evalwright.cli.screen import say, warn
-    from evalwright.errors import counted
     from evalwright.run.forecast import forecast
     from evalwright.run.selection import all_warnings
     from evalwright.session.imports import nothing_imported
@@ -304,8 +303,6 @@ def _print_forecast(load: Callable[[], Suite], options: RunOptions, *, as_json: 
 
 
 def _money(found: Forecast) -> str:
-    from evalwright.errors import money
-
     parts = {"systems": found.system_cost_usd, "judges": found.judge_cost_usd}
     costs = {name: cost for name, cost in parts.items() if cost}
     said = ", ".join(f"{money(cost)} for {name}" for name, cost in costs.items())

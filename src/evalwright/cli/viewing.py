@@ -9,7 +9,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 from evalwright.errors import InputError
 
@@ -106,7 +106,6 @@ def _page(found: Sequence[StoredRun], places: int, cell: str | None, earlier: Se
         if cell is not None:
             raise InputError("--cell needs one RUN")
         return "/"
-    from urllib.parse import quote
 
     run = quote(found[0].id, safe="")
     return f"/runs/{run}" if cell is None else f"/runs/{run}/cells?{urlencode({'case': cell})}"

@@ -14,7 +14,7 @@ from evalwright.errors import counted
 from evalwright.files.masker import Masker
 from evalwright.importers.imported_cases import ANSWERED, REWARDED
 from evalwright.importers.imported_records import Imported, ImportFindings
-from evalwright.importers.sources import Mistakes
+from evalwright.importers.sources import Mistakes, stem
 from evalwright.importers.spool import RecordSpool, SetAside, TraceSpool
 
 __all__ = ["GatheredCases"]
@@ -101,8 +101,6 @@ class GatheredCases:
             mistakes.add(record.file, f"duplicate case {case_id!r}, which is in {place}, too", record.line, record.key)
 
     def _numbered(self, file: Path) -> str:
-        from evalwright.importers.sources import stem
-
         self._unnamed[file] += 1
         number = self._unnamed[file]
         return stem(file) if number == 1 else f"{stem(file)}-{number}"

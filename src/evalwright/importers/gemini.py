@@ -10,7 +10,7 @@ from evalwright.importers.blocks import texts_of
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.json_lines import each_record
 from evalwright.importers.recordings import moment
-from evalwright.importers.sources import ImportNotes, parsed, stem
+from evalwright.importers.sources import ImportNotes, lines, parsed, stem
 from evalwright.importers.token_counts import Tokens, token_count
 from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript, arguments_of, shallow
@@ -43,8 +43,6 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
 
 def _is_document(file: Path) -> bool:
     """Whether it is the one object of `--output-format json`, which has no type."""
-    from evalwright.importers.sources import lines
-
     first = next((text for _, text in lines(file)), b"")
     return b'"type"' not in first and first.lstrip().startswith(b"{") and b'"session_id"' not in first
 

@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from evalwright.errors import EvalwrightError
-from evalwright.llm.failures import CallFailed
+from evalwright.llm.failures import CallFailed, failure_of
 from evalwright.llm.fitting import Fit
 from evalwright.llm.replies import checked_reply, reading_reply
 from evalwright.llm.routes import Route
@@ -79,7 +79,6 @@ class LitellmClient:
         self._place = {name: value for name, value in given.items() if value is not None}
 
     async def chat(self, model: str, request: ChatRequest, fit: Fit) -> ChatReply:
-        from evalwright.llm.failures import failure_of
         from evalwright.llm.openai_client import reply_of, request_body
 
         started = time.monotonic()

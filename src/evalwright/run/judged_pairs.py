@@ -9,12 +9,12 @@ from typing import NamedTuple
 from evalwright.decisions.runs import JudgedRuns
 from evalwright.errors import InputError, Problem
 from evalwright.evaluators.build import is_judge
-from evalwright.importers.labels import LabelRow
+from evalwright.importers.labels import LabelRow, read_labels
 from evalwright.model.calibration import Label
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.run.locations import labels_file
-from evalwright.scoring.re_judged import JudgedAnswers
+from evalwright.scoring.re_judged import JudgedAnswers, judged_answers
 
 __all__ = ["JudgesOfRuns", "judges_of_runs"]
 
@@ -52,7 +52,6 @@ def judges_of_runs(
 def _judged(sides: Sequence[_Side], names: Sequence[str], file: Path | None) -> Iterator[JudgedRuns]:
     from evalwright.decisions.judged import judged_cells
     from evalwright.run.calibration import stored_labels, threshold_of
-    from evalwright.scoring.re_judged import judged_answers
 
     found = [judged_answers(side.reader, names) for side in sides]
     labels = [stored_labels(side.reader) for side in sides]
@@ -73,7 +72,6 @@ def _judged(sides: Sequence[_Side], names: Sequence[str], file: Path | None) -> 
 def _given(
     file: Path, names: Sequence[str], sides: Sequence[_Side], found: Sequence[JudgedAnswers]
 ) -> list[list[Label]]:
-    from evalwright.importers.labels import read_labels
     from evalwright.run.label_sheet import cells_by_case, labels_of, matching_cells
 
     rows, problems = read_labels(file)

@@ -14,7 +14,7 @@ from evalwright.errors import InputError, Problem
 from evalwright.model.cell import OfCase
 from evalwright.model.plan import EvaluatorSpec, Plan, Variant
 from evalwright.model.protocols import RunReader, RunWriter
-from evalwright.model.snapshot import Case
+from evalwright.model.snapshot import Case, snapshot
 from evalwright.model.trace import Trace
 from evalwright.registry import NATIVE, formats, resolve
 from evalwright.run.locations import Place, find_run
@@ -129,8 +129,6 @@ def _foreign_suite(reader: RunReader) -> Suite:
 
 
 def _foreign_cases(reader: RunReader, suite: Suite | None) -> list[Case]:
-    from evalwright.model.snapshot import snapshot
-
     if not Path(reader.location).is_dir():
         if suite is None:
             raise InputError(f"{reader.location} keeps neither cases nor evaluators: name its suite with --suite FILE")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -13,13 +13,10 @@ from evalwright.errors import InputError
 from evalwright.model.cell import OfCase
 from evalwright.model.format import Format
 from evalwright.model.plan import Plan
-from evalwright.model.protocols import RunReader
+from evalwright.model.protocols import Part, RunReader
 from evalwright.model.snapshot import Case
 from evalwright.model.summary import RunSummary
 from evalwright.registry import format_of_run, resolve
-
-if TYPE_CHECKING:
-    from evalwright.model.protocols import Part
 
 __all__ = ["Renamed", "under_names_of"]
 

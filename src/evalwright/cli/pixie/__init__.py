@@ -5,18 +5,15 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
 from evalwright.cli.options import format_option
 from evalwright.cli.pixie.tools import TOOLS, refused
-from evalwright.errors import InputError
+from evalwright.errors import InputError, Problem
 from evalwright.formats.pixie import FORMAT
 from evalwright.model.format import ALLOW_OUTSIDE
-
-if TYPE_CHECKING:
-    from evalwright.errors import Problem
 
 __all__ = ["command"]
 

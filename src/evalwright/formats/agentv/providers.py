@@ -15,7 +15,7 @@ from evalwright.formats.agentv.commands import Command
 from evalwright.formats.agentv.exchange import Asked, Said, read_said
 from evalwright.formats.agentv.health import refused
 from evalwright.formats.agentv.target_settings import AGENTS
-from evalwright.model.chat import ChatRequest, Waits
+from evalwright.model.chat import ChatMessage, ChatRequest, Purpose, Waits
 from evalwright.sandbox.patterns import search
 
 __all__ = ["MODELS", "Model", "Provider", "model_of", "provider_of"]
@@ -136,7 +136,6 @@ class Model:
         self._settings = {"temperature": target.get("temperature"), "max_tokens": target.get("max_output_tokens")}
 
     async def ask(self, asked: Asked, purpose: str) -> Said:
-        from evalwright.model.chat import ChatMessage, Purpose
         from evalwright.session import session
 
         chat = await asked.with_images()

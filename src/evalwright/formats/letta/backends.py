@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from evalwright.errors import InputError, Problem, TargetError
 from evalwright.formats.letta.functions import function_at
 from evalwright.formats.letta.surface.models import Sample
-from evalwright.model.chat import ChatRequest
+from evalwright.model.chat import ChatMessage, ChatRequest
 from evalwright.model.trace import ToolCall
 from evalwright.targets.threads import Threads
 
@@ -152,7 +152,6 @@ class _OpenAI:
         return ChatRequest(model or self._model, [], provider="openai", base_url=self._base_url)
 
     async def reply(self, message: str, context: Context) -> Any:
-        from evalwright.model.chat import ChatMessage
         from evalwright.session import session
 
         said: list[ChatMessage] = context.state.setdefault("openai_messages", [])

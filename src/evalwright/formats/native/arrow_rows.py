@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from evalwright.errors import InputError, Problem
-from evalwright.files.packed import unpacked_name
+from evalwright.files.packed import opened, unpacked_name
 from evalwright.formats.native.tables import CsvRows, JsonlRows, JsonRows, TableDataset, TableRow, TsvRows
 
 __all__ = ["HuggingFaceRows", "ParquetRows"]
@@ -100,8 +100,6 @@ _TEXTS: dict[str, type[TableDataset]] = {
 
 def _is_array(file: Path) -> bool:
     """Whether a `.json` file of a repository is one document: many are lines of objects."""
-    from evalwright.files.packed import opened
-
     with opened(file) as source:
         return source.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
 

@@ -8,9 +8,9 @@ from typing import Any, NamedTuple
 import msgspec
 
 from evalwright.model.plan import Plan
-from evalwright.model.trace import Trace
+from evalwright.model.trace import Trace, TraceError
 from evalwright.reports.failures import error_text
-from evalwright.reports.inspection import recorded_metrics
+from evalwright.reports.inspection import calls_with_results, recorded_metrics
 from evalwright.reports.numbers import duration
 from evalwright.stores.artifacts import read_artifact
 from evalwright.viewer.filters import Filter
@@ -270,8 +270,6 @@ def _result(result: dict[str, Any], number: int, thresholds: dict[str, Any], blo
 
 
 def _error(error: dict[str, Any]) -> Any:
-    from evalwright.model.trace import TraceError
-
     return msgspec.convert(error, TraceError)
 
 
@@ -343,8 +341,6 @@ def _same(*values: Any) -> bytes:
 
 def _tool_calls(trace: Trace, blocks: Blocks) -> list[tuple[str, Shown | None, Shown | None]]:
     """Calls of tools with their results, where no messages have them."""
-    from evalwright.reports.inspection import calls_with_results
-
     found = []
     for place, (call, result) in enumerate(calls_with_results(trace)):
         name = call.name if call is not None else result.name if result is not None else ""
