@@ -15,9 +15,10 @@ from evalwright.model.cell_index import CellEntry, CellOutcome
 from evalwright.stores.index.codes import Profile, code_of, outcomes_of, own_numbers
 from evalwright.stores.index.schema import case_hash
 
-__all__ = ["CellState", "Odd", "cell_entry", "id_of_row", "moved_row", "places_of", "results_block"]
+__all__ = ["CellState", "Odd", "cell_entry", "id_of_row", "moment_of", "moved_row", "places_of", "results_block"]
 
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_EPOCH = datetime(2028, 1, 1, tzinfo=UTC)
+"""SQLite keeps microseconds within four years of it in six bytes, and all others in eight."""
 _MICROSECOND = timedelta(microseconds=1)
 _LONGEST = 0xFFFF
 
@@ -41,6 +42,11 @@ def microseconds(moment: datetime | None) -> int | None:
     if moment.tzinfo is not UTC:
         raise Odd("a time is not in UTC")
     return (moment - _EPOCH) // _MICROSECOND
+
+
+def moment_of(finished: int | None) -> datetime | None:
+    """The moment of a number of microseconds."""
+    return None if finished is None else _EPOCH + finished * _MICROSECOND
 
 
 _Result = tuple[int, Sequence[float], int, int]
@@ -139,14 +145,13 @@ class CellState:
 
     def row(self, profile: int, clean: bool) -> tuple[Any, ...]:
         """The row of `cells`."""
-        key = self.key
         places = [result[2:] for result in self.results.values()]
         numbers = [number for result in self.results.values() if result[1] for number in result[1]]
         renamed = self.occurrence is not UNSET
         return (
             self.number,
-            key,
-            case_hash(key),
+            self.key,
+            self.group,
             self.slot,
             case_hash(self.case_id) if renamed else None,
             self.occurrence if renamed else None,
@@ -157,14 +162,13 @@ class CellState:
             self.attempt,
             *self.trace,
             *_packed(places),
+            microseconds(self.finished),
             *self.verdict,
             array("d", numbers).tobytes() if numbers else None,
             self.score,
             self.latency,
             self.cost,
             *self.tokens,
-            self.group,
-            microseconds(self.finished),
         )
 
     @classmethod
@@ -187,26 +191,26 @@ class CellState:
         return state
 
 
-def _packed(places: Sequence[tuple[int, int]]) -> tuple[int | None, bytes | None, bytes | None]:
+def _packed(places: Sequence[tuple[int, int]]) -> tuple[int | None, bytes | None]:
     """Where results are: the first place and the lengths where they follow each other, as they do but for retries."""
     if not places:
-        return None, None, None
+        return None, None
     at = start = places[0][0]
     for place, length in places:
         if place != at or length > _LONGEST:
-            return None, None, array("q", chain.from_iterable(places)).tobytes()
+            return None, array("q", chain.from_iterable(places)).tobytes()
         at += length
-    return start, array("H", [length for _, length in places]).tobytes(), None
+    return start, array("H", [length for _, length in places]).tobytes()
 
 
 def places_of(row: Sequence[Any]) -> list[tuple[int, int]]:
     """Where the results of a row are, each as position and length."""
-    at, lengths, apart = row[13], row[14], row[15]
-    if apart is not None:
-        numbers = array("q", apart)
+    at, packed = row[13], row[14]
+    if at is None:
+        numbers = array("q", packed or b"")
         return list(zip(numbers[::2], numbers[1::2], strict=True))
     places = []
-    for length in array("H", lengths or b""):
+    for length in array("H", packed):
         places.append((at, length))
         at += length
     return places
@@ -229,12 +233,12 @@ def moved_row(
 
     A place is start and length; results follow each other, and have a length each.
     """
-    return *row[:7], profile, *row[8:11], *trace, *_side_by_side(*results), *verdict, numbers, *row[19:]
+    return *row[:7], profile, *row[8:11], *trace, *_side_by_side(*results), row[15], *verdict, numbers, *row[19:]
 
 
-def _side_by_side(at: int, lengths: Sequence[int]) -> tuple[int | None, bytes | None, bytes | None]:
+def _side_by_side(at: int, lengths: Sequence[int]) -> tuple[int | None, bytes | None]:
     if lengths and max(lengths) <= _LONGEST:
-        return at, array("H", lengths).tobytes(), None
+        return at, array("H", lengths).tobytes()
     return _packed([(at + sum(lengths[:place]), length) for place, length in enumerate(lengths)])
 
 
@@ -247,7 +251,6 @@ def id_of_row(row: Sequence[Any]) -> str:
 def cell_entry(row: Sequence[Any], profile: Profile, outcomes: Sequence[CellOutcome] | None = None) -> CellEntry:
     """The cell of a row."""
     variant, status, error, _ = profile
-    finished = row[25]
     return CellEntry(
         row[0],
         id_of_row(row),
@@ -264,7 +267,7 @@ def cell_entry(row: Sequence[Any], profile: Profile, outcomes: Sequence[CellOutc
         row[21],
         row[22],
         row[23],
-        row[24],
-        None if finished is None else _EPOCH + finished * _MICROSECOND,
+        row[2],
+        moment_of(row[15]),
         row[7] if row[18] is None else None,
     )

@@ -169,8 +169,8 @@ class Follower:
                 self._seen[bit >> 3] |= 1 << (bit & 7)
                 return None
         found = self._connection.execute(
-            "SELECT c.* FROM cells c JOIN profiles p ON p.id = c.profile "
-            "WHERE c.key_hash = ? AND p.variant = ? AND c.trial = ?",
+            "SELECT c.* FROM names n JOIN cells c ON c.number = n.number JOIN profiles p ON p.id = c.profile "
+            "WHERE n.hash = ? AND p.variant = ? AND c.trial = ?",
             (case_hash(key[0]), key[1], key[2]),
         ).fetchall()
         if any(row[1] != key[0] for row in found):

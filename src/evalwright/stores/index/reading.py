@@ -5,7 +5,6 @@ from __future__ import annotations
 import sqlite3
 from array import array
 from collections.abc import Callable, Collection, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
 from itertools import chain
 from math import fsum, inf, isfinite
 from pathlib import Path
@@ -33,7 +32,7 @@ from evalwright.model.cell_index import (
 )
 from evalwright.model.result import CaseVerdict, EvaluationResult, Status
 from evalwright.model.trace import Trace
-from evalwright.stores.index.cells import cell_entry, places_of
+from evalwright.stores.index.cells import cell_entry, moment_of, places_of
 from evalwright.stores.index.codes import Profile, clean_profile, outcomes_of, shared_outcomes, status_of_code
 from evalwright.stores.index.pairs import PairedCells
 from evalwright.stores.index.schema import KIND, case_hash
@@ -51,7 +50,6 @@ _ALL = CellSelection()
 _BLOCK = 10_000
 """Rows that are handed on together: many, so that each costs little; few, so that memory does not grow with a run."""
 _ORDERS: dict[CellOrder, str] = {"stored": "trace_at", "dataset": "number"}
-_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 _decode_trace = msgspec.json.Decoder(Trace).decode
 _decode_result = msgspec.json.Decoder(EvaluationResult).decode
@@ -111,7 +109,9 @@ class RunIndex:
 
     def cell(self, case: str, variant: str, trial: int = 0) -> CellEntry | None:
         rows = self._connection.execute(
-            "SELECT * FROM cells WHERE key_hash = ? AND case_key = ? AND trial = ?", (case_hash(case), case, trial)
+            "SELECT c.* FROM names n JOIN cells c ON c.number = n.number "
+            "WHERE n.hash = ? AND c.case_key = ? AND c.trial = ?",
+            (case_hash(case), case, trial),
         )
         found = [row for row in rows if self.profiles[row[7]][0] == variant]
         return self._entry(found[0]) if found else None
@@ -164,7 +164,7 @@ class RunIndex:
         # Summed here and not by SQL, whose sums of floats depend on the order of the rows.
         costs, replaced = self._column("cells"), self._column("replaced")
         cost, spent = CellSum(len(costs), fsum(costs)), fsum(costs + replaced)
-        return CellSums(latency, cost, tokens_in, tokens_out, _moment(found[6]), found[7], found[8], spent)
+        return CellSums(latency, cost, tokens_in, tokens_out, moment_of(found[6]), found[7], found[8], spent)
 
     def _column(self, table: str) -> array[float]:
         rows = self._connection.execute(f"SELECT cost_usd FROM {table} WHERE cost_usd IS NOT NULL")
@@ -242,8 +242,9 @@ class RunIndex:
         values: dict[str, Any] = {}
         if chosen.case is not None:
             said.append(
-                "number IN (SELECT number FROM cells WHERE key_hash = :hash AND case_key = :case UNION ALL "
-                "SELECT number FROM cells WHERE id_hash = :hash AND case_key = :case || '#' || occurrence)"
+                "number IN (SELECT number FROM names WHERE hash = :hash UNION ALL "
+                "SELECT number FROM cells WHERE id_hash = :hash) "
+                "AND (case_key = :case OR case_key = :case || '#' || occurrence)"
             )
             values |= {"hash": case_hash(chosen.case), "case": chosen.case}
         if chosen.trial is not None:
@@ -303,12 +304,8 @@ def _cell_sums(kept: KeptSums, spent: float) -> CellSums:
     latency, tokens_in, tokens_out = (
         CellSum(one.n, float(one.total)) for one in (kept.latency_ms, kept.tokens_in, kept.tokens_out)
     )
-    cost, moment = CellSum(kept.costs, fsum(kept.cost_parts)), _moment(kept.finished)
+    cost, moment = CellSum(kept.costs, fsum(kept.cost_parts)), moment_of(kept.finished)
     return CellSums(latency, cost, tokens_in, tokens_out, moment, kept.grouped, kept.measured, spent)
-
-
-def _moment(microseconds: int | None) -> datetime | None:
-    return None if microseconds is None else _EPOCH + timedelta(microseconds=microseconds)
 
 
 def _fits(profile: Profile, chosen: CellSelection) -> bool:

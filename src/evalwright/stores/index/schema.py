@@ -5,14 +5,25 @@ from __future__ import annotations
 import sqlite3
 from hashlib import blake2b
 
-__all__ = ["COLUMNS", "INSERT", "KIND", "REPLACE", "VERSION", "case_hash", "connected", "created", "is_ours"]
+__all__ = [
+    "COLUMNS",
+    "INSERT",
+    "INSERT_NAME",
+    "KIND",
+    "REPLACE",
+    "VERSION",
+    "case_hash",
+    "connected",
+    "created",
+    "is_ours",
+]
 
-VERSION = "3"
+VERSION = "4"
 
 COLUMNS = (
     "number",
     "case_key",
-    "key_hash",
+    "group_name",
     "slot",
     "id_hash",
     "occurrence",
@@ -24,8 +35,8 @@ COLUMNS = (
     "trace_at",
     "trace_len",
     "results_at",
-    "results_lens",
-    "results_apart",
+    "results_packed",
+    "finished",
     "verdict_at",
     "verdict_len",
     "numbers",
@@ -34,12 +45,11 @@ COLUMNS = (
     "cost_usd",
     "tokens_in",
     "tokens_out",
-    "group_name",
-    "finished",
 )
-"""Of `cells`. `slot` is the place of variant and trial within a case, `results_apart` the places of results that do not
-follow each other, `numbers` scores and costs of results that `profile` does not say, `finished` is in microseconds of
-the Unix epoch. `clean` cells have nothing that did not pass, at their first attempt: the few others have an index."""
+"""Of `cells`. `slot` is the place of variant and trial within a case, `results_packed` the lengths of results that
+follow each other from `results_at`, and without that the places of them all, `numbers` scores and costs of results that
+`profile` does not say, `finished` a number of microseconds (see `cells.moment_of`). `clean` cells have nothing that did
+not pass, at their first attempt: the few others have an index."""
 
 _TABLES = (
     "CREATE TABLE meta(name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID",
@@ -47,8 +57,8 @@ _TABLES = (
     "CREATE TABLE profiles(id INTEGER PRIMARY KEY, n INT, clean INT, variant TEXT, status TEXT, error TEXT, "
     "outcomes TEXT, sums TEXT)",
     "CREATE TABLE replaced(cost_usd REAL)",
-    f"CREATE TABLE cells(number INTEGER PRIMARY KEY, {', '.join(COLUMNS[1:])})",
-    "CREATE UNIQUE INDEX by_key ON cells(key_hash, slot)",
+    f"CREATE TABLE cells(number INTEGER PRIMARY KEY, {', '.join(COLUMNS[1:]).replace('score', 'score REAL')})",
+    "CREATE TABLE names(hash INT, slot INT, number INT, PRIMARY KEY(hash, slot)) WITHOUT ROWID",
     "CREATE INDEX by_id ON cells(id_hash) WHERE id_hash IS NOT NULL",
     "CREATE INDEX not_clean ON cells(profile) WHERE clean = 0",
 )
@@ -57,6 +67,8 @@ KIND = "CASE WHEN {0}numbers IS NULL THEN {0}profile ELSE -1 - {0}number END"
 """`CellEntry.kind` of a row of the table `{0}`."""
 
 INSERT = f"INSERT INTO cells VALUES ({', '.join('?' * len(COLUMNS))})"
+INSERT_NAME = "INSERT INTO names VALUES (?, ?, ?)"
+"""From the hash of a case's name to its cells. An index would need the hash in the rows of `cells`, too."""
 REPLACE = f"{INSERT} ON CONFLICT(number) DO UPDATE SET {', '.join(f'{x} = excluded.{x}' for x in COLUMNS[1:])}"
 
 

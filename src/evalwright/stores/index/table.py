@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from evalwright.stores.index.codes import Profile, clean_profile
-from evalwright.stores.index.schema import INSERT, REPLACE
+from evalwright.stores.index.schema import INSERT, INSERT_NAME, REPLACE, case_hash
 from evalwright.stores.index.sources import Covered
 from evalwright.stores.index.sums import KeptSums
 
@@ -54,6 +54,7 @@ class RowTable:
     def insert(self, rows: Sequence[_Row]) -> None:
         """Write the rows of cells that have none."""
         self._connection.executemany(INSERT, rows)
+        self._connection.executemany(INSERT_NAME, [(case_hash(row[1]), row[3], row[0]) for row in rows])
         self._count(rows, 1)
 
     def replace(self, rows: Sequence[_Row], old: Sequence[_Row]) -> None:

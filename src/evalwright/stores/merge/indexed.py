@@ -51,7 +51,7 @@ class IndexedShard:
 
     def _cell(self, row: Sequence[Any], trace: bytes, results: bytes, verdict: bytes) -> MergedCell:
         rename, profile, order, numbers = self._rename, self._index.profiles[row[7]], self._orders[row[7]], row[18]
-        if row[15] is not None:
+        if row[13] is None:
             results = b"".join(self._index.lines(RESULTS, places_of(row)))
         begin = b'{"case_id":%b,' % _encode(id_of_row(row))
         for lines in (trace, results, verdict):
