@@ -12,7 +12,7 @@ import pytest
 from evalwright.cli.viewed_runs import runs_at
 from evalwright.model.cell import cell_key
 from evalwright.viewer.worddiff import changes
-from viewer.runs import made_run, site, site_of
+from viewer.runs import ATTACK, made_run, site, site_of
 from viewer.test_pages import cases, found, page, seen
 
 
@@ -156,3 +156,21 @@ def test_differences_say_how_to_come_from_one_text_to_the_other():
     assert [one.text for one in changes("It has shipped today.", "It was lost again.")] == [
         "It ", "has shipped today", "was lost again", ".",
     ]  # fmt: skip
+
+
+def test_what_lost_the_larger_share_of_its_trials_comes_first(tmp_path):
+    """Case 5 loses one of two trials, the attack behind it in the suite both."""
+    a, b = (made_run(tmp_path, trials=trials, lost=lost).name for trials, lost in ((1, 2), (2, 6)))
+    with site(tmp_path / "runs") as client:
+        text = page(client, f"/compare?a={a}&b={b}")
+        following = unescape(re.search(r'href="([^"]*)">attack', text)[1])
+        after = unescape(re.search(r'href="([^"]*)"[^>]*>Next changed cell', page(client, following))[1])
+        assert "<h1>case-5</h1>" in page(client, after)
+    assert cases(text)[:2] == [f"attack {ATTACK}", "case-5"]
+
+
+def test_an_evaluator_that_failed_more_of_the_trials_changed(tmp_path):
+    a, b = (made_run(tmp_path, lost=lost).name for lost in (2, 5))
+    with site(tmp_path / "runs") as client:
+        text = seen(page(client, f"/compare?a={a}&b={b}"))
+    assert "worse case-5 1/2 passed 0/2 passed says" in text

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future, wait
 from contextlib import closing
 from dataclasses import replace
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 from evalwright.decisions.clusters import explain
@@ -37,19 +39,20 @@ _FIELDS = ("key", "status", "passed", "judged", "cells", "latency", "cost", "fai
 _OF_A, _OF_B = (", ".join(f"{side}.{name} AS {name}_{side}" for name in _FIELDS) for side in "ab")
 _NO_B = ", ".join(f"NULL AS {name}_b" for name in _FIELDS)
 _NO_A = _NO_B.replace("_b", "_a")
-_COLUMNS = ", ".join(["number", "case_key", "change", *(f"{name}_{side}" for side in "ab" for name in _FIELDS)])
+_COLUMNS = ", ".join(["number", "case_key", "change", "size", *(f"{name}_{side}" for side in "ab" for name in _FIELDS)])
 _PAIRS = f"""
 CREATE TABLE pairs AS
 SELECT a.number AS number, a.case_key AS case_key,
     CASE WHEN b.case_key IS NULL THEN 'only in A' WHEN NOT a.judged OR NOT b.judged THEN 'not comparable'
         WHEN b.passed * a.judged < a.passed * b.judged THEN 'worse'
         WHEN b.passed * a.judged > a.passed * b.judged THEN 'better' ELSE 'unchanged' END AS change,
+    coalesce(abs(1.0 * b.passed / b.judged - 1.0 * a.passed / a.judged), 0) AS size,
     {_OF_A}, {_OF_B}
 FROM a LEFT JOIN b USING (case_key)
 UNION ALL
-SELECT b.number, b.case_key, 'only in B', {_NO_A}, {_OF_B}
+SELECT b.number, b.case_key, 'only in B', 0, {_NO_A}, {_OF_B}
 FROM b WHERE b.case_key NOT IN (SELECT case_key FROM a);
-CREATE INDEX by_change ON pairs (change, number);
+CREATE INDEX by_change ON pairs (change, size DESC, number);
 DROP TABLE a;
 DROP TABLE b;
 """
@@ -69,6 +72,12 @@ class PairSide(NamedTuple):
     answer: str
 
     @property
+    def failures(self) -> dict[str, Fraction]:
+        """The share of the trials that each evaluator failed; those that failed none are not in it."""
+        counts = Counter(name for name in self.failed.split("\n") if name)
+        return {name: Fraction(number, self.judged or self.cells) for name, number in counts.items()}
+
+    @property
     def share(self) -> str:
         """Of several trials; empty for one, and where none was judged."""
         return f"{self.passed}/{self.judged}" if self.cells > 1 and self.judged else ""
@@ -80,16 +89,18 @@ class ComparedPair(NamedTuple):
     number: int
     case_key: str
     change: str
+    size: float
+    """By how much the share of trials that passed differs, 0 to 1."""
     a: PairSide | None
     b: PairSide | None
 
     @property
     def evaluators(self) -> list[str]:
-        """Evaluators that failed on one side only."""
+        """Evaluators that failed another share of the trials."""
         if self.a is None or self.b is None:
             return []
-        before, after = ({name for name in side.failed.split("\n") if name} for side in (self.a, self.b))
-        return sorted(before ^ after)
+        before, after = self.a.failures, self.b.failures
+        return sorted(name for name in {*before, *after} if before.get(name, 0) != after.get(name, 0))
 
     @property
     def key(self) -> str:
@@ -159,11 +170,13 @@ class PairedRuns:
     def pairs(
         self, chosen: Sequence[str], narrowed: Filter = _ALL, after: int = 0, limit: int = 100
     ) -> list[ComparedPair]:
-        """The pairs with one of these changes, worst first, then in the order of the suite; of those cases of which a
-        cell on either side is what `narrowed` asks for."""
+        """The pairs with one of these changes, worst first: by kind of change, the largest of a kind first, then in the
+        order of the suite. Of those cases of which a cell on either side is what `narrowed` asks for."""
         where, values = self._where(chosen, narrowed)
         order = " ".join(f"WHEN '{name}' THEN {place}" for place, name in enumerate(CHANGES))
-        sql = f"SELECT {_COLUMNS} FROM pairs {where} ORDER BY CASE change {order} END, number LIMIT ? OFFSET ?"
+        sql = (
+            f"SELECT {_COLUMNS} FROM pairs {where} ORDER BY CASE change {order} END, size DESC, number LIMIT ? OFFSET ?"
+        )
         with self._lock:
             rows = self._file.execute(sql, [*values, limit, after]).fetchall()
         return [_pair(row) for row in rows]
@@ -210,8 +223,9 @@ class PairedRuns:
         later = CHANGES[rank + 1 : len(chosen)]
         with self._lock:
             row = self._file.execute(
-                f"SELECT {_COLUMNS} FROM pairs WHERE change = ? AND number > ? ORDER BY number LIMIT 1",
-                [pair.change if pair.change in chosen else chosen[0], pair.number if pair.change in chosen else -1],
+                f"SELECT {_COLUMNS} FROM pairs WHERE change = ? AND (size < ? OR size = ? AND number > ?) "
+                "ORDER BY size DESC, number LIMIT 1",
+                [pair.change, pair.size, pair.size, pair.number] if pair.change in chosen else [chosen[0], 2, 2, -1],
             ).fetchone()
         if row is not None:
             return _pair(row)
@@ -228,9 +242,9 @@ def _marks(values: Sequence[str]) -> str:
 
 
 def _pair(row: tuple[Any, ...]) -> ComparedPair:
-    a, b = row[3:12], row[12:21]
+    a, b = row[4:13], row[13:22]
     sides = [PairSide(*side) if side[0] else None for side in (a, b)]
-    return ComparedPair(row[0], row[1], row[2], *sides)
+    return ComparedPair(*row[:4], *sides)
 
 
 def _side_rows(table: CellTable, variant: str, names: Mapping[str, str]) -> Iterator[tuple[Any, ...]]:
