@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -42,7 +42,8 @@ def answer(case, variant):
         raise ValueError(f"no order {number}")
     found = look_up(number)
     turns[number] = turns.get(number, -1) + 1
-    lost = number == LOST or (number == 5 and turns[number] == 1)
+    hasty = variant["name"] == "hasty" and LOST == 1 and number == 0
+    lost = number == LOST or hasty or (number == 5 and turns[number] == 1)
     text = "<b>The order</b> is " + ("lost." if lost else "ready.")
     return {
         "final_answer": text,
@@ -58,8 +59,11 @@ def answer(case, variant):
 ATTACK = '"><script>window.__xss=1</script>'
 
 
-def made_run(folder: Path, name: str = "shop", trials: int = 2, lost: int = 2) -> Path:
-    """Seven cases: `lost` fails, 4 is an error, 5 is flaky, 3 is failed by the judge, 6 attacks the page."""
+def made_run(
+    folder: Path, name: str = "shop", trials: int = 2, lost: int = 2, variants: Sequence[str] = ("agent",)
+) -> Path:
+    """Seven cases: `lost` fails, 4 is an error, 5 is flaky, 3 is failed by the judge, 6 attacks the page; the variant
+    `hasty` loses 0 as well where 1 is lost."""
     cases = [
         {
             "id": f"case-{number}",
@@ -78,7 +82,7 @@ def made_run(folder: Path, name: str = "shop", trials: int = 2, lost: int = 2) -
     suite = {
         "eval": {"name": name},
         "dataset": {"type": "jsonl", "path": "cases.jsonl"},
-        "systems": [{"name": "agent", "adapter": "python_function", "target": "viewed_agent:answer"}],
+        "systems": [{"name": name, "adapter": "python_function", "target": "viewed_agent:answer"} for name in variants],
         "evaluators": [
             {"name": "says", "type": "contains_text", "config": {"all_of": ["ready"]}},
             {"name": "polite", "type": "llm_judge", "config": judge},

@@ -88,3 +88,22 @@ def test_what_is_too_much_or_somebody_elses_is_refused(tmp_path, pair):
     write_pages([run], tmp_path / "pages", "changed", before, 100)
     write_pages([run], tmp_path / "pages", "changed", before, 100)
     assert len([*(tmp_path / "pages" / "runs" / run.name / "cells").glob("*.html")]) == 3
+
+
+def test_each_variant_of_both_runs_is_compared_and_counts_as_changed_with_all_its_trials(tmp_path):
+    names = ("agent", "hasty")
+    before, after = (made_run(tmp_path, lost=lost, variants=names) for lost in (2, 1))
+    out = tmp_path / "pages"
+    assert write_pages([after], out, "changed", before, 100) == 0
+    first, second = out / "compare" / "index.html", out / "compare" / "variant-2" / "index.html"
+    assert "case-0" not in cases(first.read_text())
+    assert "case-0" in cases(second.read_text())
+    assert second in links_of(first)
+    assert first in links_of(second)
+    assert all(path.is_file() for path in links_of(second))
+    change = re.search(r'<nav aria-label="Variants">.*?</nav>', first.read_text(), re.DOTALL)
+    assert seen(change[0]) == "agent 0.0 pp hasty −16.7 pp"
+    written = {path.stem for path in (out / "runs" / after.name / "cells").glob("*.html")}
+    trials = {cell_key("case-0", "hasty", trial) for trial in range(2)}
+    assert trials <= written
+    assert cell_key("case-0", "agent", 0) not in written

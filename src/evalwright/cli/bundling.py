@@ -21,7 +21,7 @@ def write_pages(
     from evalwright.cli.viewed_runs import runs_at
     from evalwright.files.durable import storage_error
     from evalwright.viewer.bundle import Bundle, write_bundle
-    from evalwright.viewer.pages.compare import Sides
+    from evalwright.viewer.pages.compare import same_variants
     from evalwright.viewer.pairing import PairedRuns
     from evalwright.viewer.shelf import OpenRun
 
@@ -30,17 +30,14 @@ def write_pages(
     runs = [OpenRun(source, source.stamp()) for source in runs_at(list(places) or [Path("runs")])]
     if not runs:
         raise InputError("there is no run to write pages for")
-    compared = None
+    compared = []
     if earlier is not None:
         before = [OpenRun(source, source.stamp()) for source in runs_at([earlier])]
         if len(before) != 1 or len(runs) != 1:
             raise InputError("--compare needs one RUN and one earlier run")
-        names = [variant.name for variant in before[0].plan.variants]
-        variant = next((v.name for v in runs[0].plan.variants if v.name in names), None)
-        if variant is None:
+        compared = [(sides, PairedRuns(*sides)) for sides in same_variants(before[0], runs[0])]
+        if not compared:
             raise InputError("the two runs have no variant in common")
-        sides = Sides(before[0], runs[0], variant, variant)
-        compared = sides, PairedRuns(*sides)
     bundle = Bundle(runs, only, compared, with_labels=with_labels)
     bundle.check(limit)
     if only == "all":

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shutil
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +31,7 @@ MARKER = ".evalwright-bundle"
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; form-action 'none'; base-uri 'none'"
 )
+Comparison = tuple[Sides, PairedRuns]
 NOT_PASSED = ("fail", "borderline", "error")
 _BYTES_OF_A_CELL = 11_000
 _LARGEST_ROW = 250
@@ -40,20 +41,22 @@ _MOMENT = (1980, 1, 1, 0, 0, 0)
 
 
 class Bundle:
-    """What is in a bundle: runs, of which cells, and a comparison."""
+    """What is in a bundle: runs, of which cells, and comparisons, one for each variant that two runs share."""
 
     def __init__(
         self,
         runs: list[OpenRun],
         only: str = "all",
-        compared: tuple[Sides, PairedRuns] | None = None,
+        compared: Sequence[Comparison] = (),
         *,
         with_labels: bool = False,
     ) -> None:
         self._runs, self._only, self._compared, self._with_labels = runs, only, compared, with_labels
         base = Filter(status=NOT_PASSED) if only == "not-passed" else Filter()
-        self._links = BundleLinks([run.id for run in runs], base)
+        variants = [sides.variant_b for sides, _ in compared]
+        self._links = BundleLinks([run.id for run in runs], base, variants)
         self._links.whole_of = self._whole
+        self._shown_rows: dict[str, list[CellRow]] = {}
         self.unread: list[str] = []
         """What of the records cannot be read; known once the runs were checked."""
 
@@ -62,7 +65,7 @@ class Bundle:
         for run in self._runs:
             run.whole_table()
             self.unread += run.unread
-        number = sum(len(self._keys(run)) for run in self._runs)
+        number = sum(len(self._rows(run)) for run in self._runs)
         if number > limit:
             size = number * _BYTES_OF_A_CELL / 1e6
             raise InputError(
@@ -79,8 +82,8 @@ class Bundle:
             yield f"assets/cells-{run.id}.js", _cells_script(run, self._rows(run))
             yield from self._cells(run)
         yield from self._lists()
-        if self._compared is not None:
-            yield from self._comparison(*self._compared)
+        for sides, paired in self._compared:
+            yield from self._comparison(sides, paired)
         for path, made in sorted(self._links.further.items()):
             yield path, made()
 
@@ -93,7 +96,7 @@ class Bundle:
     def _left_out(self) -> str:
         if self._only == "all":
             return ""
-        left = sum(run.whole_table().total - len(self._keys(run)) for run in self._runs)
+        left = sum(run.whole_table().total - len(self._rows(run)) for run in self._runs)
         which = "passed cells are" if self._only == "not-passed" else "cells that did not change are"
         return f"{which} left out: {left:,}"
 
@@ -109,19 +112,26 @@ class Bundle:
             "previous": "",
             "trend": None,
             "trend_of": None,
-            "compared": self._compared is not None,
+            "compared": bool(self._compared),
         }
 
-    def _keys(self, run: OpenRun) -> list[CellRow]:
-        return list(self._rows(run))
-
     def _rows(self, run: OpenRun) -> list[CellRow]:
+        if run.id not in self._shown_rows:
+            self._shown_rows[run.id] = self._chosen_rows(run)
+        return self._shown_rows[run.id]
+
+    def _chosen_rows(self, run: OpenRun) -> list[CellRow]:
+        """With `changed` every trial of the cases that changed, and of variants that the earlier run does not have."""
         rows = list(run.whole_table().every(self._links.base))
-        if self._only != "changed" or self._compared is None:
+        if self._only != "changed":
             return rows
-        _, paired = self._compared
-        changed = {pair.b.key for pair in paired.pairs(CHANGES[:-1], limit=-1) if pair.b is not None}
-        return [row for row in rows if row.key in changed]
+        compared = {sides.variant_b for sides, _ in self._compared}
+        changed = {
+            (pair.case_key, sides.variant_b)
+            for sides, paired in self._compared
+            for pair in paired.pairs(CHANGES[:-1], limit=-1)
+        }
+        return [row for row in rows if row.variant not in compared or (row.case_key, row.variant) in changed]
 
     def _cells(self, run: OpenRun) -> Iterator[tuple[str, bytes]]:
         rows = self._rows(run)
@@ -175,7 +185,7 @@ class Bundle:
         lists += [(name, [name]) for name in CHANGES[:-1] if counts.get(name) or name in ("worse", "better")]
         for name, shown in lists:
             for after in range(0, max(1, paired.count(shown)), PAGE):
-                path = self._path_of(self._links.compare(change=name, after=after))
+                path = self._links.comparison(name, after, sides.variant_b)
                 context = compare_context(sides, paired, [name] if name else [], False, Filter(), after)
                 yield self._page(path, "compare.html", "Compare · evalwright", context)
         for pair in paired.pairs(CHANGES[:-1], limit=-1):
@@ -184,14 +194,8 @@ class Bundle:
             context = compared_cell_context(sides, paired, pair, self._links)
             yield self._page(path, "compared_cell.html", f"{pair.case_key} · compare · evalwright", context)
 
-    def _path_of(self, address: str) -> str:
-        from posixpath import dirname, join, normpath
-        from urllib.parse import unquote
-
-        return normpath(join(dirname(self._links.here), unquote(address)))
-
     def _whole(self, run_id: str, key: str, part: str) -> bytes:
-        known = [*self._runs, *((self._compared[0].a, self._compared[0].b) if self._compared else ())]
+        known = [*self._runs, *(run for sides, _ in self._compared for run in (sides.a, sides.b))]
         run = next(one for one in known if one.id == run_id)
         if not part:
             return msgspec.json.format(msgspec.json.encode(stored_records(run, key)), indent=2)

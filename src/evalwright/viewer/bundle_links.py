@@ -22,7 +22,8 @@ class BundleLinks:
 
     static = True
 
-    def __init__(self, runs: Collection[str], base: Filter) -> None:
+    def __init__(self, runs: Collection[str], base: Filter, variants: Sequence[str] = ()) -> None:
+        """`variants` are those that are compared; the first is the one that addresses do not name."""
         self.here = "index.html"
         self.base = base
         self.lists: dict[str, tuple[str, Filter]] = {}
@@ -30,6 +31,7 @@ class BundleLinks:
         self.further: dict[str, Callable[[], bytes]] = {}
         """Other files by name, and what makes them."""
         self._runs = set(runs)
+        self._variants = list(variants)
         self.whole_of: Callable[[str, str, str], bytes] = lambda run, key, part: b""
 
     def has(self, run: str) -> bool:
@@ -81,13 +83,19 @@ class BundleLinks:
     def trials(self, run: str, case: str, variant: str) -> str:
         return ""
 
-    def compare(self, change: str | Sequence[str] = "", after: int | str = 0, **_: str) -> str:
+    def compare(self, change: str | Sequence[str] = "", after: int | str = 0, vb: str = "", **_: str) -> str:
+        return self._to(self.comparison(change, after, vb))
+
+    def comparison(self, change: str | Sequence[str], after: int | str, variant: str) -> str:
+        """The file of a page of the comparison of a variant; a number stands for its name, which can be anything."""
+        place = self._variants.index(variant) if variant in self._variants else 0
+        folder = f"compare/variant-{place + 1}" if place else "compare"
         chosen = change if isinstance(change, str) else "".join(change[:1])
         name = chosen.replace(" ", "-").lower() or "index"
         number = int(after or 0) // _PAGE + 1
         if name == "unchanged":
             name = "index"
-        return self._to(f"compare/{name}{f'-{number}' if number > 1 else ''}.html")
+        return f"{folder}/{name}{f'-{number}' if number > 1 else ''}.html"
 
     def compared_cell(self, key: str, **_: str) -> str:
         return self._to(f"compare/cells/{key}.html")

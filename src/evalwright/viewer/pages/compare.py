@@ -26,7 +26,15 @@ from evalwright.viewer.table import CellRow
 from evalwright.viewer.texts import pretty
 from evalwright.viewer.worddiff import changes, sides
 
-__all__ = ["Sides", "chosen_sides", "compare_context", "compare_page", "compared_cell_context", "compared_cell_page"]
+__all__ = [
+    "Sides",
+    "chosen_sides",
+    "compare_context",
+    "compare_page",
+    "compared_cell_context",
+    "compared_cell_page",
+    "same_variants",
+]
 
 _PAGE = 100
 _KEYS = ("a", "b", "va", "vb", "change", "unchanged", "after", "view")
@@ -70,7 +78,7 @@ def chosen_sides(shelf: Shelf, given: dict[str, str]) -> Sides | None:
         return None
     a, b = shelf.open(given["a"]), shelf.open(given["b"])
     names_a, names_b = ([variant.name for variant in run.plan.variants] for run in (a, b))
-    shared = next((name for name in names_a if name in names_b), None)
+    shared = next((one.variant_a for one in same_variants(a, b)), None)
     if a.id == b.id and len(names_a) > 1:
         chosen = given.get("va") or names_a[0], given.get("vb") or names_a[1]
     else:
@@ -79,6 +87,29 @@ def chosen_sides(shelf: Shelf, given: dict[str, str]) -> Sides | None:
         if name not in names:
             raise NotThere(f"The run {run.id} has no variant {name[:200]!r} (there are: {', '.join(names)}).", "/")
     return Sides(a, b, *chosen)
+
+
+def same_variants(a: OpenRun, b: OpenRun) -> list[Sides]:
+    """The comparison of each variant that both runs have."""
+    names = {variant.name for variant in b.plan.variants}
+    return [Sides(a, b, one.name, one.name) for one in a.plan.variants if one.name in names]
+
+
+class VariantChange(NamedTuple):
+    """How the pass rate of a variant that both runs have changed."""
+
+    sides: Sides
+    points: str
+    """Empty where one of the runs has no rate."""
+
+
+def _variant_changes(a: OpenRun, b: OpenRun) -> list[VariantChange]:
+    rates_a, rates_b = ({v.name: v.pass_rate for v in run.summary.variants if v.pass_rate_n} for run in (a, b))
+    found = []
+    for shared in same_variants(a, b):
+        before, after = rates_a.get(shared.variant_a), rates_b.get(shared.variant_b)
+        found.append(VariantChange(shared, "" if before is None or after is None else numbers.points(after - before)))
+    return found
 
 
 def _choice(shelf: Shelf, given: dict[str, str]) -> dict[str, Any]:
@@ -136,6 +167,7 @@ def compare_context(
     variants = {side: [one.name for one in run.plan.variants] for side, run in (("a", found.a), ("b", found.b))}
     return {
         "sides": found,
+        "variant_changes": [] if found.a.id == found.b.id else _variant_changes(found.a, found.b),
         "variants": variants if any(len(names) > 1 for names in variants.values()) else {},
         "counts": [(name, counts.get(name, 0)) for name in CHANGES],
         "decision": decision,
