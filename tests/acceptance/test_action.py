@@ -203,6 +203,20 @@ def test_what_fails_the_step(tmp_path: Path, fail_on: str, run: str, compare: st
     assert runner.run("Verdict").returncode == ends
 
 
+@pytest.mark.parametrize(("taken", "calls", "warns"), [("*", 1, False), ("*not-passed", 2, False), ("none", 2, True)])
+def test_a_run_too_large_for_its_pages_is_kept_and_reported(
+    tmp_path: Path, taken: str, calls: int, warns: bool
+) -> None:
+    runner = Runner(tmp_path, {})
+    runner.steps = {"run": {"run": "a run", "out": "out"}, "compare": {"run": "before"}}
+    fake = f'#!/bin/sh\necho "$*" >> "$CALLS"\ncase "$*" in {taken}) ;; *) exit 2 ;; esac\n'
+    (tmp_path / "tools" / "evalwright").write_text(fake)
+    assert ("::warning::" in runner.ok("Make the pages")) is warns
+    called = runner.calls.read_text().splitlines()
+    assert called[0] == "view a run --bundle out/report --compare before"
+    assert len(called) == calls
+
+
 @pytest.mark.slow("starts an interpreter")
 def test_a_suite_that_cannot_run_fails_at_once(tmp_path: Path) -> None:
     runner = Runner(tmp_path, {"suite": "nowhere.yaml", "fail-on": "never"})
