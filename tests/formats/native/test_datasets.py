@@ -418,6 +418,7 @@ def test_keys_of_the_dataset_and_its_neighbours_that_nothing_reads_are_told(tmp_
         ("{name: a, type: contains_text}, {name: b, type: tool_called}", ["b"]),
         ("{name: b, type: tool_called, config: {tool_name: find}}", []),
         ("{name: b, type: contains_text, config: {none_of: [y]}}", []),
+        ("{name: b, type: contains_text, config: {all_of: [], any_of: [y]}}", []),
         ("{name: b, type: contains_text, config: {all_of: [], none_of: null}}", ["b"]),
     ],
 )

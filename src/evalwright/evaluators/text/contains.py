@@ -46,7 +46,7 @@ class ContainsText(msgspec.Struct, frozen=True):
     @property
     def needed_keys(self) -> frozenset[str]:
         """The keys of `expected` without any of which it asks for nothing."""
-        return frozenset() if self.all_of or self.none_of else self.expected_keys
+        return frozenset() if self.all_of or self.any_of or self.none_of else self.expected_keys
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
         all_of = case.expected.answer_should_include if self.all_of is None else self.all_of
