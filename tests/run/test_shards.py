@@ -54,6 +54,7 @@ def test_a_shard_is_named_or_is_that_of_the_schedulers_task(text, environ, expec
     [
         ("0/4", {}, "from 1 to 4, found 0"),
         ("5/4", {}, "from 1 to 4, found 5"),
+        ("1/0", {}, "expected 1 shard or more, found 0"),
         ("half", {}, "expected k/n"),
         ("2/auto", {}, "expected k/n"),
         ("auto/4", {}, "JOB_COMPLETION_INDEX, SLURM_ARRAY_TASK_ID"),

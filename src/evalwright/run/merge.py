@@ -104,8 +104,9 @@ def merge(runs: Sequence[Path | Place], out: Path | None = None, *, partial: boo
     for shards that are not of one run, or not all there, or changed since they were finished: nothing is written then.
     """
     with ExitStack() as stack:
-        parts = _once(sorted((_part(run, stack) for run in runs), key=lambda one: (one.shard.index, str(one.address))))
-        _must_be_one_run(parts)
+        given = sorted((_part(run, stack) for run in runs), key=lambda one: (one.shard.index, str(one.address)))
+        _must_be_one_run(given)
+        parts = _once(given)
         if not partial:
             _must_be_whole(parts)
         _must_be_unchanged(parts)
@@ -156,11 +157,10 @@ def _once(parts: Sequence[_Part]) -> list[_Part]:
 
 
 def _must_be_one_run(parts: Sequence[_Part]) -> None:
-    first = parts[0]
     problems = [
-        Problem(str(part.address), f"is not of the same run as {first.address}: {difference}")
+        Problem(str(part.address), f"is not of the same run as {parts[0].address}: {difference}")
         for part in parts[1:]
-        if (difference := first_difference(first.plan, part.plan))
+        if (difference := first_difference(parts[0].plan, part.plan))
     ]
     if problems:
         raise InputError(problems)

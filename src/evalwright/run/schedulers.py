@@ -39,6 +39,8 @@ def shard_from(text: str, environ: Mapping[str, str]) -> Shard:
         raise InputError(f"--shard {text}: expected k/n, such as 2/8, or auto/n or auto under a scheduler")
     index = int(match[1]) if match[1] not in (None, "auto") else _agreed(text, _indices(environ), _index_names())
     of = int(match[2]) if match[2] else _agreed(text, _totals(environ), [one.total for one in _SCHEDULERS if one.total])
+    if of < 1:
+        raise InputError(f"--shard {text}: expected 1 shard or more, found {of}")
     if not 1 <= index <= of:
         raise InputError(f"--shard {text}: expected a shard from 1 to {of}, found {index}")
     return Shard(index, of)
