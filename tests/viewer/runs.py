@@ -33,6 +33,8 @@ def look_up(number):
 
 def judge(request):
     passed = "order 3" not in request.messages[0].content
+    if "Rubric" in request.messages[0].content + request.messages[-1].content:
+        return json.dumps({"score": 4 if passed else 2, "rubric_reason": "because of the rubric"})
     found = {"text": "x", "passed": passed, "reason": "because of the reply"}
     return json.dumps({"score": 1.0, "assertions": [found]})
 
@@ -60,7 +62,12 @@ ATTACK = '"><script>window.__xss=1</script>'
 
 
 def made_run(
-    folder: Path, name: str = "shop", trials: int = 2, lost: int = 2, variants: Sequence[str] = ("agent",)
+    folder: Path,
+    name: str = "shop",
+    trials: int = 2,
+    lost: int = 2,
+    variants: Sequence[str] = ("agent",),
+    judge: Any = None,
 ) -> Path:
     """Seven cases: `lost` fails, 4 is an error, 5 is flaky, 3 is failed by the judge, 6 attacks the page; the variant
     `hasty` loses 0 as well where 1 is lost."""
@@ -78,7 +85,7 @@ def made_run(
     (folder / "cases.jsonl").write_text("".join(json.dumps(case) + "\n" for case in cases))
     # of another size for another `lost`: byte code of the same second is taken for current by time and size
     (folder / "viewed_agent.py").write_text(f"LOST = {lost}\n{AGENT}" + "\n" * lost)
-    judge = {"model": "python:viewed_agent:judge", "nl_assertions": ["is polite"]}
+    judge = judge or {"model": "python:viewed_agent:judge", "nl_assertions": ["is polite"]}
     suite = {
         "eval": {"name": name},
         "dataset": {"type": "jsonl", "path": "cases.jsonl"},

@@ -132,3 +132,24 @@ def test_labels_are_on_the_page_of_their_cell_and_in_bundles_only_if_asked_for(l
         assert write_pages([run], tmp_path / name, "all", None, 100, with_labels=wanted) == 0
         pages = [path.read_text() for path in (tmp_path / name).rglob("*.html")]
         assert any("polite&lt;/i&gt;" in one for one in pages) is wanted
+
+
+def test_scores_are_on_the_scale_and_count_as_calibrate_counts_them(tmp_path):
+    rubric = {"model": "python:viewed_agent:judge", "rubric": "Is it polite?", "pass_threshold": 4}
+    run = made_run(tmp_path, judge=rubric)
+    with site(run.parent, TOKEN, labeller="ann") as client:
+        client.cookies.set("evalwright_7766", TOKEN)
+        text = page(client, f"/runs/{run.name}/label?evaluator=polite&order=suite")
+        for score in ("7", "0.5", "nan", "much", ""):
+            form = {**fields(text), "verdict": "score", "score": score}
+            refused = client.post(f"/runs/{run.name}/labels", data=form, headers=ORIGIN)
+            assert refused.status_code == 400
+            assert "expected a number from 1 to 5" in seen(refused.text)
+        for score in ("5", "4", "2", "4", "5", "4", "5", "1", "5", "4"):
+            text = answered(client, run, text, "score", score=score)
+    told = seen(text)
+    [found] = calibrate_run(run, run / "labels.csv").evaluators
+    assert "of 8 answers that you passed" in told
+    assert "of 2 answers that you failed" in told
+    assert found.labels == 10
+    assert (found.tpr.n, found.tnr.n) == (8, 2)

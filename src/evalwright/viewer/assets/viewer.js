@@ -171,7 +171,12 @@
     if (press(key)) return true;
     const field = one(`[data-focus="${CSS.escape(key)}"]`);
     if (visible(field)) { field.focus(); return true; }
-    if (/^[1-9]$/.test(key) && one("[data-score]")) { one("[data-score]").value = key; one("[data-score-button]").click(); return true; }
+    if (/^[1-9]$/.test(key) && one("[data-score]")) {
+      const box = one("[data-score]");
+      box.value = key;
+      if (box.reportValidity()) one("[data-score-button]").click();
+      return true;
+    }
     if (key === "j") return move(1);
     if (key === "k") return move(-1);
     return false;

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
+from math import inf, isfinite, nan
 from typing import Any, NamedTuple
 
 import msgspec
@@ -67,7 +68,8 @@ def _state(run: OpenRun, given: Mapping[str, str], labeller: str) -> _State:
         _number("seed", given.get("seed"), secrets.randbelow(1_000_000), 10**9),
         max(1, _number("sample", given.get("sample"), 50, _MOST)),
     )
-    rows = run.asked(asked, _threshold(run, asked.evaluator))
+    threshold = _threshold(run, asked.evaluator)
+    rows = run.asked(asked, 0.5 if threshold is None else threshold)
     labels = LabelFile(run.source.labels_path()).newest(asked.evaluator, labeller)
     return _State(asked, rows, labels, _number("from", given.get("from"), 0, _MOST))
 
@@ -86,7 +88,8 @@ def _number(name: str, value: str | None, default: int, most: int) -> int:
     return int(value)
 
 
-def _threshold(run: OpenRun, evaluator: str) -> float:
+def _threshold(run: OpenRun, evaluator: str) -> float | None:
+    """The least score of a pass."""
     for spec in run.plan.evaluators:
         found = (
             spec.config.get("pass_threshold", spec.config.get("threshold"))
@@ -95,7 +98,16 @@ def _threshold(run: OpenRun, evaluator: str) -> float:
         )
         if spec.name == evaluator and isinstance(found, int | float):
             return float(found)
-    return 0.5
+    return None
+
+
+def _scores(run: OpenRun, evaluator: str) -> tuple[float, float] | None:
+    """The scale of a judge with a rubric alone, from 1 to 5 where it names none; None where it is not known."""
+    spec = next((one for one in run.plan.evaluators if one.name == evaluator), None)
+    if spec is None or spec.type != "llm_judge" or spec.config.get("nl_assertions"):
+        return None
+    scale = spec.config.get("scale") or {}
+    return scale.get("min", 1), scale.get("max", 5)
 
 
 def _next(state: _State, key: str = "") -> int | None:
@@ -129,6 +141,7 @@ def label_page(run: OpenRun, given: Mapping[str, str], labelling: Labelling, lin
         "show": given.get("show") == "1",
         "guidelines": {} if spec is None else spec.config,
         "has_score": spec is not None and bool({"rubric", "scale"} & spec.config.keys()),
+        "scores": _scores(run, asked.evaluator),
         "agreement": _agreement(run, state),
         "last": next(reversed(state.labels.values()), None),
     }
@@ -143,7 +156,8 @@ def _agreement(run: OpenRun, state: _State) -> list[str]:
     Not after each one: a change would tell what the evaluator said of the answer before.
     """
     table, evaluator = run.table, state.asked.evaluator
-    labelled = [(row, state.labels[_id(row)].verdict) for row in state.rows if _id(row) in state.labels]
+    threshold = _threshold(run, evaluator)
+    labelled = [(row, _said_of(state.labels[_id(row)], threshold)) for row in state.rows if _id(row) in state.labels]
     if table is None or len(labelled) < _ENOUGH:
         return []
     from evalwright.decisions.judge_bias import wilson_share  # not before there is something to count: it takes long
@@ -158,6 +172,13 @@ def _agreement(run: OpenRun, state: _State) -> list[str]:
         ends = f" [{numbers.interval(share.ci95)}]" if share.ci95 else ""
         found.append(f"{name} {numbers.share(share)}{ends}: of {counted(share.n, 'answer')} that you {word}")
     return found
+
+
+def _said_of(label: StoredLabel, threshold: float | None) -> str:
+    """The verdict of a label; of a score alone the one that `calibrate` takes it for, nothing without a threshold."""
+    if label.verdict or not label.score or threshold is None:
+        return label.verdict
+    return "pass" if float(label.score) >= threshold else "fail"
 
 
 def _oldest(labelled: list[tuple[CellRow, str]], state: _State) -> list[tuple[CellRow, str]]:
@@ -222,19 +243,34 @@ def store_label(run: OpenRun, form: Mapping[str, str], labelling: Labelling, lin
         raise NotThere("This answer is not among those that are labelled.", links.label(run.id, **onward))
     place = state.rows.index(row)
     if verdict != "skip":
-        file.append(_label(row, asked.evaluator, verdict, form, labelling.labeller))
+        file.append(_label(row, verdict, form, asked.evaluator, labelling.labeller, _scores(run, asked.evaluator)))
     return links.label(run.id, **onward, **{"from": str(place + 1)})
 
 
-def _label(row: CellRow, evaluator: str, verdict: str, form: Mapping[str, str], labeller: str) -> StoredLabel:
+def _score(given: str, scores: tuple[float, float] | None) -> str:
+    """A score as it is stored. Raises BadQuery."""
+    low, high = scores or (-inf, inf)
+    expected = f"a number from {low:g} to {high:g}" if scores else "a number"
+    try:
+        value = float(given)
+    except ValueError:
+        value = nan
+    if not isfinite(value) or not low <= value <= high:
+        raise BadQuery(f"'score' is {given[:100]!r}, expected {expected}")
+    return f"{value:g}"
+
+
+def _label(
+    row: CellRow,
+    verdict: str,
+    form: Mapping[str, str],
+    evaluator: str,
+    labeller: str,
+    scores: tuple[float, float] | None,
+) -> StoredLabel:
     score = form.get("score", "").strip()
-    if verdict == "score" and not score:
-        raise BadQuery("'score' is empty, expected a number")
-    if score:
-        try:
-            score = f"{float(score):g}"
-        except ValueError:
-            raise BadQuery(f"'score' is {score[:100]!r}, expected a number") from None
+    if score or verdict == "score":
+        score = _score(score, scores)
     note = form.get("note", "")[:_LONGEST_NOTE].replace("\r\n", "\n").replace("\0", "")
     said = "" if verdict == "score" else verdict
     seen = "1" if form.get("seen") == "1" else ""
