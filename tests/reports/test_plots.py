@@ -7,6 +7,8 @@ from base64 import b64decode
 from itertools import pairwise
 from xml.etree import ElementTree
 
+import pytest
+
 from evalwright.model.summary import ComparisonReport, VariantDelta
 from evalwright.registry import load
 from evalwright.reports.intervals import ForestRow, forest_lines, interval_line, spark
@@ -94,3 +96,9 @@ def test_reports_draw_variants_against_their_baseline() -> None:
     fenced = text.partition("```text\n")[2].partition("```")[0]
     assert len(fenced.splitlines()) == 2
     assert "−10.0 [−20.0, +5.0]" in fenced
+
+
+@pytest.mark.parametrize(("points", "ends"), [(True, ("−100.0", "5.0")), (False, ("−1.050", "0.050"))])
+def test_no_scale_goes_beyond_all_cases(points, ends):
+    line = interval_line(ForestRow("all lost", -1.0, -1.0, -0.8), 78, points=points)
+    assert (line.split()[0], line.split()[-1].lstrip("+")) == ends

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from math import inf
 from typing import NamedTuple
 
 from evalwright.model.summary import VariantDelta
@@ -52,15 +53,17 @@ class Ruler(NamedTuple):
         return self.start + (value - self.low) / (self.high - self.low) * self.length
 
 
-def range_of(rows: Sequence[ForestRow], margin: float) -> tuple[float, float]:
-    """All intervals with their estimates, 0 and the margin, with a little room.
+def range_of(rows: Sequence[ForestRow], margin: float, *, points: bool) -> tuple[float, float]:
+    """All intervals with their estimates, 0 and the margin, with a little room, of which differences of shares
+    (`points`) have none beyond -1 and 1.
 
     An estimate may lie outside of a guarded interval, which is drawn towards the middle of the scale.
     """
     seen = [value for row in rows for value in row[1:4]]
     low, high = min(0.0, -margin, *seen), max(0.0, *seen)
     room = (high - low or 1.0) * 0.05
-    return low - room, high + room
+    end = 1.0 if points else inf
+    return max(low - room, min(low, -end)), min(high + room, max(high, end))
 
 
 def shown(value: float, factor: float) -> str:
@@ -92,7 +95,7 @@ def forest_lines(
     names = [one_line(row.label, 24) for row in rows]
     label, figures = max(map(width, names)), max(map(len, numbers))
     room = max(10, columns - label - figures - 4)
-    ends = range_of(rows, margin)
+    ends = range_of(rows, margin, points=points)
     return [
         f"{name}{' ' * (label - width(name))}  {_interval(row, ends, margin, room)}  {number:>{figures}}"
         for name, row, number in zip(names, rows, numbers, strict=True)
@@ -102,7 +105,7 @@ def forest_lines(
 def interval_line(row: ForestRow, columns: int, *, margin: float = 0.0, points: bool = True) -> str:
     """One interval between the ends of its scale."""
     factor = 100 if points else 1
-    ends = range_of([row], margin)
+    ends = range_of([row], margin, points=points)
     low, high = (shown(end, factor) for end in ends)
     return f"{low} {_interval(row, ends, margin, columns - len(low) - len(high) - 2)} {high}"
 

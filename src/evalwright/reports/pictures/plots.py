@@ -38,7 +38,7 @@ def forest_svg(title: str, rows: Sequence[ForestRow], *, margin: float = 0.0, po
     names, numbers = [one_line(row.label, 32) for row in rows], [numbers_of(row, factor) for row in rows]
     start = _LETTER * max(map(width, names)) + _GAP
     across = start + _INTERVALS + _GAP + _LETTER * max(map(len, numbers))
-    scale = Ruler(*range_of(rows, margin), start, _INTERVALS)
+    scale = Ruler(*range_of(rows, margin, points=points), start, _INTERVALS)
     bottom = _ROW * (len(rows) + 1) + 6
     said = "; ".join(f"{row.label}: {number}" for row, number in zip(rows, numbers, strict=True))
     parts: list[Child] = [_vertical(scale.at(0), bottom, "zero")]
