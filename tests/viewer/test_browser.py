@@ -118,6 +118,29 @@ def press(page, *keys: str) -> None:
         page.keyboard.press(key)
 
 
+def test_a_search_in_a_bundle_has_an_address(visit, runs, tmp_path):
+    from playwright.sync_api import expect
+
+    write_pages([runs[0]], tmp_path / "pages", "all", None, 100)
+    page = visit("/")
+    page.goto((tmp_path / "pages" / "runs" / runs[0].name / "index.html").as_uri())
+    names = page.get_by_role("table", name="Cells").get_by_role("rowheader")
+    all_of_them = names.count()
+    page.get_by_role("checkbox", name="Error").check()
+    expect(names).to_have_text(["case-4"])
+    page.get_by_role("searchbox", name="Search cells").fill("nowhere")
+    page.keyboard.press("Enter")
+    expect(names).to_have_count(0)
+    page.reload()
+    expect(page.get_by_role("searchbox", name="Search cells")).to_have_value("nowhere")
+    expect(names).to_have_count(0)
+    page.go_back()
+    expect(page.get_by_role("searchbox", name="Search cells")).to_have_value("")
+    expect(names).to_have_text(["case-4"])
+    page.go_back()
+    expect(names).to_have_count(all_of_them)
+
+
 def test_from_a_failed_run_to_the_judges_prompt_by_keys(visit, runs):
     from playwright.sync_api import expect
 

@@ -202,7 +202,7 @@
     const form = event.target.closest("form[data-filters]");
     if (form && event.target.type !== "search") { clearTimeout(waiting); show(filtered(form), true); }
     const still = event.target.closest("form[data-static-filters]");
-    if (still && cells) narrowed(still);
+    if (still && cells) { noted(new FormData(still)); narrowed(still); }
     if (event.target.name === "run") compareButton();
     if (event.target.id === "shortcuts") stored("keys", event.target.checked ? "on" : "off");
     const sends = event.target.closest("[data-sends]");
@@ -216,7 +216,7 @@
   });
   document.addEventListener("submit", (event) => {
     const form = event.target.closest("form[data-filters]");
-    if ("staticFilters" in event.target.dataset) { event.preventDefault(); if (cells) narrowed(event.target); return; }
+    if ("staticFilters" in event.target.dataset) { event.preventDefault(); if (cells) { noted(new FormData(event.target)); narrowed(event.target); } return; }
     clearTimeout(waiting);
     asked++;
     if (form) { event.preventDefault(); location.assign(filtered(form)); }
@@ -230,7 +230,22 @@
   // The filter of a bundle: over a script with data, as pages of files may not fetch. Rows are made by textContent.
   const MARKS = { pass: "✓", fail: "✗", error: "!", skip: "–", borderline: "~" };
   let cells = null;
-  window.evalwrightCells = (given) => { cells = given; };
+  window.evalwrightCells = (given) => { cells = given; restored(); };
+  // Its address is a fragment: of files, browsers let scripts change nothing else.
+  function noted(data) {
+    const said = new URLSearchParams([...data].filter(([, value]) => value)).toString();
+    if (said !== location.hash.slice(1)) history.pushState(null, "", said ? "#" + said : location.pathname);
+  }
+  function restored() {
+    const form = one("form[data-static-filters]"), said = new URLSearchParams(location.hash.slice(1));
+    if (!cells || !form || ![...said.keys()].some((name) => form.elements[name])) return false;
+    for (const field of form.elements) {
+      if (field.type === "checkbox") field.checked = said.getAll(field.name).includes(field.value);
+      else if (field.name) field.value = said.get(field.name) || "";
+    }
+    narrowed(form);
+    return true;
+  }
   function narrowed(form) {
     const data = new FormData(form), statuses = data.getAll("status"), sort = data.get("sort");
     const words = String(data.get("q") || "").toLowerCase().split(/\s+/).filter(Boolean);
@@ -271,10 +286,12 @@
     times(document);
     compareButton();
     again();
+    restored();
     live();
   }
   setTimeout(watch, 2000);
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin); else begin();
   addEventListener("popstate", () => { if (turned) location.reload(); });
+  addEventListener("hashchange", (event) => { if (!restored() && event.oldURL.includes("=")) location.reload(); });
   addEventListener("pageshow", (event) => { if (event.persisted) begin(); });
 })();
