@@ -176,6 +176,7 @@ def own(monkeypatch):
     for kind, name in (("blocking_in_tests", "Blocking"), ("counting_in_tests", "Counting")):
         monkeypatch.setitem(registry.KINDS["evaluators"], kind, f"session.shop:{name}")
     registry.load.cache_clear()
+    shop.blocked.clear()
     yield
     shop.blocked.set()
     registry.load.cache_clear()
@@ -183,7 +184,7 @@ def own(monkeypatch):
 
 def test_an_evaluator_that_blocks_is_left_behind_at_its_limit(tmp_path, own):
     checks = [EvaluatorSpec("blocks", "blocking_in_tests"), EvaluatorSpec("fine", "contains_text", {"all_of": ["a"]})]
-    blocked = suite(tmp_path, ["a", "a"], evaluators=checks, evaluator_timeout_seconds=0.2)
+    blocked = suite(tmp_path, ["a", "a"], evaluators=checks, evaluator_timeout_seconds=1)
     rows = records(run_suite(blocked), EvaluationResult)
     assert Counter((row.evaluator, row.passed, row.error and row.error.type) for row in rows) == {
         ("blocks", False, "timeout"): 2,
