@@ -338,3 +338,29 @@ def test_a_record_written_again_takes_the_place_of_the_first(kept: Kept) -> None
     latencies = [trace.latency_ms for trace in reader.traces(Trace) if trace.case_id == "c0"]
     reader.close()
     assert latencies == ([0, 7] if kept.kind == "local_files" else [7])
+
+
+def test_documents_and_summary_of_a_run_are_stored(kept: Kept) -> None:
+    writer = kept.store().create(a_plan(), [a_case()], {"config.yaml": b"a: 1\n"})
+    writer.save_summary(a_summary(config_path="mine.yaml"))
+    writer.close()
+    with closing(kept.store().read(a_plan().run_id)) as reader:
+        assert (summary := reader.summary()) is not None
+        assert summary.config_path == "mine.yaml"
+    assert any(b"a: 1" in stored for stored in kept.everything())
+
+
+def test_a_case_outside_of_the_dataset_is_an_error_and_not_another_case(kept: Kept) -> None:
+    with closing(kept.store().read(filled(kept))) as reader:
+        assert reader.case(2).id == "c2"
+        for position in (-1, 3):
+            with pytest.raises(IndexError):
+                reader.case(position)
+
+
+def test_a_writer_divides_what_it_has_not_written_yet(kept: Kept) -> None:
+    with closing(kept.store().create(a_plan(), [a_case(id=f"c{i}") for i in range(3)], {})) as writer:
+        for number in range(3):
+            append_cell(writer, f"c{number}", case_index=number)
+        found = [trace.case_id for part in writer.parts(2) for trace in writer.traces(Trace, part)]
+    assert sorted(found) == ["c0", "c1", "c2"]

@@ -326,3 +326,9 @@ def test_runs_have_the_same_cases_where_each_byte_of_them_is(tmp_path: Path, not
         assert not reader.has_cases_of(others["same"])
         for one in others.values():
             one.close()
+
+
+def test_each_of_many_cases_is_stored_once(tmp_path: Path) -> None:
+    cases = [a_case(id=f"c{i}", input="x" * 30_000) for i in range(8)]  # more than are written at once
+    with closing(LocalFiles(tmp_path).create(a_plan(), cases, {})) as writer:
+        assert [case.id for case in writer.cases()] == [f"c{i}" for i in range(8)]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -180,3 +182,23 @@ def test_a_share_that_was_never_finished_forbids_the_commit(tmp_path: Path) -> N
     judgements.abandon()
     assert [r.reason for r in writer.results(EvaluationResult)] == ["old"]
     writer.close()
+
+
+def test_a_share_of_new_judgements_whose_folder_is_gone_says_so(tmp_path: Path) -> None:
+    with closing(created(tmp_path)) as writer:
+        draft = writer.rewrite_judgements()
+        for folder in writer.folder.glob(".judging-*"):
+            shutil.rmtree(folder)
+        with pytest.raises(StorageError, match="judging"):
+            draft.share(0).append_results([a_result()])
+
+
+def test_judgements_that_cannot_be_put_in_place_keep_the_run_closed(tmp_path: Path) -> None:
+    with closing(created(tmp_path)) as writer:
+        folder = writer.folder
+    (folder / ".judgements").mkdir()
+    (folder / ".judgements" / "verdicts.jsonl").write_bytes(b"")
+    (folder / "verdicts.jsonl").unlink()
+    (folder / "verdicts.jsonl" / "in the way").mkdir(parents=True)
+    with pytest.raises(StorageError, match="replace the results"):
+        LocalFiles(tmp_path).open(folder.name)

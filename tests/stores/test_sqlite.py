@@ -21,6 +21,7 @@ from hypothesis import strategies as st
 
 from evalwright.cli.locate import folded_summary
 from evalwright.errors import InputError
+from evalwright.model.artifact import FileManifest, FilesystemArtifact, FilesystemDiff
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
 from evalwright.run.resumption import resume
@@ -363,3 +364,28 @@ def test_syncs_leave_no_file_open(tmp_path: Path) -> None:
         writer.sync()
     assert len([*Path("/proc/self/fd").iterdir()]) == before
     writer.close()
+
+
+def test_a_damaged_artifact_of_another_program_is_named_and_those_after_it_are_laid_out(older: Path) -> None:
+    with closing(Sqlite(older).open("old")) as writer:
+        for case in ("c0", "c1"):
+            writer.save_artifact(
+                FilesystemArtifact(
+                    case, "v1", "copy", FileManifest(), FileManifest(), FilesystemDiff(), f"artifacts/{case}/v1"
+                )
+            )
+        shutil.rmtree(writer.artifacts)
+    with closing(sqlite3.connect(older, isolation_level=None)) as connection:
+        connection.execute("UPDATE artifacts SET payload = '[' WHERE case_id = 'c0'")
+    with closing(Sqlite(older).open("old")) as writer:
+        assert [str(damage).partition(":")[0] for damage in writer.damage] == ["artifacts"]
+        assert [file.parent.parent.name for file in writer.artifacts.rglob("artifact.json")] == ["c1"]
+
+
+def test_the_name_of_a_run_of_another_program_is_its_id_without_its_date(older: Path) -> None:
+    with closing(sqlite3.connect(older, isolation_level=None)) as connection:
+        for table in ("traces", "results"):
+            connection.execute(f"UPDATE {table} SET run_id = '2026-01-02T03-04-05_shop'")
+    reader, plan = open_run(older)
+    reader.close()
+    assert plan.name == "shop"

@@ -11,6 +11,7 @@ import pytest
 
 from evalwright.files.durable import AppendFile, repair_tail, replace_file
 from evalwright.stores.local_files import LocalFiles
+from evalwright.stores.merge.copies import copy_artifacts, write_lines
 from evalwright.stores.sqlite import Sqlite
 from evalwright.testing import a_case, a_plan, a_result, a_trace, a_verdict
 
@@ -126,3 +127,12 @@ def test_the_log_of_a_database_is_synced_with_its_records(tmp_path: Path, steps:
     writer.sync()
     assert "sync runs.sqlite-wal" in names(steps)
     writer.close()
+
+
+def test_what_is_copied_from_a_shard_is_synced(tmp_path: Path, steps: list[Step]) -> None:
+    source = tmp_path / "source" / "c0" / "main"
+    source.mkdir(parents=True)
+    (source / "artifact.json").write_text("{}")
+    assert copy_artifacts(tmp_path / "source", tmp_path / "copy") == []
+    write_lines(tmp_path / "traces.jsonl", [b"{}\n"])
+    assert {"sync artifact.json", "sync traces.jsonl"} <= {*names(steps)}
