@@ -7,12 +7,15 @@ from datetime import UTC, datetime
 
 import pytest
 
+from evalwright import registry
 from evalwright.errors import InputError
 from evalwright.model.plan import Plugin, Variant
 from evalwright.model.trace import Output, Trace
 from evalwright.registry import load
 from evalwright.run.start import run_suite
+from evalwright.run.steps.enrich import Enriching
 from evalwright.run.stored_run import open_run
+from evalwright.testing import a_plan, a_trace
 from mirrors.receiver import receiving
 from run.conftest import agents  # noqa: F401 - a fixture
 from run.suites import suite
@@ -124,3 +127,13 @@ def test_a_trace_without_an_id_cannot_be_found(tmp_path):
 def test_an_enricher_that_cannot_be_used_is_refused(config):
     with pytest.raises(InputError):
         load("enrichers", "otel")(config)
+
+
+def test_an_enricher_that_does_not_answer_in_time_is_noted_and_the_next_is_asked(monkeypatch):
+    monkeypatch.setitem(registry.KINDS["enrichers"], "silent", "enrichers.silent:Silent")
+    twice = [Plugin("silent"), Plugin("silent")]
+    plan = a_plan(variants=[Variant("v1", "replay", timeout_seconds=0.01, enrich_trace_from=twice)])
+    trace = a_trace()
+    asyncio.run(Enriching(plan).enrich(trace))
+    assert trace.extra["asked"] == 2
+    assert [note["error"] for note in trace.extra["enrichment_errors"]] == ["no reply within 0.01 seconds"] * 2

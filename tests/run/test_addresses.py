@@ -213,3 +213,10 @@ def test_a_busy_service_is_given_up_after_ten_minutes(tmp_path, monkeypatch):
     with service([(503, {"Retry-After": "0.2"})] * 2) as (url, times):
         outcome, _ = ran(tmp_path, url)
     assert (outcome.exit_code, len(times)) == (3, 1)
+
+
+def test_a_system_that_fails_otherwise_is_called_as_often_as_the_suite_allows(tmp_path, agents, monkeypatch):
+    monkeypatch.setattr("evalwright.run.pipeline._LONGEST_CALL", -1.0)  # is for what is busy
+    retry = RetryRule(max_attempts=3, backoff_seconds=0, on=["*"])
+    run_suite(suite(tmp_path, [3], "agents:flaky", retry=retry))
+    assert len(agents.calls) == 3

@@ -64,6 +64,9 @@ def test_an_error_that_spoils_a_cell_leaves_the_errors_of_others_as_they_are() -
     assert [row.error and row.error.type for row in rows] == ["not_counted", "timeout", "quota"]
     assert (rows[0].passed, rows[0].score, rows[0].detail["not_counted"]) == (False, None, {"passed": True, "score": 1})
     assert "not_counted" not in rows[1].detail
-    other = [a_result(evaluator="sound", passed=True)]
+    other = [
+        a_result(evaluator="sound", passed=True),
+        a_result(evaluator="broken", error=TraceError("timeout", "late")),
+    ]
     Spoiling(plan).spoil(other)
     assert (other[0].error, other[0].passed) == (None, True)

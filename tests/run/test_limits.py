@@ -59,3 +59,10 @@ def test_what_the_program_does_with_the_signal_is_put_back() -> None:
         assert signal.getitimer(signal.ITIMER_REAL) == (0.0, 0.0)
     finally:
         signal.signal(signal.SIGALRM, before)
+
+
+def test_code_of_no_call_is_left_alone_however_long_it_holds_the_loop_up():
+    with Watchdog() as watchdog:
+        watchdog.watch_calls(busy.__code__, lambda frame: time.monotonic())
+        watchdog.beat = time.monotonic() - 100
+        assert not threading.Event().wait(0.3)

@@ -473,3 +473,14 @@ def test_a_shard_of_somebody_else_does_not_become_ones_own(tmp_path, foreign):
     assert merged.plan.seal == ""
     assert Plugin("x") not in merged.plan.exports
     assert re.fullmatch(r"\d{4}-\d\d-\d\dT[\d-]+_test", merged.run_dir.name)
+
+
+def test_a_file_that_the_manifest_names_and_nobody_has_is_refused(tmp_path):
+    parts = sharded(suite(tmp_path, TEXTS), 2, tmp_path)
+    artifact = parts[0] / "artifacts" / "c0" / "main" / "artifact.json"
+    artifact.parent.mkdir(parents=True)
+    artifact.write_text("{}")
+    (parts[0] / "manifest.json").unlink()
+    resume(parts[0])
+    artifact.unlink()
+    assert f"{artifact}  cannot be read, but manifest.json names it" in refused(parts, tmp_path / "merged")

@@ -130,3 +130,9 @@ def test_a_cell_under_way_counts_like_the_dearest_one():
         money.end()
         money.spend(0.2)
     assert (money.reached, money.has_room()) == (False, True)
+
+
+def test_variants_without_a_limit_of_their_own_share_that_of_the_run(tmp_path, agents):
+    variants = [Variant(n, "python_function", {"target": "agents:counted"}) for n in ("a", "b")]
+    run_suite(suite(tmp_path, ["x"] * 6, variants=variants, max_concurrency=2))
+    assert agents.most_at_once == 2

@@ -1,15 +1,19 @@
 """The dates of a run's records, and results of evaluators that said nothing."""
 
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from time import monotonic
 
 import pytest
 
+from evalwright.errors import InputError
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.trace import TraceError
+from evalwright.run.newest import newest_of
 from evalwright.run.records import Clock, result_of
-from evalwright.testing import a_trace
+from evalwright.run.stored_run import case_finder
+from evalwright.testing import MemoryStore, a_case, a_plan, a_trace
 
 
 def test_dates_move_as_the_monotonic_clock_does_in_whatever_order_they_are_asked_for():
@@ -30,3 +34,20 @@ def test_an_evaluator_that_said_nothing_has_passed_nothing():
     row = result_of(EvaluatorSpec("e", "contains_text"), a_trace(), None, TraceError("timeout", "late"), now, now)
     assert (row.passed, row.score, row.skipped, row.latency_ms) == (False, None, False, 0)
     assert row.error is not None
+
+
+def test_of_two_traces_of_one_attempt_the_last_is_the_cells():
+    early, late = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)
+    with closing(MemoryStore().create(a_plan(), [a_case()], {})) as run:
+        for date in (early, late):
+            run.append_trace(a_trace(started_at=date))
+        newest, key = newest_of(run), ("c1", "v1", 0)
+    assert [newest.superseded(key, 1, date) for date in (early, late)] == [True, False]
+    assert newest.count == 1
+
+
+def test_a_trace_of_a_case_that_is_not_in_the_run_is_refused():
+    run = MemoryStore().create(a_plan(), [a_case()], {})
+    with pytest.raises(InputError, match="not among its cases"):
+        case_finder(run, run.plan)(a_trace(case_id="another", case_index=0))
+    run.close()

@@ -9,6 +9,7 @@ import pytest
 
 from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
+from evalwright.model.plan import Price
 from evalwright.run.forecast import forecast
 from evalwright.run.options import RunOptions
 from evalwright.run.selection import chosen_cases
@@ -158,3 +159,11 @@ def test_a_forecast_counts_the_trials_of_each_system(tmp_path: Path) -> None:
     assert [found[name].cells for name in ("both", "a")] == [5, 3]
     assert found["both"].system_cost_usd == pytest.approx(found["a"].system_cost_usd * 5 / 3)
     assert (found["a"].judge_calls, found["a"].judge_cost_usd, found["a"].unpriced) == (0, 0.0, [])
+
+
+def test_a_forecast_goes_by_the_prices_of_the_suite(tmp_path: Path) -> None:
+    suite = NATIVE.replace("adapter: replay", "adapter: openai_chat, model: ours") % "{type: yaml, path: cases.yaml}"
+    loaded = load_suite(written(tmp_path, {"eval.yaml": suite, "cases.yaml": CASES}), to_run=False)
+    loaded.prices = {"ours": Price(1.0, 1.0)}
+    found = forecast(loaded, RunOptions())
+    assert (found.unpriced, found.system_cost_usd > 0) == ([], True)

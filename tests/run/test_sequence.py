@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
@@ -22,7 +23,7 @@ from evalwright.run.cells import RunState
 from evalwright.run.options import RunOptions
 from evalwright.run.outcomes import Outcome
 from evalwright.run.resumption import resume, retry
-from evalwright.run.start import run_suite
+from evalwright.run.start import run_suite, run_suite_here
 from evalwright.run.stored_run import open_run
 from evalwright.statistics.sequences import betting_sequence
 from run.suites import SAYS_DONE, suite
@@ -208,3 +209,29 @@ def test_cases_that_the_other_run_lacks_are_left_out_and_said(tmp_path: Path) ->
     outcome = decided(made(tmp_path, main=HALF), before)
     assert outcome.plan.cases_total == 100
     assert f"20 of 120 cases are not in {before}: not run" in outcome.summary.warnings
+
+
+def test_a_run_that_asked_of_other_files_is_not_continued(tmp_path: Path, before: Path) -> None:
+    one = decided(made(tmp_path, main=HALF), before, max_cases=70)
+    document = kept(one)
+    document["files"] = {**document["files"], "prompt.txt": "0" * 64}
+    (one.run_dir / "decision.json").write_text(json.dumps(document))
+    two = decided(made(tmp_path, main=HALF), before)
+    assert (kept(two).get("earlier", []), len(kept(two)["units"])) == ([], 120)
+
+
+def test_a_run_that_is_decided_calls_nobody_when_it_is_resumed(
+    tmp_path: Path, before: Path, agents: ModuleType
+) -> None:
+    one = decided(made(tmp_path, main=GOOD), before)
+    (one.run_dir / "summary.yaml").unlink()
+    agents.calls.clear()
+    assert resume(one.run_dir).exit_code == 0
+    assert agents.calls == []
+
+
+def test_a_run_in_the_loop_of_its_caller_has_not_been_interrupted_once_it_is_decided(
+    tmp_path: Path, before: Path
+) -> None:
+    options = RunOptions(until_decided=True, against=str(before))
+    assert asyncio.run(run_suite_here(made(tmp_path, main=GOOD), options)).exit_code == 0
