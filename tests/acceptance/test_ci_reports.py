@@ -138,3 +138,14 @@ def test_a_report_is_added_to_a_file(two: tuple[Project, Path, Path], tmp_path: 
     for _ in range(2):
         assert made.evalwright("report", after, "--out", out, "--append").code == 0
     assert out.read_text().count("**Failed: 12 cells did not pass; 14.3%") == 2
+
+
+def test_the_first_line_says_what_has_no_verdict(tmp_path: Path) -> None:
+    made = project(tmp_path, {f"c{i}": "thanks" for i in range(4)}, EVAL)
+    before = made.run("--out", "a")
+    (tmp_path / "agent.py").write_text(
+        "def run(case, variant):\n    assert case['id'] != 'c0'\n    return {'final_answer': 'thanks'}\n"
+    )
+    after = made.run("--out", "b")
+    first = made.evalwright("report", after, "--compare", before).out.partition("\n")[0]
+    assert "; without a verdict: 0 of A, 1 of B" in first

@@ -44,12 +44,19 @@ def _compared(comparison: RunComparison, name: Name) -> str:
 def _change(one: VariantComparison) -> str:
     decision, delta = one.decision, one.delta
     said = claim(decision)
+    unjudged = _without_verdict(decision)
     if decision.ci is None:
-        return said
+        return f"{said}{unjudged}"
     text = f"{said}: {with_ends(decision.difference, decision.ci, decision.metric)}"
     changed = f"{counted(len(delta.regressions), 'case')} worse, {len(delta.improvements):,} better"
     p = "" if decision.p_better is None else f" (p {_equals(numbers.probability(decision.p_better))})"
-    return f"{text}, {changed}{p}{_to_decide(decision)}"
+    return f"{text}, {changed}{p}{unjudged}{_to_decide(decision)}"
+
+
+def _without_verdict(decision: Decision) -> str:
+    """The trials that the difference leaves out; empty where both sides have verdicts of all."""
+    a, b = (side.target + side.evaluator for side in (decision.errors.a, decision.errors.b))
+    return f"; without a verdict: {a:,} of A, {b:,} of B" if a or b else ""
 
 
 def _equals(p: str) -> str:
