@@ -18,6 +18,7 @@ import pytest
 from evalwright.model.cell import cell_key
 from evalwright.run.baselines import promote
 from evalwright.run.start import run_suite
+from evalwright.viewer.pages.blocks import Blocks
 from evalwright.viewer.trends import VariantRate, trend_of
 from run.suites import suite
 from viewer.runs import ATTACK, made_run, site
@@ -257,3 +258,28 @@ def until(look: Callable[[], str], wanted: str) -> str:
         assert time.monotonic() < last, text
         time.sleep(0.01)
     return text
+
+
+@pytest.mark.parametrize(
+    "value", [{}, [], {"a": {"b": {"c": {"d": list(range(99))}}}}, [[[["x" * 200] * 9]] * 3, "y" * 99]]
+)
+def test_json_below_the_third_level_is_folded_and_whole(value):
+    shown = Blocks(lambda part: "").of(value, "")
+    lines = [line for part in shown.folds for line in ([part.title] if part.title else []) + part.text.split("\n")]
+    assert "\n".join(lines) == shown.text
+    folded = [part for part in shown.folds if part.title]
+    assert bool(folded) == (len(shown.text) > 120)
+    assert all(part.text.startswith(" " * 8) for part in folded)
+
+
+def test_values_of_steps_are_folded_on_the_page_of_their_cell(tmp_path):
+    run = made_run(tmp_path, trials=1)
+    traces = run / "traces.jsonl"
+    value = json.dumps({"one": {"two": {"three": {"four": [f"needle {i} " + "x" * 40 for i in range(5)]}}}})
+    traces.write_text(
+        traces.read_text().replace('{"needle":"needle-0"}', value).replace('{"needle": "needle-0"}', value)
+    )
+    with site(run.parent) as client:
+        text = page(client, f"/runs/{run.name}/cells/{cell_key('case-0', 'agent', 0)}")
+    assert re.search(r'<details class="fold"><summary><code> *&#34;three&#34;: {</code></summary><pre[^>]*>', text)
+    assert "needle 4" in text

@@ -5,12 +5,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from typing import Any
+from itertools import groupby
+from typing import Any, NamedTuple
 
-__all__ = ["pretty", "visible", "words_of"]
+__all__ = ["Fold", "folds", "pretty", "visible", "words_of"]
 
 _LINE = 120
 """Characters up to which JSON stays on one line."""
+_DEEP = " " * 8
+"""What lines below the third level begin with."""
+_FOLDED = 4
+"""Lines from which on something is folded."""
+_MOST_PARTS = 100
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\ud800-\udfff\U000e0000-\U000e0fff]"
@@ -28,6 +34,32 @@ def pretty(value: Any) -> str:
         return value
     line = json.dumps(value, ensure_ascii=False)
     return line if len(line) <= _LINE else json.dumps(value, ensure_ascii=False, indent=2)
+
+
+class Fold(NamedTuple):
+    """Lines of a text; where it has a `title`, that is the line before them, and they are shown when asked for."""
+
+    title: str
+    text: str
+
+
+def folds(json_text: str) -> list[Fold]:
+    """JSON on lines, with objects and lists of the fourth level folded, but for short ones; of many the first ones."""
+    parts: list[Fold] = []
+    open_lines: list[str] = []
+    for deep, group in groupby(json_text.split("\n"), key=_is_deep):
+        lines = list(group)
+        if deep and open_lines and len(lines) >= _FOLDED and len(parts) < _MOST_PARTS:
+            title = open_lines.pop()
+            parts += [Fold("", "\n".join(open_lines)), Fold(title, "\n".join(lines))]
+            open_lines = []
+        else:
+            open_lines += lines
+    return [*parts, Fold("", "\n".join(open_lines))] if open_lines or not parts else parts
+
+
+def _is_deep(line: str) -> bool:
+    return line.startswith(_DEEP)
 
 
 def searchable(text: str) -> str:

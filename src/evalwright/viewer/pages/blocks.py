@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from evalwright.viewer.texts import pretty, visible
+from evalwright.viewer.texts import Fold, folds, pretty, visible
 
 __all__ = ["ROOM", "Blocks", "Shown"]
 
@@ -32,6 +32,10 @@ class Shown(NamedTuple):
     whole: str = ""
     image: str = ""
     """An image as a `data:` address, of a kind that cannot hold a script."""
+
+    @property
+    def folds(self) -> list[Fold]:
+        return folds(self.text) if self.is_json else [Fold("", self.text)]
 
 
 class Blocks:
