@@ -136,6 +136,18 @@ def test_nothing_of_a_database_of_another_program_is_changed_by_writing_or_looki
     assert file.read_bytes() == before
 
 
+def test_the_log_that_a_killed_writer_of_another_program_left_stays_where_it_is(tmp_path: Path) -> None:
+    with closing(sqlite3.connect(tmp_path / "living.db", isolation_level=None)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute("CREATE TABLE users (name TEXT)")
+        for end in ("", "-wal"):
+            shutil.copy(tmp_path / f"living.db{end}", tmp_path / f"shop.db{end}")
+    before = [(tmp_path / f"shop.db{end}").read_bytes() for end in ("", "-wal")]
+    with pytest.raises(InputError, match="with the tables 'users'"):
+        Sqlite(tmp_path / "shop.db").run_ids()
+    assert [(tmp_path / f"shop.db{end}").read_bytes() for end in ("", "-wal")] == before
+
+
 def test_the_tables_of_another_program_are_left_alone(tmp_path: Path) -> None:
     file = tmp_path / "shop.db"
     with closing(sqlite3.connect(file)) as connection:

@@ -52,9 +52,9 @@ _INSERTS = {
 
 def connect(path: Path) -> sqlite3.Connection:
     """A connection to an existing or new file, brought up to date. Raises sqlite3.Error and InputError."""
+    must_be_runs(path)
     connection = sqlite3.connect(path, timeout=_PATIENCE, isolation_level=None, check_same_thread=False)
     try:
-        must_be_runs(connection, str(path))
         if os.access(path, os.W_OK):
             connection.execute("PRAGMA journal_mode = WAL")  # readers and the writer do not wait for each other
             connection.execute("PRAGMA synchronous = NORMAL")  # no fsync per commit: `make_durable` syncs in batches

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
+from pathlib import Path
 
 from evalwright.errors import InputError, Problem
 from evalwright.stores.documents import newer_version
@@ -40,14 +42,19 @@ _IN_ORDER = ("traces", "results", "verdicts")
 _DEFAULTS = {"trial": "0", "attempt": "1"}
 
 
-def must_be_runs(connection: sqlite3.Connection, file: str) -> None:
-    """Raises InputError for a database of another program, of which nothing may be changed: not even its journal."""
-    found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'")
-    names = [str(name) for (name,) in found]
+def must_be_runs(path: Path) -> None:
+    """Raises InputError for a database of another program, of which nothing may be changed: not even its journal.
+
+    A connection that may write would, when it closes, move the log of a writer that was killed into the file.
+    """
+    how = "mode=ro" if Path(f"{path}-wal").exists() else "immutable=1"
+    with closing(sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True)) as connection:
+        found = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite%'")
+        names = [str(name) for (name,) in found]
     if names and not _COLUMNS.keys() & names:
         listed = ", ".join(map(repr, names[:3])) + (", …" if len(names) > 3 else "")
         raise InputError(
-            Problem(file, f"is a database of another program, with the tables {listed}; name another file")
+            Problem(str(path), f"is a database of another program, with the tables {listed}; name another file")
         )
 
 
