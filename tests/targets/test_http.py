@@ -220,6 +220,9 @@ def test_an_empty_configuration_names_everything_that_is_missing():
         ({"endpoint": "http://127.1/x"}, "endpoint"),
         ({"endpoint": "http://10.0.0.1/x"}, "endpoint"),
         ({"endpoint": "ftp://localhost/x"}, "endpoint"),
+        ({"endpoint": "https://my host/x"}, "endpoint"),
+        ({"endpoint": "https://[bad/x"}, "endpoint"),
+        ({"endpoint": "http://localhost:65536/x"}, "endpoint"),
         ({"endpoint": "file:///etc/passwd"}, "endpoint"),
         ({"endpoint": "example.com/x"}, "endpoint"),
         ({"endpoint": "https://"}, "endpoint"),
@@ -250,7 +253,9 @@ def test_each_mistake_is_named_by_its_key(change, key):
     assert key in refused(**{**MAPPED, **change})
 
 
-@pytest.mark.parametrize("endpoint", ["https://example.com/x", "http://localhost:1/x", "http://127.8.9.10/x"])
+@pytest.mark.parametrize(
+    "endpoint", ["https://example.com/x", "http://localhost:1/x", "http://127.8.9.10/x", "https://[fe80::1%25eth0]:8/x"]
+)
 def test_endpoints_that_are_allowed(endpoint):
     assert build(**{**MAPPED, "endpoint": endpoint}).config_keys
 

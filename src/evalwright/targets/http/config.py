@@ -19,6 +19,7 @@ __all__ = ["HTTP_KEYS", "endpoint_mistakes", "mistakes", "place_of", "unread_ent
 
 _WORD = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[\t\x20-\x7e]*")
+_HOST = re.compile(rb"[\w.-]+|[0-9A-Fa-f:.]+(%[\w.-]+)?")
 _TEXTS = ("request_template", "stream_event_field", "stream_done_field", "stream_tool_call_field")
 _SWITCHES = ("stream", "strip_think")
 _MAPPINGS = ("body", "headers", "query_params", "response_mapping", "stream_event_mapping")
@@ -73,6 +74,8 @@ def endpoint_mistakes(endpoint: Any) -> Iterator[tuple[str, str]]:
         return
     if not url.host:
         yield "endpoint", f"'endpoint' must be a URL with a host, https://..., found {place_of(url)!r}"
+    elif not _HOST.fullmatch(url.raw_host) or (url.port or 0) > 65535:
+        yield "endpoint", f"'endpoint' must name a host, and a port up to 65535 if any, found {place_of(url)}"
     # Keys and answers would cross the network in the clear.
     elif url.scheme != "https" and not (url.scheme == "http" and _is_local(url.host)):
         yield "endpoint", f"'endpoint' must be https, or http to localhost or 127.*, found {place_of(url)}"
