@@ -39,8 +39,10 @@ from evalwright.model.case import EvalCase
 from evalwright.model.snapshot import Case
 
 __all__ = [
+    "ENDINGS",
     "KEYS_OF_ROWS",
     "KEYS_ON_DISK",
+    "PACKINGS",
     "Dataset",
     "ReadCase",
     "brought_by",
@@ -57,6 +59,9 @@ _MOST_ASKED = 1000
 
 _INCLUDED = "answer_should_include"
 _OF_ROWS = ("csv", "huggingface", "json", "parquet", "tsv")
+ENDINGS = {**{kind: kind for kind in (*_OF_ROWS, "jsonl") if kind != "huggingface"}, "ndjson": "jsonl"}
+"""Types of datasets by the endings that stand for them, but of YAML, which has two."""
+PACKINGS = (".gz", ".zst")
 KEYS_OF_ROWS = ("delimiter", "encoding", "map", "records", "source", "types")
 """Keys of `dataset` that rows have."""
 KEYS_ON_DISK = ("name", "split", "subset")
@@ -83,11 +88,11 @@ def brought_by(kind: str | None, path: str | Sequence[str] | None) -> Mapping[st
 
 
 def file_type(path: str | Sequence[str]) -> str | None:
-    """The type of dataset that the name of the first file stands for, but of YAML, which has two."""
+    """The type of dataset that the name of the first file stands for."""
     first = path if isinstance(path, str) else next(iter(path), "")
-    suffix = PurePath(first.removesuffix(".gz").removesuffix(".zst")).suffix.lower()
-    kind = "jsonl" if suffix == ".ndjson" else suffix[1:]
-    return kind if kind in (*_OF_ROWS, "jsonl") and kind != "huggingface" else None
+    for packing in PACKINGS:
+        first = first.removesuffix(packing)
+    return ENDINGS.get(PurePath(first).suffix.lower()[1:])
 
 
 class Dataset:

@@ -6,14 +6,20 @@ are offered, and only the configuration of types that are known is checked.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from evalwright import registry
 from evalwright.evaluators.catalogue import catalogue
 from evalwright.formats.native.cases import FileCase
+from evalwright.formats.native.datasets import ENDINGS, PACKINGS
 from evalwright.formats.native.file import EvalFile
 from evalwright.formats.native.prices import PriceTable
+from evalwright.formats.native.suite import NEED_PATH
+from evalwright.formats.shared.claims import CLAIM_KEYS, CLAIMS
+from evalwright.formats.shared.gate_schema import gate_schemas
+from evalwright.formats.shared.gates import GATE_KEYS, GATE_OF_RUNS
 from evalwright.formats.shared.json_schema import REFERENCES, lenient
 from evalwright.formats.shared.schema_parts import evaluator_keys
 
@@ -38,7 +44,15 @@ def eval_schema() -> _Schema:
     for name in ("systems", "evaluators"):
         known[name]["minItems"] = 1
     output = known["output"]
-    known["output"] = {"anyOf": [{**output, "minItems": 1}, output["items"]]}
+    first = {"allOf": [output["items"], _needs_path()]}
+    several = {**output, "minItems": 1, "items": [first], "additionalItems": output["items"]}
+    known["output"] = {"anyOf": [several, first]}
+    sections["DatasetSection"]["anyOf"] = _typed()
+    of_one_file = sorted({*registry.names("datasets")} - {*ENDINGS, "huggingface"} - registry.INTERNAL)
+    one_path = {"properties": {"path": {"type": ["string", "null"]}}}
+    sections["DatasetSection"]["allOf"] = [{"if": _of_type(of_one_file), "then": one_path}]
+    sections |= lenient(gate_schemas())
+    known["gate"] = {"anyOf": [_gate(), {"type": "array", "items": _gate(), "minItems": 1}, _NULL]}
     _offer(sections["DatasetSection"]["properties"], "type", registry.names("datasets"))
     _offer(sections["OutputSection"]["properties"], "type", {*registry.names("stores"), *registry.names("mirrors")})
     _offer(sections["WorkspaceSection"]["properties"], "type", registry.names("workspaces"))
@@ -48,6 +62,44 @@ def eval_schema() -> _Schema:
     _describe_evaluators(sections["EvaluatorSection"], sections)
     _describe_systems(sections["SystemSection"])
     return {"title": "evalwright: eval.yaml", **schema}
+
+
+def _needs_path() -> _Schema:
+    """Of the store of a run: that files have a place."""
+    return {
+        "if": _of_type(sorted(NEED_PATH)),
+        "then": {"properties": {"path": {"type": "string"}}, "required": ["path"]},
+    }
+
+
+def _gate() -> _Schema:
+    """A condition of which the keys and choices are known, or a claim or a reward, of which the keys are."""
+    condition = {"$ref": REFERENCES.format(name="Gate")}
+    other: list[_Schema] = [{"required": [claim]} for claim in CLAIMS]
+    other.append({"properties": {"kind": {"const": "reward"}}, "required": ["kind"]})
+    keys = {key for known in (*GATE_KEYS.values(), *CLAIM_KEYS.values(), GATE_OF_RUNS, CLAIMS) for key in known}
+    return {
+        "type": "object",
+        "propertyNames": {"enum": sorted(keys)},
+        "if": {"anyOf": other},
+        "else": condition,
+    }
+
+
+def _of_type(names: list[str]) -> _Schema:
+    return {"properties": {"type": {"enum": names}}, "required": ["type"]}
+
+
+def _typed() -> list[_Schema]:
+    """Of a dataset: a type, or a path that may have an ending that stands for one."""
+    endings = "|".join("".join(f"[{letter}{letter.upper()}]" for letter in ending) for ending in ENDINGS)
+    packings = "".join(f"({re.escape(one)})?" for one in reversed(PACKINGS))
+    named = {"type": "string", "pattern": rf"\.({endings}){packings}$|\$\{{"}
+    paths = {"anyOf": [named, {"type": "array", "items": [named], "minItems": 1}]}
+    return [
+        {"properties": {"type": {"type": "string"}}, "required": ["type"]},
+        {"properties": {"path": paths}, "required": ["path"]},
+    ]
 
 
 def _offer(properties: _Schema, key: str, names: Any) -> None:
@@ -81,7 +133,11 @@ def _of_config(name: str, sections: _Schema) -> _Schema | None:
 def _describe_systems(section: _Schema) -> None:
     adapters = [name for name in registry.names("targets") if name not in registry.INTERNAL]
     _offer(section["properties"], "adapter", adapters)
-    section["properties"]["matrix"] = {"type": "object", "minProperties": 1}
+    section["properties"]["matrix"] = {
+        "type": "object",
+        "minProperties": 1,
+        "additionalProperties": {"type": ["array", "object"]},
+    }
     # What is required may come from the matrix.
     section["required"] = ["name"]
     section["anyOf"] = [{"required": ["adapter"]}, {"required": ["matrix"]}]

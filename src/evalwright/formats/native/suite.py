@@ -37,7 +37,7 @@ from evalwright.model.plan import (
 )
 from evalwright.model.suite import Suite
 
-__all__ = ["adopt_run", "lenient_keys", "load"]
+__all__ = ["NEED_PATH", "adopt_run", "lenient_keys", "load"]
 
 _NO_CONFIG = {
     "schema_version",
@@ -58,7 +58,7 @@ _LENIENT: dict[str, dict[str, Any]] = {
     "semantic_similarity": {"absent": "empty"},
 }
 """Keys of evaluators with which they judge as those of evalh."""
-_NEED_PATH = {"local_files", "sqlite"}
+NEED_PATH = {"local_files", "sqlite"}
 _FOLDERS = {"copy_from", "repo_path"}
 """Keys of workspaces that name a folder of the suite's."""
 
@@ -179,7 +179,7 @@ class _Reading:
             return Plugin(""), []
         first, *others = file.output
         known = self._file.known(first.at("type"), "stores", first.type)
-        if first.at() == ("output", 0) and first.path is None and first.type in _NEED_PATH:
+        if first.at() == ("output", 0) and first.path is None and first.type in NEED_PATH:
             self._file.complain(first.at(), "the first store needs 'path'")
         elif to_run and known:
             self._file.take(

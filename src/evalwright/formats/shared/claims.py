@@ -10,7 +10,7 @@ from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.key_paths import Place
 from evalwright.formats.shared.gates import checked_gate, unread_gate_keys, written_gate
 
-__all__ = ["checked_gates", "with_claimed_keys", "written_gates"]
+__all__ = ["CLAIMS", "CLAIM_KEYS", "checked_gates", "with_claimed_keys", "written_gates"]
 
 Tell = Callable[[Place, str], None]
 
@@ -30,7 +30,7 @@ C = TypeVar("C", bound=_Labelled)
 CLAIMS = ("not_worse_than", "better_than", "at_least")
 _SHARED = ("metric", "alpha", "on_undecided", "group")
 _OF_PAIRS = (*_SHARED, "margin", "slices", "guards", "errors", "allow_changed")
-_KEYS = {"not_worse_than": _OF_PAIRS, "better_than": _OF_PAIRS, "at_least": (*_SHARED, "rule")}
+CLAIM_KEYS = {"not_worse_than": _OF_PAIRS, "better_than": _OF_PAIRS, "at_least": (*_SHARED, "rule")}
 _PASS_RATE = "pass_rate"
 
 
@@ -91,8 +91,8 @@ class _Reading:
             self._tell(f"expected one of {', '.join(CLAIMS)}, found {' and '.join(named)}: a list of gates takes each")
         kind = named[0]
         for key in self._raw:
-            if key not in (*CLAIMS, *_KEYS[kind]):
-                self._tell(f"nothing reads this key of {kind}{did_you_mean(str(key), _KEYS[kind])}", str(key))
+            if key not in (*CLAIMS, *CLAIM_KEYS[kind]):
+                self._tell(f"nothing reads this key of {kind}{did_you_mean(str(key), CLAIM_KEYS[kind])}", str(key))
         shared = {
             "claim": kind,
             "metric": self._one_of("metric", [_PASS_RATE, *self._metrics], _PASS_RATE),

@@ -13,6 +13,7 @@ from evalwright.scoring.gate import AGGREGATIONS, OPERATORS
 __all__ = [
     "GATE_KEYS",
     "GATE_KINDS",
+    "GATE_OF_RUNS",
     "checked_gate",
     "fractions",
     "pass_thresholds",
@@ -32,7 +33,7 @@ GATE_KEYS = {
     "reward": ("kind", "metric_key"),
 }
 """What is read of a gate, by its kind."""
-_OF_RUNS = ("max_error_rate",)
+GATE_OF_RUNS = ("max_error_rate",)
 """What is read of any gate beside its condition, where totals are those of Letta."""
 
 
@@ -56,7 +57,7 @@ def unread_gate_keys(raw: Any, place: Place = ("gate",), *, rewards: bool = Fals
     known = GATE_KEYS.get(kind) if kind is None or isinstance(kind, str) else None
     if known is None:
         return  # told as a mistake of its own
-    known = (*known, *_OF_RUNS) if rewards else known
+    known = (*known, *GATE_OF_RUNS) if rewards else known
     for key in raw:
         if key not in known:
             yield (*place, str(key)), f"nothing reads this key{did_you_mean(str(key), known)}"
