@@ -180,3 +180,14 @@ def test_the_first_run_of_a_suite_says_which_code_it_executes(tmp_path: Path) ->
     made = project(tmp_path, {"a": "thanks"})
     assert "this suite runs code on this machine: agent.py\n" in made.evalwright("run", "eval.yaml").err
     assert "runs code" not in made.evalwright("run", "eval.yaml").err
+
+
+def test_what_a_system_writes_to_the_descriptor_of_standard_output_is_not_in_the_json(tmp_path: Path) -> None:
+    agent = tmp_path / "agent.py"
+    here = project(tmp_path, {"a": "thanks"})
+    agent.write_text(
+        "import os\n" + agent.read_text().replace("    if wanted", '    os.write(1, b"raw")\n    if wanted', 1)
+    )
+    ended = here.evalwright("run", "eval.yaml", "--json")
+    assert json.loads(ended.out)["gate"] == {"passed": True, "exit_code": 0}
+    assert "raw" in ended.err

@@ -1,5 +1,7 @@
 """What sessions change for the whole process: the two streams, `os._exit` and, for the command line, `os.environ`.
 
+For the command line the descriptor of standard output changes with its stream.
+
 The first session that needs a change makes it and the last one that closes takes it back, whatever the order in which
 they close. For whom a print or an exit is, the context variable of the caller says at each call: saving and restoring
 in the order of a stack would leave one run's replacement behind when two runs overlap.
@@ -155,6 +157,21 @@ def _never() -> bool:
     return False
 
 
+class _Diverted:
+    """Standard output itself leads to stderr: what writes to it beneath Python would break a document printed later."""
+
+    def __init__(self) -> None:
+        self._kept: int | None = None
+        with suppress(OSError):  # there may be no standard output
+            self._kept = os.dup(1)
+            os.dup2(2, 1)
+
+    def end(self) -> None:
+        if self._kept is not None:
+            os.dup2(self._kept, 1)
+            os.close(self._kept)
+
+
 class ExitRefused(BaseException):
     """User code called `os._exit`; it would have ended the run without a word."""
 
@@ -191,6 +208,7 @@ class Process:
         self._exit: Callable[[int], object] | None = None
         self._router: Router | None = None
         self._errors: MaskedStream | None = None
+        self._diverted: _Diverted | None = None
         self._mask = Hiding(self._secrets)
         self._shared: dict[str, list[tuple[Holder, str]]] = {}
         """By variable, what sessions have put there, the newest last: it did not exist before."""
@@ -206,9 +224,12 @@ class Process:
             if self._exit is None:
                 self._exit, os._exit = os._exit, self._end  # type: ignore[assignment]
             if session.to_stderr and self._router is None:
+                with suppress(OSError, ValueError):
+                    sys.stdout.flush()  # before its descriptor leads elsewhere
                 self._router = Router(sys.stdout, self._goes_to_stderr, self._mask)
                 sys.stdout = self._router
             if session.to_stderr and session.owns_process and self._errors is None:
+                self._diverted = _Diverted()
                 self._errors = MaskedStream(sys.stderr, self._mask)
                 sys.stderr = self._errors
 
@@ -225,6 +246,9 @@ class Process:
                 self._router = None
             if self._errors is not None and not any(one.to_stderr and one.owns_process for one in self._open):
                 sys.stderr, self._errors = self._errors.before, None
+                if self._diverted is not None:
+                    self._diverted.end()
+                    self._diverted = None
 
     def others(self, sessions: Collection[Holder]) -> list[Holder]:
         """The open sessions but for these."""
