@@ -8,6 +8,7 @@ import re
 import resource
 import shutil
 import sqlite3
+from collections import Counter
 from contextlib import closing
 from pathlib import Path
 
@@ -484,3 +485,11 @@ def test_a_file_that_the_manifest_names_and_nobody_has_is_refused(tmp_path):
     resume(parts[0])
     artifact.unlink()
     assert f"{artifact}  cannot be read, but manifest.json names it" in refused(parts, tmp_path / "merged")
+
+
+def test_the_manifest_of_a_merged_run_counts_the_verdicts_of_all_shards(tmp_path):
+    parts = sharded(suite(tmp_path, TEXTS), 2, tmp_path)
+    merged = merge(parts, tmp_path / "merged").run_dir
+    one, two, both = (Counter(json.loads((run / "manifest.json").read_text())["cells"]) for run in (*parts, merged))
+    assert both.total() == len(TEXTS)
+    assert both == one + two

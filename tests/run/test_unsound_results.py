@@ -68,3 +68,10 @@ def test_a_suite_can_ask_for_evaluators_to_see_the_trace_of_an_error(tmp_path, e
         outcome.summary.variants,
         outcome.summary.by_evaluator,
     )
+
+
+def test_the_latency_of_a_result_is_the_time_between_its_dates(tmp_path):
+    [row], _, _ = judged(tmp_path, ["half"], "unhurried")
+    milliseconds = (row.finished_at - row.started_at).total_seconds() * 1000
+    assert milliseconds > 10
+    assert row.latency_ms == pytest.approx(milliseconds, abs=1.5)

@@ -1,6 +1,7 @@
 """Evaluators that return what a case asks for."""
 
 import math
+import time
 
 from evalwright.plugins import Evaluation
 
@@ -20,6 +21,11 @@ GIVEN = {
 
 def synchronous(input):
     return Evaluation(True, GIVEN[input], "as asked", {"said": input}, cost_usd=0.25)
+
+
+def unhurried(input):
+    time.sleep(0.02)
+    return synchronous(input)
 
 
 async def asynchronous(input):
