@@ -68,6 +68,7 @@ def made_run(
     lost: int = 2,
     variants: Sequence[str] = ("agent",),
     judge: Any = None,
+    tagged: bool = True,
 ) -> Path:
     """Seven cases: `lost` fails, 4 is an error, 5 is flaky, 3 is failed by the judge, 6 attacks the page; the variant
     `hasty` loses 0 as well where 1 is lost."""
@@ -82,6 +83,9 @@ def made_run(
     ]
     attack = {"id": f"attack {ATTACK}", "tags": [ATTACK], "metadata": {ATTACK: ATTACK}}
     cases.append({**attack, "input": {"number": 6, "user_message": f"{ATTACK} \u202egnp.exe"}})
+    if not tagged:
+        for case in cases:
+            del case["tags"], case["metadata"]
     (folder / "cases.jsonl").write_text("".join(json.dumps(case) + "\n" for case in cases))
     # of another size for another `lost`: byte code of the same second is taken for current by time and size
     (folder / "viewed_agent.py").write_text(f"LOST = {lost}\n{AGENT}" + "\n" * lost)

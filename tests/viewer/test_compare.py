@@ -169,6 +169,17 @@ def test_what_lost_the_larger_share_of_its_trials_comes_first(tmp_path):
     assert cases(text)[:2] == [f"attack {ATTACK}", "case-5"]
 
 
+def test_cases_without_tags_are_decided_without_slices(tmp_path):
+    a, b = (made_run(tmp_path, trials=1, lost=lost, tagged=False).name for lost in (2, 1))
+    with site(tmp_path / "runs") as client:
+        text = page(client, f"/compare?a={a}&b={b}")
+    summary = seen(text[text.index('id="summary"') : text.index('id="changed"')])
+    assert "slices" not in summary
+    assert "Reasons of failures and errors" in summary
+    assert "By tag" not in summary
+    assert 'class="plot"' in text
+
+
 def test_an_evaluator_that_failed_more_of_the_trials_changed(tmp_path):
     a, b = (made_run(tmp_path, lost=lost).name for lost in (2, 5))
     with site(tmp_path / "runs") as client:

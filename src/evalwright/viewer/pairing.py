@@ -135,7 +135,7 @@ class PairedRuns:
         self._fill()
 
     def _decided(self) -> Decision:
-        terms = Terms(slices=("tag",))
+        terms = Terms(slices=("tag",) if self.b.whole_table().values("tag") else ())
         reader_a, plan_a = self.a.source.open()
         with closing(reader_a):
             if self.a.id == self.b.id:
