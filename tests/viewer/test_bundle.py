@@ -60,6 +60,21 @@ def test_every_cell_is_reached_by_links_and_every_link_leads_to_a_file(tmp_path,
         assert not re.search(r"<script(?![^>]*\bsrc=)|<[^>]+\son\w+=|<[^>]+\sstyle=", text)
 
 
+@pytest.mark.parametrize("only", ["all", "not-passed", "changed"])
+def test_no_link_leads_to_a_cell_that_is_left_out(tmp_path, pair, only):
+    """Case 5 passes in one trial and fails in the other; case 2 is better, so that its cell of B passed."""
+    before, _ = pair
+    after = made_run(tmp_path, trials=2, lost=1)
+    out = tmp_path / "pages"
+    assert write_pages([after], out, only, before, 100) == 0
+    pages = [*out.rglob("*.html")]
+    assert [(page, link) for page in pages for link in links_of(page) if not link.is_file()] == []
+    compared = seen((out / "compare" / "cells" / f"{cell_key('case-2', 'agent', 0)}.html").read_text())
+    assert ("Whole cell of B: not in this bundle" in compared) is (only == "not-passed")
+    flaky = sorted((out / "runs" / after.name / "cells").glob(f"{cell_key('case-5', 'agent', 1)}.html"))
+    assert ("1 not in this bundle" in seen(flaky[0].read_text())) is (only == "not-passed")
+
+
 def test_the_same_run_gives_the_same_bytes_also_packed(tmp_path, pair):
     _, run = pair
     for name in ("a", "b", "a.zip", "b.zip"):

@@ -54,9 +54,10 @@ class Bundle:
         self._runs, self._only, self._compared, self._with_labels = runs, only, compared, with_labels
         base = Filter(status=NOT_PASSED) if only == "not-passed" else Filter()
         variants = [sides.variant_b for sides, _ in compared]
-        self._links = BundleLinks([run.id for run in runs], base, variants)
+        self._links = BundleLinks([run.id for run in runs], base, self._cell_keys, variants)
         self._links.whole_of = self._whole
         self._shown_rows: dict[str, list[CellRow]] = {}
+        self._shown_keys: dict[str, set[str]] = {}
         self.unread: list[str] = []
         """What of the records cannot be read; known once the runs were checked."""
 
@@ -119,6 +120,12 @@ class Bundle:
         if run.id not in self._shown_rows:
             self._shown_rows[run.id] = self._chosen_rows(run)
         return self._shown_rows[run.id]
+
+    def _cell_keys(self, run_id: str) -> set[str]:
+        if run_id not in self._shown_keys:
+            run = next(one for one in self._runs if one.id == run_id)
+            self._shown_keys[run_id] = {row.key for row in self._rows(run)}
+        return self._shown_keys[run_id]
 
     def _chosen_rows(self, run: OpenRun) -> list[CellRow]:
         """With `changed` every trial of the cases that changed, and of variants that the earlier run does not have."""

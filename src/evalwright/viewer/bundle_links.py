@@ -22,8 +22,15 @@ class BundleLinks:
 
     static = True
 
-    def __init__(self, runs: Collection[str], base: Filter, variants: Sequence[str] = ()) -> None:
-        """`variants` are those that are compared; the first is the one that addresses do not name."""
+    def __init__(
+        self,
+        runs: Collection[str],
+        base: Filter,
+        cells_of: Callable[[str], Collection[str]],
+        variants: Sequence[str] = (),
+    ) -> None:
+        """`cells_of` tells the keys of the cells of a run that have pages. `variants` are those that are compared; the
+        first is the one that addresses do not name."""
         self.here = "index.html"
         self.base = base
         self.lists: dict[str, tuple[str, Filter]] = {}
@@ -31,11 +38,15 @@ class BundleLinks:
         self.further: dict[str, Callable[[], bytes]] = {}
         """Other files by name, and what makes them."""
         self._runs = set(runs)
+        self._cells_of = cells_of
         self._variants = list(variants)
         self.whole_of: Callable[[str, str, str], bytes] = lambda run, key, part: b""
 
     def has(self, run: str) -> bool:
         return run in self._runs
+
+    def has_cell(self, run: str, key: str) -> bool:
+        return self.has(run) and key in self._cells_of(run)
 
     def _to(self, target: str) -> str:
         return quote(posixpath.relpath(target, posixpath.dirname(self.here) or "."))

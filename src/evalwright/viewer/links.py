@@ -19,6 +19,8 @@ class Links(Protocol):
 
     def has(self, run: str) -> bool: ...
 
+    def has_cell(self, run: str, key: str) -> bool: ...
+
     def asset(self, name: str) -> str: ...
 
     def runs(self) -> str: ...
@@ -36,6 +38,10 @@ class ServerLinks:
 
     def has(self, run: str) -> bool:
         """Whether the run has pages."""
+        return True
+
+    def has_cell(self, run: str, key: str) -> bool:
+        """Whether the cell has a page."""
         return True
 
     def asset(self, name: str) -> str:
