@@ -17,6 +17,7 @@ import pytest
 from evalwright.errors import InputError, RunLockedError, StorageError
 from evalwright.files.masker import MASKED, Masker
 from evalwright.model.artifact import FileManifest, FilesystemArtifact, FilesystemDiff
+from evalwright.model.plan import Variant
 from evalwright.model.protocols import RunWriter
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.snapshot import Case
@@ -364,3 +365,13 @@ def test_a_writer_divides_what_it_has_not_written_yet(kept: Kept) -> None:
             append_cell(writer, f"c{number}", case_index=number)
         found = [trace.case_id for part in writer.parts(2) for trace in writer.traces(Trace, part)]
     assert sorted(found) == ["c0", "c1", "c2"]
+
+
+def test_a_variant_whose_name_is_a_secret_keeps_its_name_in_what_is_written_later(kept: Kept) -> None:
+    masker = Masker({"TOKEN": "hush-hush"})
+    kept.store(masker).create(a_plan(variants=[Variant("hush-hush", "replay")]), [a_case()], {}).close()
+    with closing(kept.store(masker).open(a_plan().run_id)) as writer:
+        writer.append_trace(a_trace(variant_name="hush-hush", output=Output("hush-hush and more")))
+    with closing(kept.store().read(a_plan().run_id)) as reader:
+        [trace] = reader.traces(Trace)
+    assert (trace.variant_name, trace.output.final_answer) == ("hush-hush", f"{MASKED} and more")
