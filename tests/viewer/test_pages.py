@@ -11,6 +11,7 @@ from collections.abc import Callable
 from datetime import datetime
 from html import unescape
 from itertools import pairwise
+from shutil import copytree
 from typing import NamedTuple
 
 import pytest
@@ -283,3 +284,12 @@ def test_values_of_steps_are_folded_on_the_page_of_their_cell(tmp_path):
         text = page(client, f"/runs/{run.name}/cells/{cell_key('case-0', 'agent', 0)}")
     assert re.search(r'<details class="fold"><summary><code> *&#34;three&#34;: {</code></summary><pre[^>]*>', text)
     assert "needle 4" in text
+
+
+def test_a_run_is_found_as_soon_as_it_is_there(tmp_path, run):
+    later = copytree(run, tmp_path / "elsewhere" / f"{run.name}-later")
+    folder = copytree(run, tmp_path / "runs" / run.name).parent
+    with site(folder) as client:
+        page(client, "/")  # lists the runs, of which the later one is none yet
+        later.rename(folder / later.name)
+        page(client, f"/runs/{later.name}")

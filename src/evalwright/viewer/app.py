@@ -243,7 +243,7 @@ class _Site:
 def _run_of(request: Request, shelf: Shelf) -> str:
     """The run of an address, looked up among those that are listed."""
     run: str = request.path_params["run"]
-    if run not in shelf.sources():
+    if shelf.source(run) is None:
         raise NotThere(f"There is no run {run[:200]!r}.", "/")
     return run
 

@@ -256,6 +256,12 @@ class Shelf:
             self._listed = (now, dict(sorted(found.items(), key=lambda item: item[0], reverse=True)))
         return self._listed[1]
 
+    def source(self, run_id: str) -> RunSource | None:
+        """The run of that name; one that is not listed may be younger than the list, which is then made again."""
+        if run_id not in self.sources():
+            self._listed = (0.0, {})
+        return self.sources().get(run_id)
+
     def summary(self, source: RunSource) -> RunSummary | str:
         """A run in numbers, or why it cannot be read."""
         try:
@@ -274,7 +280,9 @@ class Shelf:
 
     def open(self, run_id: str) -> OpenRun:
         """Raises KeyError for a run that is not listed, EvalwrightError for one that cannot be read."""
-        source = self.sources()[run_id]
+        source = self.source(run_id)
+        if source is None:
+            raise KeyError(run_id)
         with self._lock:
             stamp = source.stamp()
             known = self._open.get(run_id)

@@ -72,7 +72,7 @@ def chosen_sides(shelf: Shelf, given: dict[str, str]) -> Sides | None:
         if name not in _KEYS and not narrows:
             raise BadQuery(f"unknown key {name!r} (there are: {', '.join([*_KEYS, *_NARROWING])})")
     for side in ("a", "b"):
-        if given.get(side) and given[side] not in shelf.sources():
+        if given.get(side) and shelf.source(given[side]) is None:
             raise NotThere(f"There is no run {given[side][:200]!r}.", "/")
     if not given.get("a") or not given.get("b"):
         return None
