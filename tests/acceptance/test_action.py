@@ -203,13 +203,22 @@ def test_what_fails_the_step(tmp_path: Path, fail_on: str, run: str, compare: st
     assert runner.run("Verdict").returncode == ends
 
 
-@pytest.mark.parametrize(("taken", "calls", "warns"), [("*", 1, False), ("*not-passed", 2, False), ("none", 2, True)])
+@pytest.mark.parametrize(
+    ("taken", "code", "calls", "warns"),
+    [
+        ("*", 0, 1, False),
+        ("*", 3, 1, False),  # a record cannot be read: the pages were made
+        ("*not-passed", 0, 2, False),
+        ("*not-passed", 3, 2, False),
+        ("none", 0, 2, True),
+    ],
+)
 def test_a_run_too_large_for_its_pages_is_kept_and_reported(
-    tmp_path: Path, taken: str, calls: int, warns: bool
+    tmp_path: Path, taken: str, code: int, calls: int, warns: bool
 ) -> None:
     runner = Runner(tmp_path, {})
     runner.steps = {"run": {"run": "a run", "out": "out"}, "compare": {"run": "before"}}
-    fake = f'#!/bin/sh\necho "$*" >> "$CALLS"\ncase "$*" in {taken}) ;; *) exit 2 ;; esac\n'
+    fake = f'#!/bin/sh\necho "$*" >> "$CALLS"\ncase "$*" in {taken}) exit {code} ;; *) exit 2 ;; esac\n'
     (tmp_path / "tools" / "evalwright").write_text(fake)
     assert ("::warning::" in runner.ok("Make the pages")) is warns
     called = runner.calls.read_text().splitlines()
