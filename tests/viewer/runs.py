@@ -69,8 +69,9 @@ def made_run(
     variants: Sequence[str] = ("agent",),
     judge: Any = None,
     tagged: bool = True,
+    count: int = 6,
 ) -> Path:
-    """Seven cases: `lost` fails, 4 is an error, 5 is flaky, 3 is failed by the judge, 6 attacks the page; the variant
+    """Seven cases, or fewer by `count`: `lost` fails, 4 is an error, 5 is flaky, 3 is failed by the judge, 6 attacks the page; the variant
     `hasty` loses 0 as well where 1 is lost."""
     cases = [
         {
@@ -79,7 +80,7 @@ def made_run(
             "tags": [f"t{number % 2}"],
             "metadata": {"suburb": f"s{number}"},
         }
-        for number in range(6)
+        for number in range(count)
     ]
     attack = {"id": f"attack {ATTACK}", "tags": [ATTACK], "metadata": {ATTACK: ATTACK}}
     cases.append({**attack, "input": {"number": 6, "user_message": f"{ATTACK} \u202egnp.exe"}})

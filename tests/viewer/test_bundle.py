@@ -117,7 +117,7 @@ def test_each_variant_of_both_runs_is_compared_and_counts_as_changed_with_all_it
     assert first in links_of(second)
     assert all(path.is_file() for path in links_of(second))
     change = re.search(r'<nav aria-label="Variants">.*?</nav>', first.read_text(), re.DOTALL)
-    assert seen(change[0]) == "agent 0.0 pp hasty −16.7 pp"
+    assert seen(change[0]) == "Pass rate, paired agent 0.0 pp hasty −16.7 pp"
     written = {path.stem for path in (out / "runs" / after.name / "cells").glob("*.html")}
     trials = {cell_key("case-0", "hasty", trial) for trial in range(2)}
     assert trials <= written

@@ -180,6 +180,17 @@ def test_cases_without_tags_are_decided_without_slices(tmp_path):
     assert 'class="plot"' in text
 
 
+def test_each_variant_is_named_with_the_change_of_the_cases_in_both_runs(tmp_path):
+    """A passes 4 of 6 cases and B 2 of 3, of which A passes all."""
+    names = ("agent", "hasty")
+    a, b = (made_run(tmp_path, trials=1, lost=lost, variants=names, count=n).name for lost, n in ((2, 6), (0, 2)))
+    with site(tmp_path / "runs") as client:
+        text = page(client, f"/compare?a={a}&b={b}")
+    change = re.search(r'<nav aria-label="Variants">.*?</nav>', text, re.DOTALL)
+    assert seen(change[0]) == "Pass rate, paired agent −33.3 pp hasty −33.3 pp"
+    assert "−33.3 pp [" in seen(text[text.index('id="summary"') :])
+
+
 def test_an_evaluator_that_failed_more_of_the_trials_changed(tmp_path):
     a, b = (made_run(tmp_path, lost=lost).name for lost in (2, 5))
     with site(tmp_path / "runs") as client:

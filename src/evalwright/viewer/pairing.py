@@ -12,6 +12,8 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, NamedTuple
 
+import msgspec
+
 from evalwright.decisions.clusters import explain
 from evalwright.decisions.runs import TwoRuns, one_run, two_runs
 from evalwright.decisions.terms import Terms
@@ -120,6 +122,8 @@ class PairedRuns:
         self.problem: str = ""
         self.decision: Decision | None = None
         self.warnings: list[str] = []
+        self.differences: dict[str, float | None] = {}
+        """Of two runs, by variant of both, decided as the one that is shown; None where no case was judged in both."""
         self._names: Mapping[str, str] = {}
         """What cases of A are called in B, where that is something else."""
         self._lock = threading.Lock()
@@ -150,6 +154,9 @@ class PairedRuns:
         explain(runs.before, b, [decision])
         self._names = getattr(runs.before, "names", {})
         self.warnings = list(dict.fromkeys(decision.warnings))
+        if self.a.id != self.b.id:
+            plain = msgspec.structs.replace(runs, known=runs.known._replace(slices={}))
+            self.differences = {name: plain.decision(name, name).difference for name in runs.a if name in runs.b}
         return decision
 
     def _fill(self) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
@@ -96,20 +96,16 @@ def same_variants(a: OpenRun, b: OpenRun) -> list[Sides]:
 
 
 class VariantChange(NamedTuple):
-    """How the pass rate of a variant that both runs have changed."""
+    """How the pass rate of a variant that both runs have changed, over the cases that both judged."""
 
     sides: Sides
     points: str
-    """Empty where one of the runs has no rate."""
+    """Empty where no case can be paired."""
 
 
-def _variant_changes(a: OpenRun, b: OpenRun) -> list[VariantChange]:
-    rates_a, rates_b = ({v.name: v.pass_rate for v in run.summary.variants if v.pass_rate_n} for run in (a, b))
-    found = []
-    for shared in same_variants(a, b):
-        before, after = rates_a.get(shared.variant_a), rates_b.get(shared.variant_b)
-        found.append(VariantChange(shared, "" if before is None or after is None else numbers.points(after - before)))
-    return found
+def _variant_changes(a: OpenRun, b: OpenRun, differences: Mapping[str, float | None]) -> list[VariantChange]:
+    found = [(shared, differences.get(shared.variant_a)) for shared in same_variants(a, b)]
+    return [VariantChange(shared, "" if gap is None else numbers.points(gap)) for shared, gap in found]
 
 
 def _choice(shelf: Shelf, given: dict[str, str]) -> dict[str, Any]:
@@ -167,7 +163,7 @@ def compare_context(
     variants = {side: [one.name for one in run.plan.variants] for side, run in (("a", found.a), ("b", found.b))}
     return {
         "sides": found,
-        "variant_changes": [] if found.a.id == found.b.id else _variant_changes(found.a, found.b),
+        "variant_changes": [] if found.a.id == found.b.id else _variant_changes(found.a, found.b, paired.differences),
         "variants": variants if any(len(names) > 1 for names in variants.values()) else {},
         "counts": [(name, counts.get(name, 0)) for name in CHANGES],
         "decision": decision,
