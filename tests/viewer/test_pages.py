@@ -290,6 +290,7 @@ def test_a_run_is_found_as_soon_as_it_is_there(tmp_path, run):
     later = copytree(run, tmp_path / "elsewhere" / f"{run.name}-later")
     folder = copytree(run, tmp_path / "runs" / run.name).parent
     with site(folder) as client:
-        page(client, "/")  # lists the runs, of which the later one is none yet
+        page(client, "/")  # keeps what a request needs for the first time
+        page(client, f"/runs/{later.name}", 404)
         later.rename(folder / later.name)
         page(client, f"/runs/{later.name}")
