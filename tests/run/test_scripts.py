@@ -1,5 +1,8 @@
 """`python -m PACKAGE FILE` and `-m MODULE`: users' programs with names bound to ours."""
 
+import subprocess
+import sys
+
 import pytest
 
 from warm import run
@@ -25,3 +28,10 @@ def test_a_program_is_run_with_its_own_arguments_and_with_our_names(tmp_path, wo
     (tmp_path / "below" / "main.py").write_text("import sys; " + home.format(1))
     done = run(["-m", "evalwright.pixie", *words], cwd=tmp_path)
     assert (done.returncode, said in done.stdout + done.stderr) == (code, True), (done.stdout, done.stderr)
+
+
+def test_a_program_from_a_pipe_is_run(tmp_path):
+    program = "import sys, pixie\nclass Own: pass\nprint(sys.argv[1:], sys.modules[Own.__module__].Own is Own)\n"
+    words = [sys.executable, "-m", "evalwright.pixie", "/dev/stdin", "--one"]
+    done = subprocess.run(words, cwd=tmp_path, input=program, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "['--one'] True\n"), done.stderr

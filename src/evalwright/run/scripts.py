@@ -5,8 +5,10 @@ from __future__ import annotations
 import importlib.util
 import os
 import runpy
+import stat
 import sys
 from pathlib import Path
+from types import ModuleType
 from typing import NoReturn
 
 from evalwright.formats.shims import serve
@@ -31,7 +33,17 @@ def run_with(one: Format, package: str) -> None:
         return
     sys.argv = arguments
     sys.path[0] = str(Path(arguments[0]).resolve().parent)
-    runpy.run_path(arguments[0], run_name="__main__")
+    if stat.S_ISREG(mode := os.stat(arguments[0]).st_mode) or stat.S_ISDIR(mode):  # noqa: PTH116
+        runpy.run_path(arguments[0], run_name="__main__")
+    else:
+        _run_stream(arguments[0])
+
+
+def _run_stream(name: str) -> None:
+    """Run what can be read only once, such as a pipe: `runpy` would open it twice and find nothing."""
+    main = sys.modules["__main__"] = ModuleType("__main__")
+    main.__file__ = name
+    exec(compile(Path(name).read_bytes(), name, "exec"), vars(main))  # noqa: S102 - the user's own program, as runpy runs it
 
 
 def _is_module(name: str) -> bool:
