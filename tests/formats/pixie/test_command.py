@@ -205,3 +205,63 @@ def test_every_error_has_its_reason_and_each_cause_is_told_once(called, tmp_path
     lines = [line.strip() for line in done.stdout.splitlines() if line.strip().startswith("check: ")]
     assert ["no such key" in line for line in lines] == [True, False]
     assert lines[1] == "check: as [1]"
+
+
+STRICT = """
+from typing import Literal
+
+import pixie
+from pydantic import BaseModel, ConfigDict, Field
+
+from elsewhere import Shape
+
+
+class Inner(BaseModel):
+    k: int
+
+
+class Args(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    mode: Literal["a", "b"] = "a"
+    inner: Inner = Field(default_factory=lambda: Inner(k=1))
+    tags: list[str] = Field(default_factory=list, max_length=1)
+    limit: int | None = Field(ge=0, default=1)
+    flag: bool = False
+    shape: Shape | None = None
+
+
+class App(pixie.Runnable[Args]):
+    async def run(self, args: Args):
+        return args.mode
+
+
+class Same(App):
+    pass
+"""
+
+
+@pytest.mark.parametrize("wrong", [
+    {"mode": "c"}, {"inner": {"k": "z"}}, {"more": 1}, {"limit": -1}, {"tags": "x"}, {"tags": [1]},
+    {"tags": ["x", "y"]}, {"flag": "maybe"},
+])  # fmt: skip
+def test_what_the_text_of_a_model_says_is_checked_also_through_a_subclass(called, tmp_path, wrong):
+    (tmp_path / "app.py").write_text(STRICT)
+    (tmp_path / "elsewhere.py").write_text("class Shape: pass\n")
+    sound = driven(mode="b", inner={"k": 1}, tags=["x"], limit=None, flag="yes")
+    (tmp_path / "d.json").write_text(dataset(sound, driven(**wrong)).replace("app.py:double", "app.py:Same"))
+    done = called("evalwright", "pixie", "dataset", "validate", "d.json")
+    told = [line.split(": ")[1] for line in done.stdout.splitlines() if line.startswith("  - ")]
+    assert (done.returncode, told) == (1, [f"entries.1.entry_kwargs.{next(iter(wrong))}"])
+
+
+def test_entries_that_the_text_of_a_model_does_not_decide_are_counted_and_not_called_valid(called, tmp_path):
+    (tmp_path / "app.py").write_text(STRICT)
+    (tmp_path / "elsewhere.py").write_text("from pydantic import BaseModel\nclass Shape(BaseModel):\n    sides: int\n")
+    entries = [driven(shape={"sides": "x"}), driven(shape={"sides": 3}), driven(mode="a")]
+    (tmp_path / "d.json").write_text(dataset(*entries).replace("app.py:double", "app.py:App"))
+    done = called("evalwright", "pixie", "dataset", "validate", "d.json")
+    assert (done.returncode, "d.json: OK" in done.stdout, "are valid" in done.stdout) == (0, False, False)
+    assert "2 entries not checked against all of the Runnable's model" in done.stderr
+    imported = called("evalwright", "validate", "--import", "d.json").stderr
+    assert ("entries.0.entry_kwargs.shape.sides" in imported, "entries.1" in imported) == (True, False)
+    assert "not checked" not in imported

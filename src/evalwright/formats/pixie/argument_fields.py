@@ -1,6 +1,7 @@
 """The arguments that a Runnable takes, read from its file without executing it.
 
-What cannot be read that way (a model of another module, aliases, a base class that is not in the file) is not checked.
+What cannot be read that way (a model of another module, aliases, a base class that is not in the file, validators that
+change what they get) is not checked, and counts as such.
 """
 
 from __future__ import annotations
@@ -10,98 +11,173 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-__all__ = ["ArgumentField", "mismatches", "model_fields"]
+from evalwright.formats.pixie.annotated_types import Classes, fits, limits_hold, value_shown
 
-_TAKES: dict[str, tuple[type, ...]] = {
-    "str": (str,),
-    "int": (int, float, str),
-    "float": (int, float, str),
-    "list": (list,),
-    "dict": (dict,),
-}
-"""The JSON types from which pydantic makes a type, where that is plain."""
+__all__ = ["ArgumentModel", "argument_model", "is_function"]
+
+_HARMLESS = {"extra", "title", "frozen", "json_schema_extra", "use_attribute_docstrings"}
+"""Settings of a model that change nothing about which arguments it takes, `extra` apart, which is read."""
 
 
-class ArgumentField(NamedTuple):
+class _Field(NamedTuple):
     """One field of a model."""
 
-    name: str
-    kind: str
-    """The name of its type, "" for any that is not plain."""
-    required: bool
+    annotation: ast.expr
+    default: ast.expr | None
+    """What follows the equals sign."""
+
+    @property
+    def words(self) -> dict[str | None, ast.expr]:
+        """The keywords of `Field(...)`."""
+        called = self.default if _is_field(self.default) else None
+        return {word.arg: word.value for word in called.keywords} if isinstance(called, ast.Call) else {}
+
+    @property
+    def required(self) -> bool:
+        if not isinstance(self.default, ast.Call) or not _is_field(self.default):
+            return self.default is None
+        first = self.default.args[0] if self.default.args else None
+        given = first is not None and not (isinstance(first, ast.Constant) and first.value is ...)
+        return not given and not self.words.keys() & {"default", "default_factory"}
 
 
-def model_fields(file: Path, name: str) -> list[ArgumentField] | None:
-    """The fields of the model that annotates `args` of the class's `run`; None where they are unclear."""
-    try:
-        tree = ast.parse(file.read_bytes())
-    except (OSError, SyntaxError, ValueError):
-        return None
-    classes = {node.name: node for node in tree.body if isinstance(node, ast.ClassDef)}
-    run = next((node for node in classes[name].body if _is_run(node)), None) if name in classes else None
-    if not isinstance(run, (ast.FunctionDef, ast.AsyncFunctionDef)):
-        return None
-    annotation = next((one.annotation for one in run.args.args if one.arg == "args"), None)
+class ArgumentModel:
+    """What a model takes, as far as the file says. Raises LookupError where it is unclear which names it takes."""
+
+    def __init__(self, classes: Classes, name: str) -> None:
+        self._classes = classes
+        self._fields: dict[str, _Field] = {}
+        self._forbids = self._validates = False
+        self._read(name)
+
+    def _read(self, name: str) -> None:
+        node = self._classes[name]
+        bases = [getattr(base, "attr", getattr(base, "id", "")) for base in node.bases]
+        if not bases:
+            raise LookupError(name)
+        for base in bases:
+            if base != "BaseModel":
+                self._read(base)
+        self._configure(node.keywords)
+        for inner in node.body:
+            self._take(inner)
+
+    def _take(self, node: ast.stmt) -> None:
+        target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+        named = target.id if isinstance(target, ast.Name) else ""
+        if named == "model_config":
+            self._configure(_settings(getattr(node, "value", None)))
+        elif isinstance(node, ast.Assign):
+            raise LookupError(named)
+        elif isinstance(node, ast.AnnAssign) and not named.startswith("_"):
+            field = _Field(node.annotation, node.value)
+            if "ClassVar" in ast.unparse(field.annotation):
+                return
+            if field.words.keys() & {"alias", "validation_alias", None}:
+                raise LookupError("alias")
+            self._fields[named] = field
+        elif isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            said = " ".join(ast.unparse(one) for one in node.decorator_list)
+            if "validator" in said and any(word in said for word in ("before", "wrap", "plain", "pre=", "pre =")):
+                raise LookupError(node.name)
+            self._validates |= "validator" in said or node.name in ("__init__", "model_post_init")
+
+    def _configure(self, words: list[ast.keyword]) -> None:
+        for word in words:
+            if word.arg not in _HARMLESS:
+                raise LookupError(word.arg)
+            if word.arg == "extra":
+                self._forbids = "forbid" in ast.unparse(word.value)
+
+    def mismatches(self, arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        """The names of arguments that the model would reject, with the reason."""
+        for name, field in self._fields.items():
+            if name not in arguments:
+                if field.required:
+                    yield name, f"the Runnable's model requires {name!r}, found none"
+            elif self._fits(field, value := arguments[name]) is False:
+                wanted = ", ".join([ast.unparse(field.annotation), *_limits(field)])
+                yield name, f"the Runnable's model expects {wanted}, found {value_shown(value)}"
+        for name in arguments if self._forbids else ():
+            if name not in self._fields:
+                yield name, f"the Runnable's model has no field {name!r} and forbids others"
+
+    def is_sure_of(self, arguments: Mapping[str, Any]) -> bool:
+        """Whether nothing that the file does not say could reject these."""
+        given = (self._fits(field, arguments[name]) for name, field in self._fields.items() if name in arguments)
+        return not self._validates and None not in given
+
+    def fits(self, value: Any) -> bool | None:
+        """Whether an object is one of this model; None where that cannot be told."""
+        if not isinstance(value, dict):
+            return False
+        if next(self.mismatches(value), None):
+            return False
+        return True if self.is_sure_of(value) else None
+
+    def _fits(self, field: _Field, value: Any) -> bool | None:
+        fit = fits(field.annotation, value, self._classes, lambda name: ArgumentModel(self._classes, name).fits)
+        return limits_hold(field.words, value) if fit else fit
+
+
+def argument_model(file: Path, name: str) -> ArgumentModel | None:
+    """The model that annotates `args` of the class's `run`, its own or of a base in the file; None if it is unclear."""
+    classes = _classes_in(file)
+    run = _run_of(classes, name)
+    annotation = next((one.annotation for one in run.args.args if one.arg == "args"), None) if run else None
     model = annotation.value if isinstance(annotation, ast.Constant) else getattr(annotation, "id", None)
     try:
-        return list(_fields(classes, str(model)))
-    except LookupError:
+        return ArgumentModel(classes, str(model))
+    except (LookupError, RecursionError):
         return None
 
 
-def _is_run(node: ast.stmt) -> bool:
-    return isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == "run"
+def is_function(file: Path, name: str) -> bool:
+    """Whether a function has the name: it takes any arguments."""
+    return any(isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == name for node in _body(file))
 
 
-def _fields(classes: Mapping[str, ast.ClassDef], name: str) -> Iterator[ArgumentField]:
-    """Raises LookupError where a base class is not known, or names are others than the fields'."""
-    found = classes[name]
-    bases = [getattr(base, "attr", getattr(base, "id", "")) for base in found.bases]
-    if not bases:
-        raise LookupError(name)
-    for base in bases:
-        if base != "BaseModel":
-            yield from _fields(classes, base)
-    for node in found.body:
-        if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name):
-            kind = node.annotation.id if isinstance(node.annotation, ast.Name) else ""
-            yield ArgumentField(node.target.id, kind, _is_required(node.value))
-        elif isinstance(node, ast.Assign):  # model_config may allow other names
-            raise LookupError(name)
-
-
-def _is_required(value: ast.expr | None) -> bool:
-    if value is None:
-        return True
-    if not (isinstance(value, ast.Call) and getattr(value.func, "id", getattr(value.func, "attr", "")) == "Field"):
-        return False
-    words = {word.arg for word in value.keywords}
-    if words & {"alias", "validation_alias"}:
-        raise LookupError("alias")
-    first = value.args[0] if value.args else None
-    given = first is not None and not (isinstance(first, ast.Constant) and first.value is ...)
-    return not given and not words & {"default", "default_factory"}
-
-
-def mismatches(arguments: Mapping[str, Any], fields: list[ArgumentField]) -> Iterator[tuple[str, str]]:
-    """The names of arguments that the model would reject, with the reason."""
-    for field in fields:
-        if field.name not in arguments:
-            if field.required:
-                yield field.name, f"the Runnable's model requires {field.name!r}, found none"
-            continue
-        value = arguments[field.name]
-        takes = _TAKES.get(field.kind)
-        if takes is not None and (not isinstance(value, takes) or not _could_be(value, field.kind)):
-            yield field.name, f"the Runnable's model expects {field.kind}, found {str(value)[:60]!r}"
-
-
-def _could_be(value: Any, kind: str) -> bool:
-    """Whether a text is a number, where one is wanted."""
-    if not isinstance(value, str) or kind not in ("int", "float"):
-        return True
+def _body(file: Path) -> list[ast.stmt]:
     try:
-        float(value)
-    except ValueError:
-        return False
-    return True
+        return ast.parse(file.read_bytes()).body
+    except (OSError, SyntaxError, ValueError):
+        return []
+
+
+def _classes_in(file: Path) -> Classes:
+    return {node.name: node for node in _body(file) if isinstance(node, ast.ClassDef)}
+
+
+def _run_of(classes: Classes, name: str) -> ast.FunctionDef | ast.AsyncFunctionDef | None:
+    seen: set[str] = set()
+    waiting = [name]
+    while waiting:
+        node = classes.get(found := waiting.pop(0))
+        if node is None or found in seen:
+            continue
+        seen.add(found)
+        for one in node.body:
+            if isinstance(one, (ast.FunctionDef, ast.AsyncFunctionDef)) and one.name == "run":
+                return one
+        waiting += [base.id for base in node.bases if isinstance(base, ast.Name)]
+    return None
+
+
+def _settings(value: ast.expr | None) -> list[ast.keyword]:
+    """The settings of `ConfigDict(...)` or a mapping. Raises LookupError for anything else."""
+    if isinstance(value, ast.Call) and not value.args:
+        return value.keywords
+    if isinstance(value, ast.Dict):
+        pairs = zip(value.keys, value.values, strict=True)
+        return [ast.keyword(str(getattr(key, "value", None)), one) for key, one in pairs]
+    raise LookupError("model_config")
+
+
+def _is_field(value: ast.expr | None) -> bool:
+    return isinstance(value, ast.Call) and getattr(value.func, "id", getattr(value.func, "attr", "")) == "Field"
+
+
+def _limits(field: _Field) -> Iterator[str]:
+    for word in ("ge", "gt", "le", "lt", "min_length", "max_length"):
+        if word in field.words:
+            yield f"{word}={ast.unparse(field.words[word])}"

@@ -13,9 +13,9 @@ from typing import Any
 import msgspec
 
 from evalwright import registry
-from evalwright.errors import InputError, Problem, did_you_mean
+from evalwright.errors import InputError, Problem, counted, did_you_mean
 from evalwright.files.boundary import Boundary, OutsideError
-from evalwright.formats.pixie.argument_fields import mismatches, model_fields
+from evalwright.formats.pixie.entry_arguments import hold_arguments
 from evalwright.formats.pixie.evaluator import TYPE
 from evalwright.formats.shared.isolation import isolating, refusal
 from evalwright.model.case import ForeignCase
@@ -46,6 +46,8 @@ class Dataset:
     """What is odd without being wrong."""
     unfit: list[Problem] = field(default_factory=list)
     """Arguments that the Runnable's model would reject: such an entry is an error when it is run."""
+    unsure: int = 0
+    """Entries that the Runnable's model may reject for what is not known without importing it."""
     objects: list[Problem] = field(default_factory=list)
     """Where a value is an object of a class, which is a plain mapping unless the file is trusted."""
 
@@ -110,18 +112,24 @@ class _Reading:
         entries = raw.get("items" if older else "entries") or []
         dataset.warnings = [*self._oddities(entries), *self._doubled(runnable, shared)]
         dataset.objects = self._objects(entries)
-        dataset.unfit = list(self._unfit(runnable, dataset.cases, "items" if older else "entries"))
+        self._hold_arguments(dataset, "items" if older else "entries")
         return dataset
 
-    def _unfit(self, runnable: str | None, cases: list[ForeignCase], key: str) -> Iterator[Problem]:
-        """Arguments that do not fit, by what the Runnable's file says."""
-        file, _, name = (runnable or "").rpartition(":")
-        found = next((path for folder in self._folders if file and (path := Path(folder, file)).is_file()), None)
-        fields = None if found is None else model_fields(found, name)
-        for number, case in enumerate(cases if fields else ()):
-            for argument, why in mismatches(case.input, fields or []) if isinstance(case.input, dict) else ():
-                place = f"{key}.{number}.entry_kwargs.{argument}"
-                yield Problem(str(self._path), f"Entry #{number + 1}: {place}: {why}", key=place)
+    def _hold_arguments(self, dataset: Dataset, key: str) -> None:
+        """Note the arguments that the Runnable's model would reject."""
+        folders = [Path(folder) for folder in self._folders]
+        entries = [case.input for case in dataset.cases]
+        found = hold_arguments(dataset.runnable or "", folders, entries, to_run=self._to_run)
+        dataset.unsure = found.unsure
+        if found.unsure and self._to_run:
+            message = (
+                f"{counted(found.unsure, 'entry', 'entries')} not checked against all of the Runnable's model, which "
+                f"its file alone does not tell: evalwright validate --import {self._path} checks them"
+            )
+            dataset.warnings.append(Problem(str(self._path), message, key="runnable"))
+        for number, argument, why in found.unfit:
+            place = f"{key}.{number}.entry_kwargs.{argument}".rstrip(".")
+            dataset.unfit.append(Problem(str(self._path), f"Entry #{number + 1}: {place}: {why}", key=place))
 
     def _oddities(self, entries: list[dict[str, Any]]) -> list[Problem]:
         """Keys that are nearly known ones, and names that an entry says twice."""

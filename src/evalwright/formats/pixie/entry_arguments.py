@@ -1,0 +1,81 @@
+"""The arguments of a dataset's entries, held against the model of its Runnable before anything is run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+from evalwright.errors import InputError
+from evalwright.formats.pixie.argument_fields import argument_model, is_function
+from evalwright.formats.pixie.surface.runnable import arguments_model, is_runnable
+from evalwright.formats.pixie.user_code import runnable_at
+from evalwright.session.imports import executes_code
+
+__all__ = ["HeldArguments", "hold_arguments"]
+
+
+class HeldArguments(NamedTuple):
+    """What was found about the entries."""
+
+    unfit: list[tuple[int, str, str]]
+    """The number of an entry from 0, an argument of it and why the model would reject it."""
+    unsure: int
+    """How many entries could still be rejected, by what is not known without importing the Runnable."""
+
+
+class _Model(Protocol):
+    def mismatches(self, arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]: ...
+
+    def is_sure_of(self, arguments: Mapping[str, Any]) -> bool: ...
+
+
+class _Imported:
+    """The model itself."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+
+    def mismatches(self, arguments: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+        from pydantic import ValidationError
+
+        try:
+            self._model.model_validate(arguments)
+        except ValidationError as error:
+            for one in error.errors(include_url=False, include_context=False):
+                yield ".".join(map(str, one["loc"])), f"the Runnable's model rejects it: {one['msg']}"
+        except Exception as error:  # of a validator, which is the user's code
+            yield "", f"the Runnable's model raises {type(error).__name__}: {error}"
+
+    def is_sure_of(self, arguments: Mapping[str, Any]) -> bool:
+        return True
+
+
+def hold_arguments(place: str, folders: Sequence[Path], entries: Iterable[Any], *, to_run: bool) -> HeldArguments:
+    """Hold the entries' arguments against the Runnable's model: itself if code may be executed, else its text."""
+    file, _, name = place.rpartition(":")
+    found = next((path for folder in folders if file and (path := folder / file).is_file()), None)
+    arguments = [(number, one) for number, one in enumerate(entries) if isinstance(one, dict)]
+    if found is None or is_function(found, name):
+        return HeldArguments([], 0)
+    if to_run and executes_code():
+        model = _imported(place, folders)
+        return HeldArguments([], 0) if model is None else _held(model, arguments)
+    unread = argument_model(found, name)
+    return HeldArguments([], len(arguments)) if unread is None else _held(unread, arguments)
+
+
+def _held(model: _Model, arguments: list[tuple[int, dict[str, Any]]]) -> HeldArguments:
+    unfit = [(number, *wrong) for number, one in arguments for wrong in model.mismatches(one)]
+    rejected = {number for number, *_ in unfit}
+    unsure = sum(number not in rejected and not model.is_sure_of(one) for number, one in arguments)
+    return HeldArguments(unfit, unsure)
+
+
+def _imported(place: str, folders: Sequence[Path]) -> _Model | None:
+    """None for what takes any arguments, and for what cannot be imported, which is told elsewhere."""
+    try:
+        found = runnable_at(place, folders)
+        return _Imported(arguments_model(found)) if is_runnable(found) else None
+    except (InputError, ValueError):
+        return None
