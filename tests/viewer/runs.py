@@ -71,8 +71,8 @@ def made_run(
     tagged: bool = True,
     count: int = 6,
 ) -> Path:
-    """Seven cases, or fewer by `count`: `lost` fails, 4 is an error, 5 is flaky, 3 is failed by the judge, 6 attacks the page; the variant
-    `hasty` loses 0 as well where 1 is lost."""
+    """`count` cases and an attack: `lost` fails, 4 is an error, 5 is flaky, 3 is failed by the judge, 6 attacks the
+    page; the variant `hasty` loses 0 as well where 1 is lost."""
     cases = [
         {
             "id": f"case-{number}",
