@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from acceptance.projects import EVAL, Project, project
+from evalwright.model.cell import cell_key
 
 CASES = {f"c{i}": "thanks" for i in range(14)}
 EVIL = "</details> `x` ```\n````\n@everyone #12 <img src=x> | ![i](http://e.org)"
@@ -149,3 +150,30 @@ def test_the_first_line_says_what_has_no_verdict(tmp_path: Path) -> None:
     after = made.run("--out", "b")
     first = made.evalwright("report", after, "--compare", before).out.partition("\n")[0]
     assert "; without a verdict: 0 of A, 1 of B" in first
+
+
+def test_the_largest_change_comes_first_with_trials_that_show_it(tmp_path: Path) -> None:
+    """In the order of the suite: `c1` loses its last trial of three, the two behind it all."""
+    made = project(tmp_path, dict.fromkeys(("c1", "c10", "c2"), "thanks"), EVAL)
+    options = ("--trials", "3", "--concurrency", "1")
+    before = made.run("--out", "a", *options)
+    (tmp_path / "agent.py").write_text(
+        "asked = []\n"
+        "def run(case, variant):\n"
+        "    asked.append(case['id'])\n"
+        "    lost = case['id'] != 'c1' or asked.count('c1') == 3\n"
+        "    return {'final_answer': 'no' if lost else 'thanks'}\n"
+    )
+    after = made.run("--out", "b", *options)
+    text = made.evalwright("report", after, "--compare", before, "--link", "https://e.org").out
+    assert re.findall("worse: <code>(.*?)<", text) == ["c10", "c2", "c1"]
+    folded = text.partition("worse: <code>c1<")[2]
+    assert "before, trial 1 of 3:\n\n```text\nthanks\n" in folded
+    assert "after, trial 3 of 3:\n\n```text\nno\n" in folded
+    assert f"/cells/{cell_key('c1', 'v', 2)}.html" in folded
+    page = made.evalwright("report", after, "--compare", before, "--format", "html").out
+    assert re.findall(r'<th scope="row"><a href="#[0-9a-f]+">(.*?)<', page)[:3] == ["c10", "c2", "c1"]
+    assert f'href="#{cell_key("c1", "v", 2)}"' in page
+    assert re.findall("trial 1 of 3</small> thanks|trial 3 of 3</small> no", page)[-1] == "trial 3 of 3</small> no"
+    listed = made.evalwright("compare", before, after).out.partition("Changed cases, worse: 3")[2]
+    assert re.findall(r"✗ (c\d+)", listed) == ["c2", "c10", "c1"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from math import fsum
 
@@ -14,6 +15,7 @@ from evalwright.statistics.sequences import changed_pairs_e_value
 
 __all__ = ["changed_counts", "changed_part"]
 
+_NUMBER = re.compile("([0-9]+)")
 _Q = 0.1
 _TRIALS = 4
 """Fewer trials a side show no change of a single case, whatever they came to."""
@@ -24,7 +26,7 @@ _Table = tuple[int, int, int, int]
 
 
 def changed_part(shared: SharedCases, counting: Counting, alpha: float | None = None) -> ChangedPart:
-    """Changed cases by name, those beyond noise apart. A case without verdict on a side is none of them.
+    """Changed cases, the largest change first, those beyond noise apart. A case without verdict on a side is none.
 
     With `alpha`, given where cases are no groups, pairs of single trials are tested together.
     """
@@ -32,8 +34,8 @@ def changed_part(shared: SharedCases, counting: Counting, alpha: float | None = 
     judged = shared.only([n > 0 and m > 0 for _, n, _, m in tables])
     gains = [y * n - x * m for x, n, y, m in tables]
     part = ChangedPart(
-        worse=sorted(judged.only([gain < 0 for gain in gains]).listed()[0]),
-        better=sorted(judged.only([gain > 0 for gain in gains]).listed()[0]),
+        worse=_largest_first(judged.only([gain < 0 for gain in gains]), tables),
+        better=_largest_first(judged.only([gain > 0 for gain in gains]), tables),
     )
     part.flipped = len(part.worse) + len(part.better)
     kinds = [(table, times) for table, times in zip(tables, judged.times, strict=True) if times]
@@ -46,6 +48,23 @@ def changed_part(shared: SharedCases, counting: Counting, alpha: float | None = 
         both = sum(times for (x, _, y, _), times in kinds if x and y)
         _evidence(part, both, sum(judged.times), alpha)
     return part
+
+
+def _largest_first(changed: SharedCases, tables: Sequence[_Table]) -> list[str]:
+    """The names of cases by how much their share of passed trials changed, then as people count: `c2` before `c10`."""
+
+    def order(one: tuple[str, int]) -> tuple[float, list[tuple[int, str]], str]:
+        name, kind = one
+        x, n, y, m = tables[kind]
+        return -round(abs(y / m - x / n), 9), _counted(name), name
+
+    return [name for name, _ in sorted(zip(*changed.listed(), strict=True), key=order)]
+
+
+def _counted(name: str) -> list[tuple[int, str]]:
+    """A key by which numbers within names are in their order."""
+    texts_and_numbers = enumerate(_NUMBER.split(name))
+    return [(len(part.lstrip("0")), part.lstrip("0")) if place % 2 else (0, part) for place, part in texts_and_numbers]
 
 
 def changed_counts(a: SideCounts, b: SideCounts) -> tuple[int, int]:

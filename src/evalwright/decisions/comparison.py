@@ -160,7 +160,7 @@ def delta_of(name: str, decision: Decision, latency: float | None) -> VariantDel
     """A decision in the form in which runs store what changed."""
     changed = decision.changed
     numbers = decision.n, decision.ci, decision.p_better
-    return VariantDelta(name, decision.difference, latency, changed.worse, changed.better, *numbers)
+    return VariantDelta(name, decision.difference, latency, sorted(changed.worse), sorted(changed.better), *numbers)
 
 
 def _gap(before: float | None, after: float | None) -> float | None:

@@ -153,7 +153,7 @@ class ShiftedCase(msgspec.Struct):
 
 
 class ChangedPart(msgspec.Struct):
-    """Cases whose share of passed trials changed; most of them may be noise."""
+    """Cases whose share of passed trials changed, the largest change first; most of them may be noise."""
 
     worse: list[str] = []
     better: list[str] = []

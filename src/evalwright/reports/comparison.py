@@ -73,8 +73,8 @@ def _warnings(comparison: RunComparison) -> list[str]:
 
 
 def _changes(variants: Sequence[VariantComparison], paint: Paint) -> list[str]:
-    worse = [(case, v.variant) for v in variants for case in v.delta.regressions]
-    better = [(case, v.variant) for v in variants for case in v.delta.improvements]
+    worse = [(case, v.variant) for v in variants for case in v.decision.changed.worse]
+    better = [(case, v.variant) for v in variants for case in v.decision.changed.better]
     return [
         *_listed(f"Changed cases, worse: {len(worse):,}", worse, paint("✗", "fail"), paint),
         *_listed(f"Changed cases, better: {len(better):,}", better, paint("✓", "pass"), paint),

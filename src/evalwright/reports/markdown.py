@@ -215,17 +215,18 @@ def _ids(number: str, ids: Sequence[str]) -> str:
 
 
 def _changed(cells: Sequence[ChangedCell], total: int, run_id: str, context: ReportContext) -> list[str]:
-    """Each changed case, folded, with both answers."""
+    """Each changed case, folded, with the answers of trials that show the change."""
     lines = [f"## Changed cases: {total:,}"]
     for cell in cells:
         mark = "worse" if cell.worse else "better"
         # Markdown is not read within these tags: what is data is escaped for HTML.
         title = f"<code>{escape(one_line(cell.case_key, 80))}</code> <code>{escape(one_line(cell.variant, 40))}</code>"
         lines += ["", "<details>", f"<summary>{mark}: {title}</summary>", ""]
-        if address := context.address(run_id, OfCase(case_id=cell.case_key), cell.variant, 0):
+        if address := context.address(run_id, OfCase(case_id=cell.case_key), cell.variant, cell.after.trial):
             lines += [f"[all about it](<{address}>)", ""]
-        for name, answer in (("before", cell.before), ("after", cell.after)):
-            lines += [f"{name}:", "", *_fenced("(no answer)" if answer is None else answer), ""]
+        for name, one in (("before", cell.before), ("after", cell.after)):
+            title = f"{name}, {one.name}:" if one.name else f"{name}:"
+            lines += [title, "", *_fenced("(no answer)" if one.answer is None else one.answer), ""]
         lines.append("</details>")
     if total > len(cells):
         lines += ["", f"… and {total - len(cells):,} more"]

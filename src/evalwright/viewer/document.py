@@ -233,12 +233,12 @@ def _decided(decisions: Sequence[Decision]) -> str:
 
 
 def _compared(reader: RunReader, summary: RunSummary, context: ReportContext) -> dict[str, Any]:
-    """The changed cells of a comparison with an earlier run, those that got worse first."""
+    """The changed cells of a comparison with an earlier run, the worst first."""
     if context.before is None:
         return {"compared": None, "compared_notes": [], "compared_picture": "", "compared_reasons": [], "changed": []}
     comparison = context.before.comparison
     cells, _ = changed_cells(reader, context.before, summary.cells_total)
-    changed = [(cell_key(cell.case_key, cell.variant, 0), cell) for cell in cells]
+    changed = [(cell_key(cell.case_key, cell.variant, cell.after.trial), cell) for cell in cells]
     return {
         "compared": table_of(RUN_COMPARISON_COLUMNS, list(comparison.variants)),
         "compared_with": comparison.a,
