@@ -93,6 +93,8 @@ def test_what_is_too_much_or_somebody_elses_is_refused(tmp_path, pair):
     before, run = pair
     with pytest.raises(InputError, match="7 cells would be 7 pages"):
         write_pages([run], tmp_path / "pages", "all", None, 6)
+    with pytest.raises(InputError, match="3 cells and 3 changed cases would be 6 pages"):
+        write_pages([run], tmp_path / "pages", "not-passed", before, 5)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("years of work")
     with pytest.raises(InputError, match="no bundle"):

@@ -39,7 +39,7 @@ __all__ = ["command"]
     default=20_000,
     show_default=True,
     metavar="N",
-    help="With --bundle: reject runs with more cells.",
+    help="With --bundle: reject more cells and changed cases.",
 )
 @click.option("--with-labels", is_flag=True, help="With --bundle: also the labels and notes of people.")
 @click.option("--labeller", metavar="NAME", help="The name in labels (default: the user's on this system).")

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from evalwright.errors import InputError, Problem
+from evalwright.errors import InputError, Problem, counted
 from evalwright.viewer.bundle_links import BundleLinks
 from evalwright.viewer.filters import Filter
 from evalwright.viewer.pages import NotThere
@@ -62,15 +62,17 @@ class Bundle:
         """What of the records cannot be read; known once the runs were checked."""
 
     def check(self, limit: int) -> None:
-        """Raises InputError for more cells than `limit`, and for runs that cannot be shown."""
+        """Raises InputError for more cells and changed cases than `limit`, and for runs that cannot be shown."""
         for run in self._runs:
             run.whole_table()
             self.unread += run.unread
-        number = sum(len(self._rows(run)) for run in self._runs)
-        if number > limit:
+        cells = sum(len(self._rows(run)) for run in self._runs)
+        changed = sum(paired.count(CHANGES[:-1]) for _, paired in self._compared)
+        if (number := cells + changed) > limit:
             size = number * _BYTES_OF_A_CELL / 1e6
+            what = counted(cells, "cell") + (f" and {counted(changed, 'changed case')}" if changed else "")
             raise InputError(
-                f"{number:,} cells would be {number:,} pages, about {size:,.0f} MB; the limit is {limit:,}: "
+                f"{what} would be {number:,} pages, about {size:,.0f} MB; the limit is {limit:,}: "
                 "--only not-passed leaves passed cells out, --limit-cells raises it"
             )
 
