@@ -30,6 +30,7 @@ from evalwright.processes import ties
 __all__ = [
     "NEEDS_NODE",
     "Worker",
+    "ask_now",
     "ask_worker",
     "ends_in_time",
     "has_node",
@@ -193,6 +194,12 @@ async def ask_worker(
         return reply
 
 
+def ask_now(command: list[str], request: Mapping[str, Any], *, on_stdio: bool = False) -> dict[str, Any]:
+    """The same where nothing awaits the reply. Raises EvaluatorError without one."""
+    with ThreadPoolExecutor(1) as thread:  # this thread may be running an event loop, in which asyncio.run fails
+        return thread.submit(asyncio.run, ask_worker(command, request, on_stdio=on_stdio)).result()
+
+
 def _interpreter(
     kind: str, command: list[str], on_stdio: bool, environment: Mapping[str, str] | None, folder: str
 ) -> Worker:
@@ -224,8 +231,7 @@ def _close_all() -> None:
 def ends_in_time(pattern: re.Pattern[str], text: str, seconds: float) -> bool:
     """Whether the pattern finds all its matches in the text within `seconds`."""
     request = {"pattern": pattern.pattern, "flags": pattern.flags, "text": text, "seconds": seconds}
-    with ThreadPoolExecutor(1) as thread:  # this thread may be running an event loop, in which asyncio.run fails
-        reply = thread.submit(asyncio.run, ask_worker(python_command(), request)).result()
+    reply = ask_now(python_command(), request)
     if reply.get("error") == "timeout":
         return False
     if "error" in reply:

@@ -48,18 +48,20 @@ class ScriptPattern:
         return search(self._python, text if self._unicode else code_units(text)) is not None
 
     def _found_by_node(self, text: str) -> bool:
-        from evalwright.formats.promptfoo.faults import ScriptError
-        from evalwright.formats.promptfoo.scripts import awaited_now, run_javascript
-        from evalwright.sandbox.workers import NEEDS_NODE, has_node
+        from evalwright.sandbox.workers import ask_now, script_command
 
-        shown = f"the pattern {self._expression!r:.80}"
-        if not has_node():
-            raise EvaluatorError(f"{shown} is not one for Python ({self.beyond}); {NEEDS_NODE}", "not_started")
         given = {"source": self._expression, "flags": "u" if self._unicode else "", "text": text}
+        request = {"code": _SEARCH, "names": [*given], "arguments": [*given.values()], "seconds": _WAITED}
+        folder = str(Path(__file__).parent)
         try:
-            said = awaited_now(run_javascript(str(Path(__file__).parent), _SEARCH, given, seconds=_WAITED))
-        except ScriptError as error:
-            raise EvaluatorError(f"searching for {self._expression!r:.80} {error}", error.type) from None
+            command = script_command(folder, folder)
+        except EvaluatorError as error:
+            shown = f"the pattern {self._expression!r:.80}"
+            raise EvaluatorError(f"{shown} is not one for Python ({self.beyond}); {error}", error.type) from None
+        reply = ask_now(command, request, on_stdio=True)
+        if "error" in reply:
+            raise EvaluatorError(f"searching for {self._expression!r:.80} {reply.get('message')}", reply["error"])
+        said = reply["value"]
         if "invalid" in said:
             raise InvalidPattern(said["invalid"])
         return bool(said["found"])
