@@ -10,8 +10,8 @@ from math import isfinite
 from typing import Any
 
 from evalwright.formats.promptfoo.ajv_formats import NUMBERS, TEXTS
-from evalwright.formats.promptfoo.characters import InvalidPattern
-from evalwright.formats.promptfoo.patterns import pattern_of
+from evalwright.formats.shared.javascript.characters import InvalidPattern
+from evalwright.formats.shared.javascript.patterns import pattern_of
 
 __all__ = ["patterns_in", "validator_of"]
 

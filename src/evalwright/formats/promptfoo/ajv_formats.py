@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any
 
-from evalwright.formats.promptfoo.characters import InvalidPattern
-from evalwright.formats.promptfoo.patterns import pattern_of
+from evalwright.formats.shared.javascript.characters import InvalidPattern
+from evalwright.formats.shared.javascript.patterns import pattern_of
 from evalwright.sandbox.patterns import search
 
 __all__ = ["NUMBERS", "TEXTS"]

@@ -131,8 +131,8 @@ def doubt_cell(text: str) -> Iterator[str]:
 
 
 def _mistake(expression: str) -> str:
-    from evalwright.formats.promptfoo.characters import InvalidPattern
-    from evalwright.formats.promptfoo.patterns import pattern_of
+    from evalwright.formats.shared.javascript.characters import InvalidPattern
+    from evalwright.formats.shared.javascript.patterns import pattern_of
 
     try:
         pattern_of(expression)

@@ -71,8 +71,8 @@ def _patterns_in(kind: str, value: Any) -> Iterator[tuple[str, bool]]:
 
 def _beyond_python(pattern: tuple[str, bool]) -> bool:
     """Whether Python's `re` cannot search as JavaScript would. Of an invalid pattern the check itself complains."""
-    from evalwright.formats.promptfoo.characters import InvalidPattern
-    from evalwright.formats.promptfoo.patterns import pattern_of
+    from evalwright.formats.shared.javascript.characters import InvalidPattern
+    from evalwright.formats.shared.javascript.patterns import pattern_of
 
     try:
         return bool(pattern_of(pattern[0], unicode=pattern[1]).beyond)

@@ -96,8 +96,8 @@ def _of_lists(narrow: Callable[[list[int], int], list[int]]) -> _Narrow:
 
 
 def _pattern(flag: str, text: str) -> Callable[[str], object]:
-    from evalwright.formats.promptfoo.characters import InvalidPattern
-    from evalwright.formats.promptfoo.patterns import pattern_of
+    from evalwright.formats.shared.javascript.characters import InvalidPattern
+    from evalwright.formats.shared.javascript.patterns import pattern_of
 
     try:
         found_in = pattern_of(text).found_in

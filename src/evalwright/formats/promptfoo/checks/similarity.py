@@ -8,9 +8,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from evalwright.errors import EvaluatorError
-from evalwright.formats.promptfoo.characters import CLASSES, code_units
 from evalwright.formats.promptfoo.checks.treebank import treebank_words
 from evalwright.formats.promptfoo.evaluator import Asked
+from evalwright.formats.shared.javascript.characters import CLASSES, code_units
 from evalwright.model.result import Evaluation
 
 __all__ = ["bleu", "gleu", "levenshtein", "rouge_n"]

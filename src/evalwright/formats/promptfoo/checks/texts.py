@@ -70,8 +70,8 @@ def equals(question: Asked) -> Evaluation:
 
 def regex(question: Asked) -> Evaluation:
     """The pattern, a regular expression of JavaScript, is found."""
-    from evalwright.formats.promptfoo.characters import InvalidPattern
-    from evalwright.formats.promptfoo.patterns import pattern_of
+    from evalwright.formats.shared.javascript.characters import InvalidPattern
+    from evalwright.formats.shared.javascript.patterns import pattern_of
 
     value = question.value
     if not isinstance(value, str) or not value:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from unicodedata import category
 
-from evalwright.formats.promptfoo.characters import CLASSES
+from evalwright.formats.shared.javascript.characters import CLASSES
 
 __all__ = ["treebank_words"]
 

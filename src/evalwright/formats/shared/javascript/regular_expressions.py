@@ -10,7 +10,7 @@ import re
 from collections.abc import Set
 from typing import NamedTuple
 
-from evalwright.formats.promptfoo.characters import (
+from evalwright.formats.shared.javascript.characters import (
     CLASSES,
     BeyondPython,
     Characters,

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from evalwright.errors import EvaluatorError
-from evalwright.formats.promptfoo.characters import InvalidPattern
-from evalwright.formats.promptfoo.patterns import pattern_of
+from evalwright.formats.shared.javascript.characters import InvalidPattern
+from evalwright.formats.shared.javascript.patterns import pattern_of
 from formats.promptfoo.runs import asserted
 
 _FOUND = (
@@ -60,7 +60,7 @@ def test_what_python_cannot_do_alike_is_left_to_node(tmp_path, monkeypatch):
 
 def test_a_search_is_stopped_in_python_and_in_node(monkeypatch):
     monkeypatch.setattr("evalwright.sandbox.patterns.SEARCH_LIMIT", 0.05)
-    monkeypatch.setattr("evalwright.formats.promptfoo.patterns._WAITED", 0.5)
+    monkeypatch.setattr("evalwright.formats.shared.javascript.patterns._WAITED", 0.5)
     for expression in (r"^(\w+)+$", r"^(a+)+(?<=a*)$"):
         with pytest.raises(EvaluatorError) as stopped:
             pattern_of(expression).found_in("a" * 40 + "!")

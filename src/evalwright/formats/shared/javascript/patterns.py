@@ -7,8 +7,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from evalwright.errors import EvaluatorError
-from evalwright.formats.promptfoo.characters import BeyondPython, InvalidPattern, code_units
-from evalwright.formats.promptfoo.regular_expressions import is_plain, rewritten
+from evalwright.formats.shared.javascript.characters import BeyondPython, InvalidPattern, code_units
+from evalwright.formats.shared.javascript.regular_expressions import is_plain, rewritten
 from evalwright.sandbox.patterns import SEARCH_LIMIT, search
 
 __all__ = ["ScriptPattern", "pattern_of"]

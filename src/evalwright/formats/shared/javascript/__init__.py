@@ -1,0 +1,1 @@
+"""Regular expressions as JavaScript means them."""
