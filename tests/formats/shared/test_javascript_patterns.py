@@ -7,6 +7,7 @@ import pytest
 from evalwright.errors import EvaluatorError
 from evalwright.formats.shared.javascript.characters import InvalidPattern
 from evalwright.formats.shared.javascript.patterns import pattern_of
+from evalwright.formats.shared.javascript.regular_expressions import InvalidFlags
 from formats.promptfoo.runs import asserted
 
 _FOUND = (
@@ -35,15 +36,49 @@ _INVALID_WITH_U = (
 _FOR_NODE = (r"(?<=a+)b", "(?<n>a)|(?<n>b)", r"\1(a)", r"(a)?\1b", r"(a)|b\1", r"(?i:A)")
 
 
-@pytest.mark.parametrize("unicode", [False, True])
-def test_what_is_found_is_what_node_finds(unicode):
-    for expression, text in _FOUND_WITH_U if unicode else _FOUND:
-        assert pattern_of(expression, unicode=unicode).found_in(text), expression
-    for expression, text in [(r"^\d+$", "12\n"), (r"^\d$", "٣")] if unicode else _NOT_FOUND:
-        assert not pattern_of(expression, unicode=unicode).found_in(text), expression
-    for expression in _INVALID_WITH_U if unicode else _INVALID:
+@pytest.mark.parametrize("flags", ["", "u"])
+def test_what_is_found_is_what_node_finds(flags):
+    for expression, text in _FOUND_WITH_U if flags else _FOUND:
+        assert pattern_of(expression, flags).found_in(text), expression
+    for expression, text in [(r"^\d+$", "12\n"), (r"^\d$", "٣")] if flags else _NOT_FOUND:
+        assert not pattern_of(expression, flags).found_in(text), expression
+    for expression in _INVALID_WITH_U if flags else _INVALID:
         with pytest.raises(InvalidPattern):
-            pattern_of(expression, unicode=unicode)
+            pattern_of(expression, flags)
+
+
+@pytest.mark.parametrize(
+    ("flags", "expression", "text", "found"),
+    [
+        ("i", "hello$", "HELLO", True), ("i", "k", "\u212a", False), ("i", "[^a]", "A", False), ("i", "[Z-a]", "z", True),
+        ("i", r"^\W$", "ſ", True), ("i", r"^\S$", "A", True), ("i", "^[^b]$", "É", True), ("i", "5 €", "5 €", True),
+        ("m", "^b$", "a\nb\nc", True), ("m", "^b$", "a\u2028b\rc", True), ("m", "a$", "ab", False),
+        ("m", "^a", "ba", False), ("m", r"\d$", "4\n2x", True), ("", "^b$", "a\nb", False),
+        ("s", "^a.b$", "a\nb", True), ("", "^a.b$", "a\nb", False), ("s", "b$", "b\n", False),
+        ("gd", "^b", "b", True), ("ims", "^B.C$", "a\nb\nc", True),
+    ],
+)  # fmt: skip
+def test_flags_mean_what_they_mean_to_node(flags, expression, text, found):
+    pattern = pattern_of(expression, flags)
+    assert (pattern.beyond, pattern.found_in(text)) == ("", found)
+
+
+@pytest.mark.parametrize(
+    ("flags", "expression", "text", "found"),
+    [
+        ("i", "é", "É", True), ("i", "[à-é]", "É", True), ("i", "(É)\\1", "éÉ", True), ("iu", "k", "\u212a", True),
+        ("y", "b", "ab", False), ("v", r"^[\w--a]$", "b", True), ("v", r"^[\w--a]$", "a", False),
+    ],
+)  # fmt: skip
+def test_flags_that_python_has_not_are_left_to_node(flags, expression, text, found):
+    pattern = pattern_of(expression, flags)
+    assert (bool(pattern.beyond), pattern.found_in(text)) == (True, found)
+
+
+@pytest.mark.parametrize("flags", ["z", "x i", "ii", "uv", "I"])
+def test_flags_that_javascript_has_not_are_invalid(flags):
+    with pytest.raises(InvalidFlags, match="invalid flags"):
+        pattern_of("a", flags)
 
 
 def test_what_python_cannot_do_alike_is_left_to_node(tmp_path, monkeypatch):

@@ -147,7 +147,7 @@ def _check_types(schema: Mapping[str, Any]) -> None:
 
 def _unicode(pattern: str) -> Any:
     try:
-        return pattern_of(pattern, unicode=True)
+        return pattern_of(pattern, "u")
     except InvalidPattern as error:
         raise ValueError(f"the pattern {pattern!r:.80} is invalid: {error}") from None
 

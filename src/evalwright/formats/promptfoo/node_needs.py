@@ -59,23 +59,23 @@ def _codes_in(assertion: Mapping[str, Any]) -> Iterator[Any]:
         yield _CODE
 
 
-def _patterns_in(kind: str, value: Any) -> Iterator[tuple[str, bool]]:
-    """The regular expressions that stand in a value, and whether they have the flag u."""
+def _patterns_in(kind: str, value: Any) -> Iterator[tuple[str, str]]:
+    """The regular expressions that stand in a value, and their flags."""
     if kind == "regex" and isinstance(value, str) and not holds_template(value):
-        yield value, False
+        yield value, ""
     elif kind in ("is-json", "contains-json") and isinstance(value, dict):
         from evalwright.formats.promptfoo.ajv import patterns_in
 
-        yield from ((pattern, True) for pattern in patterns_in(value))
+        yield from ((pattern, "u") for pattern in patterns_in(value))
 
 
-def _beyond_python(pattern: tuple[str, bool]) -> bool:
+def _beyond_python(pattern: tuple[str, str]) -> bool:
     """Whether Python's `re` cannot search as JavaScript would. Of an invalid pattern the check itself complains."""
     from evalwright.formats.shared.javascript.characters import InvalidPattern
     from evalwright.formats.shared.javascript.patterns import pattern_of
 
     try:
-        return bool(pattern_of(pattern[0], unicode=pattern[1]).beyond)
+        return bool(pattern_of(*pattern).beyond)
     except InvalidPattern:
         return False
 

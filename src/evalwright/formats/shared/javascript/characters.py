@@ -20,6 +20,7 @@ CLASSES: Mapping[str, str] = {
 _CONTROLS = {"f": 12, "n": 10, "r": 13, "t": 9, "v": 11}
 _SYNTAX = frozenset("^$\\.*+?()[]{}|/")
 _HEX = re.compile(r"[0-9a-fA-F]+")
+_BEYOND_ASCII = 0x80
 _OCTAL = re.compile(r"[0-3][0-7]{0,2}|[4-7][0-7]?")
 
 
@@ -44,8 +45,9 @@ def code_units(text: str) -> str:
 class Characters:
     """Reads characters of an expression from left to right."""
 
-    def __init__(self, expression: str, names: Mapping[str, int], *, unicode: bool) -> None:
-        self._expression, self._unicode, self._names = expression, unicode, names
+    def __init__(self, expression: str, names: Mapping[str, int], flags: str) -> None:
+        self._expression, self._names = expression, names
+        self._unicode, self._ignores_case = "u" in flags, "i" in flags
         self._position = 0
 
     def _next(self) -> str:
@@ -69,21 +71,32 @@ class Characters:
             if not self._expression.startswith("-", self._position) or self._expression[
                 self._position + 1 : self._position + 2
             ] in ("", "]"):
-                items.append(_item(low))
+                items.append(self._item(low))
                 continue
             self._position += 1
             high = self._member()
             if isinstance(low, str) or isinstance(high, str):
                 if self._unicode:
                     raise InvalidPattern("a class of characters cannot be the end of a range")
-                items += [_item(low), r"\x2d", _item(high)]
+                items += [self._item(low), r"\x2d", self._item(high)]
             elif low > high:
                 raise InvalidPattern("a range of characters is out of order")
+            elif self._ignores_case and high >= _BEYOND_ASCII:
+                raise BeyondPython("a range beyond ASCII whose case does not matter")
             else:
                 items.append(f"{escaped(low)}-{escaped(high)}")
         if not items:
             return r"[\x00-\U0010ffff]" if negated else "(?!)"
         return f"[{'^' if negated else ''}{''.join(items)}]"
+
+    def _item(self, member: int | str) -> str:
+        return CLASSES[member] if isinstance(member, str) else self._sign(member)
+
+    def _sign(self, point: int) -> str:
+        """A character as Python has it, which changes the case of letters of ASCII only."""
+        if self._ignores_case and point >= _BEYOND_ASCII and chr(point).lower() != chr(point).upper():
+            raise BeyondPython(f"the case of {chr(point)!r} does not matter")
+        return escaped(point)
 
     def _member(self) -> int | str:
         """A sign of a class, or the name of a class within it."""
@@ -176,10 +189,6 @@ class Characters:
 
 def escaped(point: int) -> str:
     """A character as Python's expressions have it, within a class or without."""
-    if point < 0x80 and chr(point).isalnum():
+    if point < _BEYOND_ASCII and chr(point).isalnum():
         return chr(point)
     return f"\\x{point:02x}" if point < 0x100 else f"\\u{point:04x}" if point < 0x10000 else f"\\U{point:08x}"
-
-
-def _item(member: int | str) -> str:
-    return CLASSES[member] if isinstance(member, str) else escaped(member)

@@ -23,19 +23,21 @@ return { found: expression.test(text) };
 
 
 class ScriptPattern:
-    """An expression with the flag u (`unicode`) or without flags."""
+    """An expression with its flags."""
 
-    def __init__(self, expression: str, *, unicode: bool) -> None:
-        self._expression, self._unicode = expression, unicode
+    def __init__(self, expression: str, flags: str) -> None:
+        self._expression, self._flags = expression, flags
         self._python: re.Pattern[str] | None = None
         self.beyond: str = ""
         """Why only Node can search for it."""
-        if not is_plain(expression):  # what is plain needs no check, and so is compiled only where it is searched for
+        if not is_plain(
+            expression, flags
+        ):  # what is plain needs no check, and so is compiled only where it is searched for
             self._read()
 
     def _read(self) -> None:
         try:
-            self._python = rewritten(self._expression, unicode=self._unicode)
+            self._python = rewritten(self._expression, self._flags)
         except BeyondPython as error:
             self.beyond = str(error)
 
@@ -45,12 +47,12 @@ class ScriptPattern:
             self._read()
         if self._python is None:
             return self._found_by_node(text)
-        return search(self._python, text if self._unicode else code_units(text)) is not None
+        return search(self._python, text if "u" in self._flags else code_units(text)) is not None
 
     def _found_by_node(self, text: str) -> bool:
         from evalwright.sandbox.workers import ask_now, script_command
 
-        given = {"source": self._expression, "flags": "u" if self._unicode else "", "text": text}
+        given = {"source": self._expression, "flags": self._flags, "text": text}
         request = {"code": _SEARCH, "names": [*given], "arguments": [*given.values()], "seconds": _WAITED}
         folder = str(Path(__file__).parent)
         try:
@@ -68,6 +70,6 @@ class ScriptPattern:
 
 
 @lru_cache(512)
-def pattern_of(expression: str, *, unicode: bool = False) -> ScriptPattern:
+def pattern_of(expression: str, flags: str = "") -> ScriptPattern:
     """The pattern of an expression. Raises InvalidPattern, as far as Python can tell."""
-    return ScriptPattern(expression, unicode=unicode)
+    return ScriptPattern(expression, flags)

@@ -16,10 +16,9 @@ from evalwright.formats.shared.javascript.characters import (
     Characters,
     InvalidPattern,
     code_units,
-    escaped,
 )
 
-__all__ = ["is_plain", "rewritten"]
+__all__ = ["InvalidFlags", "is_plain", "rewritten"]
 
 _PLAIN = re.compile(r"\^?[A-Za-z0-9 _,:;=@!%&'\"<>/~-]*\$?")
 _QUANTIFIER = re.compile(r"(?:([*+?])|\{([0-9]+)(?:(,)([0-9]*))?\})(\??)")
@@ -27,6 +26,10 @@ _BRACED = re.compile(r"\{[0-9]+(?:,[0-9]*)?\}")
 _GROUPS = re.compile(r"\\.|\[(?:\\.|[^\]\\])*\]?|(\((?!\?))|\(\?<(?![=!])([^>]*)(>?)", re.DOTALL)
 _NAME = re.compile(r"[A-Za-z_$][\w$]*", re.ASCII)
 _MODIFIERS = re.compile(r"\(\?[ims]*(?:-[ims]*)?:")
+_FLAGS = frozenset("dgimsuvy")
+_FOR_NODE = ({"v"}, {"y"}, {"i", "u"})
+"""Flags that Python has nothing like: sets of texts, a search at one place only, and the cases of all scripts."""
+_BREAKS = r"\n\r\u2028\u2029"
 _MOST = 2**32 - 2
 """Python counts repetitions up to here."""
 _MOST_GROUPS = 99
@@ -43,21 +46,30 @@ class _Part(NamedTuple):
     holds_groups: bool = False
 
 
-def is_plain(expression: str) -> bool:
+class InvalidFlags(InvalidPattern):
+    """They are no flags of JavaScript, or not together."""
+
+
+def is_plain(expression: str, flags: str = "") -> bool:
     """Whether an expression is a text without signs of its own, perhaps with `^` before or `$` behind: it is valid."""
-    return _PLAIN.fullmatch(expression) is not None
+    return flags in ("", "u") and _PLAIN.fullmatch(expression) is not None
 
 
-def rewritten(expression: str, *, unicode: bool) -> re.Pattern[str]:
-    """The pattern that is found in the same texts; without the flag u (`unicode`) in their code units.
+def rewritten(expression: str, flags: str = "") -> re.Pattern[str]:
+    """The pattern that is found in the same texts; without the flag u in their code units.
 
-    Raises InvalidPattern, BeyondPython.
+    Raises InvalidPattern (of it, InvalidFlags), BeyondPython.
     """
-    if is_plain(expression):
+    if is_plain(expression, flags):
         return re.compile(f"{expression[:-1]}\\Z" if expression.endswith("$") else expression, re.ASCII)
+    given = set(flags)
+    if len(given) < len(flags) or given - _FLAGS or given >= {"u", "v"}:
+        raise InvalidFlags(f"invalid flags {flags!r:.40}")
+    if any(given >= some for some in _FOR_NODE):
+        raise BeyondPython(f"it has the flags {flags!r}")
     try:
-        text = _Reader(expression if unicode else code_units(expression), unicode=unicode).whole()
-        return re.compile(text, re.ASCII)
+        text = _Reader(expression if "u" in given else code_units(expression), flags).whole()
+        return re.compile(text, re.ASCII | (re.IGNORECASE if "i" in given else re.NOFLAG))
     except (re.error, OverflowError, RecursionError) as error:
         raise BeyondPython(str(error)) from None
 
@@ -65,9 +77,11 @@ def rewritten(expression: str, *, unicode: bool) -> re.Pattern[str]:
 class _Reader(Characters):
     """Reads an expression from left to right."""
 
-    def __init__(self, expression: str, *, unicode: bool) -> None:
+    def __init__(self, expression: str, flags: str) -> None:
         self._groups: dict[str, int] = {}
-        super().__init__(expression, self._groups, unicode=unicode)
+        super().__init__(expression, self._groups, flags)
+        self._begin, self._end = (f"(?<![^{_BREAKS}])", f"(?![^{_BREAKS}])") if "m" in flags else ("^", r"\Z")
+        self._any = r"[\x00-\U0010ffff]" if "s" in flags else f"[^{_BREAKS}]"
         self._opened = self._count = 0
         for found in _GROUPS.finditer(expression):
             if found[1] or found[2] is not None:
@@ -119,8 +133,8 @@ class _Reader(Characters):
         if sign == "[":
             return _Part(self._class())
         if sign in "^$":
-            return _Part("^" if sign == "^" else r"\Z", repeatable=False)
-        return _Part(r"[^\n\r\u2028\u2029]" if sign == "." else escaped(ord(sign)))
+            return _Part(self._begin if sign == "^" else self._end, repeatable=False)
+        return _Part(self._any if sign == "." else self._sign(ord(sign)))
 
     def _repeated(self, part: _Part) -> _Part:
         found = self._match(_QUANTIFIER) if part.repeatable else None
@@ -200,11 +214,13 @@ class _Reader(Characters):
                 raise InvalidPattern(r"\k names no group")
             return self._reference(self._names[found[1]], known)
         point = self._character(in_class=False)
-        return _Part(f"[{CLASSES[point]}]" if isinstance(point, str) else escaped(point))
+        return _Part(f"[{CLASSES[point]}]" if isinstance(point, str) else self._sign(point))
 
     def _reference(self, number: int, known: Set[int]) -> _Part:
         if number > self._count:
             raise InvalidPattern(f"there is no group {number}")
+        if self._ignores_case:
+            raise BeyondPython("a reference to a group whose case does not matter")
         if number not in known or number > _MOST_GROUPS:
             raise BeyondPython(f"a reference to group {number}, which may not have taken part")
         return _Part(f"(?:\\{number})")
