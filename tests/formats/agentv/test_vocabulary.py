@@ -217,6 +217,10 @@ def test_a_program_may_print_the_prompt_of_a_judge(folder: Path) -> None:
         ({"type": "llm-grader", "prompt": {"config": {}}}, "prompt.command"),
         ({"type": "rubrics", "criteria": [{"outcome": "x", "operator": "maybe"}]}, "operator"),
         ({"type": "rubrics", "criteria": [{"outcome": "x", "required": "yes"}]}, "texts in YAML 1.2"),
+        ({"type": "regex", "value": "(?i)hi"}, "'value' is not a regular expression of JavaScript: invalid group at 0"),
+        ({"type": "regex", "value": "hi", "flags": "zz"}, "flags: expected some of d, g, i, m, s, u, v and y"),
+        ({"type": "regex", "value": "hi", "flags": 3}, "flags"),
+        ({"type": "regex", "value": ["hi"]}, "value"),
     ],
 )
 def test_what_cannot_be_done_is_said(folder: Path, check: dict[str, Any], said: str) -> None:

@@ -62,6 +62,12 @@ FORMAT = Format(
             see={"llm_judge": "assertions and rubrics of the configuration"},
             example={"judges": _JUDGES},
         ),
+        "javascript_regex": entry(
+            "evalwright.formats.agentv.regex:JavaScriptRegex",
+            "A regular expression of JavaScript is found in the answer, or is not.",
+            see={"text_check": "its `regex` is one of Python"},
+            example={"value": r"^order \d{4}$", "flags": "im"},
+        ),
         "rubric_checks": entry(
             "evalwright.formats.agentv.judges:RubricChecks",
             "Score from rubrics: each is met or not, or scored from 0 to 10 if it has ranges.",

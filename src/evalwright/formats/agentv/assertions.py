@@ -249,10 +249,10 @@ class Evaluators:
         if kind != "is_json" and value in (None, "", []):
             tell.leave_out(f"{place}.value", f"{name!r} of type {kind!r} needs a value")
             return None
-        config = {"check": kind, "value": value}
-        if isinstance(raw.get("flags"), str):
-            config["flags"] = raw["flags"]
-        return {"name": name, "type": "text_check", "config": config}
+        if kind != "regex":
+            return {"name": name, "type": "text_check", "config": {"check": kind, "value": value}}
+        flags = {} if raw.get("flags") is None else {"flags": raw["flags"]}
+        return {"name": name, "type": "javascript_regex", "config": {"value": value, **flags}}
 
     def _weight(self, raw: Mapping[str, Any], place: str, name: str, tell: Notes) -> float:
         weight = raw.get("weight", 1.0)

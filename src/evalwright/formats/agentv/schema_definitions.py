@@ -55,6 +55,7 @@ __all__ = ["FILES", "POSITIVE", "camel", "definitions", "execution", "or_variabl
 _VARIABLE: Schema = {"type": "string", "pattern": r"\$\{\{"}
 _EMPTY: list[object] = [None, "", [], {}, False, 0]
 POSITIVE: Schema = {"type": "number", "exclusiveMinimum": 0}
+_FLAGS: Schema = {"type": ["string", "null"], "pattern": r"^[dgimsuvy]*$|\$\{\{"}
 _SHARE: Schema = {"type": "number", "exclusiveMinimum": 0, "maximum": 1}
 FILES = list_of(WORD)
 
@@ -236,6 +237,7 @@ def _of_types(definitions: Schema) -> Iterable[Schema]:
     yield when("type", _spelt("rubric"), {"anyOf": rubrics})
     searched = [name for name in TEXT_CHECKS if name != "is_json"]
     yield when("type", _spelt(*searched), having("value", {"not": {"enum": [None, "", []]}}))
+    yield when("type", _spelt("regex"), {"properties": {"value": ANY_TEXT, "flags": _FLAGS}})
     for kind, own in OWN_KEYS.items():
         if (found := evaluator_keys(kind, definitions)) is None:
             continue

@@ -44,7 +44,8 @@ READ = {
     "llm_judge": {"prompt", *_OF_JUDGE},
     "rubric": {"rubrics", "criteria", *_OF_JUDGE},
     "composite": {*MEMBERS, "aggregator"},
-    **{kind: {"value", "flags"} for kind in TEXT_CHECKS},
+    **{kind: {"value"} for kind in TEXT_CHECKS},
+    "regex": {"value", "flags"},
 }
 """What is read of an evaluator, beside what all of them have; a code judge gets everything."""
 OWN_KEYS = {

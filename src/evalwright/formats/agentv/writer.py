@@ -138,6 +138,8 @@ class _Writing:
             return {"type": config["check"]} | {
                 key: config[key] for key in ("value", "flags", "negate") if key in config
             }
+        if spec.type == "javascript_regex":
+            return {"type": "regex", **config}
         return self._composite(config, place) if spec.type == "composite" else None
 
     def _judge(self, config: Mapping[str, Any]) -> dict[str, Any]:

@@ -30,9 +30,7 @@ class ScriptPattern:
         self._python: re.Pattern[str] | None = None
         self.beyond: str = ""
         """Why only Node can search for it."""
-        if not is_plain(
-            expression, flags
-        ):  # what is plain needs no check, and so is compiled only where it is searched for
+        if not is_plain(expression, flags):  # what is plain needs no check: it is compiled where it is searched for
             self._read()
 
     def _read(self) -> None:
