@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.formats.agentv import FORMAT
+from evalwright.formats.agentv.cases import EXECUTION_KEYS
+from evalwright.formats.agentv.file import CASE_LISTS, EXECUTION, HEAD
 from evalwright.formats.agentv.message_files import Files
 from evalwright.formats.agentv.targets_file import targets_file
 from evalwright.formats.shared.findings import unknown_keys
@@ -15,14 +17,8 @@ from evalwright.formats.shared.references import references_in
 
 __all__ = ["names_in", "normalize", "unread"]
 
-_KNOWN = {
-    "": {
-        "name", "dataset", "description", "evalcases", "eval_cases", "cases", "tests", "execution", "target",
-        "metadata", "tags", "assert", "assertions",
-    },
-    "execution": {"target", "timeout_seconds", "evaluators"},
-    "case.execution": {"target", "timeout_seconds", "evaluators", "skip_defaults"},
-}  # fmt: skip
+_ABOUT = {"version", "evaluator", "author", "license", "category", "suite", "requires"}
+"""Keys of a file that say something about it, and change nothing."""
 
 
 def names_in(source: Path, options: Mapping[str, Any]) -> list[str]:
@@ -61,10 +57,10 @@ def _targets(config: Mapping[str, Any]) -> dict[str, Any]:
 
 def unread(document: dict[str, Any]) -> Iterator[str]:
     """Paths of keys without effect."""
-    yield from unknown_keys(document, _KNOWN[""], "")
-    yield from unknown_keys(document.get("execution"), _KNOWN["execution"], "execution.")
-    for name in ("evalcases", "eval_cases", "cases", "tests"):
+    yield from unknown_keys(document, {*HEAD, *CASE_LISTS} - _ABOUT, "")
+    yield from unknown_keys(document.get("execution"), EXECUTION, "execution.")
+    for name in CASE_LISTS:
         cases = document.get(name)
         for i, case in enumerate(cases if isinstance(cases, list) else ()):
             execution = case.get("execution") if isinstance(case, dict) else None
-            yield from unknown_keys(execution, _KNOWN["case.execution"], f"{name}[{i}].execution.")
+            yield from unknown_keys(execution, EXECUTION_KEYS, f"{name}[{i}].execution.")
