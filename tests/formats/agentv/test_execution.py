@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -46,9 +47,20 @@ def test_a_budget_bounds_what_the_system_costs(tmp_path: Path) -> None:
     assert found == ["pass", "pass", "error", "error"]  # not run, each with this reason
 
 
-def test_what_cannot_be_a_threshold_or_a_budget_is_told(tmp_path: Path) -> None:
-    suite = load(tmp_path, {"threshold": 7}, {"execution": {"threshold": "high"}}, {})
-    assert "threshold is not used: expected a number from 0 to 1, found 7" in str(suite.warnings)
-    assert statuses(suite) == ["error", "fail"]
-    with pytest.raises(InputError, match="budget_usd: expected a number above 0, found 'lots'"):
-        load(tmp_path, {"budget_usd": "lots"}, {})
+@pytest.mark.parametrize(
+    ("execution", "said"),
+    [
+        ({"budget_usd": "lots"}, "budget_usd: expected a number above 0, found 'lots'"),
+        ({"threshold": 80}, "threshold: expected a number from 0 to 1, found 80"),
+        ({"threshold": "0.5"}, "threshold: expected a number from 0 to 1, found '0.5'"),
+        ({"trials": {"count": "two"}}, "trials: expected {count: a number of at least 1}, found {'count': 'two'}"),
+        ({"trials": 3}, "trials: expected {count: a number of at least 1}, found 3"),
+    ],
+)
+def test_what_cannot_be_a_gate_is_refused(tmp_path: Path, execution: dict[str, Any], said: str) -> None:
+    with pytest.raises(InputError, match=re.escape(said)):
+        load(tmp_path, execution, {})
+
+
+def test_a_case_whose_threshold_is_none_is_an_error(tmp_path: Path) -> None:
+    assert statuses(load(tmp_path, {}, {"execution": {"threshold": "high"}}, {})) == ["error", "fail"]

@@ -246,7 +246,7 @@ def test_a_file_that_is_named_needs_no_pattern(patterned):
         ("{targt: x}", "targt"),
         ("{target: 5}", "target"),
         ("{timeout_seconds: -1}", "timeout_seconds"),
-        ("{trials: 3}", "trials"),
+        ("{workers: 80}", "workers"),
     ],
 )
 def test_what_the_execution_of_a_file_cannot_say_is_warned_of(repository, execution, key):

@@ -124,7 +124,8 @@ class EvalFile:
         self.line_of = lambda index, inside: line_of(kept[index], inside)
 
     def refusals(self) -> list[Problem]:
-        """Keys of the top level that isolate or limit, and are not supported; and those of AgentV 5."""
+        """Keys of the top level that isolate or limit, and are not supported; those of AgentV 5; and what cannot be a
+        limit, a threshold or a number of trials."""
         if newer := [key for key in OF_NEXT if key in self.head]:
             message = (
                 f"{', '.join(newer)}: the file is one of AgentV 5, which is not read yet; up to 4.42 cases are `tests`"
@@ -135,8 +136,16 @@ class EvalFile:
             *(f"execution.{key}" for key in isolating(self.execution, EXECUTION)),
         ]
         said = [(key, refusal(key.rpartition(".")[2])) for key in found]
-        if (budget := self.execution.get("budget_usd")) is not None and self.budget_usd is None:
-            said.append(("execution.budget_usd", f"budget_usd: expected a number above 0, found {budget!r}"))
+        values = {
+            "budget_usd": (self.budget_usd, "a number above 0"),
+            "threshold": (self.threshold, "a number from 0 to 1"),
+            "trials": (self.trials, "{count: a number of at least 1}"),
+        }
+        said += [
+            (f"execution.{key}", f"{key}: expected {expected}, found {self.execution[key]!r}")
+            for key, (used, expected) in values.items()
+            if self.execution.get(key) is not None and used is None
+        ]
         return [Problem(str(self.head_path), message, self.head_line(key), key) for key, message in said]
 
     def warnings(self) -> list[Problem]:
@@ -170,8 +179,6 @@ class EvalFile:
         values = {
             "target": (self.default_target, "the name of a target"),
             "timeout_seconds": (self.timeout_seconds, "a number above 0"),
-            "trials": (self.trials, "{count: a number of at least 1}"),
-            "threshold": (self.threshold, "a number from 0 to 1"),
             "workers": (self.workers, f"a whole number from 1 to {_MOST_WORKERS}"),
         }
         for key, (used, expected) in values.items():
