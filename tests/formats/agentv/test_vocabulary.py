@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from evalwright.cli import main
+from evalwright.convert.losses import unread_keys
 from evalwright.errors import InputError
 from evalwright.formats.agentv.report import AgentvResults
 from evalwright.formats.loading import load_suite
@@ -217,6 +218,11 @@ def test_a_program_may_print_the_prompt_of_a_judge(folder: Path) -> None:
         ({"type": "llm-grader", "prompt": {"config": {}}}, "prompt.command"),
         ({"type": "rubrics", "criteria": [{"outcome": "x", "operator": "maybe"}]}, "operator"),
         ({"type": "rubrics", "criteria": [{"outcome": "x", "required": "yes"}]}, "texts in YAML 1.2"),
+        ({**HI, "required": "yes"}, "found 'yes' (yes, no, on and off are texts in YAML 1.2); write true"),
+        ({**HI, "negate": "no"}, "true or false, found 'no' (yes, no, on and off are texts in YAML 1.2); write false"),
+        ({**HI, "negate": "true"}, "negate: expected true or false, found 'true' (in quotes it is a text); write true"),
+        ({**HI, "negate": 1}, "negate: expected true or false, found 1; write true"),
+        ({**HI, "negate": []}, "negate: expected true or false, found []"),
         ({"type": "regex", "value": "(?i)hi"}, "'value' is not a regular expression of JavaScript: invalid group at 0"),
         ({"type": "regex", "value": "hi", "flags": "zz"}, "flags: expected some of d, g, i, m, s, u, v and y"),
         ({"type": "regex", "value": "hi", "flags": 3}, "flags"),
@@ -225,6 +231,26 @@ def test_a_program_may_print_the_prompt_of_a_judge(folder: Path) -> None:
 )
 def test_what_cannot_be_done_is_said(folder: Path, check: dict[str, Any], said: str) -> None:
     assert said in problems(load(folder, tests=[one(criteria="x", assertions=[check])]))[0]
+
+
+def test_defaults_are_left_out_only_by_a_boolean(folder: Path) -> None:
+    for value, said in ((True, ""), ("yes", "skip_defaults: expected true or false, found 'yes' (yes, no, on")):
+        case = one(assertions=[HI], execution={"skip_defaults": value})
+        assert said in problems(load(folder, tests=[case], assertions=[HI]))[0]
+
+
+@pytest.mark.parametrize("key", ["provider_batching", "keepTempFiles", "verbose"])
+def test_settings_of_targets_that_are_booleans_are_nothing_else(folder: Path, key: str) -> None:
+    (folder / "targets.yaml").write_text(json.dumps({"targets": [{**ECHO, key: "yes"}]}))
+    with pytest.raises(InputError, match=rf"'default': {key}: expected true or false, found 'yes' \(yes, no, on"):
+        list(load(folder, tests=[one(assertions=[HI])]).cases)
+
+
+def test_what_has_an_effect_is_not_said_to_have_none(folder: Path) -> None:
+    (folder / "template").mkdir()
+    head = {"workspace": {"template": "template"}, "execution": {"threshold": 0.5, "workers": 1}, "version": "1.0"}
+    suite = load(folder, **head, tests=[one(assertions=[HI], execution={"threshold": 0.5})])
+    assert [problem.key for problem in unread_keys(suite)] == ["version"]
 
 
 @pytest.mark.parametrize(

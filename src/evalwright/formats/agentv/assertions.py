@@ -10,6 +10,7 @@ from typing import Any
 
 from evalwright.errors import InputError, did_you_mean
 from evalwright.files.boundary import OutsideError
+from evalwright.formats.agentv.booleans import boolean_mistake, meant
 from evalwright.formats.agentv.custom_types import custom_command
 from evalwright.formats.agentv.message_files import Files
 from evalwright.formats.agentv.notes import Notes
@@ -120,6 +121,8 @@ class Evaluators:
         required = self._required(raw, place, tell)
         if required is not None:
             spec["required"] = required
+        if mistake := boolean_mistake("negate", raw.get("negate")):
+            tell(f"{place}.negate", mistake)
         if negated or raw.get("negate") is True:
             spec["config"] = {**spec["config"], "negate": True}
         return spec if self._built(spec, place, tell) else None
@@ -276,7 +279,8 @@ class Evaluators:
             return float(least or _REQUIRED)
         if _is_share(value):
             return float(least or value)
-        tell(f"{place}.required", f"required: expected true or a number above 0 and up to 1, found {value!r}")
+        expected = "true or a number above 0 and up to 1"
+        tell(f"{place}.required", f"required: expected {expected}, found {value!r}{meant(value)}")
         return None
 
     def _built(self, spec: Spec, place: str, tell: Notes) -> bool:

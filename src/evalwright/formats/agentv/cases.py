@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from evalwright.errors import InputError, Problem
 from evalwright.files.bulk import collector_paused
 from evalwright.formats.agentv.assertions import OF_FILE, Evaluators, Spec, asks_default_judge, unique
+from evalwright.formats.agentv.booleans import boolean_mistake
 from evalwright.formats.agentv.conversations import TURN_KEYS, is_conversation, read_turns
 from evalwright.formats.agentv.detection import OUTCOMES
 from evalwright.formats.agentv.file import EvalFile, share_of, texts_in
@@ -126,6 +127,8 @@ class Cases:
             execution = {}
         tell.unknown_keys("", raw, CASE_KEYS)
         tell.unknown_keys("execution", execution, EXECUTION_KEYS)
+        if mistake := boolean_mistake("skip_defaults", execution.get("skip_defaults")):
+            tell("execution.skip_defaults", mistake)
         for key, (kind, wanted) in _PLAIN.items():
             if raw.get(key) is not None and not isinstance(raw[key], kind):
                 tell.warn(key, f"{key} is not used: expected {wanted}, found {raw[key]!r}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from evalwright.formats.agentv.booleans import meant
 from evalwright.formats.agentv.notes import Notes
 
 __all__ = ["RUBRIC_KEYS", "RUBRIC_OPERATORS", "RUBRIC_TEXTS", "TOP", "rubric_items"]
@@ -94,8 +95,7 @@ def _weight(value: Any, place: str, item_id: str, tell: Notes) -> float:
 def _required(value: Any, place: str, item_id: str, tell: Notes) -> bool:
     if isinstance(value, bool):
         return value
-    text = " (yes, no, on and off are texts in YAML 1.2)" if str(value).lower() in ("yes", "no", "on", "off") else ""
-    tell(f"{place}.required", f"rubric {item_id!r}: required: expected true or false, found {value!r}{text}")
+    tell(f"{place}.required", f"rubric {item_id!r}: required: expected true or false, found {value!r}{meant(value)}")
     return False
 
 

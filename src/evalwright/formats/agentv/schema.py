@@ -14,12 +14,13 @@ from evalwright.formats.agentv.schema_definitions import (
     or_variable,
     workspace,
 )
-from evalwright.formats.agentv.target_settings import settings_schema
+from evalwright.formats.agentv.target_settings import BOOLEANS, settings_schema
 from evalwright.formats.agentv.targets_file import PROVIDERS
 from evalwright.formats.shared.json_schema import lenient
 from evalwright.formats.shared.schema_parts import (
     ANY_TEXT,
     ANYTHING,
+    COUNT,
     NULL,
     WORD,
     Schema,
@@ -107,6 +108,7 @@ def targets_schema() -> Schema:
     """Of a `targets.yaml`, whose keys may be written in camel case, too."""
     model = lenient(settings_schema())
     keys: dict[str, Schema] = {key: or_variable(one) for key, one in model.pop("properties").items()}
+    keys |= {key: or_null(or_variable({"type": "boolean"})) for key in BOOLEANS}
     keys = {spelt: one for key, one in keys.items() for spelt in dict.fromkeys((key, camel(key)))}
     keys["provider"] = offered(PROVIDERS, {"type": ["string", "null"]})
     target = mapping({**keys, "name": WORD}, ["name"]) | unless_off(keys)
@@ -131,7 +133,9 @@ def _head() -> Schema:
     head: dict[str, Schema] = dict.fromkeys(sorted(HEAD), ANYTHING)
     head |= {"workspace": or_null(reference("Workspace")), "input_files": or_null(FILES)}
     head |= dict.fromkeys(("assert", "assertions"), or_null(reference("Assertions")))
-    head |= {"execution": {"if": {"type": "object"}, "then": execution(EXECUTION)}, **dict.fromkeys(OF_NEXT, _NEVER)}
+    gates = execution(EXECUTION)
+    gates["properties"]["trials"] = or_null(having("count", COUNT))
+    head |= {"execution": {"if": {"type": "object"}, "then": gates}, **dict.fromkeys(OF_NEXT, _NEVER)}
     return mapping(head)
 
 

@@ -55,7 +55,9 @@ __all__ = ["FILES", "POSITIVE", "camel", "definitions", "execution", "or_variabl
 _VARIABLE: Schema = {"type": "string", "pattern": r"\$\{\{"}
 _EMPTY: list[object] = [None, "", [], {}, False, 0]
 POSITIVE: Schema = {"type": "number", "exclusiveMinimum": 0}
+_BOOLEAN: Schema = {"type": "boolean"}
 _FLAGS: Schema = {"type": ["string", "null"], "pattern": r"^[dgimsuvy]*$|\$\{\{"}
+_FROM_0_TO_1: Schema = {"type": "number", "minimum": 0, "maximum": 1}
 _SHARE: Schema = {"type": "number", "exclusiveMinimum": 0, "maximum": 1}
 FILES = list_of(WORD)
 
@@ -89,6 +91,7 @@ def camel(key: str) -> str:
 def _case() -> Schema:
     own = execution(EXECUTION_KEYS)
     own["properties"]["timeout_seconds"] = or_variable(or_null(POSITIVE))
+    own["properties"]["skip_defaults"] = or_variable(or_null(_BOOLEAN))
     assertions = or_null(reference("Assertions"))
     known: dict[str, Schema] = dict.fromkeys(sorted(CASE_KEYS), ANYTHING)
     known |= {
@@ -125,6 +128,7 @@ def _turn() -> Schema:
 def execution(keys: Collection[str]) -> Schema:
     """What stands under `execution` of a file or a case."""
     known: dict[str, Schema] = {**dict.fromkeys(sorted(keys), ANYTHING), "evaluators": or_null(reference("Evaluators"))}
+    known["threshold"] = or_variable(or_null(_FROM_0_TO_1))
     return mapping(known) | unless_off(keys)
 
 
@@ -184,7 +188,7 @@ def _score_ranges() -> Schema:
 def _rubric() -> Schema:
     least = {"min_score": 1, "required_min_score": TOP}
     known: dict[str, Schema] = dict.fromkeys(sorted(RUBRIC_KEYS), ANYTHING)
-    known |= {"weight": or_variable({**NUMBER, "minimum": 0}), "required": or_variable({"type": "boolean"})}
+    known |= {"weight": or_variable({**NUMBER, "minimum": 0}), "required": or_variable(_BOOLEAN)}
     known |= {key: or_null(or_variable({**NUMBER, "minimum": 0, "maximum": top})) for key, top in least.items()}
     known |= {"score_ranges": _score_ranges(), "operator": one_of(RUBRIC_OPERATORS)}
     # what says nothing is skipped, whatever else it has
@@ -208,7 +212,7 @@ def _evaluator(definitions: Schema) -> Schema:
         "weight": number,
         "min_score": or_null(or_variable(_SHARE)),
         "required": {"anyOf": [NULL, {"type": "boolean"}, _SHARE, _VARIABLE]},
-        "negate": ANYTHING,
+        "negate": or_null(or_variable(_BOOLEAN)),
     }
     evaluator = mapping(known)
     evaluator["anyOf"] = [{"required": ["type"]}, {"required": ["include"]}]

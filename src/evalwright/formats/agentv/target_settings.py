@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 
-__all__ = ["AGENTS", "KEYS", "NO_EFFECT", "checked", "settings_schema"]
+__all__ = ["AGENTS", "BOOLEANS", "KEYS", "NO_EFFECT", "checked", "settings_schema"]
 
 AGENTS = {
     "claude": "claude", "claude-cli": "claude", "claude-code": "claude", "codex": "codex", "codex-cli": "codex",
@@ -100,6 +100,7 @@ class _Settings(BaseModel):
 
 KEYS = frozenset(_Settings.model_fields) - {"api_key_env"}
 """The keys that files may have, in snake case."""
+BOOLEANS = frozenset(key for key, field in _Settings.model_fields.items() if field.annotation == bool | None)
 NO_EFFECT = frozenset({"verbose", "version", "api_version", "log_dir", "stream_log"})
 """Known, and nothing changes with them: a chattier console, logs, and what Azure's newer interface no longer has."""
 

@@ -14,7 +14,8 @@ from evalwright.files.credentials import credentials
 from evalwright.files.dotenv import is_address
 from evalwright.files.key_paths import steps_of
 from evalwright.files.masker import may_be_secret
-from evalwright.formats.agentv.target_settings import AGENTS, KEYS, NO_EFFECT, checked
+from evalwright.formats.agentv.booleans import boolean_mistake
+from evalwright.formats.agentv.target_settings import AGENTS, BOOLEANS, KEYS, NO_EFFECT, checked
 from evalwright.formats.shared.isolation import isolating, refusal
 from evalwright.llm.routes import route_of
 from evalwright.model.chat import ChatRequest
@@ -198,7 +199,7 @@ class _Reading:
             return
         self._numbers[name] = i
         self.targets.pop(name, None)  # the last one of a name counts, as a whole
-        self.wrong[name] = [self._problem(i, key, message) for key, message in _mistakes(raw)]
+        self.wrong[name] = [self._problem(i, key, message) for key, message in (*_mistakes(raw), *_no_booleans(raw))]
         self.missing[name] = [self._problem(i, key, message) for key, message in _not_here(raw)]
         self.doubts[name] = [self._problem(i, key, message) for key, message in _doubts(raw)]
         isolated = [key for key in isolating(raw, ()) if _known(key) not in KEYS]
@@ -263,6 +264,12 @@ def _mistakes(raw: dict[str, Any]) -> Iterator[tuple[str, str]]:
             "provider",
             f"unknown provider {provider!r} of target {name!r}{near} (there are: {', '.join(PROVIDERS)})",
         )
+
+
+def _no_booleans(raw: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    for key, value in raw.items():
+        if _known(key) in BOOLEANS and _reference_in(value) is None and (mistake := boolean_mistake(str(key), value)):
+            yield str(key), f"target {raw['name']!r}: {mistake}"
 
 
 def _not_here(raw: dict[str, Any]) -> Iterator[tuple[str, str]]:

@@ -9,6 +9,7 @@ from typing import Any
 from evalwright.errors import InputError, Problem
 from evalwright.files import yaml
 from evalwright.files.boundary import Boundary, OutsideError
+from evalwright.formats.agentv.booleans import boolean_mistake
 from evalwright.formats.shared.isolation import refusal
 
 __all__ = [
@@ -140,7 +141,9 @@ def _of_hooks(hooks: Any) -> Iterator[tuple[str, str]]:
         yield "hooks", f"hooks: expected a mapping, found {type(hooks).__name__}"
         return
     for name, hook in hooks.items():
-        if name == "enabled" and isinstance(hook, bool):
+        if name == "enabled":
+            if mistake := boolean_mistake("enabled", hook):
+                yield "hooks.enabled", mistake
             continue
         if name not in (*HOOKS, "on_reuse") or not isinstance(hook, dict):
             yield f"hooks.{name}", refusal(name, HOOKS)
