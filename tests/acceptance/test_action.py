@@ -163,6 +163,7 @@ def test_a_pull_request_that_makes_it_worse_is_compared_commented_and_fails(tmp_
     assert "--method PATCH repos/o/r/issues/comments/123 -F body=@" in runner.calls.read_text()
     body = Path(f"{runner.calls}.body").read_text()
     assert body.startswith("**Worse by more than 2 pp: −100.0 pp")
+    assert "The run and its pages are in [this artifact](https://e.org/artifacts/1)" in body
     assert body.endswith("\n<!-- evalwright: eval.yaml -->\n")
     assert runner.run("Verdict").returncode == 1
 
@@ -174,8 +175,9 @@ def test_without_a_baseline_the_run_alone_is_reported(tmp_path: Path) -> None:
     assert "::notice title=evalwright::no baseline" in runner.ok("Fetch the baseline")
     runner.ok("Run the suite")
     runner.ok("Report")
-    assert "[this artifact](https://e.org/artifacts/1)" in runner.summary.read_text()
+    assert "The run is in [this artifact](https://e.org/artifacts/1)" in runner.summary.read_text()
     runner.ok("Comment")
+    assert "The run is in [this artifact](https://e.org/artifacts/1)" in Path(f"{runner.calls}.body").read_text()
     assert "--method POST repos/o/r/issues/5/comments" in runner.calls.read_text()
     codes = {}
     for wanted in ("failure", "regression", "never", "sometimes"):
