@@ -20,6 +20,7 @@ from evalwright.run.stored_run import open_run
 
 AGENT = "cat start.txt; echo gone > start.txt; echo more > more.txt; echo gone > linked.txt"
 CASE = {"id": "a", "expected_outcome": "x", "input": "hi"}
+EQUALS = {"name": "equals", "type": "equals", "value": "mine"}
 LOOKS = """
 import json, os
 found = sorted(os.listdir(os.environ["AGENTV_WORKSPACE_PATH"]))
@@ -63,6 +64,29 @@ def test_a_command_works_in_a_fresh_copy_of_the_template(
     assert sorted(path.name for path in (folder / "template").iterdir()) == [".git", "linked.txt", "start.txt"]
     assert (folder / "template" / "start.txt").read_text() == "start"
     assert not Path(trace.extra["workspace_path"]).exists()
+
+
+@pytest.mark.parametrize("level", ["file", "case", "of its own"])
+@pytest.mark.parametrize(
+    "space",
+    [{}, {"template": None}, {"mode": "temp"}, {"isolation": "per_test"}, {"hooks": {"enabled": False}}, {"repos": []}],
+)
+def test_a_workspace_without_a_template_is_an_empty_folder(folder: Path, space: dict[str, Any], level: str) -> None:
+    if level == "of its own":
+        (folder / "space.yaml").write_text(json.dumps(space))
+    said = {"workspace": "space.yaml" if level == "of its own" else space}
+    target = {"command_template": "ls -A; rm -f keep.txt; touch new.txt"}
+    head, case = ({}, said) if level == "case" else (said, {})
+    trace, _ = ran(folder, head, target, **case, evaluators=[EQUALS])
+    assert (trace.error, trace.output.final_answer) == (None, "")
+    assert (folder / "keep.txt").read_text() == "mine"
+    assert not (folder / "new.txt").exists()
+
+
+def test_a_workspace_that_is_null_is_none(folder: Path) -> None:
+    target = {"command_template": "cat keep.txt"}
+    trace, _ = ran(folder, {"workspace": None}, target, workspace=None, evaluators=[EQUALS])
+    assert trace.output.final_answer == "mine"
 
 
 @pytest.mark.parametrize(

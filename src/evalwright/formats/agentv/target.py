@@ -89,11 +89,12 @@ class AgentvTarget:
         template = self._targets[name].get("workspace_template")
         if template and "template" not in own:
             settings["template"] = str(self._folder / template)
-        if hooks := self._targets[name].get("hooks"):
+        hooks = self._targets[name].get("hooks")
+        if not (self._workspace or own or template or hooks):
+            return None
+        if hooks:
             first = settings["hooks"]
             settings["hooks"] = {key: [*first.get(key, ()), *hooks.get(key, ())] for key in {*first, *hooks}}
-        if not any(settings.values()):
-            return None
         self._workspaces = self._workspaces or Workplaces()
         return await self._workspaces.enter(settings, case)
 
