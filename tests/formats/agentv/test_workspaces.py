@@ -83,6 +83,14 @@ def test_a_workspace_without_a_template_is_an_empty_folder(folder: Path, space: 
     assert not (folder / "new.txt").exists()
 
 
+@pytest.mark.parametrize("level", ["file", "case"])
+def test_the_command_that_judges_works_apart_too(folder: Path, level: str) -> None:
+    head, case = ({}, {"workspace": {}}) if level == "case" else ({"workspace": {}}, {})
+    reply = json.dumps({"score": 1.0, "hits": [], "misses": [], "reasoning": "ok"})
+    _, verdict = ran(folder, head, {"command_template": f"rm -f keep.txt; echo '{reply}'"}, **case)
+    assert (verdict.status, (folder / "keep.txt").read_text()) == ("pass", "mine")
+
+
 def test_a_workspace_that_is_null_is_none(folder: Path) -> None:
     target = {"command_template": "cat keep.txt"}
     trace, _ = ran(folder, {"workspace": None}, target, workspace=None, evaluators=[EQUALS])

@@ -18,6 +18,7 @@ from evalwright.evaluators.code.judge import printed
 from evalwright.evaluators.code.payload import judge_payload
 from evalwright.evaluators.combined.banded import banded
 from evalwright.evaluators.judges.replies import BadReply, keys_once
+from evalwright.files.temporary import temporary_folder
 from evalwright.formats.agentv.exchange import Asked
 from evalwright.formats.agentv.judge_prompts import DEFAULT_PROMPT, filled_prompt, prompt_values
 from evalwright.formats.agentv.providers import MODELS, Provider, model_of, provider_of
@@ -59,7 +60,7 @@ class _Judge(msgspec.Struct, frozen=True, kw_only=True):
     """Which target judges, and how often it may be asked for a reply that can be read."""
 
     judges: dict[str, Any] = {}
-    """`targets` by name, the `default` one, `folder`."""
+    """`targets` by name, the `default` one, `folder`, and `in_workspace` where the file asks for a workspace."""
     target: str | None = None
     temperature: float | None = None
     max_tokens: int | None = None
@@ -83,6 +84,7 @@ class _Judge(msgspec.Struct, frozen=True, kw_only=True):
         provider = _provider(self.judges, self._named(case))
         settings = {"temperature": self.temperature, "max_tokens": self.max_tokens}
         given = {key: value for key, value in settings.items() if value is not None}
+        apart = bool(self.judges.get("in_workspace") or case.extra.get("workspace"))
         why, failed = "", None
         for attempt in range(self.max_calls):
             asked = Asked(
@@ -95,7 +97,7 @@ class _Judge(msgspec.Struct, frozen=True, kw_only=True):
             )
             try:
                 async with provider.turn:
-                    said = await provider.said(asked)
+                    said = await provider.said(asked, apart=apart)
                 return read(said)
             except _Unreadable as error:
                 why = str(error)
@@ -129,17 +131,27 @@ class _Asking:
         kind = target["provider"]
         self._ask, self.chats = provider.ask, kind not in ("cli", "mock")
         self._program = None if kind in MODELS else target["name"]
+        self._has_template = target.get("workspace_template") is not None
         turns = _TURNS.setdefault(asyncio.get_running_loop(), {})
         workers = target.get("workers") or (1 if kind == "cli" else _MANY)
         self.turn = turns.setdefault((folder, target["name"]), asyncio.Semaphore(workers))
 
-    async def said(self, asked: Asked) -> str:
-        """The reply. What a program is asked is kept here; a model's calls keep themselves."""
+    async def said(self, asked: Asked, *, apart: bool) -> str:
+        """The reply; a program that is to work `apart` has an empty folder, or the copy of its own template.
+
+        What a program is asked is kept here; a model's calls keep themselves.
+        """
         if self._program is None:
             return (await self._ask(asked, "judge")).text
+        if apart and not self._has_template:
+            with temporary_folder() as folder:
+                return await self._kept(asked._replace(workspace=folder))
+        return await self._kept(asked)
+
+    async def _kept(self, asked: Asked) -> str:
         texts = {"system": asked.system, "user": asked.prompt}
         messages = [{"role": role, "content": text} for role, text in texts.items() if text]
-        with kept_call(self._program, messages) as kept:
+        with kept_call(self._program or "", messages) as kept:
             said = await self._ask(asked, "judge")
             return kept.said(said.text, said.cost_usd)
 

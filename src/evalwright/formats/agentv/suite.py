@@ -81,7 +81,7 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
     _prepare(known, file, workspace.get("template"), given.target)
     limit = given.agent_timeout or files.config.timeout_seconds or TIMEOUT
     defaults = Defaults(file, files, given.target, known, limit, chosen)
-    judges = _judges(known, chosen, folder)
+    judges = _judges(known, chosen, folder, in_workspace=bool(workspace))
     evaluators = Evaluators(files, folder, judges, known, given.agent_timeout)
     cases = Cases(file, defaults, evaluators)
     optional = {
@@ -280,10 +280,11 @@ def _warnings(targets: Targets | None, path: Path, missing: str) -> list[Problem
     return [Problem(str(path), missing)] if targets is None else targets.warnings()
 
 
-def _judges(targets: Targets | None, chosen: str, folder: str) -> dict[str, Any]:
+def _judges(targets: Targets | None, chosen: str, folder: str, *, in_workspace: bool) -> dict[str, Any]:
     if targets is None:
         return {}
-    return {"targets": targets.used(), "default": targets.judge_of(chosen), "folder": folder}
+    judges = {"targets": targets.used(), "default": targets.judge_of(chosen), "folder": folder}
+    return judges | {"in_workspace": True} if in_workspace else judges
 
 
 def _exports(output: Path | None, form: str | None) -> list[Plugin]:
