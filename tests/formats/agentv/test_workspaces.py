@@ -119,6 +119,17 @@ def test_a_workspace_that_is_null_is_none(folder: Path) -> None:
         ({"workspace": {"hooks": {"before_all": {"command": "x"}}}}, {"provider": "python", "callable": "a:b"}, {}),
         ({}, {}, {"execution": {"docker": "image"}}),
         ({}, {}, {"set-up": "prepare.sh"}),
+        ({"cwd": "./sub"}, {}, {}),
+        ({"execution": {"cwd": "./sub"}}, {}, {}),
+        ({"execution": {"image": "python:3"}}, {}, {}),
+        ({"defaults": {"workspace": {"template": "./template"}}}, {}, {}),
+        ({}, {"work_dir": "./sub"}, {}),
+        ({}, {"workingDirectory": "./sub"}, {}),
+        ({}, {"image": "python:3"}, {}),
+        ({}, {"user": "nobody"}, {}),
+        ({}, {"volumes": ["./sub:/work"]}, {}),
+        ({}, {}, {"cwd": "./sub"}),
+        ({}, {}, {"execution": {"user": "nobody"}}),
     ],
 )
 def test_a_key_that_isolates_and_is_not_understood_refuses_the_suite(
@@ -130,6 +141,12 @@ def test_a_key_that_isolates_and_is_not_understood_refuses_the_suite(
 
 def test_a_key_that_isolates_in_a_target_that_is_not_used_is_no_mistake(folder: Path) -> None:
     suite = load_suite(written(folder, {"execution": {"target": "other"}}, {"sandbox": True}))
+    assert [case.id for case in suite.cases] == ["a"]
+
+
+def test_words_for_programs_are_data_in_a_case(folder: Path) -> None:
+    case = {"user": "alice", "image": "cat.png", "offline": True}
+    suite = load_suite(written(folder, {"execution": {"keep_workspaces": True}}, {}, **case))
     assert [case.id for case in suite.cases] == ["a"]
 
 

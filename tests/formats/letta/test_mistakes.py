@@ -45,6 +45,8 @@ def test_a_key_that_an_extractor_does_not_read_is_a_warning_and_a_mistake_with_s
         ("name: support", "sandbox: true\nname: support"),
         ("agent_id: agent-1", "agent_id: agent-1, isolation: docker"),
         ("agent_id: agent-1", "agent_id: agent-1, timout: 3"),
+        ("agent_id: agent-1", "agent_id: agent-1, cwd: ./sub"),
+        ("agent_id: agent-1", "agent_id: agent-1, image: letta/letta"),
         ("agent_id: agent-1", "agent_id: agent-1, settings: {sandbox: strict}"),
     ],
 )

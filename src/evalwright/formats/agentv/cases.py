@@ -22,6 +22,7 @@ from evalwright.formats.agentv.notes import Notes
 from evalwright.formats.agentv.shorthands import shared_input, with_files, with_variables
 from evalwright.formats.agentv.targets_file import Targets
 from evalwright.formats.agentv.workspace_settings import read_workspace
+from evalwright.formats.shared.isolation import OF_PROGRAMS
 from evalwright.model.case import ForeignCase
 from evalwright.scoring.bands import THRESHOLD
 
@@ -126,7 +127,7 @@ class Cases:
             tell("execution", f"execution: expected a mapping, found {execution!r}")
             execution = {}
         tell.unknown_keys("", raw, CASE_KEYS)
-        tell.unknown_keys("execution", execution, EXECUTION_KEYS)
+        tell.unknown_keys("execution", execution, EXECUTION_KEYS, OF_PROGRAMS)
         if mistake := boolean_mistake("skip_defaults", execution.get("skip_defaults")):
             tell("execution.skip_defaults", mistake)
         for key, (kind, wanted) in _PLAIN.items():

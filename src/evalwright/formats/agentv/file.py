@@ -13,7 +13,7 @@ from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files import yaml
 from evalwright.files.jsonl import exact, lines_of
 from evalwright.formats.agentv.case_files import CasePlace, cases_in_files, names_cases
-from evalwright.formats.shared.isolation import isolating, refusal
+from evalwright.formats.shared.isolation import OF_PROGRAMS, isolating, refusal
 
 __all__ = ["CASE_LISTS", "EXECUTION", "HEAD", "OF_NEXT", "EvalFile", "read_file", "texts_in"]
 
@@ -133,7 +133,7 @@ class EvalFile:
             return [Problem(str(self.head_path), message, self.head_line(newer[0]), newer[0])]
         found = [
             *isolating(self.head, HEAD),
-            *(f"execution.{key}" for key in isolating(self.execution, EXECUTION)),
+            *(f"execution.{key}" for key in isolating(self.execution, EXECUTION, OF_PROGRAMS)),
         ]
         said = [(key, refusal(key.rpartition(".")[2])) for key in found]
         values = {

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from evalwright.errors import did_you_mean
-from evalwright.formats.shared.isolation import isolating, refusal
+from evalwright.formats.shared.isolation import ISOLATING, isolating, refusal
 
 __all__ = ["Notes"]
 
@@ -34,9 +34,11 @@ class Notes:
     def warn(self, path: str, message: str) -> None:
         self.warnings.append((path, message))
 
-    def unknown_keys(self, path: str, raw: Mapping[Any, Any], known: Collection[str]) -> None:
-        """Warn of the keys that nothing reads; those that isolate are `refused`."""
-        refused = [*isolating(raw, known)]
+    def unknown_keys(
+        self, path: str, raw: Mapping[Any, Any], known: Collection[str], isolate: Sequence[str] = ISOLATING
+    ) -> None:
+        """Warn of the keys that nothing reads; those that `isolate` are `refused`."""
+        refused = [*isolating(raw, known, isolate)]
         inside = f"{path}." if path else ""
         self.refused += [(f"{inside}{key}", refusal(key, known)) for key in refused]
         for key in raw:

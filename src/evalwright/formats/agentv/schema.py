@@ -16,6 +16,7 @@ from evalwright.formats.agentv.schema_definitions import (
 )
 from evalwright.formats.agentv.target_settings import BOOLEANS, settings_schema
 from evalwright.formats.agentv.targets_file import PROVIDERS
+from evalwright.formats.shared.isolation import OF_PROGRAMS
 from evalwright.formats.shared.json_schema import lenient
 from evalwright.formats.shared.schema_parts import (
     ANY_TEXT,
@@ -111,7 +112,7 @@ def targets_schema() -> Schema:
     keys |= {key: or_null(or_variable({"type": "boolean"})) for key in BOOLEANS}
     keys = {spelt: one for key, one in keys.items() for spelt in dict.fromkeys((key, camel(key)))}
     keys["provider"] = offered(PROVIDERS, {"type": ["string", "null"]})
-    target = mapping({**keys, "name": WORD}, ["name"]) | unless_off(keys)
+    target = mapping({**keys, "name": WORD}, ["name"]) | unless_off(keys, OF_PROGRAMS)
     target["anyOf"] = [{"required": ["provider"]}, {"required": ["use_target"]}, {"required": ["useTarget"]}]
     return {
         "title": "AgentV: targets",

@@ -26,6 +26,7 @@ from evalwright.formats.agentv.vocabulary import (
     TYPES,
 )
 from evalwright.formats.agentv.workspace_settings import HOOKS, OF_HOOK, OF_REPO, RESETS, VALUES, WORKSPACE_KEYS
+from evalwright.formats.shared.isolation import OF_PROGRAMS
 from evalwright.formats.shared.schema_parts import (
     ANY_TEXT,
     ANYTHING,
@@ -129,7 +130,7 @@ def execution(keys: Collection[str]) -> Schema:
     """What stands under `execution` of a file or a case."""
     known: dict[str, Schema] = {**dict.fromkeys(sorted(keys), ANYTHING), "evaluators": or_null(reference("Evaluators"))}
     known["threshold"] = or_variable(or_null(_FROM_0_TO_1))
-    return mapping(known) | unless_off(keys)
+    return mapping(known) | unless_off(keys, OF_PROGRAMS)
 
 
 def _messages() -> Schema:

@@ -16,7 +16,7 @@ from evalwright.files.key_paths import steps_of
 from evalwright.files.masker import may_be_secret
 from evalwright.formats.agentv.booleans import boolean_mistake
 from evalwright.formats.agentv.target_settings import AGENTS, BOOLEANS, KEYS, NO_EFFECT, checked
-from evalwright.formats.shared.isolation import isolating, refusal
+from evalwright.formats.shared.isolation import OF_PROGRAMS, isolating, refusal
 from evalwright.llm.routes import route_of
 from evalwright.model.chat import ChatRequest
 from evalwright.session import hide
@@ -202,7 +202,7 @@ class _Reading:
         self.wrong[name] = [self._problem(i, key, message) for key, message in (*_mistakes(raw), *_no_booleans(raw))]
         self.missing[name] = [self._problem(i, key, message) for key, message in _not_here(raw)]
         self.doubts[name] = [self._problem(i, key, message) for key, message in _doubts(raw)]
-        isolated = [key for key in isolating(raw, ()) if _known(key) not in KEYS]
+        isolated = [key for key in isolating(raw, (), OF_PROGRAMS) if _known(key) not in KEYS]
         self.wrong[name] += [self._problem(i, key, refusal(key, KEYS)) for key in isolated]
         resolved, unset = _resolved(raw, self._environment)
         self._hide(raw)
@@ -297,7 +297,7 @@ def _doubts(raw: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """What is allowed, but most likely not meant."""
     for key, value in raw.items():
         name = _known(key)
-        if name not in KEYS and not any(isolating({key: value}, ())):
+        if name not in KEYS and not any(isolating({key: value}, (), OF_PROGRAMS)):
             yield str(key), f"nothing reads the key {key!r}{did_you_mean(name, KEYS)}"
         elif name in _CREDENTIALS.get(_provider(raw), ()) and _reference_in(value) is None:
             yield str(key), f"{key} of target {raw.get('name')!r}: the standard wants a variable, '${{{{ NAME }}}}'"

@@ -21,7 +21,7 @@ from evalwright.formats.letta.totals import REWARD
 from evalwright.formats.shared.environment import literal_secrets
 from evalwright.formats.shared.findings import Findings
 from evalwright.formats.shared.gates import checked_gate, fractions, unread_gate_keys
-from evalwright.formats.shared.isolation import isolating, refusal
+from evalwright.formats.shared.isolation import OF_PROGRAMS, isolating, refusal
 from evalwright.formats.shared.named_files import NamedFiles
 from evalwright.model.case import EvalCase
 from evalwright.model.plan import EvaluatorSpec, PassCriteria, Plugin, RetryRule, RunSettings
@@ -135,7 +135,7 @@ class _Reading:
         for key in isolated:
             self.tell(steps_of(key), refusal(key, SUITE_KEYS))
         target = self._raw.get("target")
-        refused = set(isolating(target, OF_TARGET))
+        refused = set(isolating(target, OF_TARGET, OF_PROGRAMS))
         for key in refused:
             self.tell(("target", *steps_of(key)), refusal(key, OF_TARGET))
         for key in target if isinstance(target, dict) else ():

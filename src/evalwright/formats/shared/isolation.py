@@ -12,19 +12,25 @@ from typing import Any
 
 from evalwright.errors import did_you_mean
 
-__all__ = ["ISOLATING", "OFF", "SETTINGS", "isolating", "isolating_function", "refusal"]
+__all__ = ["ISOLATING", "OFF", "OF_PROGRAMS", "SETTINGS", "isolating", "isolating_function", "refusal"]
 
 ISOLATING = (
-    "after_all", "after_each", "allowed_tools", "approval_policy", "before_all", "before_each", "budget_usd", "chroot",
-    "container", "containers", "cost_limit", "cost_limit_usd", "devcontainer", "disallowed_tools", "docker",
-    "docker_image", "environment", "environments", "hooks", "isolated", "isolation", "limits", "max_budget_usd",
-    "max_cost_usd", "max_iterations", "max_steps", "max_turns", "network", "permission_mode", "permissions",
-    "rate_limit", "read_only", "resources", "sandbox", "sandbox_mode", "sandboxed", "sandboxing", "setup",
-    "setup_script", "teardown", "teardown_script", "time_limit", "timeout", "timeout_ms", "timeout_seconds",
-    "token_limit", "total_budget_usd", "worktree", "workspace", "workspace_dir", "workspace_mode", "workspace_path",
-    "workspace_template", "workspaces",
+    "after_all", "after_each", "allowed_tools", "approval_policy", "before_all", "before_each", "budget_usd",
+    "chdir", "chroot", "container", "containers", "cost_limit", "cost_limit_usd", "cwd", "devcontainer",
+    "disallowed_tools", "docker", "docker_image", "environment", "environments", "hooks", "isolated", "isolation",
+    "limits", "max_budget_usd", "max_cost_usd", "max_iterations", "max_steps", "max_turns", "network",
+    "permission_mode", "permissions", "rate_limit", "read_only", "resources", "sandbox", "sandbox_mode",
+    "sandboxed", "sandboxing", "setup", "setup_script", "teardown", "teardown_script", "time_limit", "timeout",
+    "timeout_ms", "timeout_seconds", "token_limit", "total_budget_usd", "work_dir", "working_dir",
+    "working_directory", "workspace", "workspace_dir", "workspace_mode", "workspace_path", "workspace_template",
+    "workspaces", "worktree",
 )  # fmt: skip
-SETTINGS = ("config", "options", "settings")
+OF_PROGRAMS = (
+    *ISOLATING, "allow_network", "allowed_domains", "allowed_hosts", "cpu_limit", "cpus", "dockerfile", "image",
+    "memory_limit", "mounts", "network_mode", "no_network", "offline", "run_as", "user", "volumes",
+)  # fmt: skip
+"""Those of what is started, too; elsewhere, as in a case, such words are data."""
+SETTINGS = ("config", "defaults", "options", "settings")
 """Keys below which formats keep settings of a system."""
 _OF_FUNCTIONS = (
     "chroot", "container", "containers", "devcontainer", "docker", "docker_image", "isolated", "sandbox", "sandboxed",
@@ -50,7 +56,7 @@ def refusal(key: Any, known: Iterable[str] = ()) -> str:
     return f"{key!r} isolates or limits what is run, and is not supported, so nothing is run{near}"
 
 
-def isolating(raw: Any, known: Iterable[str]) -> Iterator[str]:
+def isolating(raw: Any, known: Iterable[str], keys: Sequence[str] = ISOLATING) -> Iterator[str]:
     """The keys of a mapping that are not `known` and ask for isolation or a limit, or are nearly such keys.
 
     So are those within settings that are not known, as `settings.sandbox`.
@@ -59,10 +65,10 @@ def isolating(raw: Any, known: Iterable[str]) -> Iterator[str]:
     for key, value in raw.items() if isinstance(raw, dict) else ():
         if key in names:
             continue
-        if _isolates(key, value):
+        if _isolates(key, value, keys):
             yield str(key)
         elif key in SETTINGS:
-            yield from (f"{key}.{inner}" for inner in isolating(value, ()))
+            yield from (f"{key}.{inner}" for inner in isolating(value, (), keys))
 
 
 def isolating_function(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:

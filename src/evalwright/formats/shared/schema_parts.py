@@ -5,7 +5,7 @@ What a reader only warns of, its schema accepts: a schema refuses nothing that t
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -99,14 +99,14 @@ def when(key: str, value: Schema, then: Schema) -> Schema:
     return {"if": {"properties": {key: value}, "required": [key]}, "then": then}
 
 
-def unless_off(known: Collection[str]) -> Schema:
+def unless_off(known: Collection[str], keys: Sequence[str] = ISOLATING) -> Schema:
     """For a mapping: of the keys that isolate or limit those that are not `known` ask for nothing.
 
     A file that asks for more is refused, as what it asks for would not be done.
     """
     off: Schema = {"enum": [*OFF]}
-    inside: Schema = {"if": {"type": "object"}, "then": {"patternProperties": {_any_of(ISOLATING): off}}}
-    found = {_any_of(key for key in ISOLATING if key not in known): off}
+    inside: Schema = {"if": {"type": "object"}, "then": {"patternProperties": {_any_of(keys): off}}}
+    found = {_any_of(key for key in keys if key not in known): off}
     return {"patternProperties": found | {_any_of(key for key in SETTINGS if key not in known): inside}}
 
 
