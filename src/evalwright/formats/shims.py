@@ -102,7 +102,7 @@ def known_names(error: ImportError) -> str:
     if not isinstance(sys.modules.get(package), _StandIn):
         return ""
     module = sys.modules.get(error.name or "")
-    modules = sorted(name for name in sys.modules if name.partition(".")[0] == package)
+    modules = sorted(name for one in our_formats() for name in one.shims if name.partition(".")[0] == package)
     known = module.__all__ if isinstance(module, _StandIn) else modules
     return f" (evalwright stands in for {package}, which is not installed here, and has: {', '.join(known)})"
 

@@ -228,6 +228,14 @@ def _near_place(module: str, name: str, error: BaseException) -> str:
     return ""
 
 
+def _served_instead(error: BaseException) -> str:
+    """What stands in for an original's package has, where the import failed for want of a name or module of it."""
+    name = error.name if isinstance(error, ImportError) else None
+    giver = _STAND_INS.get((name or "").partition(".")[0])
+    found: str = "" if giver is None else importlib.import_module(giver).known_names(error)
+    return found
+
+
 def named_object(place: Any, key: str = "target") -> Any:
     """The object at `module.path:name`; whatever importing it raises is the user's mistake, reported in one line.
 
@@ -254,7 +262,7 @@ def named_object(place: Any, key: str = "target") -> Any:
 
         where = user_place(error)
         why = f"{place!r} cannot be imported: {type(error).__name__}: {error}" + (f" in {where}" if where else "")
-        why += _near_place(module, name, error)
+        why += _near_place(module, name, error) or _served_instead(error)
         absent = isinstance(error, ModuleNotFoundError) and f"{module}.".startswith(f"{error.name}.")
         raise InputError(Problem(file="", key=key, message=why, absent=absent)) from error
     return found

@@ -14,10 +14,13 @@ import pytest
 
 import warm
 from evalwright.errors import EvaluatorError, InputError
+from evalwright.formats.loading import load_suite
 from evalwright.formats.native.surface import plugins
 from evalwright.model.plan import Variant
 from evalwright.model.trace import Output
 from evalwright.registry import format_of, resolve
+from evalwright.run.options import RunOptions
+from evalwright.run.start import run_suite
 from evalwright.session.imports import make_importable
 from evalwright.testing import a_case, a_trace
 
@@ -33,6 +36,17 @@ evaluators: [{name: brief, type: most_words, config: {most: 2}}]
 output: [{type: local_files, path: runs}]
 """
 CASES = "cases:\n- {id: a, input: {user_message: hi}}\n- {id: b, input: {user_message: ho}}\n"
+SAID = """\
+eval: {name: said}
+dataset: {type: yaml, path: cases.yaml}
+systems: [{name: program, adapter: python_function, target: "greeter:run"}]
+evaluators: [{name: greets, type: contains_text, config: {any_of: [hello]}}]
+output: [{type: local_files, path: runs}]
+"""
+GREETER = """\
+def run(case, variant):
+    return "hello " + case["input"]["user_message"]
+"""
 AGENT = """\
 from eval_harness.core import EvalCase
 from eval_harness.core.errors import AdapterError
@@ -82,6 +96,77 @@ def test_every_name_that_is_served_is_there(evalh: Any) -> None:
         assert not isinstance(names, str)
         for name, ref in names.items():
             assert getattr(found, name) is resolve(ref), (module, name)
+
+
+@pytest.mark.parametrize(
+    ("module", "name"),
+    [("system", "SystemAdapter"), ("dataset", "DatasetAdapter"), ("workspace", "WorkspaceAdapter"),
+     ("enricher", "TraceEnricher"), ("trace", "TraceStore")],
+)  # fmt: skip
+def test_base_classes_of_adapters_are_in_their_packages(evalh: Any, module: str, name: str) -> None:
+    package = importlib.import_module(f"eval_harness.adapters.{module}")
+    base = importlib.import_module(f"eval_harness.adapters.{module}.base")
+    assert (package.__all__.count(name), getattr(package, name)) == (1, getattr(base, name))
+
+
+def test_old_names_of_judges_are_the_newer_errors(evalh: Any) -> None:
+    backends = importlib.import_module("eval_harness.core.llm_backends")
+    assert backends.JudgeError is backends.LlmBackendError
+    assert backends.JudgeParseError is backends.LlmBackendParseError
+
+    class Old:
+        async def judge(self, prompt: str, schema: dict[str, Any], max_tokens: int) -> dict[str, Any]:
+            return {}
+
+    assert isinstance(Old(), backends.JudgeBackend)
+
+
+def test_a_run_folder_is_read_as_records_of_evalh(evalh: Any, tmp_path: Path) -> None:
+    core = importlib.import_module("eval_harness.core")
+    reader_of = importlib.import_module("eval_harness.core.run_reader").RunReader
+    folder = a_run_in(tmp_path)
+
+    async def read() -> None:
+        reader = reader_of(folder)
+        assert (await reader.load_config())["eval"]["name"] == "said"
+        assert isinstance(await reader.load_summary(), core.RunSummary)
+        assert sorted(await reader.list_case_ids()) == ["a", "b"]
+        assert await reader.list_variant_names() == ["program"]
+        trace = await reader.get_trace("b", "program")
+        assert isinstance(trace, core.Trace)
+        assert trace.output.final_answer == "hello ho"
+        (result,) = await reader.get_results("a", "program")
+        assert (result.evaluator, result.passed) == ("greets", True)
+        assert await reader.get_trace("c", "program") is None
+
+    asyncio.run(read())
+    (folder / "results.jsonl").write_text("{}\n")
+    with pytest.raises(core.ConfigError, match=r"results\.jsonl:1: "):
+        asyncio.run(reader_of(folder).get_results("a", "program"))
+    (folder / "summary.yaml").unlink()
+    with pytest.raises(core.ConfigError, match=r"no summary\.yaml"):
+        reader_of(folder)
+
+
+def a_run_in(folder: Path) -> Path:
+    for name, text in {"eval.yaml": SAID, "cases.yaml": CASES, "greeter.py": GREETER}.items():
+        (folder / name).write_text(text)
+    return run_suite(load_suite(folder / "eval.yaml"), RunOptions(out=folder / "runs")).run_dir
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("import eval_harness.runner", r"stands in for eval_harness.* has: .*eval_harness\.core"),
+        ("from eval_harness.core.executors import Executor", r"stands in for eval_harness.* has: .*core\.run_reader"),
+        ("from eval_harness.core.llm_backends import llm_backend_registry", r"stands in for .* has: .*LlmBackend"),
+    ],
+)
+def test_an_import_of_what_is_not_served_names_what_is(tmp_path: Path, line: str, said: str) -> None:
+    for name, text in {"eval.yaml": SAID, "cases.yaml": CASES, "greeter.py": f"{line}\n{GREETER}"}.items():
+        (tmp_path / name).write_text(text)
+    with pytest.raises(InputError, match=said):
+        load_suite(tmp_path / "eval.yaml")
 
 
 def test_what_a_plug_in_says_of_its_configuration_is_told(evalh: Any) -> None:

@@ -25,7 +25,12 @@ _MOMENTS = references(f"{_SURFACE}moments", "make_run_id", "utc_now")
 _REGISTRY = references(f"{_SURFACE}builtin", "Registry")
 _EVALUATOR = references(f"{_SURFACE}bases", "Evaluator")
 _FACTORY = references(f"{_SURFACE}builtin", "EvaluatorFactory", "evaluator_factory")
+_DATASET = references(f"{_SURFACE}bases", "DatasetAdapter")
+_ENRICHER = references(f"{_SURFACE}bases", "TraceEnricher")
+_STORE = references(f"{_SURFACE}bases", "TraceStore")
+_SYSTEM = references(f"{_SURFACE}bases", "SystemAdapter")
 _WORKSPACE = references(f"{_SURFACE}bases", "Workspace", "WorkspaceAdapter")
+_ADAPTERS = {"dataset": _DATASET, "enricher": _ENRICHER, "system": _SYSTEM, "trace": _STORE, "workspace": _WORKSPACE}
 _EVALUATORS = {
     "command": "CommandEvaluator",
     "contains_text": "ContainsTextEvaluator",
@@ -50,16 +55,22 @@ _SHIMS = {
     "eval_harness.core.config": _SETTINGS,
     "eval_harness.core.config_loader": _LOADER,
     "eval_harness.core.errors": _ERRORS,
-    "eval_harness.core.llm_backends": references(
-        f"{_SURFACE}bases", "LlmBackend", "LlmBackendError", "LlmBackendParseError", "LlmCall"
-    ),
+    "eval_harness.core.llm_backends": {
+        **references(
+            f"{_SURFACE}bases", "JudgeBackend", "LlmBackend", "LlmBackendError", "LlmBackendParseError", "LlmCall"
+        ),
+        "JudgeError": f"{_SURFACE}bases:LlmBackendError",
+        "JudgeParseError": f"{_SURFACE}bases:LlmBackendParseError",
+    },
     "eval_harness.core.models": _RECORDS,
     "eval_harness.core.registry": _REGISTRY,
+    "eval_harness.core.run_reader": references(f"{_SURFACE}run_reader", "RunReader"),
     "eval_harness.core.time": _MOMENTS,
-    "eval_harness.adapters.dataset.base": references(f"{_SURFACE}bases", "DatasetAdapter"),
-    "eval_harness.adapters.enricher.base": references(f"{_SURFACE}bases", "TraceEnricher"),
-    "eval_harness.adapters.system.base": references(f"{_SURFACE}bases", "SystemAdapter"),
-    "eval_harness.adapters.workspace.base": _WORKSPACE,
+    **{
+        name: names
+        for kind, names in _ADAPTERS.items()
+        for name in (f"eval_harness.adapters.{kind}", f"eval_harness.adapters.{kind}.base")
+    },
     "eval_harness.evaluators": _EVALUATOR,
     "eval_harness.evaluators.base": _EVALUATOR,
     **{

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import AsyncIterator
 from pathlib import Path
 from types import TracebackType
 from typing import Any, ClassVar, Protocol, Self, runtime_checkable
@@ -13,6 +14,7 @@ from evalwright.formats.native.surface.records import (
     EvalCase,
     EvaluationResult,
     FilesystemArtifact,
+    RunSummary,
     RunVariant,
     Trace,
 )
@@ -23,6 +25,7 @@ __all__ = [
     "ConfigError",
     "DatasetAdapter",
     "Evaluator",
+    "JudgeBackend",
     "LlmBackend",
     "LlmBackendError",
     "LlmBackendParseError",
@@ -30,6 +33,7 @@ __all__ = [
     "RetriableError",
     "SystemAdapter",
     "TraceEnricher",
+    "TraceStore",
     "Workspace",
     "WorkspaceAdapter",
 ]
@@ -101,6 +105,31 @@ class DatasetAdapter(Protocol):
 
 
 @runtime_checkable
+class TraceStore(_Opened, Protocol):
+    async def open(self, run_id: str, run_dir: Path) -> None: ...
+
+    async def save_trace(self, trace: Trace) -> None: ...
+
+    async def save_trace_idempotent(self, trace: Trace, cell_id: str) -> bool: ...
+
+    async def save_evaluation(self, case_id: str, variant: str, results: list[EvaluationResult]) -> None: ...
+
+    async def save_artifact(self, artifact: FilesystemArtifact) -> None: ...
+
+    async def save_summary(self, summary: RunSummary) -> None: ...
+
+    async def close(self) -> None: ...
+
+    def iter_traces(self, run_id: str | None = None, batch_size: int = 100) -> AsyncIterator[Trace]: ...
+
+    def iter_results(self, run_id: str | None = None, batch_size: int = 100) -> AsyncIterator[EvaluationResult]: ...
+
+    async def load_summary(self, run_id: str) -> RunSummary | None: ...
+
+    async def list_run_ids(self) -> list[str]: ...
+
+
+@runtime_checkable
 class WorkspaceAdapter(Protocol):
     name: str
 
@@ -133,6 +162,13 @@ class LlmBackend(Protocol):
         schema: dict[str, Any] | None = None,
         cost_limit_usd: float | None = None,
     ) -> LlmCall: ...
+
+
+@runtime_checkable
+class JudgeBackend(Protocol):
+    """What judges' models were before `LlmBackend`."""
+
+    async def judge(self, prompt: str, schema: dict[str, Any], max_tokens: int) -> dict[str, Any]: ...
 
 
 class LlmBackendError(Exception):

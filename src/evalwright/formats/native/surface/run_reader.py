@@ -1,0 +1,103 @@
+"""`eval_harness.core.run_reader`: a run folder, or a run in a store, as records of evalh."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ValidationError
+
+from evalwright.errors import InputError
+from evalwright.files import yaml
+from evalwright.formats.native.surface.bases import ConfigError, TraceStore
+from evalwright.formats.native.surface.records import EvaluationResult, RunSummary, Trace
+
+__all__ = ["RunReader"]
+
+Record = TypeVar("Record", bound=BaseModel)
+
+_CONFIG = "config.yaml"
+_FILES = (_CONFIG, "traces.jsonl", "results.jsonl", "summary.yaml")
+
+
+class RunReader:
+    """Raises ConfigError for a folder that lacks a file, and for what is in none of the records' shapes."""
+
+    def __init__(self, run_dir: Path, *, store: TraceStore | None = None, run_id: str | None = None) -> None:
+        """With a `store`, the folder only has the configuration."""
+        self.run_dir = Path(run_dir)
+        self._store = store
+        self._run_id = self.run_dir.name if run_id is None else run_id
+        if not self.run_dir.is_dir():
+            raise ConfigError(f"there is no run folder {self.run_dir}")
+        for name in _FILES if store is None else (_CONFIG,):
+            if not (self.run_dir / name).is_file():
+                raise ConfigError(f"the run folder {self.run_dir} has no {name}")
+
+    async def load_summary(self) -> RunSummary:
+        if self._store is None:
+            return _record(RunSummary, await asyncio.to_thread(_mapping, self.run_dir / "summary.yaml"), "summary.yaml")
+        found = await self._store.load_summary(self._run_id)
+        if found is None:
+            raise ConfigError(f"the store has no summary of the run {self._run_id!r}")
+        return found
+
+    async def load_config(self) -> dict[str, Any]:
+        return await asyncio.to_thread(_mapping, self.run_dir / _CONFIG)
+
+    def iter_traces(self) -> AsyncIterator[Trace]:
+        if self._store is None:
+            return _records(Trace, self.run_dir / "traces.jsonl")
+        return self._store.iter_traces(run_id=self._run_id)
+
+    def iter_results(self) -> AsyncIterator[EvaluationResult]:
+        if self._store is None:
+            return _records(EvaluationResult, self.run_dir / "results.jsonl")
+        return self._store.iter_results(run_id=self._run_id)
+
+    async def get_trace(self, case_id: str, variant_name: str) -> Trace | None:
+        """The first one of the cell."""
+        async for trace in self.iter_traces():
+            if (trace.case_id, trace.variant_name) == (case_id, variant_name):
+                return trace
+        return None
+
+    async def get_results(self, case_id: str, variant_name: str) -> list[EvaluationResult]:
+        cell = (case_id, variant_name)
+        return [one async for one in self.iter_results() if (one.case_id, one.variant_name) == cell]
+
+    async def list_case_ids(self) -> list[str]:
+        """In the order of the traces."""
+        return [*dict.fromkeys([trace.case_id async for trace in self.iter_traces()])]
+
+    async def list_variant_names(self) -> list[str]:
+        """In the order of the traces."""
+        return [*dict.fromkeys([trace.variant_name async for trace in self.iter_traces()])]
+
+
+async def _records(kind: type[Record], path: Path) -> AsyncIterator[Record]:
+    for number, line in enumerate((await asyncio.to_thread(path.read_bytes)).split(b"\n"), 1):
+        if line.strip():
+            try:
+                yield kind.model_validate_json(line)
+            except ValidationError as error:
+                raise ConfigError(f"{path.name}:{number}: {error}") from error
+
+
+def _mapping(path: Path) -> dict[str, Any]:
+    try:
+        found = yaml.load(path).value
+    except InputError as error:
+        raise ConfigError(str(error)) from error
+    if not isinstance(found, dict):
+        raise ConfigError(f"{path}: expected a mapping, found {type(found).__name__}")
+    return found
+
+
+def _record(kind: type[Record], data: dict[str, Any], place: str) -> Record:
+    try:
+        return kind.model_validate(data)
+    except ValidationError as error:
+        raise ConfigError(f"{place}: {error}") from error
