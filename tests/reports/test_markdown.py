@@ -30,6 +30,13 @@ def test_a_rate_carries_n_and_interval() -> None:
     assert "| `old` | 75.0% | 55.1–88.0% | 24 |" in rendered()
 
 
+def test_cases_that_belong_together_are_told_beside_their_interval() -> None:
+    text = rendered(native={"conversations": 1, "cases_in_conversations": 2})
+    variants = text.partition("## Variants")[2].partition("\n## ")[0]
+    assert "2 cases of 1 conversation: not independent of each other" in variants
+    assert "conversation" not in rendered()
+
+
 def test_the_comparison_says_how_sure_it_is() -> None:
     assert "| `new` | +8.3 pp [−5.0, +21.0] | 0.412 | 24 | −172 ms | 1 `c3` | 2 `c1` `c9` |" in rendered()
 

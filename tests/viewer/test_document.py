@@ -222,3 +222,9 @@ def test_of_several_attempts_only_the_last_is_shown() -> None:
     second = a_verdict(case_id="c3", variant_name="new", status="fail", attempt=2)
     page = rendered(first, second, variants=[variant("new", cells={"fail": 1})])
     assert ("belated" in page.text, page.text.count("c3 · new")) == (False, 1)
+
+
+def test_cases_that_belong_together_are_told_beside_their_interval() -> None:
+    told = summary(native={"conversations": 1, "cases_in_conversations": 2})
+    assert "2 cases of 1 conversation: not independent" in Page(HtmlDocument().render(stored(), told)).said
+    assert "not independent" not in Page(HtmlDocument().render(stored(), summary())).said

@@ -79,7 +79,8 @@ def _sections(reader: RunReader, summary: RunSummary, context: ReportContext) ->
     if before is not None:
         decisions = [(one.variant, one.decision) for one in before.comparison.variants]
         yield [*_section("Compared", RUN_COMPARISON_COLUMNS, before.comparison.variants), *_notes(decisions)]
-    yield _section("Variants", variant_columns(summary), summary.variants)
+    together = numbers.dependence(summary)
+    yield _section("Variants", variant_columns(summary), summary.variants) + (["", together] if together else [])
     if summary.gate is not None:
         yield _gate(summary.gate)
     if before is not None:

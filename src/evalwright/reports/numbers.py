@@ -15,6 +15,7 @@ __all__ = [
     "change",
     "condition",
     "could_show",
+    "dependence",
     "duration",
     "interval",
     "mean",
@@ -184,6 +185,15 @@ def signed_duration(milliseconds: float | None) -> str:
 def mean(text: str, n: int) -> str:
     """A mean and the number of values behind it."""
     return f"{text} (n={n:,})"
+
+
+def dependence(summary: RunSummary) -> str:
+    """How many cases belong together in conversations, which intervals allow for; empty where none do."""
+    native = summary.native or {}
+    if not (conversations := native.get("conversations")):
+        return ""
+    together = f"{counted(native['cases_in_conversations'], 'case')} of {counted(conversations, 'conversation')}"
+    return f"{together}: not independent of each other, and the intervals allow for it"
 
 
 def could_show(summary: RunSummary) -> str:

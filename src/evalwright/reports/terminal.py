@@ -55,6 +55,7 @@ def run_lines(plan: Plan, summary: RunSummary, paint: Paint) -> list[str]:
         table_lines(evaluator_columns(summary), evaluator_rows(summary.by_evaluator), paint),
         table_lines(METRIC_COLUMNS, metric_rows(summary), paint),
         _score_lines(summary.native, paint) if summary.native else [],
+        _folded_text(numbers.dependence(summary), paint),
         [*_trials(summary.variants, paint), *_mixed(summary.variants, paint)],
         comparison_lines(summary.comparison, paint) if summary.comparison else [],
         _gate(summary.gate, paint) if summary.gate else [],
@@ -249,10 +250,6 @@ def _score_lines(native: dict[str, Any], paint: Paint) -> list[str]:
     parts = [f"{label} {native[name]:.3f}" for label, name in _PARTS]
     if native["std_score"] is not None:
         parts.append(f"standard deviation {native['std_score']:.3f}")
-    line = f"{paint('score', 'dim')} {', '.join(parts)} of {counted(native['total'], 'cell')}, errors counted as 0"
-    lines = [line]
-    if conversations := native.get("conversations"):
-        together = f"{counted(native['cases_in_conversations'], 'case')} of {counted(conversations, 'conversation')}"
-        lines.append(f"{together}: not independent of each other, and the intervals allow for it")
+    lines = [f"{paint('score', 'dim')} {', '.join(parts)} of {counted(native['total'], 'cell')}, errors counted as 0"]
     misses = [f"  {miss['count']:>4,} × {one_line(miss['text'], _LONGEST)}" for miss in native["misses"]]
     return [*lines, *([paint("Most frequent misses", "heading"), *misses] if misses else [])]

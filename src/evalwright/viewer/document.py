@@ -179,6 +179,7 @@ def _numbers(summary: RunSummary, table: CellTable) -> dict[str, Any]:
         "gate_spreads": [] if gate is None else list(numbers.over_runs(gate.runs)),
         "gate_decided": "" if gate is None else "\n".join(gate_decisions(gate, Paint())),
         "gate_picture": "" if gate is None else _decided([gate.decision] if gate.decision else gate.decisions),
+        "dependence": numbers.dependence(summary),
         "could_show": numbers.could_show(summary),
         "against_notes": [] if summary.comparison is None else _notes(_decisions(summary.comparison)),
         "against": None if summary.comparison is None else _against(summary.comparison, table),
