@@ -246,6 +246,11 @@ def test_settings_of_targets_that_are_booleans_are_nothing_else(folder: Path, ke
         list(load(folder, tests=[one(assertions=[HI])]).cases)
 
 
+def test_hooks_are_turned_off_only_by_a_boolean(folder: Path) -> None:
+    with pytest.raises(InputError, match=r"enabled: expected true or false, found 'no' \(yes, no, on"):
+        load(folder, workspace={"hooks": {"enabled": "no"}}, tests=[one(assertions=[HI])])
+
+
 def test_what_has_an_effect_is_not_said_to_have_none(folder: Path) -> None:
     (folder / "template").mkdir()
     head = {"workspace": {"template": "template"}, "execution": {"threshold": 0.5, "workers": 1}, "version": "1.0"}
