@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from evalwright.evaluators.conversation.messages import json_text
 from evalwright.files.key_paths import Place
 from evalwright.model.conversation import ConversationExpected
 
@@ -58,14 +59,17 @@ def _of_message(message: dict[str, Any]) -> Iterator[Doubt]:
     calls = message.get("tool_calls") or ([] if message.get("function_call") is None else [None])
     if message.get("content") in (None, "", []) and not (role == "assistant" and calls):
         yield ("content",), f"it is missing or empty: this message of the {role} says nothing"
-    if role == "assistant" and isinstance(calls, list):
-        for i, call in enumerate(calls):
-            for place, what in _of_call(call if isinstance(call, dict) else None):
+    if role == "assistant" and isinstance(listed := message.get("tool_calls") or [], list):
+        for i, call in enumerate(listed):
+            for place, what in _of_call(call):
                 yield ("tool_calls", i, *place), what
+    elif role == "assistant":
+        yield ("tool_calls",), f"expected a list of calls, found {_shown(listed)}: no call is read from it"
 
 
-def _of_call(call: dict[str, Any] | None) -> Iterator[Doubt]:
-    if call is None:
+def _of_call(call: Any) -> Iterator[Doubt]:
+    if not isinstance(call, dict):
+        yield (), f"expected an object with a function, found {_shown(call)}: no call is read from it"
         return
     function = call.get("function")
     inside, above = (function, ("function",)) if isinstance(function, dict) else (call, ())
@@ -75,6 +79,11 @@ def _of_call(call: dict[str, Any] | None) -> Iterator[Doubt]:
     if isinstance(given, str) and not _is_json(given):
         shown = given if len(given) <= 40 else f"{given[:40]}…"
         yield (*above, "arguments"), f"expected JSON, found the text {shown!r}: no arguments can be read from it"
+
+
+def _shown(value: Any) -> str:
+    text = json_text(value)
+    return text if len(text) <= 40 else f"{text[:40]}…"
 
 
 def _is_json(text: str) -> bool:
