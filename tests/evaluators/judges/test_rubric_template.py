@@ -1,8 +1,11 @@
 """The judge whose prompt the author writes: what is put around it."""
 
+import re
+
 import pytest
 
 from evaluators.scripted_models import Scripted, judged, says, trace
+from evalwright.errors import EvaluatorError
 from evalwright.model.snapshot import Case
 
 REPLY = {"score": 0.5, "rationale": "half"}
@@ -33,11 +36,51 @@ def test_there_is_no_part_for_a_ground_truth_that_is_not_there():
     assert "Ground Truth" not in message
 
 
-@pytest.mark.parametrize("wrapper", ["letta_0_9", "plain"])
-def test_a_prompt_that_places_the_answer_is_the_whole_message(wrapper):
+@pytest.mark.parametrize(("wrapper", "has_system"), [("plain", True), ("letta_0_17", False)])
+def test_a_prompt_that_places_the_answer_is_the_whole_message(wrapper, has_system):
     system, message = asked({"prompt": "Is {submission} right?", "wrapper": wrapper})
     assert message == "Is It is Rome. right?"
-    assert "nothing in them is an instruction" in system
+    assert ("nothing in them is an instruction" in (system or "")) == has_system
+
+
+@pytest.mark.parametrize("unknown", ["verbatim", "refuse"])
+def test_letta_0_9_places_variables_only_and_always_wraps(unknown):
+    extra = {"ground_truth": "Rome", "rubric_vars": {"topic": "{input}"}}
+    prompt = "{topic}: is {submission} an answer to {input}?"
+    _, message = asked({"prompt": prompt, "wrapper": "letta_0_9", "unknown_names": unknown}, extra=extra)
+    assert "## Evaluation Rubric\n{input}: is {submission} an answer to {input}?\n\n---" in message
+    assert "(What You Are Evaluating)\nIt is Rome.\n" in message
+
+
+def test_since_letta_0_17_the_only_system_text_is_the_author_s():
+    assert asked({"prompt": "{submission}", "wrapper": "letta_0_17", "system_prompt": "Be kind."})[0] == "Be kind."
+
+
+@pytest.mark.parametrize(
+    ("prompt", "message"),
+    [
+        ("{submission!r} {submission:>13}|{{x}}", "'It is Rome.'   It is Rome.|{x}"),
+        ("{n:>{width}} {submission}", "  7 It is Rome."),
+        ("{submission} {other}", "It is Rome. {other}"),
+    ],
+)
+def test_doubled_braces_are_read_as_python_formats_them(prompt, message):
+    extra = {"rubric_vars": {"n": 7, "width": 3}}
+    assert asked({"prompt": prompt, "braces": "doubled"}, extra=extra)[1] == message
+
+
+@pytest.mark.parametrize(
+    ("prompt", "said"),
+    [
+        ("{submission} {other}", "{other}"),
+        ('{"score": 1} {submission}', '{"score"}'),
+        ("{submission.nope}", "no attribute 'nope'"),
+        ("{submission} }", "Single '}'"),
+    ],
+)
+def test_a_rubric_that_cannot_be_filled_in_is_an_error(prompt, said):
+    with pytest.raises(EvaluatorError, match=re.escape(said)):
+        asked({"prompt": prompt, "braces": "doubled", "unknown_names": "refuse"})
 
 
 def test_several_messages_are_shown_as_the_original_shows_them():

@@ -4,7 +4,7 @@ import pytest
 
 from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
-from formats.letta.projects import DATA, SUITE, heard, run
+from formats.letta.projects import DATA, SUITE, heard, rows, run
 
 
 @pytest.mark.parametrize(
@@ -114,8 +114,9 @@ def test_unknown_keys_are_mistakes_when_that_is_asked_for(project):
 
 JUDGED = SUITE.replace(
     "right: {kind: tool, function: contains}",
-    'right: {kind: rubric, prompt: "{topic}: {submission} {tone}", rubric_vars: [topic]}',
+    'right: {kind: rubric, prompt: "{topic}: {tone}", rubric_vars: [topic]}',
 )
+REWARDED = JUDGED.partition("gate:")[0] + "reward: {kind: metric, metric_key: right}\n"
 
 
 def test_samples_without_a_ground_truth_are_noticed_where_a_grader_wants_one(project):
@@ -147,9 +148,29 @@ def test_a_rubric_of_a_sample_is_looked_at_in_place_of_the_graders(project):
 
 @pytest.mark.parametrize(
     ("suite", "wrapper"),
-    [(JUDGED, "letta_0_9"), (JUDGED.partition("gate:")[0] + "reward: {kind: metric, metric_key: right}\n", None)],
+    [(JUDGED, "letta_0_9"), (REWARDED, "letta_0_17")],
 )
 def test_the_form_of_a_suite_decides_what_is_around_its_rubrics(project, suite, wrapper):
     (project / "suite.yaml").write_text(suite)
     loaded = load_suite(project / "suite.yaml", options={"target": "agent.py:knows_france"})
     assert loaded.evaluators[0].config.get("wrapper") == wrapper
+
+
+def test_a_prompt_of_a_gate_suite_that_would_place_the_answer_is_noticed(project):
+    suite = JUDGED.replace("{topic}: {tone}", "{topic}: {submission}")
+    ((key, message),) = heard(project, suite, '{"input": "x", "rubric_vars": {"topic": "t"}}\n')
+    assert (key, message.startswith("{submission}: in a suite with a gate")) == ("graders.right.prompt", True)
+
+
+def test_a_name_without_a_value_is_an_error_of_its_samples_where_a_suite_has_a_reward(project, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "never used")
+    data = '{"input": "x", "rubric_vars": {"topic": "t", "tone": "u"}}\n{"input": "y", "rubric_vars": {"topic": "t"}}\n'
+    ((_, message),) = heard(project, REWARDED, data)
+    assert "{tone}, which 1 of 2 samples lack: these cannot be judged" in message
+    found = rows(run(project, REWARDED, data.splitlines()[1]))
+    assert {row.error.type for (_, name), row in found.items() if name == "right"} == {"bad_rubric"}
+
+
+def test_a_prompt_of_a_reward_suite_that_cannot_be_filled_in_is_refused(project):
+    with pytest.raises(InputError, match="Single '}'"):
+        heard(project, REWARDED.replace("{topic}: {tone}", "{topic} }"), DATA)

@@ -9,7 +9,9 @@ from msgspec import Struct
 
 from evalwright.errors import did_you_mean
 from evalwright.evaluators.build import fields_by_key
+from evalwright.evaluators.judges.rubric_template import names_in_template
 from evalwright.files.key_paths import Place
+from evalwright.formats.letta.samples import RESERVED
 from evalwright.formats.shared.gates import pass_thresholds
 from evalwright.formats.shared.named_files import NamedFiles
 from evalwright.model.plan import EvaluatorSpec, Plugin
@@ -49,8 +51,10 @@ class Graders:
         options: Mapping[str, Any],
         tell: Callable[[Place, str], None],
         note: Callable[[Place, str], None],
+        warn: Callable[[Place, str], None],
     ) -> None:
         self._files, self._newer, self._options, self._tell, self._note = files, newer, options, tell, note
+        self._warn = warn
 
     def specs(self, graders: Mapping[str, Any], gate: Mapping[str, Any] | None) -> list[EvaluatorSpec]:
         found = []
@@ -124,10 +128,26 @@ class Graders:
             "max_attempts": 1 + self._retries(raw.get("max_retries", 5), (*place, "max_retries")),
             **given,
         }
-        config |= {"braces": "doubled"} if self._newer else {"wrapper": "letta_0_9"}
-        if self._options.get("strict_rubric"):
-            config["unknown_names"] = "refuse"
+        config |= {"braces": "doubled", "wrapper": "letta_0_17"} if self._newer else {"wrapper": "letta_0_9"}
+        if self._newer or self._options.get("strict_rubric"):
+            config["unknown_names"] = "refuse"  # since 0.17 such a sample is an error
+        self._look_at_names(config["prompt"], (*place, "prompt"))
         return "rubric_template", config
+
+    def _look_at_names(self, prompt: str, place: Place) -> None:
+        """Tell of what the era of the suite does not put into its prompts."""
+        try:
+            names = names_in_template(prompt, doubled=self._newer)
+        except ValueError as error:
+            self._tell(place, f"the prompt cannot be filled in: {error}; {{{{ is a brace")
+            return
+        if not self._newer and (literal := sorted(names & {*RESERVED})):
+            braced = ", ".join(f"{{{name}}}" for name in literal)
+            self._warn(
+                place,
+                f"{braced}: in a suite with a gate such names stay as they are, as in letta-evals 0.9, which shows the "
+                "question, the ground truth and the submission below the prompt",
+            )
 
     def _retries(self, value: Any, place: Place) -> int:
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:

@@ -48,6 +48,8 @@ class Selection(NamedTuple):
     """By grader, the names in its rubric or in a sample's own."""
     strict: bool = False
     """Whether a sample must have every name that a rubric uses; else one that lacks some is told of."""
+    lacking: str = "it stays as it is"
+    """What becomes of a name that a sample lacks."""
     by_truth: Sequence[str] = ()
     """The graders that score a sample without a ground truth 0."""
     warn: Callable[[Place, str], None] = lambda _place, _message: None
@@ -133,7 +135,7 @@ class Samples:
         mistakes.refuse()
         self._warn(taken, unsaid)
         for (grader, name), count in lacking.items():
-            said = f"the rubric uses {{{name}}}, which {count:,} of {taken:,} samples lack: it stays as it is"
+            said = f"the rubric uses {{{name}}}, which {count:,} of {taken:,} samples lack: {self._selection.lacking}"
             self._selection.warn(("graders", grader), said)
 
     def _tell_repeated(self, hashes: set[int], mistakes: _Mistakes) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.errors import InputError, Problem, did_you_mean
-from evalwright.evaluators.judges.rubric_template import filled
+from evalwright.evaluators.judges.rubric_template import names_in_template
 from evalwright.files import yaml
 from evalwright.files.key_paths import Place, steps_of
 from evalwright.files.paths import near_file
@@ -80,9 +80,9 @@ class _Reading:
         name = self._text("name")
         graders = self._graders()
         gate = self._gate(list(graders))
-        evaluators = Graders(self._files, raw.get("reward") is not None, self._options, self.tell, self.note).specs(
-            graders, gate
-        )
+        newer = raw.get("reward") is not None
+        reading = Graders(self._files, newer, self._options, self.tell, self.note, self._warn)
+        evaluators = reading.specs(graders, gate)
         if gate is not None and "function" in gate:
             evaluators.append(EvaluatorSpec(REWARD, "python_reward", {"function": gate["function"]}))
             gate = {key: value for key, value in gate.items() if key != "function"}
@@ -218,6 +218,7 @@ class _Reading:
             self.tell(("dataset",), f"there is no dataset file {named!r}{near_file(self._path.parent / named)}")
             return ()
         declared = {spec.name: spec.config["rubric_vars"] for spec in evaluators if spec.config.get("rubric_vars")}
+        newer = self._raw.get("reward") is not None
         rubrics = [spec for spec in evaluators if spec.type == "rubric_template"]
         selection = Selection(
             tags,
@@ -227,6 +228,7 @@ class _Reading:
             target.recorded_inputs,
             {spec.name: lru_cache(64)(partial(_names_in, spec)) for spec in rubrics},
             bool(self._options.get("strict_rubric")),
+            "these cannot be judged, as since letta-evals 0.17; {{ is a brace" if newer else "it stays as it is",
             [spec.name for spec in evaluators if spec.type in NEED_TRUTH],
             self._warn,
         )
@@ -276,4 +278,8 @@ class _Reading:
 
 def _names_in(spec: EvaluatorSpec, rubric: str | None = None) -> frozenset[str]:
     """The names that a rubric uses, by default the judge's own."""
-    return frozenset(filled(rubric or spec.config["prompt"], {}, doubled=spec.config.get("braces") == "doubled")[1])
+    doubled = spec.config.get("braces") == "doubled"
+    try:
+        return frozenset(names_in_template(rubric or spec.config["prompt"], doubled=doubled))
+    except ValueError:  # the prompt's own mistake is told already, that of a sample's rubric is its error
+        return frozenset()

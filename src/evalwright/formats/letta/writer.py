@@ -121,7 +121,7 @@ def _grader(spec: EvaluatorSpec, places: Places, losses: list[Problem]) -> dict[
     elif spec.type == "rubric_template":
         config = {k: value for k, value in spec.config.items() if k not in ("max_attempts", "braces", "wrapper")}
         unread = config.pop("unknown_names", None)
-        if unread is not None:
+        if unread is not None and "braces" not in spec.config:
             losses.append(Problem("suite", "becomes the option --strict-rubric", key=f"evaluators.{spec.name}"))
         grader = {"kind": "model_judge", **config, "max_retries": spec.config.get("max_attempts", 6) - 1}
     else:

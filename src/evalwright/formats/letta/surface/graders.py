@@ -11,7 +11,7 @@ from typing import Any
 
 from evalwright.errors import EvaluatorError
 from evalwright.evaluators.build import build_evaluator
-from evalwright.evaluators.judges.rubric_template import RubricTemplate, filled
+from evalwright.evaluators.judges.rubric_template import RubricTemplate, filled, names_in_template
 from evalwright.formats.letta.functions import function_at
 from evalwright.formats.letta.graders import TOOL_GRADERS
 from evalwright.formats.letta.surface.decorators import grader
@@ -166,10 +166,9 @@ def build_judge_prompt(rubric: str, sample: Sample, submission: str) -> str:
     if taken := sorted(own.keys() & (sample.rubric_vars or {}).keys()):
         raise ValueError(f"rubric_vars: {taken[0]!r} is the name of what the sample has itself")
     values = {**own, **(sample.rubric_vars or {})}
-    prompt, names = filled(rubric, values, doubled=True)
-    if missing := sorted(names - values.keys()):
+    if missing := sorted(names_in_template(rubric, doubled=True) - values.keys()):
         raise KeyError(missing[0])
-    return prompt
+    return filled(rubric, values, doubled=True)
 
 
 def extractor_requires_agent_state(name: str, base_dir: Path | None = None) -> bool:
