@@ -6,6 +6,7 @@ import os
 import shutil
 import socket
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -139,6 +140,23 @@ def test_a_search_in_a_bundle_has_an_address(visit, runs, tmp_path):
     expect(names).to_have_text(["case-4"])
     page.go_back()
     expect(names).to_have_count(all_of_them)
+
+
+def test_a_filter_in_a_bundle_says_how_many_of_its_cells_are_shown(visit, tmp_path):
+    from playwright.sync_api import expect
+
+    with ThreadPoolExecutor() as apart:  # in this thread the browser's own loop is running
+        run = apart.submit(made_run, tmp_path, trials=40).result()
+    write_pages([run], tmp_path / "pages", "all", None, 1000)
+    page = visit("/")
+    page.goto((tmp_path / "pages" / "runs" / run.name / "index.html").as_uri())
+    following = page.get_by_role("link", name="Next page")
+    expect(following.first).to_be_visible()
+    page.get_by_role("searchbox", name="Search cells").fill("case")
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("status")).to_have_text("240 of 280 cells, the first 200 shown")
+    expect(page.get_by_role("table", name="Cells").get_by_role("rowheader")).to_have_count(200)
+    expect(following.first).not_to_be_visible()
 
 
 def test_from_a_failed_run_to_the_judges_prompt_by_keys(visit, runs):

@@ -229,6 +229,7 @@
 
   // The filter of a bundle: over a script with data, as pages of files may not fetch. Rows are made by textContent.
   const MARKS = { pass: "✓", fail: "✗", error: "!", skip: "–", borderline: "~" };
+  const MOST = 200; // rows: more of them make a browser slow, and their pages are of the list without a filter
   let cells = null;
   window.evalwrightCells = (given) => { cells = given; restored(); };
   // Its address is a fragment: of files, browsers let scripts change nothing else.
@@ -257,10 +258,11 @@
     const column = { latency: 7, cost: 8 }[sort];
     if (column) found = [...found].sort((a, b) => (b[column] ?? -1) - (a[column] ?? -1));
     const results = one("#results"), body = one("tbody", results), shape = one("#cell-row");
-    one("[role=status]", results).textContent = `${found.length.toLocaleString("en")} of ${cells.length.toLocaleString("en")} cells`;
+    const counted = `${found.length.toLocaleString("en")} of ${cells.length.toLocaleString("en")} cells`;
+    one("[role=status]", results).textContent = found.length > MOST ? `${counted}, the first ${MOST} shown` : counted;
     for (const pages of all("nav.pages", results)) pages.hidden = true;
     if (!body) return;
-    body.replaceChildren(...found.slice(0, 200).map((cell) => {
+    body.replaceChildren(...found.slice(0, MOST).map((cell) => {
       const row = shape.content.cloneNode(true), put = (label, text) => {
         const place = one(`[data-label="${label}"]`, row);
         if (place) place.textContent = text;
