@@ -27,7 +27,7 @@ class RunReader:
 
     def __init__(self, run_dir: Path, *, store: TraceStore | None = None, run_id: str | None = None) -> None:
         """With a `store`, the folder only has the configuration."""
-        self.run_dir = Path(run_dir)
+        self.run_dir: Path = Path(run_dir)
         self._store = store
         self._run_id = self.run_dir.name if run_id is None else run_id
         if not self.run_dir.is_dir():
