@@ -142,6 +142,14 @@ def test_a_search_in_a_bundle_has_an_address(visit, runs, tmp_path):
     expect(names).to_have_count(all_of_them)
 
 
+def test_a_link_within_a_page_of_the_server_does_not_load_it_again(visit, runs):
+    page = visit(f"/runs/{runs[0].name}?q=order")
+    page.evaluate("() => { window.loaded_once = true; location.hash = 'main'; }")
+    page.evaluate("() => { location.hash = 'results'; }")
+    page.wait_for_timeout(300)  # a reload would begin at once
+    assert page.evaluate("() => window.loaded_once")
+
+
 def test_a_filter_in_a_bundle_says_how_many_of_its_cells_are_shown(visit, tmp_path):
     from playwright.sync_api import expect
 

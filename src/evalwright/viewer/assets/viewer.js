@@ -294,6 +294,6 @@
   setTimeout(watch, 2000);
   if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", begin); else begin();
   addEventListener("popstate", () => { if (turned) location.reload(); });
-  addEventListener("hashchange", (event) => { if (!restored() && event.oldURL.includes("=")) location.reload(); });
+  addEventListener("hashchange", (event) => { if (!restored() && new URL(event.oldURL).hash.includes("=")) location.reload(); });
   addEventListener("pageshow", (event) => { if (event.persisted) begin(); });
 })();
