@@ -123,7 +123,8 @@ class PairedRuns:
         self.decision: Decision | None = None
         self.warnings: list[str] = []
         self.differences: dict[str, float | None] = {}
-        """Of two runs, by variant of both, decided as the one that is shown; None where no case was judged in both."""
+        """By variant, where two runs have several in both; decided as the one that is shown, None where no case was
+        judged in both."""
         self._names: Mapping[str, str] = {}
         """What cases of A are called in B, where that is something else."""
         self._lock = threading.Lock()
@@ -154,9 +155,10 @@ class PairedRuns:
         explain(runs.before, b, [decision])
         self._names = getattr(runs.before, "names", {})
         self.warnings = list(dict.fromkeys(decision.warnings))
-        if self.a.id != self.b.id:
+        shared = [name for name in runs.a if name in runs.b]
+        if self.a.id != self.b.id and len(shared) > 1:
             plain = msgspec.structs.replace(runs, known=runs.known._replace(slices={}))
-            self.differences = {name: plain.decision(name, name).difference for name in runs.a if name in runs.b}
+            self.differences = {name: plain.decision(name, name).difference for name in shared}
         return decision
 
     def _fill(self) -> None:
