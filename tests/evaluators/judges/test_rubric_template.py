@@ -76,6 +76,7 @@ def test_doubled_braces_are_read_as_python_formats_them(prompt, message):
         ('{"score": 1} {submission}', '{"score"}'),
         ("{submission.nope}", "no attribute 'nope'"),
         ("{submission} }", "Single '}'"),
+        ("{submission:>1000000000000}", "a width above 9999"),
     ],
 )
 def test_a_rubric_that_cannot_be_filled_in_is_an_error(prompt, said):
