@@ -78,12 +78,13 @@ class RunReader:
 
 
 async def _records(kind: type[Record], path: Path) -> AsyncIterator[Record]:
-    for number, line in enumerate((await asyncio.to_thread(path.read_bytes)).split(b"\n"), 1):
-        if line.strip():
-            try:
-                yield kind.model_validate_json(line)
-            except ValidationError as error:
-                raise ConfigError(f"{path.name}:{number}: {error}") from error
+    with path.open("rb") as file:
+        for number, line in enumerate(file, 1):
+            if line.strip():
+                try:
+                    yield kind.model_validate_json(line)
+                except ValidationError as error:
+                    raise ConfigError(f"{path.name}:{number}: {error}") from error
 
 
 def _mapping(path: Path) -> dict[str, Any]:
