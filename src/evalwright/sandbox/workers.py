@@ -17,11 +17,11 @@ import shutil
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from evalwright.errors import EvaluatorError
@@ -30,14 +30,16 @@ from evalwright.processes import ties
 __all__ = [
     "NEEDS_NODE",
     "Worker",
-    "ask_now",
     "ask_worker",
+    "awaited_now",
     "ends_in_time",
     "has_node",
     "node_command",
     "python_command",
     "script_command",
 ]
+
+T = TypeVar("T")
 
 _HERE = Path(__file__).parent
 
@@ -194,10 +196,10 @@ async def ask_worker(
         return reply
 
 
-def ask_now(command: list[str], request: Mapping[str, Any], *, on_stdio: bool = False) -> dict[str, Any]:
-    """The same where nothing awaits the reply. Raises EvaluatorError without one."""
+def awaited_now(work: Coroutine[Any, Any, T]) -> T:
+    """The result of something to be awaited, where nothing awaits."""
     with ThreadPoolExecutor(1) as thread:  # this thread may be running an event loop, in which asyncio.run fails
-        return thread.submit(asyncio.run, ask_worker(command, request, on_stdio=on_stdio)).result()
+        return thread.submit(asyncio.run, work).result()
 
 
 def _interpreter(
@@ -231,7 +233,7 @@ def _close_all() -> None:
 def ends_in_time(pattern: re.Pattern[str], text: str, seconds: float) -> bool:
     """Whether the pattern finds all its matches in the text within `seconds`."""
     request = {"pattern": pattern.pattern, "flags": pattern.flags, "text": text, "seconds": seconds}
-    reply = ask_now(python_command(), request)
+    reply = awaited_now(ask_worker(python_command(), request))
     if reply.get("error") == "timeout":
         return False
     if "error" in reply:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from evalwright.formats.promptfoo.faults import ScriptError, TemplateError
 from evalwright.formats.promptfoo.scripts import call_file
 from evalwright.formats.promptfoo.values import template_text
+from evalwright.sandbox.workers import awaited_now
 
 __all__ = ["filter_of"]
 
@@ -19,10 +18,9 @@ def filter_of(folder: str, named: str) -> Callable[..., Any]:
 
     def applied(value: Any, *arguments: Any) -> Any:
         given = [value if isinstance(value, (str, int, float, list, dict)) else template_text(value), *arguments]
-        with ThreadPoolExecutor(1) as thread:  # the loop of this thread is running
-            try:
-                return thread.submit(asyncio.run, call_file(folder, named, "filter", given)).result()
-            except ScriptError as error:
-                raise TemplateError(f"{named}: {error}") from None
+        try:
+            return awaited_now(call_file(folder, named, "filter", given))
+        except ScriptError as error:
+            raise TemplateError(f"{named}: {error}") from None
 
     return applied

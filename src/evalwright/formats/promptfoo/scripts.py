@@ -6,11 +6,9 @@ functions of prompts and variables, generators of tests) runs as the program tha
 
 from __future__ import annotations
 
-import asyncio
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -26,7 +24,6 @@ from evalwright.targets.threads import Threads
 
 __all__ = [
     "Generated",
-    "awaited_now",
     "call_file",
     "called",
     "evaluated_file",
@@ -272,16 +269,12 @@ def python_function(file: Path, name: str) -> Callable[..., Any]:
     return found  # type: ignore[no-any-return]
 
 
-def awaited_now(work: Any) -> Any:
-    """The result of something to be awaited, where nothing awaits."""
-    with ThreadPoolExecutor(1) as thread:  # this thread may be running an event loop, in which asyncio.run fails
-        return thread.submit(asyncio.run, work).result()
-
-
 def evaluated_file(path: Path, folder: Path) -> Any:
     """What a configuration in JavaScript exports. Raises InputError, also where nothing is to be executed."""
     if not executes_code():
         raise InputError(Problem(str(path), "is a program, which was not executed: --import executes it", absent=True))
+    from evalwright.sandbox.workers import awaited_now
+
     try:
         return awaited_now(call_file(str(folder), path.name, "", [], walled=False, data=True))
     except ScriptError as error:
@@ -294,6 +287,8 @@ def generated_tests(path: Path, function: str, config: Any, folder: Path) -> Gen
         return None
     named = f"{path}:{function}" if function else str(path)
     arguments = [] if config is None else [config]
+    from evalwright.sandbox.workers import awaited_now
+
     try:
         return Generated(
             awaited_now(call_file(str(folder), named, "generate_tests", arguments, walled=False, data=True))
