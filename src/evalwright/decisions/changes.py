@@ -56,12 +56,12 @@ def _largest_first(changed: SharedCases, tables: Sequence[_Table]) -> list[str]:
     def order(one: tuple[str, int]) -> tuple[float, list[tuple[int, str]], str]:
         name, kind = one
         x, n, y, m = tables[kind]
-        return -round(abs(y / m - x / n), 9), _counted(name), name
+        return -round(abs(y / m - x / n), 9), _natural(name), name
 
     return [name for name, _ in sorted(zip(*changed.listed(), strict=True), key=order)]
 
 
-def _counted(name: str) -> list[tuple[int, str]]:
+def _natural(name: str) -> list[tuple[int, str]]:
     """A key by which numbers within names are in their order."""
     texts_and_numbers = enumerate(_NUMBER.split(name))
     return [(len(part.lstrip("0")), part.lstrip("0")) if place % 2 else (0, part) for place, part in texts_and_numbers]

@@ -73,6 +73,7 @@ class _Reading:
             found = "the file is empty" if raw is None else f"found {type(raw).__name__}"
             raise InputError(Problem(str(path), f"{found}, expected a mapping with name, dataset, target and graders"))
         self._raw: dict[str, Any] = {str(key): value for key, value in raw.items()}
+        self._newer = self._raw.get("reward") is not None
 
     def suite(self, to_run: bool) -> Suite:
         raw = self._raw
@@ -80,8 +81,7 @@ class _Reading:
         name = self._text("name")
         graders = self._graders()
         gate = self._gate(list(graders))
-        newer = raw.get("reward") is not None
-        reading = Graders(self._files, newer, self._options, self.tell, self.note, self._warn)
+        reading = Graders(self._files, self._newer, self._options, self.tell, self.note, self._warn)
         evaluators = reading.specs(graders, gate)
         if gate is not None and "function" in gate:
             evaluators.append(EvaluatorSpec(REWARD, "python_reward", {"function": gate["function"]}))
@@ -218,7 +218,6 @@ class _Reading:
             self.tell(("dataset",), f"there is no dataset file {named!r}{near_file(self._path.parent / named)}")
             return ()
         declared = {spec.name: spec.config["rubric_vars"] for spec in evaluators if spec.config.get("rubric_vars")}
-        newer = self._raw.get("reward") is not None
         rubrics = [spec for spec in evaluators if spec.type == "rubric_template"]
         selection = Selection(
             tags,
@@ -228,7 +227,7 @@ class _Reading:
             target.recorded_inputs,
             {spec.name: lru_cache(64)(partial(_names_in, spec)) for spec in rubrics},
             bool(self._options.get("strict_rubric")),
-            "these cannot be judged, as since letta-evals 0.17; {{ is a brace" if newer else "it stays as it is",
+            "these cannot be judged, as since letta-evals 0.17; {{ is a brace" if self._newer else "it stays as it is",
             [spec.name for spec in evaluators if spec.type in NEED_TRUTH],
             self._warn,
         )
