@@ -81,6 +81,14 @@ def test_a_cell_with_an_error_did_not_pass_whatever_was_said_of_it(tmp_path):
     assert "- cells with an error: 0.0% → 50.0%\n" in ended.out
 
 
+def test_runs_of_errors_alone_are_no_success(tmp_path):
+    made = project(tmp_path, {"a": "raise", "b": "raise"})
+    before, after = made.run(), made.run()
+    compared = made.evalwright("compare", before, after)
+    assert (compared.code, made.evalwright("drift", after, "--baseline", before).code) == (3, 3)
+    assert "errors in v: A 2 (target 2), B 2 (target 2)\n" in compared.out  # and no bounds of a difference
+
+
 @pytest.mark.slow("four commands")
 def test_promoting_again_replaces_the_baseline(drifted):
     made, before, after = drifted

@@ -162,6 +162,11 @@ def test_a_gate_over_cases_none_of_which_was_measured_twice_is_undecided(made: P
     assert (ended.code, "undecided" in ended.out) == (3, True)
 
 
+def test_two_runs_without_anything_in_common_are_no_success(made: Project) -> None:
+    ended = made.evalwright("compare", run_of(made, "a"), run_of(made, "b"))
+    assert (ended.code, "no case was judged in both runs" in ended.out) == (3, True)
+
+
 def test_report_writes_markdown_to_a_file(made: Project, tmp_path: Path) -> None:
     ended = made.evalwright("report", run_of(made, "a"), "--out", tmp_path / "report.md")
     assert ended.code == 0

@@ -89,4 +89,5 @@ def command(
     if exit_nonzero_on_regression and found.report.regressions_count:
         return 1
     worse = [regressed(one, loss or 0.0) for one in decisions] if fail_on_regression else []
-    return 1 if True in worse else 3 if None in worse or opened.runs.unread else 0
+    measured = any(one.n for one in decisions) and not opened.runs.unread
+    return 1 if True in worse else 3 if None in worse or not measured else 0

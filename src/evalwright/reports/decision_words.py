@@ -66,6 +66,8 @@ def errors_line(decision: Decision) -> str:
     if errors.all_failed is None or errors.all_passed is None:
         return ""
     sides = ", ".join(f"{name} {_causes(side)}" for name, side in (("A", errors.a), ("B", errors.b)))
+    if decision.difference is None:  # nothing was judged in both runs: made-up verdicts alone would be compared
+        return sides
     failed, passed = (bare(one.difference, decision.metric) for one in (errors.all_failed, errors.all_passed))
     same = "same verdict" if errors.same_verdict else "another verdict"
     return f"{sides}; all failed {failed}, all passed {passed}: {same}"
