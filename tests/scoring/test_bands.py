@@ -49,7 +49,16 @@ def test_weights_of_nothing_give_nothing():
 
 def test_a_gated_result_fails_a_good_mean():
     found = verdict([row("a", 0.9, gated=True)])
-    assert (found.score, found.status) == (0.9, "fail")
+    assert (found.score, found.status, found.reasons) == (0.9, "fail", ["a"])
+
+
+def test_a_mean_that_is_too_low_is_the_reason_where_every_evaluator_passed():
+    trace = Trace("c", "v", NOW, NOW, 0, "q", Output())
+    halves = [row("a", 0.5), row("b", 0.6)]
+    for one in halves:  # as members of a composite that is content with half pass
+        one.passed = True
+    found = {threshold: banded_verdict([], trace, halves, threshold).reasons for threshold in (None, 0.7)}
+    assert found == {None: ["score 0.55 (0.8 needed)"], 0.7: ["score 0.55 (0.7 needed)"]}
 
 
 def test_below_its_required_score_everything_is_nothing():

@@ -11,7 +11,7 @@ import msgspec
 from evalwright.model.cell import OfCase
 from evalwright.model.trace import SCHEMA_VERSION, TraceError
 
-__all__ = ["CaseVerdict", "Evaluation", "EvaluationResult", "Status", "band", "status_of"]
+__all__ = ["PASSING", "CaseVerdict", "Evaluation", "EvaluationResult", "Status", "band", "status_of"]
 
 Status = Literal["pass", "borderline", "fail", "skip", "error"]
 
@@ -85,13 +85,17 @@ class CaseVerdict(OfCase, msgspec.Struct, gc=False):
     """What the totals of the format count beside status and score."""
 
 
+PASSING = 0.8
+"""The score from which `band` passes."""
+
+
 def band(score: float) -> Literal["pass", "borderline", "fail"]:
     """`pass` from 0.8, `borderline` from 0.6, else `fail` (AgentEvals 1.0).
 
     Scores are rounded to nine digits first, so that a mean of 0.8 is not lost to the arithmetic of floats.
     """
     rounded = round(score, 9)
-    return "pass" if rounded >= 0.8 else "borderline" if rounded >= 0.6 else "fail"
+    return "pass" if rounded >= PASSING else "borderline" if rounded >= 0.6 else "fail"
 
 
 def status_of(passed: bool, skipped: bool, error: object | None) -> Status:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from evalwright.model.plan import EvaluatorSpec, PassCriteria
-from evalwright.model.result import CaseVerdict, EvaluationResult, Status, band
+from evalwright.model.result import PASSING, CaseVerdict, EvaluationResult, Status, band
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.scoring.verdict import verdict_on
@@ -46,7 +46,11 @@ def banded_verdict(
     gates = {name: gate for name, gate in missed.items() if gate}
     status = _status(trace, results, mean, gates, threshold)
     score = 0.0 if gates or trace.error is not None else mean
-    return verdict_on(trace, status, score, [] if status == "pass" else _reasons(trace, results, gates))
+    if status == "pass":
+        return verdict_on(trace, status, score, [])
+    needed = PASSING if threshold is None else threshold
+    reasons = _reasons(trace, results, gates) or [f"score {mean:g} ({needed:g} needed)"]
+    return verdict_on(trace, status, score, reasons)
 
 
 def _status(
@@ -74,7 +78,7 @@ def _reasons(trace: Trace, results: Sequence[EvaluationResult], gates: Mapping[s
         gate = gates.get(row.evaluator, "")
         if row.error is not None:
             lines.append(f"{row.evaluator}: {row.error.type}: {row.error.message}")
-        elif not row.passed or gate:
+        elif not row.passed or gate or row.detail.get("gated"):
             missed = (miss for miss in row.misses if miss not in row.reason)
             needed = "" if gate in row.reason else gate  # results of before do not name it themselves
             said = "; ".join(filter(None, [needed, row.reason, *missed]))
