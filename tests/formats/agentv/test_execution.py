@@ -21,7 +21,7 @@ COSTLY = "def said(asked):\n    return {'text': 'half', 'cost_usd': 0.4}\n"
 HALF = [{"type": "contains", "value": "half"}, {"type": "contains", "value": "whole"}]
 
 
-def load(folder: Path, execution: dict[str, Any], *cases: dict[str, Any], **options: Any) -> Suite:
+def load(folder: Path, execution: Any, *cases: dict[str, Any], **options: Any) -> Suite:
     (folder / "costly.py").write_text(COSTLY)
     targets = [{"name": "default", "provider": "python", "callable": "costly:said"}]
     (folder / "targets.yaml").write_text(json.dumps({"targets": targets}))
@@ -51,13 +51,15 @@ def test_a_budget_bounds_what_the_system_costs(tmp_path: Path) -> None:
     ("execution", "said"),
     [
         ({"budget_usd": "lots"}, "budget_usd: expected a number above 0, found 'lots'"),
+        ({"timeout_seconds": 0}, "timeout_seconds: expected a number above 0, found 0"),
+        (["fast"], "execution: expected a mapping, found ['fast']"),
         ({"threshold": 80}, "threshold: expected a number from 0 to 1, found 80"),
         ({"threshold": "0.5"}, "threshold: expected a number from 0 to 1, found '0.5'"),
         ({"trials": {"count": "two"}}, "trials: expected {count: a number of at least 1}, found {'count': 'two'}"),
         ({"trials": 3}, "trials: expected {count: a number of at least 1}, found 3"),
     ],
 )
-def test_what_cannot_be_a_gate_is_refused(tmp_path: Path, execution: dict[str, Any], said: str) -> None:
+def test_what_cannot_be_a_gate_is_refused(tmp_path: Path, execution: Any, said: str) -> None:
     with pytest.raises(InputError, match=re.escape(said)):
         load(tmp_path, execution, {})
 

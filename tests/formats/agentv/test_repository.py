@@ -245,7 +245,6 @@ def test_a_file_that_is_named_needs_no_pattern(patterned):
     [
         ("{targt: x}", "targt"),
         ("{target: 5}", "target"),
-        ("{timeout_seconds: -1}", "timeout_seconds"),
         ("{workers: 80}", "workers"),
     ],
 )

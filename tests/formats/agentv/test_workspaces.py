@@ -66,6 +66,14 @@ def test_a_command_works_in_a_fresh_copy_of_the_template(
     assert not Path(trace.extra["workspace_path"]).exists()
 
 
+def test_a_file_of_the_case_is_found_from_a_workspace(folder: Path) -> None:
+    asked = [{"role": "user", "content": [{"type": "file", "value": "keep.txt"}]}]
+    for workspace, named in ((None, "keep.txt"), ({}, str(folder / "keep.txt"))):
+        target = {"command_template": "printf %s {PROMPT}"}
+        trace, _ = ran(folder, {"workspace": workspace}, target, input=asked, evaluators=[EQUALS])
+        assert trace.output.final_answer == f'<file: path="{named}">'
+
+
 @pytest.mark.parametrize("level", ["file", "case", "of its own"])
 @pytest.mark.parametrize(
     "space",

@@ -201,8 +201,9 @@ class Cases:
         named = [path for path in found if path not in guidelines]
         return {
             "question": question_of(messages),
-            "prompt": prompt_of(messages, files, embed=True),
-            "bare_prompt": prompt_of(messages, files, embed=False),
+            "prompt": prompt_of(messages, files, "content"),
+            "bare_prompt": prompt_of(messages, files, "name"),
+            **({"located_prompt": prompt_of(messages, files, "path")} if named else {}),
             "chat": chat_of(messages, files, named),
             "input_messages": messages,
             "expected_messages": expected,

@@ -139,6 +139,7 @@ class EvalFile:
         values = {
             "budget_usd": (self.budget_usd, "a number above 0"),
             "threshold": (self.threshold, "a number from 0 to 1"),
+            "timeout_seconds": (self.timeout_seconds, "a number above 0"),
             "trials": (self.trials, "{count: a number of at least 1}"),
         }
         said += [
@@ -146,6 +147,8 @@ class EvalFile:
             for key, (used, expected) in values.items()
             if self.execution.get(key) is not None and used is None
         ]
+        if self.head.get("execution") is not None and not isinstance(self.head["execution"], dict):
+            said.append(("execution", f"execution: expected a mapping, found {self.head['execution']!r}"))
         return [Problem(str(self.head_path), message, self.head_line(key), key) for key, message in said]
 
     def warnings(self) -> list[Problem]:
@@ -168,9 +171,7 @@ class EvalFile:
         return [Problem(str(self.head_path), message, self.head_line(key), key) for key, message in found]
 
     def _doubts_of_execution(self) -> list[tuple[str, str]]:
-        execution = self.head.get("execution", {})
-        if not isinstance(execution, dict):
-            return [("execution", f"execution is not used: expected a mapping, found {execution!r}")]
+        execution = self.execution
         found = [
             (f"execution.{key}", f"nothing reads the key {key!r}{did_you_mean(str(key), EXECUTION)}")
             for key in execution
@@ -178,7 +179,6 @@ class EvalFile:
         ]
         values = {
             "target": (self.default_target, "the name of a target"),
-            "timeout_seconds": (self.timeout_seconds, "a number above 0"),
             "workers": (self.workers, f"a whole number from 1 to {_MOST_WORKERS}"),
         }
         for key, (used, expected) in values.items():

@@ -5,13 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from evalwright.files.images import is_image
 from evalwright.formats.agentv.message_files import Files, image_address, value_of
 from evalwright.formats.agentv.messages import BLOCKS, called_name
 
 __all__ = ["chat_of", "guidelines_of", "prompt_of", "question_of", "reference_of"]
+
+Shown = Literal["content", "name", "path"]
+"""What stands in a text for a file: all of it, its name in the suite, or its path on this machine."""
 
 
 def _result_of(message: Mapping[str, Any]) -> Iterator[str]:
@@ -60,9 +63,9 @@ def _text(block: dict[str, Any]) -> str:
     return str(block.get("value", block.get("text")) or "")
 
 
-def prompt_of(messages: Sequence[dict[str, Any]], files: Files, *, embed: bool) -> str:
-    """The prompt that a system gets: with the files' content (`embed`), or only naming them for agents that read."""
-    rendered = [(message, list(_parts(message, files, embed))) for message in messages]
+def prompt_of(messages: Sequence[dict[str, Any]], files: Files, shown: Shown) -> str:
+    """The prompt that a system gets: with the files' content, or only naming them for agents that read."""
+    rendered = [(message, list(_parts(message, files, shown))) for message in messages]
     visible = [item for item in rendered if item[1]]
     if any(m.get("role") in ("assistant", "tool") for m in messages) or len(visible) > 1:
         return "\n\n".join("\n".join([f"@[{str(m['role']).title()}]:", *parts]) for m, parts in visible)
@@ -92,7 +95,7 @@ def _content(message: dict[str, Any], files: Files, named: Sequence[Path]) -> st
     for block in _blocks(message):
         image = files.image(block) if message.get("role") == "user" else None
         if image is None:
-            texts += _part(block, files, embed=True)
+            texts += _part(block, files, "content")
             continue
         parts += _as_parts(texts)
         texts = []
@@ -110,38 +113,44 @@ def _addressed(url: str) -> dict[str, Any]:
     return {"type": "image_url", "image_url": {"url": url}}
 
 
-def _parts(message: dict[str, Any], files: Files, embed: bool) -> Iterator[str]:
+def _parts(message: dict[str, Any], files: Files, shown: Shown) -> Iterator[str]:
     yield from _result_of(message)
     for block in _blocks(message):
-        yield from _part(block, files, embed=embed)
+        yield from _part(block, files, shown)
     yield from _calls_in_words(message)
 
 
-def _part(block: dict[str, Any], files: Files, *, embed: bool) -> Iterator[str]:
+def _part(block: dict[str, Any], files: Files, shown: Shown) -> Iterator[str]:
     """The block in words, nothing for one without any."""
     value = value_of(block)
     if block.get("type") == "file":
         path = files.find(value)
         if path is None or not files.is_guideline(path):
-            yield _file(value, path, files, embed)
+            yield _file(value, path, files, shown)
     elif block.get("type") == "image":
-        yield "<image>" if image_address(value) else f'<image path="{value.lstrip("/")}">'
+        yield "<image>" if image_address(value) else f'<image path="{_called(value, files.find(value), shown)}">'
     elif text := _text(block).strip():
         yield text
 
 
 def guidelines_of(paths: Iterable[Path], files: Files) -> str:
     """The content of files that are guidelines, apart from the prompt."""
-    return "\n\n".join(_file(path.name, path, files, True) for path in paths)
+    return "\n\n".join(_file(path.name, path, files, "content") for path in paths)
 
 
-def _file(name: str, path: Path | None, files: Files, embed: bool) -> str:
-    shown = name if path is not None and Path(name) == path else name.lstrip("/")
-    if path is None or not embed:
-        return f'<file: path="{shown}">'
+def _file(name: str, path: Path | None, files: Files, shown: Shown) -> str:
+    called = _called(name, path, shown)
+    if path is None or shown != "content":
+        return f'<file: path="{called}">'
     if is_image(path):
-        return f'<image path="{shown}">'
-    return f'<file path="{shown}">\n{files.text(path).strip()}\n</file>'
+        return f'<image path="{called}">'
+    return f'<file path="{called}">\n{files.text(path).strip()}\n</file>'
+
+
+def _called(name: str, path: Path | None, shown: Shown) -> str:
+    if path is None:
+        return name.lstrip("/")
+    return str(path) if shown == "path" or Path(name) == path else name.lstrip("/")
 
 
 def reference_of(messages: Sequence[dict[str, Any]]) -> str:
