@@ -136,7 +136,7 @@ def _head() -> Schema:
     head |= dict.fromkeys(("assert", "assertions"), or_null(reference("Assertions")))
     gates = execution(EXECUTION)
     gates["properties"]["trials"] = or_null(having("count", COUNT))
-    head |= {"execution": {"if": {"type": "object"}, "then": gates}, **dict.fromkeys(OF_NEXT, _NEVER)}
+    head |= {"execution": or_null(gates), **dict.fromkeys(OF_NEXT, _NEVER)}
     return mapping(head)
 
 

@@ -91,7 +91,6 @@ def camel(key: str) -> str:
 
 def _case() -> Schema:
     own = execution(EXECUTION_KEYS)
-    own["properties"]["timeout_seconds"] = or_variable(or_null(POSITIVE))
     own["properties"]["skip_defaults"] = or_variable(or_null(_BOOLEAN))
     assertions = or_null(reference("Assertions"))
     known: dict[str, Schema] = dict.fromkeys(sorted(CASE_KEYS), ANYTHING)
@@ -130,6 +129,7 @@ def execution(keys: Collection[str]) -> Schema:
     """What stands under `execution` of a file or a case."""
     known: dict[str, Schema] = {**dict.fromkeys(sorted(keys), ANYTHING), "evaluators": or_null(reference("Evaluators"))}
     known["threshold"] = or_variable(or_null(_FROM_0_TO_1))
+    known["timeout_seconds"] = or_variable(or_null(POSITIVE))
     return mapping(known) | unless_off(keys, OF_PROGRAMS)
 
 
