@@ -193,6 +193,8 @@ DOUBTS: list[tuple[dict[str, Any], str, str]] = [
     ({"expected": {"contains": [""]}}, "expected.contains", "every answer"),
     ({"expected": {"required_tools": []}}, "expected.required_tools", "every answer"),
     ({"expected": {"contains": "a", "rubric": "be kind"}}, "expected.rubric", "--plan quality"),
+    ({"trace": {"run_id": "r", "runs": 5}}, "trace", "runs: expected a list, found int: the case will be an error"),
+    ({"input": {"trace": {"spans": []}}}, "input.trace", "neither a run_id nor a first run with an id"),
 ]
 
 
@@ -217,7 +219,7 @@ def test_a_sound_conversation_leaves_no_doubt(tmp_path: Path) -> None:
     }
     called["tool_calls"][0]["function"]["arguments"] = "{}"
     said = [*asked, called, {"role": "tool", "content": "r"}, ANSWERED]
-    path = written(tmp_path, {"id": "x", "messages": said, "expected": {"max_tool_calls": 1}})
+    path = written(tmp_path, {"id": "x", "messages": said, "expected": {"max_tool_calls": 1}, "trace": {}})
     assert ran(path).summary.warnings == []
     judged = written(tmp_path, {"id": "x", "messages": said, "expected": {"rubric": "be kind"}})
     suite = load_suite(judged, options={"plan": "quality"})

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from evalwright.evaluators.conversation.messages import RECORDING, calls_in, nor
 from evalwright.files.jsonl import lines_of
 from evalwright.files.key_paths import bracketed
 from evalwright.files.plain import plain
-from evalwright.formats.northstar.doubts import doubts_in
+from evalwright.formats.northstar.doubts import Doubt, doubts_in
 from evalwright.formats.northstar.ids import Occurrences, ambiguous_ids, oddities
 from evalwright.formats.northstar.records import EvalCase, Record, checked, parsed_line, records_of
 from evalwright.formats.northstar.traces import take_trace
@@ -72,6 +72,7 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
     trace: dict[str, Any] | None = None
 
 
+_MALFORMED = "malformed_trace"
 _decode = msgspec.json.Decoder(_Line).decode
 _decode_any = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
@@ -103,10 +104,11 @@ class Cases:
                     problems += wrong[: _MOST_PROBLEMS - len(problems)]
                 if found is None:
                     continue
+                trace = _trace(found, UNDATED)
                 if len(doubts) <= _MOST_PROBLEMS:
-                    doubts += self._doubts_in(record, found)
+                    doubts += self._doubts_in(record, found, trace)
                 if not problems:
-                    case = _case(found, UNDATED) if line is not None else _parsed_case(found, UNDATED)
+                    case = _case(found, trace) if line is not None else _parsed_case(found, trace)
                     case.occurrence = occurrences.of(case.id)
                     yield case
         except InputError as error:
@@ -133,8 +135,9 @@ class Cases:
                 except InputError as error:
                     yield Record(None, index, number), None, [*error.problems]
 
-    def _doubts_in(self, record: Record, line: _Line) -> Iterator[Problem]:
-        for place, what in doubts_in(line.messages, line.expected, must_expect=self._must_expect):
+    def _doubts_in(self, record: Record, line: _Line, trace: Trace) -> Iterator[Problem]:
+        found = doubts_in(line.messages, line.expected, must_expect=self._must_expect)
+        for place, what in chain(found, _doubts_of_steps(line, trace)):
             key = bracketed(place if self._lines else (record.number, *place))
             yield Problem(str(self._path), f"{what} (case {line.id!r})", record.line, key)
 
@@ -153,7 +156,8 @@ class Cases:
 
 def case_of(case: EvalCase) -> Case:
     """The canonical case of an authored one."""
-    return _parsed_case(_line_of(case), datetime.now(UTC))
+    line = _line_of(case)
+    return _parsed_case(line, _trace(line, datetime.now(UTC)))
 
 
 def expectations_of(case: EvalCase) -> Case:
@@ -186,9 +190,8 @@ def _finite(number: float | None) -> float | None:
     return number if number is None or math.isnan(number) else max(-sys.float_info.max, min(sys.float_info.max, number))
 
 
-def _case(line: _Line, started: datetime) -> Case:
+def _case(line: _Line, trace: Trace) -> Case:
     """The case; what cannot be stored is replaced visibly, or is the error of this case alone."""
-    trace = _trace(line, started)
     expected = Expected(conversation=line.expected)
     case = Case(line.id, line.input, expected, line.metadata)
     try:
@@ -197,12 +200,12 @@ def _case(line: _Line, started: datetime) -> Case:
             _encode(line.input)
         return case
     except (TypeError, ValueError, OverflowError, RecursionError):
-        return _cleaned(line, started)
+        return _cleaned(line, trace.started_at)
 
 
-def _parsed_case(line: _Line, started: datetime) -> Case:
+def _parsed_case(line: _Line, trace: Trace) -> Case:
     """The case of a record in Python's own dialect of JSON, which has NaN, infinities and lone surrogates."""
-    return _case(line, started) if _is_json(line) else _cleaned(line, started)
+    return _case(line, trace) if _is_json(line) else _cleaned(line, trace.started_at)
 
 
 def _is_json(line: _Line) -> bool:
@@ -263,24 +266,41 @@ def _trace(line: _Line, started: datetime) -> Trace:
     try:
         _take_steps(line, trace)
     except Exception as error:  # whatever is wrong with a trace is its case's error
-        trace.error = TraceError("malformed_trace", str(error) or type(error).__name__)
+        trace.error = TraceError(_MALFORMED, str(error) or type(error).__name__)
     if wrong:
         trace.error = TraceError("malformed_messages", "; ".join(wrong))
     return trace
 
 
 def _take_steps(line: _Line, trace: Trace) -> None:
-    payload = line.trace
-    if payload is None and isinstance(line.input, dict) and isinstance(line.input.get("trace"), dict):
-        payload = line.input["trace"]
-    if payload is None:
-        return
-    run_id = payload.get("run_id")
-    runs = payload.get("runs")
-    if run_id is None and isinstance(runs, list) and runs and isinstance(runs[0], dict):
-        run_id = runs[0].get("id")
-    if run_id is not None:
+    payload = _steps_given(line)
+    if payload and (run_id := _run_of(payload)) is not None:
         take_trace(payload, run_id, trace)
+
+
+def _steps_given(line: _Line) -> dict[str, Any] | None:
+    """The trace of a record; in its input the original reads one, too."""
+    if line.trace is None and isinstance(line.input, dict) and isinstance(line.input.get("trace"), dict):
+        found: dict[str, Any] = line.input["trace"]
+        return found
+    return line.trace
+
+
+def _run_of(payload: dict[str, Any]) -> Any:
+    """Which run of a trace is the case's; None where it has none, and no grader then sees a trace."""
+    run_id, runs = payload.get("run_id"), payload.get("runs")
+    if run_id is None and isinstance(runs, list) and runs and isinstance(runs[0], dict):
+        return runs[0].get("id")
+    return run_id
+
+
+def _doubts_of_steps(line: _Line, trace: Trace) -> Iterator[Doubt]:
+    """What is wrong with the trace of a record: it makes the case an error, or no grader reads it."""
+    place = ("trace",) if line.trace is not None else ("input", "trace")
+    if trace.error is not None and trace.error.type == _MALFORMED:
+        yield place, f"{trace.error.message}: the case will be an error"
+    elif (payload := _steps_given(line)) and _run_of(payload) is None:
+        yield place, "it has neither a run_id nor a first run with an id: no grader reads it"
 
 
 def _messages(messages: list[dict[str, Any]], calls: list[ToolCall], wrong: list[str]) -> list[TraceMessage]:
