@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from functools import partial
 from pathlib import Path
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from evalwright.errors import InputError
 from evalwright.files.masker import Masker
 from evalwright.model.plan import Plugin
 from evalwright.model.snapshot import with_digest
@@ -66,6 +67,13 @@ def _begun(suite: Suite, options: RunOptions) -> Begun | None:
     return begun_shard(plan_of(suite, options), map(with_digest, chosen_cases(suite, options)), options, masker)
 
 
+def _must_not_replace(places: Iterable[Path], suite: Suite) -> None:
+    """Raises InputError for results that would be written over what is tested."""
+    own = {path.resolve() for path in (suite.source, *suite.files)}
+    if taken := [str(place) for place in places if place.resolve() in own]:
+        raise InputError(f"{taken[0]} is a file of the suite, which results would replace: name another place")
+
+
 @contextmanager
 def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[[bool], Outcome]]]:
     """What is to be done, within a session, and what makes its outcome once it is known whether it was interrupted."""
@@ -80,6 +88,7 @@ def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[
         written = load("exports", export.type)(export.config)
         if hasattr(written, "check"):
             written.check()
+        _must_not_replace(getattr(written, "places", ()), suite)
     plan.seal = "ours"  # the store puts the seal itself here
     if options.out is not None:
         plan.store = Plugin("local_files", {"path": str(options.out)})

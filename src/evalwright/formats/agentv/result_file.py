@@ -21,6 +21,10 @@ class ResultFile:
     def __init__(self, config: Mapping[str, Any]) -> None:
         self._path, self._report = Path(config["path"]), config["report"]
 
+    @property
+    def places(self) -> tuple[Path, ...]:
+        return (self._path,)
+
     def check(self) -> None:
         """Raises InputError for a place where the file cannot be written."""
         must_be_writable(self._path)

@@ -38,6 +38,10 @@ class LettaResults:
     def __init__(self, config: Mapping[str, Any]) -> None:
         self._folder, self._config = Path(config["path"]), config["config"]
 
+    @property
+    def places(self) -> tuple[Path, ...]:
+        return tuple(self._folder / name for name in (_HEADER, _RESULTS, _SUMMARY, _SUITE, _STATISTICS))
+
     def check(self) -> None:
         """Raises InputError for a folder that cannot be written."""
         must_be_writable(self._folder / _HEADER)

@@ -31,6 +31,10 @@ class ResultsFile:
     def __init__(self, config: Mapping[str, Any]) -> None:
         self._path = Path(config["path"])
 
+    @property
+    def places(self) -> tuple[Path, ...]:
+        return (self._path,)
+
     def check(self) -> None:
         """Raises InputError for a place where the file cannot be written."""
         must_be_writable(self._path)
