@@ -15,7 +15,7 @@ from evalwright.model.trace import Metrics, Trace, TraceError
 from evalwright.reports.markdown import Markdown
 from evalwright.run.decided import add_tradeoffs
 from evalwright.scoring.fold import fold
-from evalwright.statistics.proportions import wilson
+from evalwright.statistics.rates import wilson
 from evalwright.testing import a_trace
 from scoring.histories import MOMENT, Record, histories, plan, row_of, stored
 

@@ -14,8 +14,7 @@ from evalwright.model.trace import Metrics, TraceError
 from evalwright.scoring.newest import newest_cells
 from evalwright.scoring.tally import Tally
 from evalwright.scoring.verdict import cell_status
-from evalwright.statistics.proportions import wilson
-from evalwright.statistics.rates import rate_with_design_effect
+from evalwright.statistics.rates import rate_with_design_effect, wilson
 from evalwright.testing import a_result, a_trace, a_verdict
 from scoring.histories import EVALUATORS, MOMENT, Record, histories, plan, plans, stored
 

@@ -19,7 +19,7 @@ from evalwright.scoring.re_judged import Judgement
 from evalwright.statistics.confidence import calibration
 from evalwright.statistics.means import mean_of
 from evalwright.statistics.pairwise import bradley_terry, pairwise_swap
-from evalwright.statistics.proportions import wilson
+from evalwright.statistics.rates import wilson
 from evalwright.statistics.slopes import slope
 
 __all__ = [

@@ -20,7 +20,7 @@ from evalwright.statistics.differences import (
     decide_units,
     verdict_of,
 )
-from evalwright.statistics.proportions import Interval
+from evalwright.statistics.distributions import Interval
 from evalwright.statistics.units import Cluster, Units, units_from, units_of
 
 __all__ = ["Counting", "Ground", "Labelled", "Pairs", "SharedCases", "ValueRange", "scale_of", "shared_cases"]

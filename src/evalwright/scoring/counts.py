@@ -13,8 +13,8 @@ from evalwright.model.facts import ResultLike, TraceLike
 from evalwright.model.plan import PassCriteria
 from evalwright.model.result import Status
 from evalwright.model.summary import EvaluatorRate
+from evalwright.statistics.distributions import Interval
 from evalwright.statistics.power import detectable_difference
-from evalwright.statistics.proportions import Interval
 from evalwright.statistics.rates import DesignRate, rate_of_cases, rate_of_counts, rate_of_singles
 from evalwright.statistics.sums import ExactSum, Mean
 from evalwright.statistics.trials import within_variance

@@ -20,7 +20,7 @@ from evalwright.model.result import CaseVerdict, Status
 from evalwright.model.summary import EvaluatorRollup, RunSummary, TrialStatistics, VariantSummary
 from evalwright.registry import format_of_run, resolve
 from evalwright.scoring.counts import VariantCount
-from evalwright.statistics.proportions import Interval
+from evalwright.statistics.distributions import Interval
 from evalwright.statistics.rates import rate_of_counts, rate_with_design_effect
 from evalwright.statistics.trials import share_at_k, share_hat_k
 

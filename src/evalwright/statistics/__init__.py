@@ -28,9 +28,9 @@ if TYPE_CHECKING:
         power_proportions,
         power_trials,
     )
-    from evalwright.statistics.proportions import proportion_interval, wilson, zero_failures_bound
+    from evalwright.statistics.proportions import proportion_interval, zero_failures_bound
     from evalwright.statistics.raters import agreement, agreement_binary, krippendorff_alpha
-    from evalwright.statistics.rates import rate_with_design_effect
+    from evalwright.statistics.rates import rate_with_design_effect, wilson
     from evalwright.statistics.ratios import ratio_of_means
     from evalwright.statistics.sequences import betting_sequence, changed_pairs_e_value
     from evalwright.statistics.slopes import slope
@@ -79,7 +79,7 @@ _MODULES = {
     "rogan_gladen": "judges",
     "sign_flip": "small_samples",
     "slope": "slopes",
-    "wilson": "proportions",
+    "wilson": "rates",
     "zero_failures_bound": "proportions",
 }
 

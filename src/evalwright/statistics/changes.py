@@ -7,9 +7,8 @@ from math import comb, exp, fsum, sqrt
 from typing import NamedTuple
 
 from evalwright.statistics.corrections import false_discovery
-from evalwright.statistics.distributions import log_choose
+from evalwright.statistics.distributions import Interval, log_choose
 from evalwright.statistics.means import t_interval, variance_of
-from evalwright.statistics.proportions import Interval
 
 __all__ = ["ChangedCases", "FlakeRate", "changed_cases", "fisher_exact", "flake_rate", "flip_chance"]
 

@@ -6,8 +6,7 @@ from collections.abc import Hashable, Sequence
 from math import fsum, sqrt
 from typing import NamedTuple
 
-from evalwright.statistics.distributions import t_quantile, t_two_sided
-from evalwright.statistics.proportions import Interval
+from evalwright.statistics.distributions import Interval, t_quantile, t_two_sided
 from evalwright.statistics.units import Units, units_of
 
 __all__ = ["ClusterJackknife", "cluster_jackknife", "jackknife_error"]

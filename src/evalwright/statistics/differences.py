@@ -11,9 +11,8 @@ from math import fsum, sqrt
 from typing import Literal, NamedTuple
 
 from evalwright.statistics.clusters import jackknife_error
-from evalwright.statistics.distributions import t_quantile, t_two_sided
+from evalwright.statistics.distributions import Interval, t_quantile, t_two_sided
 from evalwright.statistics.paired import mcnemar_units
-from evalwright.statistics.proportions import Interval
 from evalwright.statistics.small_samples import guarded_units, sign_flip_units
 from evalwright.statistics.units import FEW_UNITS, Units, units_of
 

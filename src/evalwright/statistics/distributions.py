@@ -10,6 +10,7 @@ from functools import cache, lru_cache
 from math import erfc, exp, lgamma, log, log1p, pi, sqrt
 
 __all__ = [
+    "Interval",
     "beta_cdf",
     "beta_quantile",
     "binomial_cdf",
@@ -28,6 +29,9 @@ __all__ = [
     "t_two_sided",
     "two_sided_z",
 ]
+
+Interval = tuple[float, float]
+"""The lower and the upper end."""
 
 _TINY = 1e-300
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from evalwright.statistics.distributions import binomial_cdf, log_beta, t_cdf, t_quantile
 from evalwright.statistics.paired import paired_t
-from evalwright.statistics.proportions import wilson
+from evalwright.statistics.rates import wilson
 
 __all__ = [
     "EValue",

@@ -6,9 +6,8 @@ from collections.abc import Hashable, Mapping, Sequence
 from math import fsum, hypot, sqrt
 from typing import Any, NamedTuple
 
-from evalwright.statistics.distributions import t_quantile, two_sided_z
+from evalwright.statistics.distributions import Interval, t_quantile, two_sided_z
 from evalwright.statistics.means import variance_of
-from evalwright.statistics.proportions import Interval
 from evalwright.statistics.units import Cluster
 
 __all__ = [

@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from math import ceil, floor, log
 from typing import NamedTuple
 
-from evalwright.statistics.distributions import binomial_cdf
-from evalwright.statistics.proportions import Interval
+from evalwright.statistics.distributions import Interval, binomial_cdf
 
 __all__ = ["Quantiles", "interpolated", "quantile_ends", "quantile_needs", "quantiles"]
 

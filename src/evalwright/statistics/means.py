@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from math import fsum, sqrt
 from typing import NamedTuple
 
-from evalwright.statistics.distributions import t_quantile, two_sided_z
-from evalwright.statistics.proportions import Interval
+from evalwright.statistics.distributions import Interval, t_quantile, two_sided_z
 
 __all__ = [
     "MeanInterval",

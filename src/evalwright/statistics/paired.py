@@ -7,6 +7,7 @@ from math import fsum, sqrt
 from typing import NamedTuple
 
 from evalwright.statistics.distributions import (
+    Interval,
     beta_cdf,
     binomial_mass,
     binomial_two_sided_half,
@@ -15,7 +16,8 @@ from evalwright.statistics.distributions import (
     two_sided_z,
 )
 from evalwright.statistics.means import t_interval, variance_of
-from evalwright.statistics.proportions import Interval, proportion_interval, wilson
+from evalwright.statistics.proportions import proportion_interval
+from evalwright.statistics.rates import wilson
 from evalwright.statistics.small_samples import guarded_units
 from evalwright.statistics.units import Units, units_of
 

@@ -1,33 +1,14 @@
-"""Intervals for a share of successes."""
+"""The intervals for a share of successes beside the one that runs use, and bounds of a rate of failures."""
 
 from __future__ import annotations
 
 from math import sqrt
 from typing import NamedTuple
 
-from evalwright.statistics.distributions import beta_quantile, two_sided_z
+from evalwright.statistics.distributions import Interval, beta_quantile, two_sided_z
+from evalwright.statistics.rates import wilson
 
-__all__ = ["FailureBound", "Interval", "ProportionInterval", "proportion_interval", "wilson", "zero_failures_bound"]
-
-Interval = tuple[float, float]
-
-
-def wilson(successes: float, n: float, confidence: float = 0.95) -> Interval | None:
-    """Wilson's score interval (Wilson 1927), None without observations.
-
-    Both may be fractional: a mean of n shares, taken as n whole cases, gives an interval that is too wide rather than
-    too narrow, because shares vary less than zeros and ones with the same mean.
-    """
-    if n <= 0:
-        return None
-    z = two_sided_z(confidence)
-    p = successes / n
-    centre = p + z * z / (2 * n)
-    half = z * sqrt(max(0.0, p * (1 - p)) / n + z * z / (4 * n * n))
-    scale = 1 + z * z / n
-    low = 0.0 if successes <= 0 else max(0.0, (centre - half) / scale)
-    high = 1.0 if successes >= n else min(1.0, (centre + half) / scale)
-    return low, high
+__all__ = ["FailureBound", "ProportionInterval", "proportion_interval", "zero_failures_bound"]
 
 
 class ProportionInterval(NamedTuple):

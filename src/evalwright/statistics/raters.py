@@ -8,9 +8,9 @@ from itertools import permutations
 from math import fsum, sqrt
 from typing import Any, NamedTuple
 
-from evalwright.statistics.distributions import two_sided_z
-from evalwright.statistics.proportions import Interval, wilson
+from evalwright.statistics.distributions import Interval, two_sided_z
 from evalwright.statistics.ranks import kendall_tau_b, spearman
+from evalwright.statistics.rates import wilson
 
 __all__ = [
     "Agreement",

@@ -8,15 +8,32 @@ from math import fsum, sqrt
 from typing import NamedTuple
 
 from evalwright.statistics.clusters import jackknife_error
-from evalwright.statistics.distributions import t_quantile, two_sided_z
-from evalwright.statistics.proportions import Interval, wilson
+from evalwright.statistics.distributions import Interval, t_quantile, two_sided_z
 from evalwright.statistics.small_samples import guarded_units
 from evalwright.statistics.units import FEW_UNITS, Cluster, Units, units_from, units_of
 
 __all__ = [
     "DesignRate", "rate_of_cases", "rate_of_counts", "rate_of_singles", "rate_of_units", "rate_with_design_effect",
-    "score_ends",
+    "score_ends", "wilson",
 ]  # fmt: skip
+
+
+def wilson(successes: float, n: float, confidence: float = 0.95) -> Interval | None:
+    """Wilson's score interval (Wilson 1927), None without observations.
+
+    Both may be fractional: a mean of n shares, taken as n whole cases, gives an interval that is too wide rather than
+    too narrow, because shares vary less than zeros and ones with the same mean.
+    """
+    if n <= 0:
+        return None
+    z = two_sided_z(confidence)
+    p = successes / n
+    centre = p + z * z / (2 * n)
+    half = z * sqrt(max(0.0, p * (1 - p)) / n + z * z / (4 * n * n))
+    scale = 1 + z * z / n
+    low = 0.0 if successes <= 0 else max(0.0, (centre - half) / scale)
+    high = 1.0 if successes >= n else min(1.0, (centre + half) / scale)
+    return low, high
 
 
 class DesignRate(NamedTuple):

@@ -9,8 +9,7 @@ from math import exp, fsum, isfinite, log, sqrt
 from random import Random
 from typing import NamedTuple
 
-from evalwright.statistics.distributions import t_quantile
-from evalwright.statistics.proportions import Interval
+from evalwright.statistics.distributions import Interval, t_quantile
 from evalwright.statistics.units import units_of
 
 __all__ = ["QuantileRatio", "RatioOfMeans", "quantile_ratio", "ratio_of_means"]

@@ -6,9 +6,8 @@ from collections.abc import Iterator, Sequence
 from math import exp, isfinite, log, sqrt
 from typing import NamedTuple
 
-from evalwright.statistics.distributions import root_of
+from evalwright.statistics.distributions import Interval, root_of
 from evalwright.statistics.gates import e_value
-from evalwright.statistics.proportions import Interval
 
 __all__ = ["BettingSequence", "ChangedPairs", "Wager", "betting_sequence", "changed_pairs_e_value"]
 

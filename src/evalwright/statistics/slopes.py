@@ -6,8 +6,7 @@ from collections.abc import Hashable, Sequence
 from math import fsum, sqrt
 from typing import NamedTuple
 
-from evalwright.statistics.distributions import t_quantile
-from evalwright.statistics.proportions import Interval
+from evalwright.statistics.distributions import Interval, t_quantile
 
 __all__ = ["Slope", "slope"]
 

@@ -9,8 +9,7 @@ from collections.abc import Hashable, Sequence
 from math import fsum, sqrt
 from typing import NamedTuple
 
-from evalwright.statistics.distributions import t_quantile, t_two_sided
-from evalwright.statistics.proportions import Interval
+from evalwright.statistics.distributions import Interval, t_quantile, t_two_sided
 from evalwright.statistics.units import Units, units_of
 
 __all__ = ["GuardedDifference", "SignFlip", "guarded_difference", "guarded_units", "sign_flip", "sign_flip_units"]
