@@ -151,8 +151,6 @@ def command(
     The last line of the output is the run folder. `evalwright resume` continues an interrupted run.
     """
     from evalwright.cli.outcome import present, watch_of
-    from evalwright.cli.screen import tell
-    from evalwright.formats.discovery import suite_files
     from evalwright.formats.loading import OPTIONS_OF_ALL, load_suite
     from evalwright.run.options import RunOptions
 
@@ -173,17 +171,16 @@ def command(
         known = {name: getattr(options, name) for name in OPTIONS_OF_ALL} | of_format
         return load_suite(path, dialect, _pairs(variables), to_run=to_run, options=known)
 
-    found = suite_files(paths, dialect)
-    tell(f"skipped {path}: format not recognised" for path in found.skipped)
+    files = _meant(paths, dialect)
     alone = ["--retry-only-failed"] * (retried is not None) + ["--shard"] * (options.shard is not None)
     for flag in alone + written_by(of_format):
-        if len(found.files) > 1:
+        if len(files) > 1:
             raise click.UsageError(f"{flag} takes one suite")
-    if len(found.files) > 1:
-        return _each(found.files, partial(load, to_run=False), options)
+    if len(files) > 1:
+        return _each(files, partial(load, to_run=False), options)
     if dry_run:
-        return _print_forecast(partial(load, found.files[0]), options, as_json=as_json)
-    suite = load(found.files[0])
+        return _print_forecast(partial(load, files[0]), options, as_json=as_json)
+    suite = load(files[0])
     watch = watch_of(quiet)
     if retried is None:
         outcome = _ran(suite, options, watch if quiet else _with_code(suite, options, watch))
@@ -191,6 +188,18 @@ def command(
         outcome = _retried(retried, suite, options, include_evaluator_failures, watch)
     code = present(outcome, as_json=as_json, quiet=quiet, github=github)
     return 0 if exit_zero and code in (1, 3) else code
+
+
+def _meant(paths: tuple[Path, ...], dialect: str | None) -> list[Path]:
+    """The suites at the paths: one file is what is meant, all else is searched."""
+    if len(paths) == 1 and os.path.isfile(paths[0]):  # noqa: PTH113 - Path.is_file raises for a name too long
+        return [*paths]
+    from evalwright.cli.screen import tell
+    from evalwright.formats.discovery import suite_files
+
+    found = suite_files(paths, dialect)
+    tell(f"skipped {path}: format not recognised" for path in found.skipped)
+    return found.files
 
 
 def _check_sequence(options: RunOptions) -> None:
