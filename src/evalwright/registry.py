@@ -125,14 +125,14 @@ KINDS: dict[str, dict[str, str]] = {
     "datasets": {
         "cases": "evalwright.formats.native.cases_dataset:WholeCases",
         "csv": "evalwright.formats.native.tables:CsvRows",
-        "fixture": "evalwright.formats.native.datasets:fixture",
+        "fixture": "evalwright.formats.native.yaml_datasets:fixture",
         "huggingface": "evalwright.formats.native.arrow_rows:HuggingFaceRows",
         "json": "evalwright.formats.native.tables:JsonRows",
         "jsonl": "evalwright.formats.native.datasets:jsonl",
         "parquet": "evalwright.formats.native.arrow_rows:ParquetRows",
         "skills": "evalwright.formats.skills.dataset:SkillEvals",
         "tsv": "evalwright.formats.native.tables:TsvRows",
-        "yaml": "evalwright.formats.native.datasets:yaml",
+        "yaml": "evalwright.formats.native.yaml_datasets:yaml",
     },
     "importers": {
         "anthropic-messages": "evalwright.importers.anthropic_messages:AnthropicMessages",

@@ -86,7 +86,7 @@ def _cases_of(
 
 def _is_table(path: Path) -> bool:
     from evalwright.formats.loading import fitting
-    from evalwright.formats.native.datasets import file_type
+    from evalwright.formats.native.dataset_section import file_type
 
     kind = file_type(str(path))
     return kind in _TABLES or (kind in _ROWS and not fitting(path))
@@ -94,7 +94,7 @@ def _is_table(path: Path) -> bool:
 
 def _table(path: Path) -> Iterable[EvalCase | Case]:
     from evalwright import registry
-    from evalwright.formats.native.datasets import file_type
+    from evalwright.formats.native.dataset_section import file_type
     from evalwright.formats.native.tables import JsonlRows
 
     kind = file_type(str(path)) or ""

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from evalwright.errors import InputError, Problem
 from evalwright.formats.loading import load_suite
-from evalwright.formats.native import datasets as evalh_datasets
 from evalwright.model.case import EvalCase
 from evalwright.model.snapshot import snapshot
 from evalwright.registry import load
@@ -26,7 +25,7 @@ TEN = "cases:\n" + "".join(f"- {{id: c{i}, input: {{}}, metadata: {{odd: {i % 2}
 def dataset(folder: Path, kind: str, data: str | bytes, **config: Any) -> Any:
     path = folder / ("cases.jsonl" if kind == "jsonl" else "cases.yaml")
     path.write_bytes(data if isinstance(data, bytes) else data.encode())
-    return getattr(evalh_datasets, kind)(path, "suite", config)
+    return load("datasets", kind)(path, "suite", config)
 
 
 def cases(folder: Path, kind: str, data: str | bytes, **config: Any) -> list[EvalCase]:

@@ -18,7 +18,7 @@ def names_in(source: Path, _options: Mapping[str, Any]) -> list[str]:
 
 def has_rows(document: Mapping[str, Any]) -> bool:
     """Whether the cases are rows of a table, of which a file of cases can be made."""
-    from evalwright.formats.native.datasets import file_type, is_of_rows
+    from evalwright.formats.native.dataset_section import file_type, is_of_rows
 
     dataset = document.get("dataset")
     if not isinstance(dataset, Mapping):

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from glob import has_magic
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from evalwright import registry
 from evalwright.errors import InputError, Problem
 from evalwright.files.key_paths import steps_of
 from evalwright.files.paths import named_in, near_file
-from evalwright.formats.native.datasets import KEYS_OF_ROWS, KEYS_ON_DISK, brought_by, file_type, is_of_rows
 from evalwright.model.case import EvalCase
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.snapshot import Case
@@ -22,12 +21,44 @@ if TYPE_CHECKING:
     from evalwright.formats.native.file import EvalFile
     from evalwright.formats.native.suite_file import SuiteFile
 
-__all__ = ["DatasetReading"]
+__all__ = ["ENDINGS", "PACKINGS", "DatasetReading", "brought_by", "file_type", "is_of_rows"]
+
+_OF_ROWS = ("csv", "huggingface", "json", "parquet", "tsv")
+ENDINGS = {**{kind: kind for kind in (*_OF_ROWS, "jsonl") if kind != "huggingface"}, "ndjson": "jsonl"}
+"""Types of datasets by the endings that stand for them, but of YAML, which has two."""
+PACKINGS = (".gz", ".zst")
+_KEYS_OF_ROWS = ("delimiter", "encoding", "map", "records", "source", "types")
+"""Keys of `dataset` that rows have."""
+_KEYS_ON_DISK = ("name", "split", "subset")
+"""Those that say which dataset of Hugging Face is meant."""
 
 _NO_TABLES = {".yaml": "yaml", ".yml": "yaml", ".json": "json", ".jsonl": "jsonl"}
 """Types of datasets by suffixes that no table has."""
 _SHEETS = (".xlsx", ".xls", ".xlsm", ".ods")
 _PATH = ("dataset", "path")
+
+
+def is_of_rows(kind: str, path: str | Sequence[str], config: Mapping[str, Any]) -> bool:
+    """Whether a dataset is read as rows: JSON Lines of cases in one plain file are not."""
+    if kind != "jsonl":
+        return kind in _OF_ROWS
+    return not isinstance(path, str) or "map" in config or path.endswith(PACKINGS) or has_magic(path)
+
+
+def brought_by(kind: str | None, path: str | Sequence[str] | None) -> Mapping[str, Any]:
+    """What a type of datasets brings to a suite that says nothing of it, by the name of the field."""
+    if kind is None or not registry.knows("datasets", kind) or is_of_rows(kind, path or "", {}):
+        return {}
+    brought: Mapping[str, Any] = getattr(registry.load("datasets", kind), "completes", {})
+    return brought
+
+
+def file_type(path: str | Sequence[str]) -> str | None:
+    """The type of dataset that the name of the first file stands for."""
+    first = path if isinstance(path, str) else next(iter(path), "")
+    for packing in PACKINGS:
+        first = first.removesuffix(packing)
+    return ENDINGS.get(PurePath(first).suffix.lower()[1:])
 
 
 class DatasetReading:
@@ -49,7 +80,7 @@ class DatasetReading:
             return ()
         rows = is_of_rows(kind, dataset.path or "", dataset.model_extra or {})
         if kind in registry.KINDS["datasets"]:
-            own = (*KEYS_OF_ROWS, *KEYS_ON_DISK) if kind == "huggingface" else KEYS_OF_ROWS if rows else ()
+            own = (*_KEYS_OF_ROWS, *_KEYS_ON_DISK) if kind == "huggingface" else _KEYS_OF_ROWS if rows else ()
             own = own if rows else (*own, *getattr(registry.load("datasets", kind), "config_keys", ()))
             self._file.doubt_keys(("dataset",), dataset, own)
         if dataset.own_evaluators and kind != "cases":

@@ -1,4 +1,4 @@
-"""The datasets of `eval.yaml`: `yaml`, `jsonl` and `fixture`.
+"""What all datasets of `eval.yaml` have in common, and the most common one: a case a line.
 
 A dataset can be gone through any number of times; each pass checks every case and reports all mistakes at its end.
 """
@@ -6,93 +6,39 @@ A dataset can be gone through any number of times; each pass checks every case a
 from __future__ import annotations
 
 import random
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping
 from functools import partial
-from glob import has_magic
 from itertools import islice
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import Any
 
 import msgspec
 from pydantic import ValidationError
 from pydantic_core import from_json
 
-from evalwright import registry
 from evalwright.errors import InputError, Problem, counted
-from evalwright.files import yaml as yaml_files
 from evalwright.files.bulk import Repeats
 from evalwright.files.jsonl import advice_on, lines_of
 from evalwright.files.key_paths import Place, bracketed
-from evalwright.formats.native.case_lines import Given, case_in
-from evalwright.formats.native.cases import (
-    FileCase,
-    Tell,
-    checked,
-    make_plain,
-    may_hold_no_json,
-    take_recording,
-    unknown_case_keys,
-)
+from evalwright.formats.native.cases import FileCase, Tell, checked, may_hold_no_json, take_recording, unknown_case_keys
 from evalwright.formats.native.filters import fits, why_none_fits
 from evalwright.formats.shared.findings import empty_text_expected
 from evalwright.model.case import EvalCase
-from evalwright.model.snapshot import Case
+from evalwright.model.snapshot import Case, Expected
 
-__all__ = [
-    "ENDINGS",
-    "KEYS_OF_ROWS",
-    "KEYS_ON_DISK",
-    "PACKINGS",
-    "Dataset",
-    "ReadCase",
-    "brought_by",
-    "file_type",
-    "fixture",
-    "is_of_rows",
-    "jsonl",
-    "yaml",
-]
+__all__ = ["Dataset", "ReadCase", "jsonl"]
 
 _MOST_PROBLEMS = 100
 _MOST_ASKED = 1000
 """Cases that can say what a filter could have matched."""
 
 _INCLUDED = "answer_should_include"
-_OF_ROWS = ("csv", "huggingface", "json", "parquet", "tsv")
-ENDINGS = {**{kind: kind for kind in (*_OF_ROWS, "jsonl") if kind != "huggingface"}, "ndjson": "jsonl"}
-"""Types of datasets by the endings that stand for them, but of YAML, which has two."""
-PACKINGS = (".gz", ".zst")
-KEYS_OF_ROWS = ("delimiter", "encoding", "map", "records", "source", "types")
-"""Keys of `dataset` that rows have."""
-KEYS_ON_DISK = ("name", "split", "subset")
-"""Those that say which dataset of Hugging Face is meant."""
-_PACKED = (".gz", ".zst")
+_DEEPEST = 200
+"""Brackets in a line whose values may be nested deeper than pydantic reads."""
+_NO_RECORDING = msgspec.Raw(b"null")
 
 ReadCase = tuple[FileCase | Case | None, list[Problem], Tell]
 """A case or its problems, and how to tell another problem of it."""
-
-
-def is_of_rows(kind: str, path: str | Sequence[str], config: Mapping[str, Any]) -> bool:
-    """Whether a dataset is read as rows: JSON Lines of cases in one plain file are not."""
-    if kind != "jsonl":
-        return kind in _OF_ROWS
-    return not isinstance(path, str) or "map" in config or path.endswith(_PACKED) or has_magic(path)
-
-
-def brought_by(kind: str | None, path: str | Sequence[str] | None) -> Mapping[str, Any]:
-    """What a type of datasets brings to a suite that says nothing of it, by the name of the field."""
-    if kind is None or not registry.knows("datasets", kind) or is_of_rows(kind, path or "", {}):
-        return {}
-    brought: Mapping[str, Any] = getattr(registry.load("datasets", kind), "completes", {})
-    return brought
-
-
-def file_type(path: str | Sequence[str]) -> str | None:
-    """The type of dataset that the name of the first file stands for."""
-    first = path if isinstance(path, str) else next(iter(path), "")
-    for packing in PACKINGS:
-        first = first.removesuffix(packing)
-    return ENDINGS.get(PurePath(first).suffix.lower()[1:])
 
 
 class Dataset:
@@ -200,65 +146,95 @@ def _identity(case: FileCase | Case) -> str:
     return case.id if number is msgspec.UNSET else f"{case.id}\0{number}"
 
 
-class Yaml(Dataset):
-    """`cases: [...]` in a YAML file."""
-
-    versioned = True
-    records_traces = False
-
-    def records(self) -> Iterator[tuple[Any, Tell]]:
-        document = yaml_files.load(self._path, "yaml11")
-        for i, raw in enumerate(self._cases_of(document)):
-            yield raw, partial(self._problem, document, i)
-
-    def _problem(self, document: yaml_files.Document, index: int, steps: Place, message: str) -> Problem:
-        place = ("cases", index, *steps)
-        return Problem(str(self._path), message, document.line(place), bracketed(place))
-
-    def found(self) -> Iterator[ReadCase]:
-        for raw, tell in self.records():
-            case, problems = checked(raw, tell)
-            if case is not None:
-                make_plain(case)
-                problems = self._with_recording(case, tell)
-            yield (None if problems else case), problems, tell
-
-    def _with_recording(self, case: FileCase, tell: Tell) -> list[Problem]:
-        if not (self.records_traces and self._recordings_needed):
-            case.embedded_trace = case.recorded = None
-            return []
-        if case.embedded_trace is None and case.recorded is None:
-            return [tell(("embedded_trace",), "needs an embedded_trace (embed_full_trace is true)")]
-        return take_recording(case, tell)
-
-    def _cases_of(self, document: yaml_files.Document) -> list[Any]:
-        value, cases = document.value, None
-        if isinstance(value, dict):
-            cases, version = value.get("cases"), value.get("schema_version", "1.0")
-            if self.versioned and not isinstance(version, str):
-                raise self._refused(document, "schema_version", f"must be a string, found {version!r}")
-            if self.versioned and not version.startswith("1."):
-                raise self._refused(document, "schema_version", f"must be 1.x, found {version!r}")
-        if isinstance(cases, list):
-            return cases
-        if isinstance(value, dict):
-            raise self._refused(document, "cases", f"'cases' must be a list, found {type(cases).__name__}")
-        found = "the file is empty" if value is None else f"found {type(value).__name__}"
-        raise InputError(Problem(str(self._path), f"{found}, expected a mapping with 'cases'"))
-
-    def _refused(self, document: yaml_files.Document, key: str, message: str) -> InputError:
-        return InputError(Problem(str(self._path), message, document.line((key,)), key))
+class _Expected(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    must_call_tools: list[str] = []
+    answer_should_include: list[str] = []
+    answer_should_not_include: list[str] = []
+    facts: dict[str, Any] = {}
+    must_modify_files: list[str] = []
+    must_not_modify_files: list[str] = []
 
 
-class Fixture(Yaml):
-    """Like `yaml` without the version check; with `embed_full_trace` every case carries a recorded trace."""
+class _Line(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    id: str
+    input: dict[str, Any]
+    expected: _Expected = msgspec.field(default_factory=_Expected)
+    metadata: dict[str, Any] = {}
+    tags: list[str] = []
+    group: str | None = None
+    schema_version: str = "1.0"
 
-    versioned = False
-    records_traces = True
+
+_decode = msgspec.json.Decoder(_Line).decode
+
+
+class Given:
+    """Which parts of `expected` the cases of a dataset have: what is said of its keys needs no second reading."""
+
+    def __init__(self) -> None:
+        self._parts: set[str] = set()
+
+    def add(self, expected: Expected) -> None:
+        parts = self._parts
+        if expected.answer_should_include:
+            parts.add("answer_should_include")
+        if expected.facts:
+            parts.add("facts")
+        if expected.must_call_tools:
+            parts.add("must_call_tools")
+        if expected.answer_should_not_include:
+            parts.add("answer_should_not_include")
+        if expected.must_modify_files:
+            parts.add("must_modify_files")
+        if expected.must_not_modify_files:
+            parts.add("must_not_modify_files")
+
+    def all_read(self, read: Collection[str] | None, needed: Mapping[str, Collection[str]]) -> bool:
+        """Whether each of them is read, and every evaluator finds one of those that it needs."""
+        return (read is None or self._parts.issubset(read)) and not any(
+            self._parts.isdisjoint(keys) for keys in needed.values()
+        )
+
+
+def case_in(line: bytes) -> Case | None:
+    """The case in a line; None if it has to be looked at more slowly."""
+    try:
+        read = _decode(line)
+    except (ValueError, RecursionError):
+        return None
+    version = read.schema_version
+    if not read.id.strip() or (version != "1.0" and not version.startswith("1.")):
+        return None
+    if line.count(b"[") + line.count(b"{") > _DEEPEST:
+        return None
+    asked = read.expected
+    expected = Expected(
+        asked.must_call_tools,
+        asked.answer_should_include,
+        asked.answer_should_not_include,
+        asked.facts,
+        asked.must_modify_files,
+        asked.must_not_modify_files,
+        None,
+    )
+    return Case(
+        read.id,
+        read.input,
+        expected,
+        read.metadata,
+        read.tags,
+        _NO_RECORDING,
+        read.group,
+        schema_version=version,
+    )
 
 
 class Jsonl(Dataset):
-    """One case a line; a line that embeds a recorded trace needs no leave to do so."""
+    """One case a line; a line that embeds a recorded trace needs no leave to do so.
+
+    A line in which anything is doubtful (a key that nothing reads, null, a recording, numbers that JSON has not) is no
+    mistake yet: pydantic reads it, and says what is wrong with it if anything is.
+    """
 
     _given: Given | None = None
     """What the last pass through all lines found in them; None if some of them may have keys that nothing reads."""
@@ -317,6 +293,4 @@ class Jsonl(Dataset):
         return checked(raw, tell)
 
 
-yaml: type[Yaml] = Yaml
 jsonl: type[Jsonl] = Jsonl
-fixture: type[Fixture] = Fixture

@@ -18,7 +18,6 @@ from pydantic import (
 
 from evalwright.errors import did_you_mean
 from evalwright.files.key_paths import Place
-from evalwright.formats.native.datasets import brought_by
 from evalwright.formats.shared.findings import expectation, remedy
 
 __all__ = ["EvalFile", "EvaluatorSection", "OutputSection", "SystemSection", "sound_parts"]
@@ -264,17 +263,18 @@ _STRICT: dict[str, type[BaseModel]] = {
 }
 
 
-def sound_parts(raw: dict[Any, Any], complain: Complain) -> EvalFile:
-    """What is right in a file, part by part, so that one mistake does not hide those in other parts."""
+def sound_parts(raw: dict[Any, Any], complain: Complain, brought: Collection[str] = ()) -> EvalFile:
+    """What is right in a file, part by part, so that one mistake does not hide those in other parts.
+
+    `brought` is what the type of its dataset brings: evaluators of the cases leave those of the suite without effect.
+    """
     needless: set[str] = set()
     nothing: dict[str, Any] = {name: [] for name in _ITEMS}
     file = EvalFile.model_construct(**nothing)
     for name in raw:
         if name not in EvalFile.model_fields:
             complain((name,), f"unknown key{did_you_mean(str(name), EvalFile.model_fields)}")
-    dataset = raw.get("dataset")
-    kind = dataset.get("type") if isinstance(dataset, dict) else None
-    if not raw.get("evaluators") and isinstance(kind, str) and "evaluators_by_case" in brought_by(kind, None):
+    if not raw.get("evaluators") and "evaluators_by_case" in brought:
         raw = {name: value for name, value in raw.items() if name != "evaluators"}
         needless = {"evaluators"}
     for name, field in EvalFile.model_fields.items():

@@ -13,7 +13,7 @@ from typing import Any
 from evalwright import registry
 from evalwright.evaluators.catalogue import catalogue
 from evalwright.formats.native.cases import FileCase
-from evalwright.formats.native.datasets import ENDINGS, PACKINGS
+from evalwright.formats.native.dataset_section import ENDINGS, PACKINGS
 from evalwright.formats.native.file import EvalFile
 from evalwright.formats.native.prices import PriceTable
 from evalwright.formats.native.suite import NEED_PATH

@@ -18,8 +18,7 @@ from evalwright.files import yaml
 from evalwright.files.key_paths import Place, steps_of
 from evalwright.files.paths import import_folders
 from evalwright.formats.native.checks import idle, ill_named, out_of_reach
-from evalwright.formats.native.dataset_section import DatasetReading
-from evalwright.formats.native.datasets import brought_by
+from evalwright.formats.native.dataset_section import DatasetReading, brought_by
 from evalwright.formats.native.file import EvalFile, EvaluatorSection, ExecutorSection, SystemSection, sound_parts
 from evalwright.formats.native.matrix import named_file
 from evalwright.formats.native.suite_file import SuiteFile
@@ -122,7 +121,8 @@ class _Reading:
 
     def suite(self, to_run: bool) -> Suite:
         raw = self._file.expanded()
-        file = sound_parts(raw, self._file.complain)
+        kind = raw["dataset"].get("type") if isinstance(raw.get("dataset"), dict) else None
+        file = sound_parts(raw, self._file.complain, brought_by(kind, None) if isinstance(kind, str) else ())
         for place, message in (*ill_named(raw), *idle(raw)):
             self._file.complain(place, message)
         for place, message in out_of_reach(raw):

@@ -1,0 +1,76 @@
+"""Cases in YAML files: the datasets `yaml` and `fixture`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+from evalwright.errors import InputError, Problem
+from evalwright.files import yaml as yaml_files
+from evalwright.files.key_paths import Place, bracketed
+from evalwright.formats.native.cases import FileCase, Tell, checked, make_plain, take_recording
+from evalwright.formats.native.datasets import Dataset, ReadCase
+
+__all__ = ["fixture", "yaml"]
+
+
+class Yaml(Dataset):
+    """`cases: [...]` in a YAML file."""
+
+    versioned = True
+    records_traces = False
+
+    def records(self) -> Iterator[tuple[Any, Tell]]:
+        document = yaml_files.load(self._path, "yaml11")
+        for i, raw in enumerate(self._cases_of(document)):
+            yield raw, partial(self._problem, document, i)
+
+    def _problem(self, document: yaml_files.Document, index: int, steps: Place, message: str) -> Problem:
+        place = ("cases", index, *steps)
+        return Problem(str(self._path), message, document.line(place), bracketed(place))
+
+    def found(self) -> Iterator[ReadCase]:
+        for raw, tell in self.records():
+            case, problems = checked(raw, tell)
+            if case is not None:
+                make_plain(case)
+                problems = self._with_recording(case, tell)
+            yield (None if problems else case), problems, tell
+
+    def _with_recording(self, case: FileCase, tell: Tell) -> list[Problem]:
+        if not (self.records_traces and self._recordings_needed):
+            case.embedded_trace = case.recorded = None
+            return []
+        if case.embedded_trace is None and case.recorded is None:
+            return [tell(("embedded_trace",), "needs an embedded_trace (embed_full_trace is true)")]
+        return take_recording(case, tell)
+
+    def _cases_of(self, document: yaml_files.Document) -> list[Any]:
+        value, cases = document.value, None
+        if isinstance(value, dict):
+            cases, version = value.get("cases"), value.get("schema_version", "1.0")
+            if self.versioned and not isinstance(version, str):
+                raise self._refused(document, "schema_version", f"must be a string, found {version!r}")
+            if self.versioned and not version.startswith("1."):
+                raise self._refused(document, "schema_version", f"must be 1.x, found {version!r}")
+        if isinstance(cases, list):
+            return cases
+        if isinstance(value, dict):
+            raise self._refused(document, "cases", f"'cases' must be a list, found {type(cases).__name__}")
+        found = "the file is empty" if value is None else f"found {type(value).__name__}"
+        raise InputError(Problem(str(self._path), f"{found}, expected a mapping with 'cases'"))
+
+    def _refused(self, document: yaml_files.Document, key: str, message: str) -> InputError:
+        return InputError(Problem(str(self._path), message, document.line((key,)), key))
+
+
+class Fixture(Yaml):
+    """Like `yaml` without the version check; with `embed_full_trace` every case carries a recorded trace."""
+
+    versioned = False
+    records_traces = True
+
+
+yaml: type[Yaml] = Yaml
+fixture: type[Fixture] = Fixture
