@@ -113,6 +113,22 @@ def test_the_cases_in_a_database_are_sealed_too(project: Path) -> None:
         resume(run)
 
 
+def test_cases_of_a_run_with_an_index_are_looked_at_only_where_a_cell_is_left(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("evalwright.stores.local_files.run.INDEXED_FROM", 0)
+    run = run_suite(load_suite(project / "eval.yaml"), RunOptions(out=project / "runs")).run_dir
+    assert (run / "index.sqlite").is_file()
+    (run / "cases.jsonl").write_bytes((run / "cases.jsonl").read_bytes().replace(b'"id":"b"', b'"id":"c"'))
+    assert "nothing to do" in " ".join(resume(run).notes)
+    with pytest.raises(InputError, match="not a run of your own"):
+        retry(run)
+    verdicts = (run / "verdicts.jsonl").read_bytes().splitlines(keepends=True)
+    (run / "verdicts.jsonl").write_bytes(verdicts[0])
+    with pytest.raises(InputError, match="not a run of your own"):
+        resume(run)
+
+
 def test_a_suite_of_the_users_says_what_is_called(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = unfinished(project)
     monkeypatch.setenv("XDG_STATE_HOME", str(project.parent / "other"))

@@ -17,7 +17,7 @@ from evalwright.model.trace import Trace
 from evalwright.run.cells import Grid
 from evalwright.statistics.sums import ExactSum
 
-__all__ = ["History", "history_of", "newest_traces", "unjudged_traces"]
+__all__ = ["History", "history_of", "is_finished", "newest_traces", "unjudged_traces"]
 
 
 class _CostMark(msgspec.Struct, frozen=True, gc=False):
@@ -85,6 +85,14 @@ def history_of(reader: RunReader, grid: Grid) -> History:
             history.passed[number] = verdict.status in ("pass", "skip")
     history.spent_usd = spent.total
     return history
+
+
+def is_finished(reader: RunReader, grid: Grid) -> bool:
+    """Whether an index that is there says that every cell is finished; without one it is not worth finding out."""
+    if (index := index_of(reader, make=False)) is None:
+        return False
+    with closing(index):
+        return len(index) == grid.total and not index.count(CellSelection(statuses=[None]))
 
 
 def _looked_up(index: CellIndex, history: History) -> History:

@@ -27,6 +27,7 @@ __all__ = [
     "acts",
     "judged_by_suite",
     "may_judge",
+    "must_be_own",
     "runnable",
     "suite_here",
     "with_evaluators",
@@ -50,6 +51,8 @@ class Runnable(NamedTuple):
     """Nothing of what was stored is executed, called or filled in, as another user may have written it."""
     plan: Plan | None = None
     """The plan that goes on instead of the stored one."""
+    unseen: bool = False
+    """The cases were not compared with what was sealed, as no cell is left that would use them."""
 
     @property
     def secrets(self) -> Mapping[str, str]:
@@ -97,8 +100,10 @@ def _planned_by(suite: Suite, stored: Plan) -> Plan:
     )
 
 
-def runnable(reader: RunReader, trust: Trust) -> Runnable:
+def runnable(reader: RunReader, trust: Trust, *, idle: bool = False) -> Runnable:
     """How a run is to go on: with secrets from the files of its suite if the environment lacks them.
+
+    Of a run that is `idle` the cases are not looked at, which takes a second where there are a million.
 
     Raises InputError when there is no plan, when a secret is not at hand, and for another user's run without a
     suite of the user's own.
@@ -110,21 +115,28 @@ def runnable(reader: RunReader, trust: Trust) -> Runnable:
         raise InputError(f"{reader.location} was not written by evalwright: it can be re-evaluated, not resumed")
     if trust.plan is not None:
         return Runnable(trust.suite, plan=trust.plan)
-    if not (trust.run or _is_own(reader, plan)):
+    unseen = idle and plan.seal != ""
+    if not (trust.run or unseen or _is_own(reader, plan)):
         return Runnable(_same_suite(reader.location, plan, trust.suite or _suite_here(plan)), foreign=True)
     owners = [(v.name, v.config) for v in plan.variants] + [(m.type, m.config) for m in plan.mirrors]
     missing = [name for name in reader.unresolved if variable_of(name) not in os.environ]
     lacking = [(owner, name) for owner, config in owners for name in missing if _stands_in(name, config)]
     if not lacking:
-        return Runnable()
+        return Runnable(unseen=unseen)
     suite = _suite_of_origin(plan)
     if suite is not None and config_hash(suite) == plan.config_hash:
-        return Runnable(suite)
+        return Runnable(suite, unseen=unseen)
     owner, name = lacking[0]
     raise InputError(
         f"the configuration of {owner!r} needs the secret {name}, which is never stored: "
         f"set the environment variable {name}, or keep {plan.config_path} as it was when the run started"
     )
+
+
+def must_be_own(reader: RunReader, plan: Plan) -> None:
+    """Raises InputError for another user's run, and for one whose cases are not those that were sealed."""
+    if not _is_own(reader, plan):
+        raise _not_own(reader.location)
 
 
 def may_judge(reader: RunReader, plan: Plan, suite: Suite | None, trusted: bool) -> bool:

@@ -17,12 +17,12 @@ from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter
 from evalwright.run.cells import Grid, RunState
 from evalwright.run.comparisons import whole_comparisons
-from evalwright.run.history import History, history_of
+from evalwright.run.history import History, history_of, is_finished
 from evalwright.run.locations import Place, find_run
 from evalwright.run.loop import Job, Watch, begin, work, work_here
 from evalwright.run.missing_keys import must_have_keys
 from evalwright.run.models import live_models
-from evalwright.run.origin import Trust, runnable
+from evalwright.run.origin import Trust, must_be_own, runnable
 from evalwright.run.outcomes import Outcome, conclude
 from evalwright.run.steps import mirroring_of
 from evalwright.run.stored_run import revealed
@@ -93,10 +93,14 @@ class _Opened(NamedTuple):
 
 
 @contextmanager
-def _opened_for_work(run: Path | Place, signals: Signals, trust: Trust | None) -> Iterator[_Opened]:
+def _opened_for_work(
+    run: Path | Place, signals: Signals, trust: Trust | None, again_of: Callable[[History], frozenset[int]]
+) -> Iterator[_Opened]:
     place = find_run(run)
     with closing(place.store.read(place.run_id)) as reader:
-        found = runnable(reader, trust or Trust())
+        trust = trust or Trust()
+        idle = again_of is _none_again and reader.plan is not None and is_finished(reader, Grid(reader.plan))
+        found = runnable(reader, trust, idle=idle)
     place = find_run(run, found.secrets)
     with closing(place.store.open(place.run_id)) as writer:
         secrets = dict(found.secrets)
@@ -108,6 +112,8 @@ def _opened_for_work(run: Path | Place, signals: Signals, trust: Trust | None) -
         plan = found.plan_of(writer.plan)
         with signals.raising(KeyboardInterrupt):
             history = history_of(writer, Grid(plan))
+        if found.unseen and history.finished_cells < len(history.traced):  # since then a record was lost
+            must_be_own(writer, plan)
         yield _Opened(place, writer, plan, secrets, found.environment, history)
 
 
@@ -130,7 +136,7 @@ def _rest_of(
     """
     with (
         Signals(owns_process()) as signals,
-        _opened_for_work(run, signals, trust) as (place, writer, plan, secrets, variables, history),
+        _opened_for_work(run, signals, trust, again_of) as (place, writer, plan, secrets, variables, history),
     ):
         if keep_going:
             plan.run = msgspec.structs.replace(plan.run, stop_after_errors=0)
