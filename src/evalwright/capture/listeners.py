@@ -1,31 +1,30 @@
 """Who gets the spans of this process: the listeners of the context in which a span began, and handlers of the process.
 
-Concurrent runs never see each other's spans.
+Concurrent runs never see each other's spans. Python starts threads without the context variables of the code that
+starts them; while something listens, a new thread, and a task that is submitted to a pool, carry the listeners along.
+The threads of a pool carry nothing themselves, because they serve many tasks.
 """
 
 from __future__ import annotations
 
-import asyncio
-import logging
-import queue
+import functools
 import sys
-import threading
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
+from threading import Thread
 from typing import Any, Protocol
 
+from evalwright.capture.handlers import Delivery
 from evalwright.capture.spans import LLMSpan, ObserveSpan, StepSpan
 from evalwright.capture.telemetry import Telemetry
-from evalwright.capture.threads import follow_into_threads
 
 __all__ = [
     "ABOVE",
     "LISTENERS",
     "PROCESS",
     "Collector",
-    "InstrumentationHandler",
     "SpanListener",
     "add_handler",
     "distribute",
@@ -35,7 +34,6 @@ __all__ = [
     "remove_handler",
 ]
 
-_log = logging.getLogger(__name__)
 ABOVE: ContextVar[tuple[str, str] | None] = ContextVar("evalwright_span", default=None)
 """The ids of the trace and of the step in which the next one begins."""
 LISTENERS: ContextVar[tuple[SpanListener, ...]] = ContextVar("evalwright_listeners", default=())
@@ -48,16 +46,6 @@ class SpanListener(Protocol):
     def listens(self) -> bool: ...
 
     def collect(self, span: ObserveSpan | LLMSpan | StepSpan) -> None: ...
-
-
-class InstrumentationHandler:
-    """Receives every finished span; exceptions that it raises are logged."""
-
-    async def on_llm(self, span: LLMSpan) -> None:
-        """Called with each finished model call."""
-
-    async def on_observe(self, span: ObserveSpan) -> None:
-        """Called with each finished step."""
 
 
 class Collector:
@@ -79,60 +67,35 @@ class Collector:
 
 
 class _Process:
-    """The recording of this process and its handlers.
-
-    Handlers are asynchronous and belong to the application, so they run in a thread of their own: the application must
-    not wait for them, and its event loop may be blocked or closed.
-    """
+    """The recording of this process and its handlers."""
 
     def __init__(self) -> None:
         self.begun: bool = False
         self.handlers: list[Any] = []
         self.telemetry: Telemetry = Telemetry(distribute, LISTENERS.get)
-        self._waiting: queue.Queue[tuple[Any, Any]] = queue.Queue()
-        self._delivering = False
+        self._queue_size = 0
+        self._delivery: Delivery | None = None
 
     def begin(self, queue_size: int) -> None:
         if not self.begun:
             self.begun = True
-            # At the first call only: another queue would drop what waits in this one.
-            self._waiting = queue.Queue(queue_size)
+            self._queue_size = queue_size  # of the first call
         self.telemetry.attach()
 
     def add(self, handler: Any) -> None:
         self.handlers.append(handler)
-        if not self._delivering:
-            self._delivering = True
-            # A daemon, so that a handler which hangs cannot keep the process from ending; `flush` waits for it in time.
-            threading.Thread(target=self._deliver, name="evalwright-spans", daemon=True).start()
+        if self._delivery is None:
+            self._delivery = Delivery(self._queue_size)
 
     def tell(self, span: Any) -> None:
         for handler in list(self.handlers):  # a copy: another thread may add or remove one
             if hasattr(handler, "collect"):  # ours, which only keeps the span: it needs no thread
                 handler.collect(span)
-                continue
-            try:
-                self._waiting.put_nowait((handler, span))
-            except queue.Full:
-                _log.warning("a span was dropped: the handlers are too slow")
-
-    def _deliver(self) -> None:
-        while True:
-            handler, span = self._waiting.get()
-            try:
-                asyncio.run((handler.on_llm if isinstance(span, LLMSpan) else handler.on_observe)(span))
-            except Exception:
-                _log.exception("a handler of spans failed")
-            finally:
-                self._waiting.task_done()
+            elif self._delivery is not None:
+                self._delivery.put(handler, span)
 
     def flush(self, seconds: float) -> bool:
-        until = time.monotonic() + seconds
-        while self._waiting.unfinished_tasks:
-            if time.monotonic() > until:
-                return False
-            time.sleep(0.002)  # `queue.join` would wait without a limit
-        return True
+        return self._delivery is None or self._delivery.flush(seconds)
 
 
 def distribute(span: ObserveSpan | LLMSpan | StepSpan, listeners: tuple[SpanListener, ...]) -> None:
@@ -187,7 +150,7 @@ class listening:
     def __enter__(self) -> Collector:
         if not PROCESS.begun or "opentelemetry.trace" in sys.modules:  # else there is no provider to attach to
             PROCESS.begin(1000)
-        follow_into_threads(_carried_over, _without_listeners)
+        _follow_into_threads()
         self._handler = handler = Collector()
         self._token = LISTENERS.set((*LISTENERS.get(), handler))
         return handler
@@ -195,6 +158,47 @@ class listening:
     def __exit__(self, *_: object) -> None:
         self._handler.listens = False
         LISTENERS.reset(self._token)
+
+
+@functools.cache
+def _follow_into_threads() -> None:
+    """From now on, threads and tasks of pools carry along who listens. A second call has no effect.
+
+    The two methods of the standard library are replaced for the whole process, and stay replaced: no other place sees
+    a thread start, and to put them back would take away what a tracer has put on top of ours in the meantime. No run
+    sees the replacement: whom a thread belongs to is asked at each start by a context variable.
+    """
+    start: Callable[[Thread], None] = Thread.start
+    submit: Callable[..., Future[Any]] = ThreadPoolExecutor.submit
+
+    @functools.wraps(start)
+    def started(thread: Thread) -> None:
+        around = _carried_over()
+        if around is not None:
+            # Its `run` and not its target: subclasses of Thread have no target.
+            thread.run = _inside(around, thread.run)  # type: ignore[method-assign]
+        start(thread)
+
+    @functools.wraps(submit)
+    def submitted(
+        pool: ThreadPoolExecutor, task: Callable[..., Any], /, *arguments: Any, **keywords: Any
+    ) -> Future[Any]:
+        around = _carried_over()
+        if around is None:
+            return submit(pool, task, *arguments, **keywords)
+        with _without_listeners():  # `submit` may start a thread of the pool, which must not belong to this caller
+            return submit(pool, _inside(around, task), *arguments, **keywords)
+
+    Thread.start = started  # type: ignore[assignment, method-assign]
+    ThreadPoolExecutor.submit = submitted  # type: ignore[assignment, method-assign]
+
+
+def _inside(around: AbstractContextManager[object], task: Callable[..., Any]) -> Callable[..., Any]:
+    def inside(*arguments: Any, **keywords: Any) -> Any:
+        with around:
+            return task(*arguments, **keywords)
+
+    return inside
 
 
 @contextmanager

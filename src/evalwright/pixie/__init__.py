@@ -9,7 +9,8 @@ from importlib import import_module
 from typing import Any
 
 _PLACES = {
-    "capture.listeners": ("InstrumentationHandler", "add_handler", "flush", "remove_handler"),
+    "capture.handlers": ("InstrumentationHandler",),
+    "capture.listeners": ("add_handler", "flush", "remove_handler"),
     "capture.observations": ("observe", "start_observation"),
     "capture.spans": (
         "AssistantMessage", "ImageContent", "LLMSpan", "ObserveSpan", "SystemMessage", "TextContent", "ToolCall",

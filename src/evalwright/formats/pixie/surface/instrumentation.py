@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from evalwright.capture import listeners
-from evalwright.capture.listeners import InstrumentationHandler, add_handler, flush, remove_handler
+from evalwright.capture.handlers import InstrumentationHandler
+from evalwright.capture.listeners import add_handler, flush, remove_handler
 from evalwright.capture.observations import Observation, observe, start_observation
 from evalwright.capture.spans import (
     AssistantMessage,

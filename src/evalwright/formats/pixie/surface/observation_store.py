@@ -6,7 +6,7 @@ import logging
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from evalwright.capture.listeners import InstrumentationHandler
+from evalwright.capture.handlers import InstrumentationHandler
 from evalwright.capture.spans import LLMSpan, ObserveSpan
 from evalwright.capture.tree import ObservationNode, tree_of
 
