@@ -41,7 +41,7 @@ def count(tmp_path, operation):
 @pytest.mark.parametrize("how", ["die", pytest.param("die_half", marks=ANOTHER_WAY)])
 def test_death_at_every_write_loses_and_doubles_nothing(tmp_path, how):
     writes = count(tmp_path, "write")
-    assert writes >= 3 * CELLS
+    assert writes >= 3 * CELLS / 2  # the cells of both workers may be written at once
     for at in range(1, writes + 1):
         project = make_project(tmp_path / f"{at}", ["fine"] * CELLS, concurrency=2)
         died = session(project, Fault("write", at, how))

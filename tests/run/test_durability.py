@@ -44,6 +44,28 @@ def test_the_first_cells_are_durable_while_later_ones_run(tmp_path: Path, monkey
     assert durable == [True]
 
 
+@pytest.mark.parametrize("asynchronous", [False, True])
+@pytest.mark.parametrize("concurrency", [1, 4])
+def test_of_the_cells_that_are_called_no_more_are_unwritten_than_run_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, concurrency: int, asynchronous: bool
+) -> None:
+    begun: list[str] = []
+    open_cells: list[int] = []
+
+    def answer(case, variant):
+        begun.append(case["id"])
+        (verdicts,) = tmp_path.glob("runs/*/verdicts.jsonl")
+        open_cells.append(len(begun) - len(verdicts.read_bytes().splitlines()))
+        return {"final_answer": "done"}
+
+    async def answer_later(case, variant):
+        return answer(case, variant)
+
+    monkeypatch.setattr(agents, "answer", answer_later if asynchronous else answer, raising=False)
+    run_suite(suite(tmp_path, [1] * 40, "run.project.agents:answer", max_concurrency=concurrency))
+    assert (len(begun), max(open_cells) <= concurrency) == (40, True)
+
+
 def test_a_judgement_by_one_evaluator_goes_on_where_a_row_of_another_is_missing(tmp_path: Path) -> None:
     run = run_suite(suite(tmp_path, ["done last", "done last"], evaluators=[SAYS_DONE, SAYS_LAST])).run_dir
     rows = [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]

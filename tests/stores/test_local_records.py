@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 
@@ -62,6 +63,29 @@ def test_what_json_cannot_hold_is_refused_without_half_a_line(tmp_path: Path, va
     assert [t.case_id for t in writer.traces(Trace)] == ["before", "after"]
     assert list(writer.results(EvaluationResult)) == []
     writer.close()
+
+
+@pytest.mark.parametrize("ends", ["later", "hold", "close"])
+def test_what_is_held_is_written_in_its_order_when_it_is_time(tmp_path: Path, ends: str) -> None:
+    writer = created(tmp_path)
+    due: list[Callable[[], None]] = []
+    writer.hold(due.append)
+    for number in range(3):
+        writer.append_trace(a_trace(case_id=f"c{number}"))
+        writer.append_verdict(a_verdict(case_id=f"c{number}"))
+    assert (len(due), [*writer.traces(Trace)], [*writer.verdicts(CaseVerdict)]) == (1, [], [])
+    if ends == "later":
+        due[0]()
+        writer.append_trace(a_trace(case_id="c3"))
+        assert (len(due), len([*writer.traces(Trace)])) == (2, 3)
+    elif ends == "hold":
+        writer.hold(None)
+        writer.append_trace(a_trace(case_id="c3"))
+        assert len([*writer.traces(Trace)]) == 4
+    writer.close()
+    with closing(LocalFiles(tmp_path).read(writer.folder.name)) as reader:
+        assert [trace.case_id for trace in reader.traces(Trace)][:3] == ["c0", "c1", "c2"]
+        assert [verdict.case_id for verdict in reader.verdicts(CaseVerdict)] == ["c0", "c1", "c2"]
 
 
 def test_parts_cover_every_trace_once(tmp_path: Path) -> None:

@@ -39,6 +39,20 @@ def test_calls_that_wait_for_each_other_all_have_a_thread(threads: Threads, widt
     asyncio.run(work())
 
 
+def test_short_calls_share_a_thread_until_one_of_them_does_not_come_back(threads: Threads) -> None:
+    free = threading.Event()
+
+    async def work() -> None:
+        short = await together(threads, [threading.current_thread] * 50)
+        waiting = [asyncio.create_task(threads.call(free.wait, LONG)) for _ in range(2)]
+        assert await threads.call(abs, -1) == 1
+        free.set()
+        assert await asyncio.gather(*waiting) == [True, True]
+        assert len(set(map(id, short))) == 1
+
+    asyncio.run(work())
+
+
 def test_a_call_that_does_not_come_back_holds_up_no_other(threads: Threads) -> None:
     free = threading.Event()
 

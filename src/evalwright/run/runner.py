@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator, Set
+from collections.abc import Callable, Iterator, Set
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -32,8 +32,6 @@ _TICK = 0.05
 """Seconds between looks at the deadlines of calls: time limits are kept about so exactly."""
 _SYNC_PERIOD = 0.25
 """Seconds between syncs: what a power cut may cost. More often, slow disks would hold up the run."""
-_BREATH = 0.02
-"""Seconds after which a worker whose target never waits lets the others run."""
 
 
 class Runner:
@@ -49,7 +47,6 @@ class Runner:
         self._loop: asyncio.AbstractEventLoop
         self._ended: asyncio.Event
         self._failure: BaseException | None = None
-        self._breathed = 0.0
         self.setting_up: asyncio.Task[None] | None = None
         """The run's own task while it waits for the user's set-up code, which need not come to its end."""
 
@@ -60,6 +57,8 @@ class Runner:
         """
         self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
         self._state.stop_now = self.stop_soon
+        hold = getattr(self._writer, "hold", lambda later: None)
+        hold(self._write_later)
         self._watchdog.watch_calls(Call.ask.__code__, deadline_in)
         ticker: list[asyncio.Task[None]] = []
         try:
@@ -85,7 +84,19 @@ class Runner:
             self._threads.close()
         if self._failure is not None:
             raise self._failure
+        hold(None)
         self._writer.sync()
+
+    def _write_later(self, write: Callable[[], None]) -> None:
+        """Write what cells have left in this turn of the loop when it is over, in one call for each file."""
+
+        def written() -> None:
+            try:
+                write()
+            except BaseException as error:
+                self._fail(error)
+
+        self._loop.call_soon(written)
 
     def stop_soon(self) -> None:
         """`stop_now` from a signal handler."""
@@ -140,12 +151,10 @@ class Runner:
                     running.pop(cell.number, None)
                 if call.abandoned:
                     return
-                # Targets and evaluators that never wait would keep the event loop for themselves until the queue is
-                # empty: no deadline would be looked at, nothing synced, and the other workers would start nothing.
-                # Twenty milliseconds are less than a tick, and so many cells that giving way costs none of them much.
-                if time.monotonic() - self._breathed > _BREATH:
-                    await asyncio.sleep(0)
-                    self._breathed = time.monotonic()
+                # What the cell left is written before its worker calls again: a crash costs no more than the calls in
+                # flight. And targets and evaluators that never wait would keep the event loop for themselves: no
+                # deadline would be looked at, nothing synced, and the other workers would start nothing.
+                await asyncio.sleep(0)
         except (asyncio.CancelledError, Unsent):
             pass
         except GeneratorExit:

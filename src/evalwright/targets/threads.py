@@ -3,8 +3,9 @@
 A thread that never comes back must not keep the process from ending, so these are daemon threads, and one that is stuck
 is left behind and replaced. The pool of the standard library waits for all of its threads.
 
-Calls wait in one queue, and there is a thread for each of them. Where calls are short, one thread makes many of them
-before another one is awake, and the event loop is woken once for all answers that have come meanwhile.
+Calls wait in one queue. As long as they are short one thread makes them all, and the event loop is woken once for all
+answers that have come meanwhile: more threads would only hand the interpreter's lock to each other. As soon as calls
+take long, there is a thread for each of them.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -19,6 +21,13 @@ from queue import SimpleQueue
 from typing import Any
 
 __all__ = ["Threads"]
+
+_SHORT = 0.001
+"""Seconds of a call up to which it costs less to wait for it than to make the next one in another thread."""
+_SOME = 10
+"""One long call in so many is enough for a thread to each: a short one may also have waited for the processor."""
+_LOOK = 0.005
+"""Seconds between looks at a call that has not come back, while others wait for its thread."""
 
 _Done = asyncio.Future[tuple[Any, BaseException | None]]
 
@@ -53,7 +62,7 @@ _Jobs = SimpleQueue[_Job | None]
 
 
 class Threads:
-    """As many threads as there were concurrent calls; idle ones are reused."""
+    """One thread for short calls, as many as there were concurrent calls for others; idle ones are reused."""
 
     def __init__(self) -> None:
         self._jobs: _Jobs = SimpleQueue()
@@ -62,6 +71,10 @@ class Threads:
         self._threads = 0
         self._calls = 0
         """Those that are made or wait: as long as they are no more than the threads, none waits for another."""
+        self._one_each = self._looks = False
+        self._made = self._long = 0
+        self._since: float | None = None
+        """When the call began that is being made, as long as there is one thread."""
 
     async def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """What `function(*arguments)` returns or raises, in a thread, with the caller's context variables."""
@@ -72,8 +85,12 @@ class Threads:
         done: _Done = loop.create_future()
         with self._counting:
             self._calls += 1
-            if self._calls > self._threads:
-                self._start()
+            if self._one_each or not self._threads:
+                if self._calls > self._threads:
+                    self._start()
+            elif not self._looks and self._calls > 1:  # from now on one waits for another
+                self._looks = True
+                loop.call_later(_LOOK, self._look, loop)
         self._jobs.put((contextvars.copy_context(), function, arguments, done, arrivals))
         value, error = await done
         if error is not None:
@@ -87,6 +104,33 @@ class Threads:
                 self._jobs.put(None)
             self._jobs, self._threads, self._calls = SimpleQueue(), 0, 0
 
+    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Give each call a thread if the one that is being made takes long; else look again while others wait."""
+        with self._counting:
+            self._looks = False
+            if self._one_each or self._calls < 2:
+                return
+            since = self._since
+            if since is not None and time.monotonic() - since > _LOOK:
+                self._part()
+            else:
+                self._looks = True
+                loop.call_later(_LOOK, self._look, loop)
+
+    def _part(self) -> None:
+        """A thread for each call, from now on."""
+        self._one_each = True
+        while self._threads < self._calls:
+            self._start()
+
+    def _ended(self, began: float) -> None:
+        """Take note of a call that was made, by one thread for all."""
+        self._since = None
+        self._made += 1
+        self._long += time.monotonic() - began > _SHORT
+        if self._long * _SOME > self._made:
+            self._part()
+
     def _start(self) -> None:
         threading.Thread(target=self._work, args=(self._jobs,), name="evalwright-call", daemon=True).start()
         self._threads += 1
@@ -95,6 +139,7 @@ class Threads:
         while (job := jobs.get()) is not None:
             context, function, arguments, done, arrivals = job
             value, error = None, None
+            began = self._since = time.monotonic()
             try:
                 value = context.run(function, *arguments)
             except BaseException as raised:  # SystemExit, too, is raised in the caller: here it would end the thread
@@ -102,6 +147,8 @@ class Threads:
             with self._counting:
                 if jobs is self._jobs:
                     self._calls -= 1
+                    if not self._one_each:
+                        self._ended(began)
             with suppress(RuntimeError):  # the run is over and its loop is closed: this result is no longer awaited
                 arrivals.add(done, value, error)
             job = context = function = arguments = done = None  # type: ignore[assignment]  # keep no cell's data alive

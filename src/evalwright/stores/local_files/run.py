@@ -304,6 +304,9 @@ class LocalWriter(LocalReader):
         torn last lines. The cases of a new one are read back with its secrets."""
         self._lock = lock
         self._files: list[AppendFile] = []
+        self._held: tuple[list[bytes], ...] = ([], [], [])
+        self._later: Callable[[Callable[[], None]], object] | None = None
+        self._is_due = False
         self._keeper: IndexKeeper | None = None
         self._indexing = Lock()
         self._grown = False
@@ -346,18 +349,43 @@ class LocalWriter(LocalReader):
             if path.exists() and (cut := repair_tail(path)):
                 self.damage.append(Mended(f"{name}: torn tail of {cut} bytes, cut"))
             self._files.append(AppendFile(path, PRIVATE))
-        self._traces, self._results, self._verdicts = self._files
 
     def append_trace(self, trace: Trace) -> None:
-        self._traces.append(self._encoder.line(trace))
+        self._append(0, self._encoder.line(trace))
         self._grown = True
 
     def append_results(self, results: Sequence[EvaluationResult]) -> None:
         if results:
-            self._results.append(self._encoder.lines(results))
+            self._append(1, self._encoder.lines(results))
 
     def append_verdict(self, verdict: CaseVerdict) -> None:
-        self._verdicts.append(self._encoder.line(verdict))
+        self._append(2, self._encoder.line(verdict))
+
+    def _append(self, file: int, lines: bytes) -> None:
+        if self._later is None:
+            self._files[file].append(lines)
+            return
+        self._held[file].append(lines)
+        if not self._is_due:
+            self._is_due = True
+            self._later(self._write_held)
+
+    def hold(self, later: Callable[[Callable[[], None]], object] | None) -> None:
+        """Keep what is appended until `later` calls what it is given, so that many cells are one write for each file.
+
+        With None, and before: each record is written at once.
+        """
+        self._later = later
+        self._write_held()
+
+    def _write_held(self) -> None:
+        """Traces first, verdicts last, as if each record had been written by itself."""
+        self._is_due = False
+        for file, held in zip(self._files, self._held, strict=False):
+            if held:
+                lines = b"".join(held)
+                held.clear()
+                file.append(lines)
 
     @property
     def encoder(self) -> LineEncoder:
@@ -412,13 +440,12 @@ class LocalWriter(LocalReader):
 
     def _take_over(self, commit: Callable[[], None]) -> None:
         """Replace the old files by new ones, and append to those from now on."""
-        for file in (self._results, self._verdicts):
+        for file in self._files[1:]:
             file.close()
         try:
             commit()
         finally:  # also after a failure: the run can go on with whichever set is there
-            self._results, self._verdicts = (AppendFile(self.folder / name, PRIVATE) for name in (RESULTS, VERDICTS))
-            self._files[1:] = [self._results, self._verdicts]
+            self._files[1:] = [AppendFile(self.folder / name, PRIVATE) for name in (RESULTS, VERDICTS)]
         if not self.damage and self._is_large():  # all traces were read, and the rest is our own
             from evalwright.stores.index.keeper import IndexKeeper
 
@@ -428,6 +455,7 @@ class LocalWriter(LocalReader):
     def close(self) -> None:
         """Sync what is unsynced, then release the lock. Raises StorageError."""
         try:
+            self._write_held()
             for file in self._files:
                 file.sync()
         finally:
