@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 import subprocess
 import sys
@@ -86,6 +88,27 @@ def test_what_is_held_is_written_in_its_order_when_it_is_time(tmp_path: Path, en
     with closing(LocalFiles(tmp_path).read(writer.folder.name)) as reader:
         assert [trace.case_id for trace in reader.traces(Trace)][:3] == ["c0", "c1", "c2"]
         assert [verdict.case_id for verdict in reader.verdicts(CaseVerdict)] == ["c0", "c1", "c2"]
+
+
+def test_no_verdict_is_written_where_its_trace_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = created(tmp_path)
+    due: list[Callable[[], None]] = []
+    writer.hold(due.append)
+    writer.append_trace(a_trace())
+    writer.append_results([a_result()])
+    writer.append_verdict(a_verdict())
+
+    def full(descriptor: int, data: bytes) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", full)
+        with pytest.raises(StorageError, match="No space left"):
+            due[0]()
+    with pytest.raises(StorageError):
+        writer.close()
+    for name in ("traces", "results", "verdicts"):
+        assert (writer.folder / f"{name}.jsonl").read_bytes() == b""
 
 
 def test_parts_cover_every_trace_once(tmp_path: Path) -> None:

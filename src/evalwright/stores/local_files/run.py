@@ -381,11 +381,12 @@ class LocalWriter(LocalReader):
     def _write_held(self) -> None:
         """Traces first, verdicts last, as if each record had been written by itself."""
         self._is_due = False
-        for file, held in zip(self._files, self._held, strict=False):
-            if held:
-                lines = b"".join(held)
-                held.clear()
-                file.append(lines)
+        blocks = [b"".join(held) for held in self._held]
+        for held in self._held:  # all at once: no verdict may follow later where its trace cannot be written
+            held.clear()
+        for file, block in zip(self._files, blocks, strict=False):
+            if block:
+                file.append(block)
 
     @property
     def encoder(self) -> LineEncoder:
