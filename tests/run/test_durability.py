@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import threading
@@ -44,11 +45,12 @@ def test_the_first_cells_are_durable_while_later_ones_run(tmp_path: Path, monkey
     assert durable == [True]
 
 
-@pytest.mark.parametrize("asynchronous", [False, True])
+@pytest.mark.parametrize("kind", ["in a thread", "asynchronous", "slow"])
 @pytest.mark.parametrize("concurrency", [1, 4])
 def test_of_the_cells_that_are_called_no_more_are_unwritten_than_run_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, concurrency: int, asynchronous: bool
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, concurrency: int, kind: str
 ) -> None:
+    cells = 8 if kind == "slow" else 40
     begun: list[str] = []
     open_cells: list[int] = []
 
@@ -59,11 +61,14 @@ def test_of_the_cells_that_are_called_no_more_are_unwritten_than_run_at_once(
         return {"final_answer": "done"}
 
     async def answer_later(case, variant):
-        return answer(case, variant)
+        answered = answer(case, variant)
+        if kind == "slow":
+            await asyncio.sleep(0.06)
+        return answered
 
-    monkeypatch.setattr(agents, "answer", answer_later if asynchronous else answer, raising=False)
-    run_suite(suite(tmp_path, [1] * 40, "run.project.agents:answer", max_concurrency=concurrency))
-    assert (len(begun), max(open_cells) <= concurrency) == (40, True)
+    monkeypatch.setattr(agents, "answer", answer if kind == "in a thread" else answer_later, raising=False)
+    run_suite(suite(tmp_path, [1] * cells, "run.project.agents:answer", max_concurrency=concurrency))
+    assert (len(begun), max(open_cells) <= concurrency) == (cells, True)
 
 
 def test_a_judgement_by_one_evaluator_goes_on_where_a_row_of_another_is_missing(tmp_path: Path) -> None:

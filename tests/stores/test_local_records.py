@@ -90,6 +90,20 @@ def test_what_is_held_is_written_in_its_order_when_it_is_time(tmp_path: Path, en
         assert [verdict.case_id for verdict in reader.verdicts(CaseVerdict)] == ["c0", "c1", "c2"]
 
 
+def test_not_much_is_held(tmp_path: Path) -> None:
+    writer = created(tmp_path)
+    due: list[Callable[[], None]] = []
+    write = writer.hold(due.append)
+    writer.append_trace(a_trace(output=Output("small")))
+    assert [*writer.traces(Trace)] == []
+    writer.append_trace(a_trace(output=Output("x" * 100_000)))
+    assert len([*writer.traces(Trace)]) == 2
+    writer.append_verdict(a_verdict())
+    write()
+    assert len([*writer.verdicts(CaseVerdict)]) == 1
+    writer.close()
+
+
 def test_no_verdict_is_written_where_its_trace_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     writer = created(tmp_path)
     due: list[Callable[[], None]] = []

@@ -248,7 +248,7 @@ class RunWriter(RunReader, Protocol):
     An append has reached the operating system when the call returns (a database may hold it back until `sync`),
     and the disk after `sync`. Order matters: trace, then results, then verdict, so that a crash leaves at most a
     cell without its verdict. A writer with a method `hold(later)` may keep appends until `later` calls what it is
-    given; `hold(None)` writes what is kept, and appends are then written at once again.
+    given, or what `hold` returned is called; after `hold(None)` appends are written at once again.
     """
 
     def reveal(self, variables: Mapping[str, str]) -> dict[str, str]:

@@ -62,6 +62,8 @@ ARTIFACTS = "artifacts"
 
 _BUFFER = 1 << 20
 _INDEX = "index.sqlite"
+_MOST_HELD = 1 << 16
+"""Bytes of records that wait to be written: more would no longer be in the processor's cache when they are."""
 _BYTES_OF_CELL = 500
 """Of the trace of a cell, at least: for folders without a plan, which do not say how many cells there are."""
 
@@ -306,7 +308,7 @@ class LocalWriter(LocalReader):
         self._files: list[AppendFile] = []
         self._held: tuple[list[bytes], ...] = ([], [], [])
         self._later: Callable[[Callable[[], None]], object] | None = None
-        self._is_due = False
+        self._is_due, self._size = False, 0
         self._keeper: IndexKeeper | None = None
         self._indexing = Lock()
         self._grown = False
@@ -366,21 +368,29 @@ class LocalWriter(LocalReader):
             self._files[file].append(lines)
             return
         self._held[file].append(lines)
-        if not self._is_due:
+        self._size += len(lines)
+        if self._size > _MOST_HELD:
+            self._write_held()
+        elif not self._is_due:
             self._is_due = True
-            self._later(self._write_held)
+            self._later(self._due)
 
-    def hold(self, later: Callable[[Callable[[], None]], object] | None) -> None:
+    def hold(self, later: Callable[[Callable[[], None]], object] | None) -> Callable[[], None]:
         """Keep what is appended until `later` calls what it is given, so that many cells are one write for each file.
 
-        With None, and before: each record is written at once.
+        With None, and before: each record is written at once. What is returned writes all that is kept, at any time.
         """
         self._later = later
+        self._write_held()
+        return self._write_held
+
+    def _due(self) -> None:
+        self._is_due = False
         self._write_held()
 
     def _write_held(self) -> None:
         """Traces first, verdicts last, as if each record had been written by itself."""
-        self._is_due = False
+        self._size = 0
         blocks = [b"".join(held) for held in self._held]
         for held in self._held:  # all at once: no verdict may follow later where its trace cannot be written
             held.clear()
