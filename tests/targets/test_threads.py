@@ -53,6 +53,41 @@ def test_short_calls_share_a_thread_until_one_of_them_does_not_come_back(threads
     asyncio.run(work())
 
 
+def test_calls_wait_for_each_other_in_the_next_loop_too(threads: Threads) -> None:
+    async def short() -> None:
+        await together(threads, [lambda: None] * 20)
+
+    async def meet() -> None:
+        meeting = threading.Barrier(2)
+        await together(threads, [lambda: meeting.wait(LONG)] * 2)
+
+    asyncio.run(short())  # which ends while it is still to be looked whether one of its calls takes long
+    asyncio.run(meet())
+
+
+def test_where_no_more_threads_are_to_be_had_calls_wait_for_each_other(
+    threads: Threads, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun: list[threading.Thread] = []
+    start = threading.Thread.start
+
+    def scarce(thread: threading.Thread) -> None:
+        if begun:
+            raise RuntimeError("can't start new thread")
+        begun.append(thread)
+        start(thread)
+
+    async def work() -> None:
+        free = threading.Event()
+        monkeypatch.setattr(threading.Thread, "start", scarce)
+        waiting = [asyncio.create_task(threads.call(free.wait, LONG)) for _ in range(3)]
+        await asyncio.sleep(0.05)
+        free.set()
+        assert await asyncio.gather(*waiting) == [True] * 3
+
+    asyncio.run(work())
+
+
 def test_a_call_that_does_not_come_back_holds_up_no_other(threads: Threads) -> None:
     free = threading.Event()
 

@@ -71,7 +71,8 @@ class Threads:
         self._threads = 0
         self._calls = 0
         """Those that are made or wait: as long as they are no more than the threads, none waits for another."""
-        self._one_each = self._looks = False
+        self._one_each = False
+        self._looking: asyncio.AbstractEventLoop | None = None
         self._made = self._long = 0
         self._since: float | None = None
         """When the call began that is being made, as long as there is one thread."""
@@ -88,8 +89,8 @@ class Threads:
             if self._one_each or not self._threads:
                 if self._calls > self._threads:
                     self._start()
-            elif not self._looks and self._calls > 1:  # from now on one waits for another
-                self._looks = True
+            elif self._looking is not loop and self._calls > 1:  # from now on one waits for another
+                self._looking = loop
                 loop.call_later(_LOOK, self._look, loop)
         self._jobs.put((contextvars.copy_context(), function, arguments, done, arrivals))
         value, error = await done
@@ -107,21 +108,20 @@ class Threads:
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
         """Give each call a thread if the one that is being made takes long; else look again while others wait."""
         with self._counting:
-            self._looks = False
-            if self._one_each or self._calls < 2:
-                return
             since = self._since
             if since is not None and time.monotonic() - since > _LOOK:
                 self._part()
+            if self._one_each or self._calls < 2:
+                self._looking = None
             else:
-                self._looks = True
                 loop.call_later(_LOOK, self._look, loop)
 
     def _part(self) -> None:
         """A thread for each call, from now on."""
         self._one_each = True
-        while self._threads < self._calls:
-            self._start()
+        with suppress(RuntimeError):  # no more threads are to be had: those that are there make the calls
+            while self._threads < self._calls:
+                self._start()
 
     def _ended(self, began: float) -> None:
         """Take note of a call that was made, by one thread for all."""
