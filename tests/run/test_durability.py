@@ -71,6 +71,33 @@ def test_of_the_cells_that_are_called_no_more_are_unwritten_than_run_at_once(
     assert (len(begun), max(open_cells) <= concurrency) == (cells, True)
 
 
+@pytest.mark.parametrize("target", ["sleeping", "sleeping_later"])
+def test_an_answer_that_took_its_time_is_written_before_it_is_judged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str
+) -> None:
+    written: list[bool] = []
+
+    def sleeping(case, variant):
+        threading.Event().wait(0.06)
+        return {"final_answer": "done"}
+
+    async def sleeping_later(case, variant):
+        await asyncio.sleep(0.06)
+        return {"final_answer": "done"}
+
+    def checks(case, trace):
+        (traces,) = tmp_path.glob("runs/*/traces.jsonl")
+        written.append(f'"{case.id}"' in traces.read_text())
+        return True
+
+    monkeypatch.setattr(agents, "sleeping", sleeping, raising=False)
+    monkeypatch.setattr(agents, "sleeping_later", sleeping_later, raising=False)
+    monkeypatch.setattr(agents, "checks", checks, raising=False)
+    evaluator = EvaluatorSpec("checks", "python_function", {"function": "run.project.agents:checks"})
+    run_suite(suite(tmp_path, [1] * 4, f"run.project.agents:{target}", evaluators=[evaluator], max_concurrency=2))
+    assert written == [True] * 4
+
+
 def test_a_judgement_by_one_evaluator_goes_on_where_a_row_of_another_is_missing(tmp_path: Path) -> None:
     run = run_suite(suite(tmp_path, ["done last", "done last"], evaluators=[SAYS_DONE, SAYS_LAST])).run_dir
     rows = [json.loads(line) for line in (run / "results.jsonl").read_text().splitlines()]

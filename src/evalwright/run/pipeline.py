@@ -47,12 +47,14 @@ if TYPE_CHECKING:
     from evalwright.run.steps.compare import Compared, Comparing
     from evalwright.run.steps.mirror import Mirroring
 
-__all__ = ["Pipeline"]
+__all__ = ["LONG", "Pipeline"]
 
 _LONGEST_CALL = 600.0
 """Seconds after which a cell is not called again, however often its service asks for time."""
 _LOOK = 0.25
 """Seconds between looks, in a pause before another try, at whether the run is to stop."""
+LONG = 0.05
+"""Seconds from which a call is so long that writes for its cell alone count for nothing."""
 
 
 class Pipeline:
@@ -85,6 +87,8 @@ class Pipeline:
         self._comparing: Comparing | None = None
         self._starved = 0
         """Cells that wait for others to close files."""
+        self.write: Callable[[], None] = lambda: None
+        """Writes the records that the writer keeps, if it keeps any."""
 
     async def open(self) -> None:
         """Make ready what cells need. Raises InputError when the user's set-up code fails or takes too long."""
@@ -125,7 +129,7 @@ class Pipeline:
                 money.end()  # `record` counts the cost at once, so that no other cell looks in between
         if trace is None:
             return
-        await self.record(cell, trace)
+        await self.record(cell, trace, at_once=time.monotonic() - call.started > LONG)
         # Behind the record: the trace that stops a system is stored like all others.
         if self._standstill is None:
             if trace.error is None and not self._state.stuck:
@@ -251,8 +255,8 @@ class Pipeline:
             self._pricing.fill(trace)
         return trace
 
-    async def record(self, cell: Cell, trace: Trace) -> None:
-        """Store the trace of a cell and judge it. Raises StorageError."""
+    async def record(self, cell: Cell, trace: Trace, *, at_once: bool = False) -> None:
+        """Store the trace of a cell, `at_once` or with those of other cells, and judge it. Raises StorageError."""
         if self._money is not None:
             self._money.spend(trace.metrics.cost_usd)
         # The artifact goes first: a stored trace is never judged without the files that belong to it.
@@ -266,6 +270,8 @@ class Pipeline:
             trace.output, trace.messages, trace.tool_calls, trace.tool_results = Output(), [], [], []
             trace.metrics, trace.extra, trace.spans, trace.error = Metrics(), {}, [], _unstorable(error)
             self._writer.append_trace(trace)
+        if at_once:  # an evaluator that blocks, or ends the process, must not cost what took its time
+            self.write()
         await self.judge(cell.case, trace, artifact)
 
     async def judge(

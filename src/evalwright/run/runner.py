@@ -20,7 +20,7 @@ from evalwright.model.trace import TraceError
 from evalwright.run.call import GRACE, Call, deadline_in
 from evalwright.run.cells import Cell, Grid, RunState, fitted, groups_of
 from evalwright.run.limits import Watchdog
-from evalwright.run.pipeline import Pipeline
+from evalwright.run.pipeline import LONG, Pipeline
 from evalwright.targets.threads import Threads
 
 if TYPE_CHECKING:
@@ -30,15 +30,10 @@ __all__ = ["Runner"]
 
 _TICK = 0.05
 """Seconds between looks at the deadlines of calls: time limits are kept about so exactly."""
-_LONG = 0.05
-"""Seconds from which a call is so long that three writes for its cell alone count for nothing."""
 _BREATH = 0.02
 """Seconds after which a worker lets the others run in any case: less than a tick."""
 _SYNC_PERIOD = 0.25
 """Seconds between syncs: what a power cut may cost. More often, slow disks would hold up the run."""
-
-
-def _nothing() -> None: ...
 
 
 class Runner:
@@ -54,7 +49,6 @@ class Runner:
         self._loop: asyncio.AbstractEventLoop
         self._ended: asyncio.Event
         self._failure: BaseException | None = None
-        self._write: Callable[[], None] = _nothing
         self._breathed = 0.0
         self._taken = 0
         self.setting_up: asyncio.Task[None] | None = None
@@ -67,8 +61,8 @@ class Runner:
         """
         self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
         self._state.stop_now = self.stop_soon
-        hold = getattr(self._writer, "hold", lambda later: _nothing)
-        self._write = hold(self._write_later)
+        hold = getattr(self._writer, "hold", lambda later: self._pipeline.write)
+        self._pipeline.write = hold(self._write_later)
         self._watchdog.watch_calls(Call.ask.__code__, deadline_in)
         ticker: list[asyncio.Task[None]] = []
         try:
@@ -168,9 +162,9 @@ class Runner:
                 # flight. If other workers were at work meanwhile that is done together with their cells, when all that
                 # can go on now has done so; but a system that takes its time is not kept waiting for that.
                 ended = time.monotonic()
-                at_once = number == self._taken or ended - begun > _LONG
+                at_once = number == self._taken or ended - begun > LONG
                 if at_once:
-                    self._write()
+                    self._pipeline.write()
                 # Targets and evaluators that never wait would keep the event loop for themselves until the queue is
                 # empty: no deadline would be looked at, nothing synced, and the other workers would start nothing.
                 if not at_once or ended - self._breathed > _BREATH:
