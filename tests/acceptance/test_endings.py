@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 import pytest
 
-from evalwright.cli.exits import exit_code_of
+from evalwright.cli import exit_code_of
 from evalwright.errors import InputError, Problem, StorageError
 
 

@@ -38,7 +38,7 @@ def loaded_by(work):
     return sorted(set(sys.modules) - before)
 """
 OF_HELP = {
-    "evalwright", "evalwright.cli", "evalwright.cli.exits", "evalwright.entry_points", "evalwright.errors",
+    "evalwright", "evalwright.cli", "evalwright.entry_points", "evalwright.errors",
     "evalwright.registry",
 }  # fmt: skip
 """Who makes one of these slower makes every command slower."""

@@ -11,7 +11,7 @@ import click
 
 from evalwright import __version__
 
-__all__ = ["COMMANDS", "commands", "main"]
+__all__ = ["COMMANDS", "commands", "exit_code_of", "main"]
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "run": ("evalwright.cli.run:command", "Run every case on every variant and evaluate the answers."),
@@ -128,15 +128,46 @@ def _evalwright() -> None:
     """
 
 
+def exit_code_of(command: click.Command, arguments: Sequence[str]) -> int:
+    """Run a command; its return value is the exit code, and so is whatever it raises."""
+    if _only_asks(arguments):
+        return _ended(command, arguments)
+    from evalwright.session import Session
+    from evalwright.session.signals import as_ctrl_c
+
+    # the process is ours until the last message is out; our own output is no print of user code
+    with Session(owns_process=True, stdout="keep"), as_ctrl_c():
+        return _ended(command, arguments)
+
+
+def _only_asks(arguments: Sequence[str]) -> bool:
+    """Whether arguments ask for help or the version, and for nothing else.
+
+    Nothing happens then that a session has to bound, mask or undo, and making one takes as long as our part of the
+    help. With more than one word before it, `--help` may be the value of an option.
+    """
+    return not arguments or (len(arguments) <= 2 and arguments[-1] in ("-h", "--help")) or [*arguments] == ["--version"]
+
+
+def _ended(command: click.Command, arguments: Sequence[str]) -> int:
+    try:
+        code = command.main([*arguments], prog_name="evalwright", standalone_mode=False)
+        return code or 0
+    except click.exceptions.Exit as ending:
+        return ending.exit_code
+    except (Exception, KeyboardInterrupt) as error:
+        from evalwright.cli.exits import code_after
+
+        return code_after(error, arguments[0] if arguments else "")
+
+
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit with its code."""
-    from evalwright.cli.exits import exit_code_of, only_asks
-
     for stream in (sys.stdout, sys.stderr):
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(errors="backslashreplace")
     given = sys.argv[1:] if arguments is None else [*arguments]  # `list` is a module here, once it is loaded
-    if arguments is not None or only_asks(given):  # the process is the caller's, and goes on; or nothing is begun
+    if arguments is not None or _only_asks(given):  # the process is the caller's, and goes on; or nothing is begun
         sys.exit(exit_code_of(_evalwright, given))
     from evalwright.errors import Interrupted
     from evalwright.session.signals import INTERRUPTED, Ending

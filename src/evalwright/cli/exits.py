@@ -1,4 +1,4 @@
-"""How a command ends: the one place where exceptions become messages and exit codes."""
+"""What a command that failed says: the one place where exceptions become messages and exit codes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import click
 
 from evalwright.errors import EvalwrightError, InputError, Interrupted, Problem, counted
 
-__all__ = ["exit_code_of", "input_error_lines", "only_asks", "show_input_error"]
+__all__ = ["code_after", "input_error_lines", "show_input_error"]
 
 _ERROR = "Error:"
 _INTERNAL = 4
@@ -27,48 +27,22 @@ _NOTHING_DONE = {
 }
 
 
-def exit_code_of(command: click.Command, arguments: Sequence[str]) -> int:
-    """Run a command; its return value is the exit code, and so is whatever it raises."""
-    if only_asks(arguments):
-        return _ended(command, arguments)
-    from evalwright.session import Session
-    from evalwright.session.signals import as_ctrl_c
-
-    # the process is ours until the last message is out; our own output is no print of user code
-    with Session(owns_process=True, stdout="keep"), as_ctrl_c():
-        return _ended(command, arguments)
-
-
-def only_asks(arguments: Sequence[str]) -> bool:
-    """Whether arguments ask for help or the version, and for nothing else.
-
-    Nothing happens then that a session has to bound, mask or undo, and making one takes as long as our part of the
-    help. With more than one word before it, `--help` may be the value of an option.
-    """
-    return not arguments or (len(arguments) <= 2 and arguments[-1] in ("-h", "--help")) or [*arguments] == ["--version"]
-
-
-def _ended(command: click.Command, arguments: Sequence[str]) -> int:
-    try:
-        code = command.main(list(arguments), prog_name="evalwright", standalone_mode=False)
-        return code or 0
-    except click.exceptions.Exit as ending:
-        return ending.exit_code
-    except click.ClickException as mistake:
-        mistake.show()
-        if isinstance(mistake, click.BadParameter) and isinstance(mistake.param, click.Option) and mistake.param.help:
-            _say([f"{mistake.param.opts[0]}: {mistake.param.help}"])
-        return mistake.exit_code
-    except (click.Abort, KeyboardInterrupt, Interrupted):
+def code_after(error: Exception | KeyboardInterrupt, command: str) -> int:
+    """Say on stderr why a command ended as it did; the exit code for that."""
+    if isinstance(error, click.Abort | KeyboardInterrupt | Interrupted):
         from evalwright.session.signals import INTERRUPTED
 
         _say(["interrupted"])
         return INTERRUPTED
-    except InputError as error:
-        show_input_error(error, arguments[0] if arguments else "")
+    if isinstance(error, click.ClickException):
+        error.show()
+        if isinstance(error, click.BadParameter) and isinstance(error.param, click.Option) and error.param.help:
+            _say([f"{error.param.opts[0]}: {error.param.help}"])
         return error.exit_code
-    except Exception as error:
-        return _failed(error)
+    if isinstance(error, InputError):
+        show_input_error(error, command)
+        return error.exit_code
+    return _failed(error)
 
 
 def show_input_error(error: InputError, command: str) -> None:
