@@ -14,7 +14,6 @@ from evalwright.model.plan import PassCriteria
 from evalwright.model.result import Status
 from evalwright.model.summary import EvaluatorRate
 from evalwright.statistics.distributions import Interval
-from evalwright.statistics.power import detectable_difference
 from evalwright.statistics.rates import DesignRate, rate_of_cases, rate_of_counts, rate_of_singles
 from evalwright.statistics.sums import ExactSum, Mean
 from evalwright.statistics.trials import within_variance
@@ -349,6 +348,10 @@ class VariantCount:
         cases, most = float(sum(shares.values())), max((judged for _, judged in trials), default=1)
         rate = fsum(share * number for share, number in shares.items()) / cases if cases else 0.0
         within = within_variance(trials) if most > 1 else rate * (1 - rate)
+        if not within:
+            return None
+        from evalwright.statistics.power import detectable_difference
+
         if self.grouped and (ends := self._design().effective_n):
             cases = cases / max(1.0, rate_of_counts(shares).effective_n / ends)
         found = detectable_difference(cases, 0.0, within, most)
