@@ -65,9 +65,9 @@ def test_calls_wait_for_each_other_in_the_next_loop_too(threads: Threads) -> Non
     asyncio.run(meet())
 
 
-def test_where_no_more_threads_are_to_be_had_calls_wait_for_each_other(
-    threads: Threads, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.fixture
+def one_thread(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No more than one thread is to be had."""
     begun: list[threading.Thread] = []
     start = threading.Thread.start
 
@@ -77,15 +77,38 @@ def test_where_no_more_threads_are_to_be_had_calls_wait_for_each_other(
         begun.append(thread)
         start(thread)
 
+    monkeypatch.setattr(threading.Thread, "start", scarce)
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_where_no_more_threads_are_to_be_had_calls_wait_for_each_other(threads: Threads) -> None:
     async def work() -> None:
         free = threading.Event()
-        monkeypatch.setattr(threading.Thread, "start", scarce)
         waiting = [asyncio.create_task(threads.call(free.wait, LONG)) for _ in range(3)]
         await asyncio.sleep(0.05)
+        waiting.append(asyncio.create_task(threads.call(free.wait, LONG)))  # when there should be one for each call
+        await asyncio.sleep(0)
         free.set()
-        assert await asyncio.gather(*waiting) == [True] * 3
+        assert await asyncio.gather(*waiting) == [True] * 4
 
     asyncio.run(work())
+
+
+@pytest.mark.usefixtures("one_thread")
+def test_a_call_that_was_cancelled_while_it_waited_is_not_made(threads: Threads) -> None:
+    free, made = threading.Event(), list[str]()
+
+    async def work() -> None:
+        waiting = [asyncio.create_task(threads.call(free.wait, LONG))]
+        waiting += [asyncio.create_task(threads.call(made.append, word)) for word in ("cancelled", "awaited")]
+        await asyncio.sleep(0)
+        waiting[1].cancel()
+        await asyncio.sleep(0)
+        free.set()
+        await waiting[2]
+
+    asyncio.run(work())
+    assert made == ["awaited"]
 
 
 def test_a_call_that_does_not_come_back_holds_up_no_other(threads: Threads) -> None:

@@ -85,13 +85,13 @@ class Threads:
             arrivals = self._arrivals = _Arrivals(loop)
         done: _Done = loop.create_future()
         with self._counting:
-            self._calls += 1
             if self._one_each or not self._threads:
-                if self._calls > self._threads:
+                if self._calls >= self._threads:
                     self._start()
-            elif self._looking is not loop and self._calls > 1:  # from now on one waits for another
+            elif self._looking is not loop and self._calls:  # from now on one waits for another
                 self._looking = loop
                 loop.call_later(_LOOK, self._look, loop)
+            self._calls += 1
         self._jobs.put((contextvars.copy_context(), function, arguments, done, arrivals))
         value, error = await done
         if error is not None:
@@ -119,9 +119,8 @@ class Threads:
     def _part(self) -> None:
         """A thread for each call, from now on."""
         self._one_each = True
-        with suppress(RuntimeError):  # no more threads are to be had: those that are there make the calls
-            while self._threads < self._calls:
-                self._start()
+        for _ in range(self._calls - self._threads):
+            self._start()
 
     def _ended(self, began: float) -> None:
         """Take note of a call that was made, by one thread for all."""
@@ -132,8 +131,14 @@ class Threads:
             self._part()
 
     def _start(self) -> None:
-        threading.Thread(target=self._work, args=(self._jobs,), name="evalwright-call", daemon=True).start()
-        self._threads += 1
+        """One thread more; where none is to be had, those that are there make the calls. RuntimeError without any."""
+        try:
+            threading.Thread(target=self._work, args=(self._jobs,), name="evalwright-call", daemon=True).start()
+        except RuntimeError:
+            if not self._threads:
+                raise
+        else:
+            self._threads += 1
 
     def _work(self, jobs: _Jobs) -> None:
         while (job := jobs.get()) is not None:
@@ -141,7 +146,8 @@ class Threads:
             value, error = None, None
             began = self._since = time.monotonic()
             try:
-                value = context.run(function, *arguments)
+                if not done.cancelled():  # what nobody waits for any more must not begin
+                    value = context.run(function, *arguments)
             except BaseException as raised:  # SystemExit, too, is raised in the caller: here it would end the thread
                 error = raised
             with self._counting:
