@@ -104,13 +104,21 @@ def test_not_much_is_held(tmp_path: Path) -> None:
     writer.close()
 
 
-def test_no_verdict_is_written_where_its_trace_cannot_be(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("judged", ["before", "after"])
+def test_no_verdict_is_written_where_its_trace_cannot_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, judged: str
+) -> None:
     writer = created(tmp_path)
     due: list[Callable[[], None]] = []
     writer.hold(due.append)
+
+    def judge() -> None:
+        writer.append_results([a_result()])
+        writer.append_verdict(a_verdict())
+
     writer.append_trace(a_trace())
-    writer.append_results([a_result()])
-    writer.append_verdict(a_verdict())
+    if judged == "before":
+        judge()
 
     def full(descriptor: int, data: bytes) -> int:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
@@ -119,6 +127,8 @@ def test_no_verdict_is_written_where_its_trace_cannot_be(tmp_path: Path, monkeyp
         patched.setattr(os, "write", full)
         with pytest.raises(StorageError, match="No space left"):
             due[0]()
+    if judged == "after":
+        judge()
     with pytest.raises(StorageError):
         writer.close()
     for name in ("traces", "results", "verdicts"):

@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
 
-from evalwright.errors import InputError, Problem
+from evalwright.errors import InputError, Problem, StorageError
 from evalwright.files.durable import PRIVATE, AppendFile, repair_tail, replace_file
 from evalwright.files.masker import Masker
 from evalwright.model.artifact import FilesystemArtifact
@@ -309,6 +309,7 @@ class LocalWriter(LocalReader):
         self._held: tuple[list[bytes], ...] = ([], [], [])
         self._later: Callable[[Callable[[], None]], object] | None = None
         self._is_due, self._size = False, 0
+        self._failure: StorageError | None = None
         self._keeper: IndexKeeper | None = None
         self._indexing = Lock()
         self._grown = False
@@ -390,13 +391,18 @@ class LocalWriter(LocalReader):
 
     def _write_held(self) -> None:
         """Traces first, verdicts last, as if each record had been written by itself."""
+        if self._failure is not None:  # no verdict may follow later where its trace cannot be written
+            raise self._failure
         self._size = 0
-        blocks = [b"".join(held) for held in self._held]
-        for held in self._held:  # all at once: no verdict may follow later where its trace cannot be written
-            held.clear()
-        for file, block in zip(self._files, blocks, strict=False):
-            if block:
-                file.append(block)
+        try:
+            for file, held in zip(self._files, self._held, strict=False):
+                if held:
+                    block = b"".join(held)
+                    held.clear()
+                    file.append(block)
+        except StorageError as error:
+            self._failure = error
+            raise
 
     @property
     def encoder(self) -> LineEncoder:
