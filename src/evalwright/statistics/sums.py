@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import fsum, isfinite
 
-__all__ = ["ExactSum", "Mean", "exact_parts"]
+__all__ = ["ExactSum", "Mean", "exact_parts", "exact_sum"]
 
 _MOST_VALUES = 1024
 """Values that wait to be summed: many, so that one costs as little as an append; few, so that memory stays flat."""
@@ -31,7 +32,7 @@ class ExactSum:
     @property
     def total(self) -> float:
         """The exact sum, rounded to the nearest float; infinite or NaN where the values are."""
-        return _rounded(self._values)
+        return exact_sum(self._values)
 
 
 def exact_parts(values: list[float]) -> list[float]:
@@ -40,12 +41,13 @@ def exact_parts(values: list[float]) -> list[float]:
     One value that is not finite where the sum is beyond the range of floats.
     """
     parts: list[float] = []
-    while (part := _rounded([*values, *(-known for known in parts)])) and isfinite(part):
+    while (part := exact_sum([*values, *(-known for known in parts)])) and isfinite(part):
         parts.append(part)
     return parts if isfinite(part) else [part]
 
 
-def _rounded(values: list[float]) -> float:
+def exact_sum(values: Sequence[float]) -> float:
+    """The exact sum, rounded to the nearest float; infinite beyond their range, infinite or NaN where values are."""
     try:
         return fsum(values)
     except (OverflowError, ValueError):  # beyond the range of floats, or infinities of both signs

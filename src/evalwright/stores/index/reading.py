@@ -6,7 +6,7 @@ import sqlite3
 from array import array
 from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import chain
-from math import fsum, inf, isfinite
+from math import inf, isfinite
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -32,6 +32,7 @@ from evalwright.model.cell_index import (
 )
 from evalwright.model.result import CaseVerdict, EvaluationResult, Status
 from evalwright.model.trace import Trace
+from evalwright.statistics.sums import exact_sum
 from evalwright.stores.index.cells import cell_entry, moment_of, places_of
 from evalwright.stores.index.codes import Profile, clean_profile, outcomes_of, shared_outcomes, status_of_code
 from evalwright.stores.index.pairs import PairedCells
@@ -129,7 +130,7 @@ class RunIndex:
         if measure == "latency_ms":
             return CellSum(kept.latency_ms.n, float(kept.latency_ms.total))
         if all(map(isfinite, kept.cost_parts)):
-            return CellSum(kept.costs, fsum(kept.cost_parts))
+            return CellSum(kept.costs, exact_sum(kept.cost_parts))
         found = self.spread(measure, alike)
         return CellSum(sum(n for _, n in found), sum(value * n for value, n in found))
 
@@ -150,7 +151,7 @@ class RunIndex:
 
     def sums(self) -> CellSums:
         kept = KeptSums.together(self._sums.values())
-        spent = fsum([*kept.cost_parts, *self._column("replaced")]) if kept.known else inf
+        spent = exact_sum([*kept.cost_parts, *self._column("replaced")]) if kept.known else inf
         return _cell_sums(kept, spent) if isfinite(spent) else self._added_up()
 
     def _added_up(self) -> CellSums:
@@ -163,7 +164,7 @@ class RunIndex:
         latency, tokens_in, tokens_out = (CellSum(found[i], float(found[i + 1] or 0)) for i in (0, 2, 4))
         # Summed here and not by SQL, whose sums of floats depend on the order of the rows.
         costs, replaced = self._column("cells"), self._column("replaced")
-        cost, spent = CellSum(len(costs), fsum(costs)), fsum(costs + replaced)
+        cost, spent = CellSum(len(costs), exact_sum(costs)), exact_sum(costs + replaced)
         return CellSums(latency, cost, tokens_in, tokens_out, moment_of(found[6]), found[7], found[8], spent)
 
     def _column(self, table: str) -> array[float]:
@@ -304,7 +305,7 @@ def _cell_sums(kept: KeptSums, spent: float) -> CellSums:
     latency, tokens_in, tokens_out = (
         CellSum(one.n, float(one.total)) for one in (kept.latency_ms, kept.tokens_in, kept.tokens_out)
     )
-    cost, moment = CellSum(kept.costs, fsum(kept.cost_parts)), moment_of(kept.finished)
+    cost, moment = CellSum(kept.costs, exact_sum(kept.cost_parts)), moment_of(kept.finished)
     return CellSums(latency, cost, tokens_in, tokens_out, moment, kept.grouped, kept.measured, spent)
 
 
