@@ -52,7 +52,7 @@ class Manifest(msgspec.Struct, omit_defaults=True):
         return hashlib.sha256(msgspec.json.encode(marks, order="sorted")).hexdigest()
 
 
-def write_manifest(folder: Path, cells: Mapping[str, int], shards: Mapping[str, str] = {}) -> Manifest:
+def write_manifest(folder: Path, cells: Mapping[str, int], shards: Mapping[str, str] = {}) -> None:
     """Note what the files of a run folder hold now. Raises StorageError."""
     try:
         files = {name: _mark(folder / name, name in _RECORDS) for name in _files(folder)}
@@ -61,7 +61,6 @@ def write_manifest(folder: Path, cells: Mapping[str, int], shards: Mapping[str, 
     manifest = Manifest(files, dict(cells), dict(shards))
     plain = {**msgspec.to_builtins(manifest), "schema_version": manifest.schema_version}
     replace_file(folder / MANIFEST, msgspec.json.format(msgspec.json.encode(plain), indent=2) + b"\n", PRIVATE)
-    return manifest
 
 
 def drop_manifest(folder: Path) -> None:
