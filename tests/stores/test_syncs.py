@@ -12,29 +12,30 @@ import pytest
 from evalwright.files.durable import AppendFile, repair_tail, replace_file
 from evalwright.stores.local_files import LocalFiles
 from evalwright.stores.merge.copies import copy_artifacts, write_lines
+from evalwright.stores.merge.writing import write_merged
 from evalwright.stores.sqlite import Sqlite
 from evalwright.testing import a_case, a_plan, a_result, a_trace, a_verdict
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="finds the files of descriptors in /proc")
 
-Step = tuple[str, str]
-"""What was done, and the name of the file or folder."""
+Step = tuple[str, str, int]
+"""What was done, the name of the file or folder, and its size then."""
 
 
 @pytest.fixture
 def steps(monkeypatch: pytest.MonkeyPatch) -> list[Step]:
-    """The real calls, noted as they are made: `sync` with the size of the file, and `rename` with the new name."""
+    """The real calls, noted as they are made: `sync`, and `rename` with the new name."""
     noted: list[Step] = []
     fsync = os.fsync
 
     def sync(descriptor: int) -> None:
         fsync(descriptor)
-        noted.append(("sync", Path(f"/proc/self/fd/{descriptor}").resolve().name))
+        noted.append(("sync", Path(f"/proc/self/fd/{descriptor}").resolve().name, os.fstat(descriptor).st_size))
 
     def noting(call: Callable[..., None]) -> Callable[..., None]:
         def renamed(source: Any, target: Any, **more: Any) -> None:
             call(source, target, **more)
-            noted.append(("rename", Path(target).name))
+            noted.append(("rename", Path(target).name, 0))
 
         return renamed
 
@@ -46,7 +47,12 @@ def steps(monkeypatch: pytest.MonkeyPatch) -> list[Step]:
 
 def names(steps: list[Step]) -> list[str]:
     """Temporary names differ from time to time."""
-    return [f"{what} {'temporary' if name.endswith('.tmp') else name}" for what, name in steps]
+    return [f"{what} {'temporary' if name.endswith('.tmp') else name}" for what, name, _ in steps]
+
+
+def whole(steps: list[Step], *files: Path) -> bool:
+    """Whether all that these files hold was there when they were synced: a buffer may have kept some of it."""
+    return {("sync", file.name, file.stat().st_size) for file in files} <= {*steps}
 
 
 def test_a_replaced_file_is_synced_before_its_rename_and_its_folder_after(tmp_path: Path, steps: list[Step]) -> None:
@@ -109,7 +115,7 @@ def test_new_judgements_are_synced_before_they_count_and_when_they_are_in_place(
     new.commit()
     done = names(steps)
     counts = done.index("rename .judgements")
-    assert {"sync results.jsonl", "sync verdicts.jsonl"} <= {*done[:counts]}
+    assert whole(steps[:counts], *(writer.folder / f"{name}.jsonl" for name in ("results", "verdicts")))
     assert done[counts - 1].startswith("sync .judging-")
     assert done[counts + 1 : counts + 5] == [
         f"sync {run}",
@@ -135,4 +141,21 @@ def test_what_is_copied_from_a_shard_is_synced(tmp_path: Path, steps: list[Step]
     (source / "artifact.json").write_text("{}")
     assert copy_artifacts(tmp_path / "source", tmp_path / "copy") == []
     write_lines(tmp_path / "traces.jsonl", [b"{}\n"])
-    assert {"sync artifact.json", "sync traces.jsonl"} <= {*names(steps)}
+    assert whole(steps, tmp_path / "copy" / "c0" / "main" / "artifact.json", tmp_path / "traces.jsonl")
+
+
+def test_a_merged_run_is_synced_whole_before_it_gets_its_name(tmp_path: Path, steps: list[Step]) -> None:
+    store = LocalFiles(tmp_path)
+
+    def fill(draft: Path) -> None:
+        write_merged([], draft, a_plan())
+        write_lines(draft / "cases.jsonl", [b"{}\n"])
+
+    writer = store.assemble(a_plan(), fill)
+    run = writer.folder.name
+    named = names(steps).index(f"rename {run}")
+    files = [writer.folder / f"{name}.jsonl" for name in ("traces", "results", "verdicts", "cases")]
+    assert whole(steps[:named], *files)
+    assert names(steps)[named - 1].startswith("sync .new-")
+    assert names(steps)[named + 1] == f"sync {tmp_path.name}"
+    writer.close()

@@ -1,0 +1,120 @@
+"""The records of a cell of a shard as those of the merged run."""
+
+from __future__ import annotations
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from evalwright.model.cell_index import StaleIndex
+from evalwright.model.plan import EvaluatorSpec
+from evalwright.run.cells import Grid
+from evalwright.stores.index.file import INDEX
+from evalwright.stores.local_files import LocalFiles
+from evalwright.stores.merge.cells import renaming
+from evalwright.stores.merge.indexed import IndexedShard
+from evalwright.stores.merge.scanned import ScannedShard
+from evalwright.testing import a_case, a_plan, a_result, a_trace, a_verdict
+
+NAMES = ["first", "second"]
+decoded = msgspec.json.Decoder().decode_lines
+encoded = msgspec.json.Encoder().encode_lines
+
+
+@pytest.mark.parametrize("quotes", range(4))
+@pytest.mark.parametrize("lines", [1, 2])
+def test_a_record_gets_the_id_and_what_it_quotes_stays(lines: int, quotes: int) -> None:
+    records = [{"case_id": "a", "run_id": "part", "input": [{"run_id": "part"}] * quotes}, {"run_id": "part"}][:lines]
+    renamed = renaming("part", "whole")(encoded(records), lines)
+    assert decoded(renamed) == [{**record, "run_id": "whole"} for record in records]
+
+
+def test_a_record_of_another_run_gets_the_id_too() -> None:
+    renamed = renaming("part", "whole")(b'{"case_id":"a","run_id":"older"}\n', 1)
+    assert decoded(renamed) == [{"case_id": "a", "run_id": "whole"}]
+    assert renaming("part", "whole")(b"", 1) == b""
+
+
+@pytest.fixture
+def shard(tmp_path: Path) -> Path:
+    """Two cells with records of the same lengths, and the index of them."""
+    plan = a_plan(cases_total=2, evaluators=[EvaluatorSpec(name, "contains_text") for name in NAMES])
+    with closing(LocalFiles(tmp_path).create(plan, [a_case(id=name) for name in "ab"], {})) as writer:
+        for place, name in enumerate("ab"):
+            writer.append_trace(a_trace(case_id=name, case_index=place))
+            writer.append_results([a_result(case_id=name, evaluator=one) for one in NAMES])
+            writer.append_verdict(a_verdict(case_id=name, case_index=place))
+    with closing(LocalFiles(tmp_path).read(writer.folder.name)) as reader, closing(reader.index(keep=True)):
+        pass
+    return writer.folder
+
+
+def read(shard: Path, evaluators: list[str] = NAMES) -> list[object]:
+    run = LocalFiles(shard.parent).read(shard.name)
+    with closing(run) as reader, closing(reader.index(make=False)) as index:
+        return list(IndexedShard(index, renaming(shard.name, "whole"), evaluators).cells())
+
+
+def test_the_cells_of_an_indexed_shard_are_its_records(shard: Path) -> None:
+    cells = read(shard)
+    assert [cell.number for cell in cells] == [0, 1]
+    for cell, name in zip(cells, "ab", strict=True):
+        for lines, count in ((cell.trace, 1), (cell.results, 2), (cell.verdict, 1)):
+            assert [(one["case_id"], one["run_id"]) for one in decoded(lines)] == [(name, "whole")] * count
+        assert [one["evaluator"] for one in decoded(cell.results)] == NAMES
+
+
+@pytest.mark.parametrize(("order", "expected"), [(NAMES[::-1], NAMES[::-1]), (["second"], NAMES[::-1]), ([], NAMES)])
+def test_results_are_in_the_order_of_the_evaluators_and_others_behind_them(
+    shard: Path, order: list[str], expected: list[str]
+) -> None:
+    for cell in read(shard, order):
+        assert [one["evaluator"] for one in decoded(cell.results)] == expected
+        assert [name for name, _ in cell.known.profile[3]] == expected
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "trace_at = (SELECT o.trace_at FROM cells o WHERE o.number = 1 - cells.number)",  # another cell's
+        "trace_len = trace_len - 1",
+        "trace_len = trace_len + 10",
+        "verdict_at = (SELECT o.verdict_at FROM cells o WHERE o.number = 1 - cells.number)",
+        "verdict_len = verdict_len - 1",
+        "results_at = (SELECT o.results_at FROM cells o WHERE o.number = 1 - cells.number)",
+        "results_at = results_at + 1",
+    ],
+)
+def test_records_that_are_not_those_of_the_index_are_refused(shard: Path, change: str) -> None:
+    with closing(sqlite3.connect(shard / INDEX)) as index, index:
+        index.execute(f"UPDATE cells SET {change}")
+    with pytest.raises(StaleIndex):
+        read(shard)
+
+
+def test_results_of_another_number_are_refused(shard: Path) -> None:
+    with closing(sqlite3.connect(shard / INDEX)) as index, index:
+        index.execute("UPDATE cells SET results_packed = substr(results_packed, 1, 2)")
+    with pytest.raises(StaleIndex):
+        read(shard)
+
+
+@pytest.mark.parametrize("keep_open", [True, False])
+@pytest.mark.parametrize("evaluators", [NAMES, ["first"], []])
+def test_the_cells_of_a_shard_without_an_index_are_its_records(
+    shard: Path, keep_open: bool, evaluators: list[str]
+) -> None:
+    """Also where there are more results than evaluators, of each of which the last counts."""
+    with (shard / "results.jsonl").open("ab") as file:
+        for name in "ab":
+            file.write(encoded([a_result(case_id=name, evaluator=one, passed=False) for one in (NAMES[0], "more")]))
+    plan = LocalFiles(shard.parent).read(shard.name).plan
+    scanned = ScannedShard(shard, Grid(plan), renaming(shard.name, "whole"), evaluators, keep_open=keep_open)
+    cells = list(scanned.cells())
+    assert (len(cells), scanned.damage, scanned.statuses["pass"]) == (2, [], 2)
+    for cell in cells:
+        rows = [(one["evaluator"], one["passed"]) for one in decoded(cell.results)]
+        assert rows == [("first", False), ("second", True), ("more", False)]
