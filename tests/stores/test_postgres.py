@@ -67,11 +67,13 @@ def test_payloads_can_be_asked_also_where_jsonb_takes_less_than_json(kept: Kept,
     writer = store.create(a_plan(), [a_case()], {})
     writer.append_trace(a_trace(case_id="nul", input="a\0b \U0001f600"))
     writer.append_trace(a_trace(case_id="half", input=msgspec.Raw(rb'"\ud800 \ud83d\ude00"')))
+    writer.append_trace(a_trace(case_id="deep", input={"a\0": ["b\0", 2.5, None, True, {"c": 3}]}))
     writer.append_trace(a_trace(case_id="plain", input="as it is"))
     writer.close()
     assert kept.query("SELECT case_id, payload ->> 'input' FROM traces ORDER BY seq") == [
         ("nul", "a\ufffdb \U0001f600"),
         ("half", "\ufffd \U0001f600"),
+        ("deep", '{"a\ufffd": ["b\ufffd", 2.5, null, true, {"c": 3}]}'),
         ("plain", "as it is"),
     ]
 

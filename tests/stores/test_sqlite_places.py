@@ -1,0 +1,97 @@
+"""Where runs in SQLite files are found, and what a disk that fails costs."""
+
+from __future__ import annotations
+
+import errno
+import os
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from evalwright.errors import InputError, StorageError
+from evalwright.model.trace import Trace
+from evalwright.stores.sqlite import Sqlite
+from evalwright.testing import a_case, a_plan, a_trace
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A file of two runs, of which the one that was written first started last."""
+    store = Sqlite(tmp_path / "runs.sqlite")
+    for days, name in ((2, "new"), (1, "old")):
+        store.create(a_plan(run_id=name, started_at=a_plan().started_at + timedelta(days=days)), [], {}).close()
+    return store.path
+
+
+def test_a_file_leads_to_its_newest_run_and_a_path_inside_to_that_run(file: Path) -> None:
+    store, run_id = Sqlite.at(file)
+    assert (store.path, run_id) == (file, "new")
+    store, run_id = Sqlite.at(file / "old")
+    assert (store.path, run_id) == (file, "old")
+    assert Sqlite.at(file / "a/b")[1] == "a/b"
+
+
+def test_a_link_to_a_file_of_runs_is_followed(file: Path) -> None:
+    (file.parent / "link").symlink_to(file)
+    assert Sqlite.at(file.parent / "link" / "old")[0].path == file
+
+
+def test_a_file_without_runs_and_one_that_is_not_there_are_told(tmp_path: Path) -> None:
+    (tmp_path / "empty").touch()
+    for name in ("empty", "missing"):
+        with pytest.raises(InputError, match=f"{name} contains no run"):
+            Sqlite.at(tmp_path / name)
+    with pytest.raises(InputError, match="missing does not exist"):
+        Sqlite(tmp_path / "missing").read("r")
+    assert [path.name for path in tmp_path.iterdir()] == ["empty"]
+
+
+def test_a_case_that_is_missing_is_named_by_its_number(file: Path) -> None:
+    import sqlite3
+
+    store = Sqlite(file)
+    store.create(a_plan(run_id="r"), [a_case(id=f"c{number}") for number in range(3)], {}).close()
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("DELETE FROM cases WHERE run_id = 'r' AND position = 1")
+    with closing(store.read("r")) as reader:
+        cases = reader.cases()
+        assert next(cases).id == "c0"
+        with pytest.raises(InputError, match=r"runs\.sqlite:2  cases  the case is missing"):
+            next(cases)
+        assert [case.id for case in reader.cases(2)] == ["c2"]
+
+
+def test_a_disk_that_fails_to_sync_ends_the_writing(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = Sqlite(file).create(a_plan(run_id="r"), [a_case()], {})
+    writer.append_trace(a_trace())
+
+    def failing(descriptor: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", failing)
+        with pytest.raises(StorageError, match=r"cannot sync .*runs\.sqlite-wal: Input/output error"):
+            writer.sync()
+    for ask in (writer.sync, lambda: writer.append_trace(a_trace())):  # what the disk has is not known any more
+        with pytest.raises(StorageError, match="Input/output error"):
+            ask()
+    writer.close()
+    with closing(Sqlite(file).open("r")) as again:
+        assert len([*again.traces(Trace)]) == 1
+
+
+def test_a_long_log_is_moved_into_its_file_while_the_run_goes_on(file: Path) -> None:
+    with closing(Sqlite(file).create(a_plan(run_id="r"), [a_case()], {})) as writer:
+        before = file.stat().st_size
+        writer.append_trace(a_trace(input="x" * (17 << 20)))
+        writer.sync()
+        assert file.stat().st_size > before + (16 << 20)
+
+
+def test_the_lock_of_a_run_is_gone_with_its_writer_and_names_the_run(file: Path) -> None:
+    writer = Sqlite(file).open("old")
+    assert [path.name for path in file.parent.glob(".*.lock")] == [".runs.sqlite.old.lock"]
+    writer.close()
+    assert not list(file.parent.glob(".*.lock"))
