@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.errors import StorageError
+from evalwright.errors import InputError, StorageError
 from evalwright.model.artifact import FileManifest, FilesystemArtifact, FilesystemDiff
 from evalwright.stores.artifacts import artifact_path, read_artifact, safe_name, write_artifact
 from evalwright.stores.local_files.lines import LineEncoder
@@ -56,6 +56,7 @@ def test_plain_names_stay_as_they_are():
     assert [safe_name(name) for name in ("c1", "refund-late", "a_b.c", "2024-01-01")] == [
         *("c1", "refund-late", "a_b.c", "2024-01-01")
     ]
+    assert [len(safe_name("x" * length)) for length in (80, 81, 300)] == [80, 80 + 11, 80 + 11]
 
 
 @given(st.lists(st.text(max_size=30), unique=True, max_size=20))
@@ -93,6 +94,29 @@ def test_artifacts_of_another_program_are_found_by_their_plain_names(tmp_path):
     folder.mkdir(parents=True)
     (folder / "artifact.json").write_bytes(LineEncoder(None).line(record("Case 1", "V")))
     assert read_artifact(tmp_path, "Case 1", "V", 0, 1, 1) is not None
+
+
+@pytest.mark.parametrize(("case_id", "variant"), [("..", "V"), ("Case", ".."), ("a/../Case", "V"), ("Case", ".")])
+def test_plain_names_that_lead_elsewhere_are_not_looked_up(tmp_path, case_id, variant):
+    for folder in (tmp_path, tmp_path / "artifacts", tmp_path / "artifacts" / "Case", tmp_path / "artifacts" / "V"):
+        folder.mkdir(exist_ok=True)
+        (folder / "artifact.json").write_bytes(LineEncoder(None).line(record(case_id, variant)))
+    assert read_artifact(tmp_path / "artifacts", case_id, variant, 0, 1, 1) is None
+
+
+def test_a_link_that_leads_out_of_a_run_is_not_followed(tmp_path):
+    artifacts, elsewhere = tmp_path / "run" / "artifacts", tmp_path / "elsewhere"
+    for folder in (artifacts, elsewhere):
+        write(folder, record("c"))
+    (artifacts / "c" / "v" / "artifact.json").unlink()
+    (artifacts / "c" / "v" / "artifact.json").symlink_to(elsewhere / "c" / "v" / "artifact.json")
+    assert read_artifact(artifacts, "c", "v", 0, 1, 1) is None
+
+
+def test_a_file_in_the_place_of_a_folder_of_artifacts_is_named(tmp_path):
+    (tmp_path / "c").touch()
+    with pytest.raises(InputError, match=r"cannot create .*/c is a file, not a folder"):
+        write(tmp_path, record("c"))
 
 
 @pytest.mark.parametrize("text", ["", "{", "[]", '{"case_id": 1}', "\0"])

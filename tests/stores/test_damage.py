@@ -184,8 +184,15 @@ def test_a_damaged_case_is_refused_by_line_as_skipping_would_move_the_others(run
     assert found.case(2).id == "c2"
 
 
-def test_an_unreadable_file_is_an_input_error(run: Path) -> None:
-    (run / "verdicts.jsonl").unlink()
-    (run / "verdicts.jsonl").mkdir()
-    with pytest.raises(InputError, match=r"verdicts\.jsonl  cannot be read"):
-        list(reader(run).verdicts(CaseVerdict))
+@pytest.mark.parametrize("name", ["plan.json", "verdicts.jsonl", "cases.jsonl"])
+def test_an_unreadable_file_is_an_input_error(run: Path, name: str) -> None:
+    (run / name).unlink()
+    (run / name).mkdir()
+
+    def read() -> None:
+        found = reader(run)
+        for _ in (*found.verdicts(CaseVerdict), *found.cases()):
+            pass
+
+    with pytest.raises(InputError, match=rf"{re.escape(name)}  cannot be read"):
+        read()

@@ -13,7 +13,7 @@ import yaml
 from evalwright.errors import InputError
 from evalwright.files.masker import MASKED, Masker
 from evalwright.model.plan import Plan, Variant
-from evalwright.model.result import CaseVerdict
+from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.summary import EvaluatorRate, EvaluatorRollup
 from evalwright.model.trace import Output, Trace
 from evalwright.stores.local_files import LocalFiles
@@ -117,14 +117,18 @@ def test_the_system_is_given_what_the_author_wrote_though_it_holds_a_secret(
 
 
 def test_a_weak_secret_makes_no_record_unreadable(tmp_path: Path) -> None:
-    masker = Masker({"A_KEY": "production", "B_KEY": "final_answer", "C_KEY": "borderline", "D_KEY": "2026-01-02"})
+    words = ("production", "final_answer", "borderline", "2026-01-02", "says_hello", a_plan().run_id)
+    masker = Masker({f"{number}_KEY": word for number, word in enumerate(words)})
     plan = a_plan(variants=[Variant("production", "http")])
     writer = LocalFiles(tmp_path, masker).create(plan, [a_case()], {})
-    writer.append_trace(a_trace(variant_name="production", output=Output("in production")))
+    writer.append_trace(a_trace(variant_name="production", output=Output("in production"), run_id=plan.run_id))
+    writer.append_results([a_result(variant_name="production")])
     writer.append_verdict(a_verdict(variant_name="production", status="borderline"))
     writer.close()
     reader = LocalFiles(tmp_path).read(writer.folder.name)
     assert [(t.variant_name, t.output.final_answer) for t in reader.traces(Trace)] == [("production", f"in {MASKED}")]
+    assert [t.run_id for t in reader.traces(Trace)] == [plan.run_id]
+    assert [r.evaluator for r in reader.results(EvaluationResult)] == ["says_hello"]
     assert [v.status for v in reader.verdicts(CaseVerdict)] == ["borderline"]
     assert reader.plan == plan
 

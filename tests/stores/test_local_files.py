@@ -107,6 +107,24 @@ def test_runs_are_listed_by_their_start(tmp_path: Path) -> None:
     assert LocalFiles(tmp_path).run_ids() == ["c", "b", "a"]
 
 
+def test_runs_of_other_programs_are_listed_by_the_date_in_their_name_or_of_their_traces(tmp_path: Path) -> None:
+    dated = ["2026-03-01T10-00-00_x", "2026-03-01T10-00-00_x-9", "2026-03-01T10-00-00_x-10", "2026-03-01T09-59-59_y"]
+    undated = {"z": datetime(2026, 2, 1, tzinfo=UTC), "2026-99-99T99-99-99_a": datetime(2026, 4, 1, tzinfo=UTC)}
+    for name in [*dated, *undated]:
+        (tmp_path / name).mkdir()
+        for file in ("traces.jsonl", "results.jsonl"):
+            (tmp_path / name / file).touch()
+    for name, moment in undated.items():
+        os.utime(tmp_path / name / "traces.jsonl", (moment.timestamp(), moment.timestamp()))
+    local = (tmp_path / "z2", '{"started_at": "2026-01-31T23:59:59"}')  # a time without a zone is UTC
+    for folder, plan in (local, (tmp_path / dated[0], '{"started_at": "nonsense"}')):
+        folder.mkdir(exist_ok=True)
+        for file, text in (("traces.jsonl", ""), ("results.jsonl", ""), ("plan.json", plan)):
+            (folder / file).write_text(text)
+    expected = ["z2", "z", dated[3], *dated[:3], "2026-99-99T99-99-99_a"]
+    assert LocalFiles(tmp_path).run_ids() == expected
+
+
 def test_no_folder_means_no_runs(tmp_path: Path) -> None:
     assert LocalFiles(tmp_path / "missing").run_ids() == []
 
@@ -259,8 +277,16 @@ def test_a_wrong_path_says_what_is_there(tmp_path: Path) -> None:
     created(tmp_path, run_id="2026-01-02_alpha").close()
     with pytest.raises(InputError, match="does not exist; runs next to it: 2026-01-02_alpha"):
         LocalFiles.at(tmp_path / "2026-01-02_alpah")
-    with pytest.raises(InputError, match=r"is not a run folder: it has no traces\.jsonl or no results\.jsonl"):
+    with pytest.raises(InputError, match=r"is not a run folder: it has no traces\.jsonl or no results\.jsonl") as told:
         LocalFiles.at(tmp_path)
+    assert f"name one of the 1 run in it, like {tmp_path / '2026-01-02_alpha'}" in str(told.value)
+    for name in ("b", "c", "d"):
+        created(tmp_path, run_id=f"2026-01-03_{name}").close()
+    with pytest.raises(InputError, match="runs next to it: 2026-01-03_b, 2026-01-03_c, 2026-01-03_d"):
+        LocalFiles.at(tmp_path / "nothing like them")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(InputError, match=r"does not exist; a run folder contains traces\.jsonl and results\.jsonl"):
+        LocalFiles.at(tmp_path / "empty" / "run")
 
 
 @pytest.mark.parametrize("run_id", ["", ".", "..", "../runs/x", "/etc", "x/.", "missing"])

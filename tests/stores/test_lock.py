@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import subprocess
@@ -10,9 +11,9 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from evalwright.errors import RunLockedError
+from evalwright.errors import RunLockedError, StorageError
 from evalwright.stores.lock import RunLock, is_held
-from evalwright.stores.postgres.database import persist
+from evalwright.stores.postgres.database import is_lost, persist
 
 
 def test_a_lock_excludes_others_until_it_is_released_and_names_its_owner(tmp_path: Path) -> None:
@@ -25,6 +26,35 @@ def test_a_lock_excludes_others_until_it_is_released_and_names_its_owner(tmp_pat
         other.write("x")
     RunLock(tmp_path / "lock", "run r").release()
     assert (tmp_path / "lock").read_bytes() == b""
+
+
+def test_what_an_owner_that_was_killed_left_in_the_file_names_nobody(tmp_path: Path) -> None:
+    (tmp_path / "lock").write_text("4194304 a-host-with-a-long-name and more than a living process would write\n" * 9)
+    lock = RunLock(tmp_path / "lock", "run r")
+    assert (tmp_path / "lock").read_text() == f"{os.getpid()} {os.uname().nodename}\n"
+    lock.release()
+
+
+def test_a_lock_that_cannot_be_made_says_why(tmp_path: Path) -> None:
+    (tmp_path / "lock").mkdir()
+    with pytest.raises(StorageError, match=r"cannot lock .*/lock: Is a directory"):
+        RunLock(tmp_path / "lock", "run r")
+
+
+def test_a_file_system_that_cannot_lock_is_an_error_and_leaves_no_file_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    used: list[int] = []
+
+    def no_locks(descriptor: int, operation: int) -> None:
+        used.append(descriptor)
+        raise OSError(errno.ENOLCK, os.strerror(errno.ENOLCK))
+
+    monkeypatch.setattr(fcntl, "flock", no_locks)
+    with pytest.raises(StorageError, match="No locks available"):
+        RunLock(tmp_path / "lock", "run r")
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(used[0])
 
 
 def test_the_file_of_a_lock_goes_with_it_where_that_is_asked_for(tmp_path: Path) -> None:
@@ -85,3 +115,20 @@ def test_a_server_that_is_gone_is_waited_for_while_there_is_patience(gone: bool,
         with pytest.raises(psycopg.OperationalError):
             persist(work, lambda _: gone, patience)
     assert len(made) == calls
+
+
+@pytest.mark.parametrize(
+    ("error", "lost"),
+    [
+        (psycopg.OperationalError("connection refused"), True),
+        (psycopg.InterfaceError("the connection is closed"), True),
+        (psycopg.DataError("bad value"), False),
+        (psycopg.errors.ConnectionFailure("08006"), True),
+        (psycopg.errors.AdminShutdown("57P01"), True),
+        (psycopg.errors.CannotConnectNow("57P03"), True),
+        (psycopg.errors.QueryCanceled("57014"), False),
+        (psycopg.errors.UndefinedTable("42P01"), False),
+    ],
+)
+def test_a_rejected_statement_is_no_lost_server(error: psycopg.Error, lost: bool) -> None:
+    assert is_lost(error) is lost
