@@ -53,6 +53,8 @@ class Problem:
     """Dotted path of the value inside the file, empty for the file as a whole."""
     absent: bool = False
     """True if something that the file names is not on this machine: the file can be checked, but not run here."""
+    unread: bool = False
+    """True if nothing reads the key: without it the file means the same."""
 
     def __str__(self) -> str:
         if not self.file and self.key:

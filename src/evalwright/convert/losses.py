@@ -23,9 +23,6 @@ from evalwright.registry import format_of, resolve
 
 __all__ = ["differences", "unread_keys"]
 
-_WITHOUT_EFFECT = ("nothing reads", "unknown key", "has no effect")
-"""How warnings of the formats name keys that have no effect."""
-
 _PARTS = (
     "name", "variants", "evaluators", "pass_criteria", "run", "gate", "workspace", "prices", "mirrors", "metadata",
     "evaluators_by_case", "totals",
@@ -122,7 +119,7 @@ def unread_keys(suite: Suite) -> Iterator[Problem]:
     """One problem for each such key, with its path."""
     reported = set()
     for problem in (*suite.warnings, *getattr(suite.cases, "unknown_keys", tuple)()):
-        if any(words in problem.message for words in _WITHOUT_EFFECT):
+        if problem.unread:
             reported.add(problem.key)
             yield Problem("suite", problem.message, key=problem.key)
     finder = format_of(suite.dialect).unread

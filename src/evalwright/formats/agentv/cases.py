@@ -6,6 +6,7 @@ A case that cannot be read is a case all the same: it has an error for a verdict
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from evalwright.errors import InputError, Problem
@@ -98,6 +99,7 @@ class Cases:
         left_out = [self._file.problem(index, named, *note) for note in notes.left_out]
         self.problems += errors + left_out
         self.warnings += left_out
+        self.warnings += [replace(self._file.problem(index, named, *note), unread=True) for note in notes.unread]
         self.warnings += [self._file.problem(index, named, *note) for note in notes.warnings]
         self._refused += [self._file.problem(index, named, *note) for note in notes.refused]
         if errors:

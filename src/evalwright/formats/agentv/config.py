@@ -71,6 +71,7 @@ def read_project_config(path: Path) -> Config:
             f"nothing reads the key {place[-1]!r}{did_you_mean(str(place[-1]), known)}",
             document.line(place),
             ".".join(map(str, place)),
+            unread=True,
         )
         for place, known in unknown
     )

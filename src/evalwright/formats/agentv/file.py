@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -153,9 +153,7 @@ class EvalFile:
 
     def warnings(self) -> list[Problem]:
         """What the top level says that nothing reads, or not as the standard wants it."""
-        found = [
-            (key, f"nothing reads the key {key!r}{did_you_mean(key, HEAD)}") for key in self.head if key not in HEAD
-        ]
+        found = []
         name = self.head.get("name")
         if name is not None and not (isinstance(name, str) and _NAME.fullmatch(name)):
             found.append(("name", "name: the standard wants 2 to 64 of a-z, 0-9 and '-'"))
@@ -168,15 +166,18 @@ class EvalFile:
             )
             found.append(("execution.targets", message))
         found += self._doubts_of_execution()
-        return [Problem(str(self.head_path), message, self.head_line(key), key) for key, message in found]
+        doubts = [Problem(str(self.head_path), message, self.head_line(key), key) for key, message in found]
+        return [*self._unread("", self.head, HEAD), *self._unread("execution.", self.execution, EXECUTION), *doubts]
+
+    def _unread(self, place: str, raw: Mapping[str, Any], known: Collection[str]) -> Iterator[Problem]:
+        for key in raw:
+            if key not in known:
+                message = f"nothing reads the key {key!r}{did_you_mean(str(key), known)}"
+                at = f"{place}{key}"
+                yield Problem(str(self.head_path), message, self.head_line(at), at, unread=True)
 
     def _doubts_of_execution(self) -> list[tuple[str, str]]:
-        execution = self.execution
-        found = [
-            (f"execution.{key}", f"nothing reads the key {key!r}{did_you_mean(str(key), EXECUTION)}")
-            for key in execution
-            if key not in EXECUTION
-        ]
+        execution, found = self.execution, []
         values = {
             "target": (self.default_target, "the name of a target"),
             "workers": (self.workers, f"a whole number from 1 to {_MOST_WORKERS}"),

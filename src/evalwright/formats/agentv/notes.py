@@ -22,6 +22,8 @@ class Notes:
         """Mistakes that cost an evaluator only, as long as the case has another."""
         self.refused: list[_Note] = []
         """What the whole suite is refused for."""
+        self.unread: list[_Note] = []
+        """Keys that nothing reads."""
         self.warnings: list[_Note] = []
         """What is allowed, but most likely not meant."""
 
@@ -44,4 +46,4 @@ class Notes:
         for key in raw:
             place = f"{inside}{key}"
             if key not in known and key not in refused:
-                self.warn(place, f"nothing reads the key {key!r}{did_you_mean(str(key), known)}")
+                self.unread.append((place, f"nothing reads the key {key!r}{did_you_mean(str(key), known)}"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from itertools import chain, count
 from pathlib import Path
 from typing import Any
@@ -201,7 +202,8 @@ class _Reading:
         self.targets.pop(name, None)  # the last one of a name counts, as a whole
         self.wrong[name] = [self._problem(i, key, message) for key, message in (*_mistakes(raw), *_no_booleans(raw))]
         self.missing[name] = [self._problem(i, key, message) for key, message in _not_here(raw)]
-        self.doubts[name] = [self._problem(i, key, message) for key, message in _doubts(raw)]
+        unread = [replace(self._problem(i, key, message), unread=True) for key, message in _unread(raw)]
+        self.doubts[name] = unread + [self._problem(i, key, message) for key, message in _doubts(raw)]
         isolated = [key for key in isolating(raw, (), OF_PROGRAMS) if _known(key) not in KEYS]
         self.wrong[name] += [self._problem(i, key, refusal(key, KEYS)) for key in isolated]
         resolved, unset = _resolved(raw, self._environment)
@@ -293,13 +295,21 @@ def _known(key: Any) -> str:
     return _NEWER.get(name, name)
 
 
-def _doubts(raw: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """What is allowed, but most likely not meant."""
+def _unread(raw: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """The keys that nothing reads."""
     for key, value in raw.items():
         name = _known(key)
         if name not in KEYS and not any(isolating({key: value}, (), OF_PROGRAMS)):
             yield str(key), f"nothing reads the key {key!r}{did_you_mean(name, KEYS)}"
-        elif name in _CREDENTIALS.get(_provider(raw), ()) and _reference_in(value) is None:
+
+
+def _doubts(raw: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    """What is allowed, but most likely not meant, of the keys that are read."""
+    for key, value in raw.items():
+        name = _known(key)
+        if name not in KEYS:
+            continue
+        if name in _CREDENTIALS.get(_provider(raw), ()) and _reference_in(value) is None:
             yield str(key), f"{key} of target {raw.get('name')!r}: the standard wants a variable, '${{{{ NAME }}}}'"
         elif isinstance(value, str) and "${{" in value and _reference_in(value) is None:
             yield str(key), f"{key}: '${{{{ NAME }}}}' stands for a variable only where it is the whole value"

@@ -121,9 +121,12 @@ class _Reading:
             files=self._used,
         )
 
-    def note(self, place: Place, message: str) -> None:
-        """A key that nothing reads: a mistake with --strict, else a warning."""
-        (self.tell if self._options.get("strict") else self._warn)(place, message)
+    def note(self, place: Place, message: str, *, unread: bool = True) -> None:
+        """A mistake with --strict, else a warning; most often of a key that nothing reads."""
+        if self._options.get("strict"):
+            self.tell(place, message)
+        else:
+            self._findings.warn(place, message, unread=unread)
 
     def _look(self, gate: Mapping[str, Any] | None) -> None:
         """Warn of what is allowed but most likely not meant."""
@@ -197,6 +200,7 @@ class _Reading:
                 self.note(  # published suites have such a reward; it is not measured, so that the run ends with 3
                     ("reward", "metric_key"),
                     f"metric_key: no grader {key!r}{did_you_mean(key, keys)} (there are: {known})",
+                    unread=False,
                 )
             return {"kind": "reward", "metric_key": key}
         if kind == "custom" and isinstance(reward.get("function"), str):

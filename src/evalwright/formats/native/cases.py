@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Annotated, Any
 
@@ -165,4 +166,4 @@ def _strangers(
     for key in raw:
         if key not in model.model_fields:
             message = f"nothing reads this key{did_you_mean(str(key), model.model_fields)}"
-            yield tell((*place, key), message)
+            yield replace(tell((*place, key), message), unread=True)

@@ -8,7 +8,7 @@ from typing import Any, TypeGuard
 from evalwright.errors import did_you_mean
 from evalwright.files.key_paths import Place
 
-__all__ = ["idle", "ill_named", "out_of_reach"]
+__all__ = ["idle", "ill_named", "out_of_reach", "unused"]
 
 EXECUTORS = ("local", "ray")
 
@@ -61,7 +61,7 @@ _AS_IT_STANDS = (
 
 
 def out_of_reach(raw: dict[str, Any]) -> Mistakes:
-    """What always or never holds: thresholds, gates, texts that no or every answer has; and keys without effect."""
+    """What always or never holds: thresholds, gates, texts that no or every answer has."""
     evaluators = raw.get("evaluators")
     for i, one in enumerate(evaluators if isinstance(evaluators, list) else ()):
         threshold = _found(one, "threshold")
@@ -70,6 +70,10 @@ def out_of_reach(raw: dict[str, Any]) -> Mistakes:
         for place, message in _texts(one):
             yield ("evaluators", i, "config", *place), message
     yield from _gates(raw.get("gate"), ("gate",))
+
+
+def unused(raw: dict[str, Any]) -> Mistakes:
+    """Keys that nothing reads beside the others as they are; unlike those that are `idle`, they limit nothing."""
     if _found(raw, "dataset", "seed") is not None and _found(raw, "dataset", "sample") is None:
         yield ("dataset", "seed"), "without 'sample' nothing is drawn, and nothing reads this key"
     retry = _found(raw, "run", "retry")

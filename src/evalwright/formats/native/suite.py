@@ -17,7 +17,7 @@ from evalwright import registry
 from evalwright.files import yaml
 from evalwright.files.key_paths import Place, steps_of
 from evalwright.files.paths import import_folders
-from evalwright.formats.native.checks import idle, ill_named, out_of_reach
+from evalwright.formats.native.checks import idle, ill_named, out_of_reach, unused
 from evalwright.formats.native.dataset_section import DatasetReading, brought_by
 from evalwright.formats.native.file import EvalFile, EvaluatorSection, ExecutorSection, SystemSection, sound_parts
 from evalwright.formats.native.matrix import named_file
@@ -127,6 +127,8 @@ class _Reading:
             self._file.complain(place, message)
         for place, message in out_of_reach(raw):
             self._file.warn(place, message)
+        for place, message in unused(raw):
+            self._file.findings.warn(place, message, unread=True)
         for position, warning in enumerate(file.eval.warnings if "eval" in file.model_fields_set else ()):
             self._file.warn(("eval", "warnings", position), warning)
         variants = [self._variant(system, to_run) for system in file.systems]
@@ -245,7 +247,7 @@ class _Reading:
         if self._file.expansion.expands:  # a run of the original is only read: nothing is asked for any more
             for key, message in unread_of(system.adapter, variant.config):
                 if key in WITHOUT_EFFECT:
-                    self._file.warn(system.at(key), WITHOUT_EFFECT[key])
+                    self._file.findings.warn(system.at(key), WITHOUT_EFFECT[key], unread=True)
                 else:
                     self._file.complain((*system.at(), *steps_of(key)), message)
             own = {key: value for key, value in (system.model_extra or {}).items() if key not in _OF_FUNCTIONS}

@@ -102,15 +102,14 @@ class SuiteFile:
         """Warn of keys of an open section that its type, one of ours, does not read; `also` are some that it does."""
         for key in section.model_extra or ():
             if key not in also:
-                known = did_you_mean(key, [*type(section).model_fields, *also])
-                self.warn((*place, key), f"nothing reads this key{known}")
+                self.findings.warn_unread((*place, key), [*type(section).model_fields, *also])
 
     def doubt_config(self, place: Place, kind: str, given: Plugin) -> None:
         """Warn of keys that a mirror or an enricher, which says by `config_keys` what it reads, does not read."""
         known: tuple[str, ...] | None = getattr(registry.load(kind, given.type), "config_keys", None)
         for key in given.config:
             if known is not None and key not in known:
-                self.warn((*place, key), f"nothing reads this key{did_you_mean(key, known)}")
+                self.findings.warn_unread((*place, key), known)
 
     def known(self, place: Place, kind: str, name: str) -> bool:
         """Whether a name is registered; reported as a problem if not."""

@@ -41,4 +41,4 @@ def unread(document: dict[str, Any]) -> Iterator[str]:
         for name in ("entries", "items"):
             entries = dataset.get(name)
             for i, entry in enumerate(entries if isinstance(entries, list) else ()):
-                yield from unknown_keys(entry, _KNOWN["entry"], f"{name}[{i}].")
+                yield from unknown_keys(entry, _KNOWN["entry"], f"{name}.{i}.")

@@ -137,7 +137,10 @@ class _Reading:
         for number, entry in enumerate(entries):
             base = f"entries.{number}."
             found += [(base, key, nearest) for key in entry if (nearest := _near(key, ENTRY_KEYS))]
-        odd = [Problem(str(self._path), f"unknown key {key!r}{near}", key=base + key) for base, key, near in found]
+        odd = [
+            Problem(str(self._path), f"unknown key {key!r}{near}", key=base + key, unread=True)
+            for base, key, near in found
+        ]
         shared = _repeated(self._raw.get("evaluators") or [])
         odd += [Problem(str(self._path), f"{name!r} appears more than once", key="evaluators") for name in shared]
         for number, entry in enumerate(entries):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from evalwright.errors import Problem
 from evalwright.files.key_paths import Place
 from evalwright.formats.shared.findings import Findings
@@ -26,5 +28,8 @@ class Origin:
         """A problem here that is neither told nor warned of."""
         return self.findings.problem(self.place, message)
 
-    def warn(self, message: str) -> None:
-        self.findings.warn(self.place, message)
+    def warn(self, message: str, *, unread: bool = False) -> None:
+        self.findings.warn(self.place, message, unread=unread)
+
+    def warn_unread(self, known: Collection[str]) -> None:
+        self.findings.warn_unread(self.place, known)

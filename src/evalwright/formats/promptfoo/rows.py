@@ -29,7 +29,7 @@ def tests_in(text: str, file: str, origin: Origin) -> list[dict[str, Any]]:
         elif column == "expected" and not any(map(_EXPECTED.match, header)):
             origin.warn(f"{file}:1: the column 'expected' is a variable: '__expected' has what the output must be")
         elif column.startswith("__") and not _is_known(column):
-            origin.warn(f"{file}:1: nothing reads the column {column!r}")
+            origin.warn(f"{file}:1: nothing reads the column {column!r}", unread=True)
     tests = [_test(dict(zip(header, cells, strict=True)), origin, place) for place, cells in rows]
     return [{"description": f"Row #{number}", **test} for number, test in enumerate(tests, 1)]
 

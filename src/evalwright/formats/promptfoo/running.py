@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from evalwright.errors import did_you_mean
 from evalwright.formats.promptfoo.numbering import own_repeat
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.selection import mistaken_range
@@ -68,9 +67,9 @@ class RunningOptions:
 def _options(given: dict[str, Any], key: str, origin: Origin) -> dict[str, Any]:
     for name in given:
         if name in _WITHOUT_EFFECT or (name not in RUNNING and key == "commandLineOptions"):
-            origin.at(name).warn("this key has no effect here")
+            origin.at(name).warn("this key has no effect here", unread=True)
         elif name not in RUNNING:
-            origin.at(name).warn(f"nothing reads this key{did_you_mean(name, RUNNING)}")
+            origin.at(name).warn_unread(RUNNING)
     options = {**what_fits(given, RUNNING, origin)}
     if "filterRange" in options and (mistake := mistaken_range(str(options["filterRange"]))):
         origin.at("filterRange").tell(f"filterRange: {mistake}")

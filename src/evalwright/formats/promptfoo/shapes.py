@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
-from evalwright.errors import did_you_mean
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.shared.findings import kind_found
 
@@ -174,4 +173,4 @@ def warn_of_others(raw: Mapping[str, Any], known: Collection[str], origin: Origi
     """Warn of the keys that nothing reads."""
     for key in raw:
         if key not in known:
-            origin.at(key).warn(f"nothing reads this key{did_you_mean(key, known)}")
+            origin.at(key).warn_unread(known)

@@ -169,11 +169,11 @@ class _Reading:
                 origin.at(key).warn("a list of assertions up here is never read: write defaultTest.assert")
             elif key in _WITHOUT_EFFECT:
                 hint = "; use --out" if key == "outputPath" else ""
-                origin.at(key).warn(f"this key has no effect here{hint}")
+                origin.at(key).warn(f"this key has no effect here{hint}", unread=True)
             elif key == "extensions":
-                origin.at(key).warn("extensions are not called: this key has no effect here")
+                origin.at(key).warn("extensions are not called: this key has no effect here", unread=True)
             elif key not in (*CONFIG, *_REFUSED) and not key.startswith("x-"):
-                origin.at(key).warn(f"nothing reads this key{did_you_mean(key, CONFIG)}")
+                origin.at(key).warn_unread(CONFIG)
         for i, named in enumerate(raw.get("extensions", ())):
             self._sources.code(named, origin.at("extensions", i))
 

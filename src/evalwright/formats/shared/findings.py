@@ -8,7 +8,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from evalwright.errors import InputError, Problem, counted
+from evalwright.errors import InputError, Problem, counted, did_you_mean
 from evalwright.files.key_paths import Place, bracketed, steps_of
 from evalwright.files.yaml import Document
 
@@ -36,11 +36,15 @@ class Findings:
         if problem not in self.problems:
             self.problems.append(problem)
 
-    def warn(self, place: Place, message: str) -> None:
+    def warn(self, place: Place, message: str, *, unread: bool = False) -> None:
         """Warn of what is allowed but most likely not meant; once."""
-        problem = self.problem(self.authored(place), message)
+        problem = self.problem(self.authored(place), message, unread=unread)
         if problem not in self.warnings:
             self.warnings.append(problem)
+
+    def warn_unread(self, place: Place, known: Collection[str]) -> None:
+        """Warn of a key that nothing reads, with the nearest of those that are `known`."""
+        self.warn(place, f"nothing reads this key{did_you_mean(str(place[-1]), known)}", unread=True)
 
     def take(self, place: Place, build: Callable[[], object]) -> None:
         """Build something; its problems and its `warnings` become those of this file, from `place` on.
@@ -49,7 +53,7 @@ class Findings:
         """
         try:
             for warning in getattr(build(), "warnings", ()):
-                self.warn((*place, *steps_of(warning.key)), warning.message)
+                self.warn((*place, *steps_of(warning.key)), warning.message, unread=warning.unread)
         except InputError as error:
             for problem in error.problems or [Problem("", error.headline)]:
                 if problem.file:
@@ -72,9 +76,9 @@ class Findings:
             self.add(error)
         raise InputError(self.problems, headline)
 
-    def problem(self, place: Place, message: str, absent: bool = False) -> Problem:
+    def problem(self, place: Place, message: str, absent: bool = False, *, unread: bool = False) -> Problem:
         """A problem at a place, with its line."""
-        return Problem(str(self._path), message, self._document.line(place), self._spelled(place), absent)
+        return Problem(str(self._path), message, self._document.line(place), self._spelled(place), absent, unread)
 
 
 def kind_found(value: Any, mapping: str = "a mapping", nothing: str = "null") -> str:

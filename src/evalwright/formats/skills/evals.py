@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evalwright.errors import did_you_mean
 from evalwright.files.key_paths import Place, bracketed
 from evalwright.formats.shared.findings import Findings
 from evalwright.formats.skills.criteria import LISTS, Criterion, criteria_of
@@ -48,7 +47,7 @@ def evals_of(document: Any, skill: Skill, path: Path, findings: Findings) -> lis
     key, items = listed
     for other in document:
         if other not in (*DOCUMENT_KEYS, *SILENT):
-            findings.warn((other,), f"nothing reads this key{did_you_mean(other, DOCUMENT_KEYS)}")
+            findings.warn_unread((other,), DOCUMENT_KEYS)
     found: list[AuthoredEval] = []
     places: dict[str, Place] = {}
     for i, raw in enumerate(items):
@@ -103,7 +102,7 @@ class _Reading:
             return None
         for key in raw:
             if key not in (*EVAL_KEYS, *SILENT):
-                findings.warn((*self._place, key), f"nothing reads this key{did_you_mean(key, EVAL_KEYS)}")
+                findings.warn_unread((*self._place, key), EVAL_KEYS)
         expected = self._text("expected_output")
         one = AuthoredEval(
             id=self._id(position),
