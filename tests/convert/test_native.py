@@ -13,10 +13,11 @@ from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.run.start import run_suite
 from evalwright.run.stored_run import open_run
 
+pytestmark = pytest.mark.usefixtures("untouched_environment")
+
 JUDGE = """\
 import json, sys
 
-pytestmark = pytest.mark.usefixtures("untouched_environment")
 given = json.load(sys.stdin)
 good = given["candidate_answer"] == given["config"]["wanted"]
 print(json.dumps({"score": float(good), "hits": [], "misses": [] if good else ["other"], "reasoning": ""}))
