@@ -33,6 +33,7 @@ def error(status: int, seconds: float | None = None) -> TraceError:
     [
         (RetryRule(), error(429, 1.0), 5),
         (RetryRule(), error(503, 0.0), 5),
+        (RetryRule(max_attempts=2), error(503, 1.0), 2),
         (RetryRule(max_attempts=3), error(503, 1.0), 3),
         (RetryRule(max_attempts=1, once=True), error(503, 1.0), 1),
         (RetryRule(), error(429), 5),

@@ -10,11 +10,15 @@ from evalwright.testing import a_plan, a_trace
 PRICES = {"small": Price(1.0, 2.0), "large-2026": Price(10.0, 20.0)}
 
 
+def priced(variant: Variant, prices=PRICES, spans=(), **metrics) -> Metrics:
+    trace = a_trace(variant_name=variant.name, spans=[*spans], metrics=Metrics(**metrics))
+    Pricing(a_plan(variants=[variant], prices=prices)).fill(trace)
+    return trace.metrics
+
+
 def cost(spans=(), model=None, prices=PRICES, **metrics) -> float | None:
     config = {} if model is None else {"model": model}
-    trace = a_trace(variant_name="v", spans=[*spans], metrics=Metrics(**metrics))
-    Pricing(a_plan(variants=[Variant("v", "python_function", config)], prices=prices)).fill(trace)
-    return trace.metrics.cost_usd
+    return priced(Variant("v", "python_function", config), prices, spans, **metrics).cost_usd
 
 
 def call(given: object = 1_000_000, said: object = 0, model: str = "small", kind: str = "llm", **more: object) -> Span:
@@ -45,3 +49,34 @@ def test_captured_calls_are_summed_if_each_has_a_price_and_tokens(spans, dollars
 def test_the_tokens_of_a_variant_with_a_model_are_priced():
     assert cost([call()], model="small", token_input=2_000_000, token_output=1_000_000) == 4.0
     assert cost([call()], model="small") is None
+    assert cost(model="small", token_output=1_000_000) == 2.0
+    assert cost(model="unknown", token_input=1_000_000) is None
+
+
+def test_the_model_that_the_metadata_names_goes_first():
+    both = Variant("v", "python_function", {"model": "small"}, metadata={"model": "large-2026"})
+    assert priced(both, token_input=1_000_000).cost_usd == 10.0
+
+
+THINKING = {"small": Price(1.0, 2.0, 3.0, 0.25, 4.0)}
+
+
+def test_thinking_tokens_have_a_price_of_their_own_and_are_said_apart():
+    variant = Variant("v", "python_function", {"model": "small"})
+    found = priced(variant, THINKING, token_thinking=2_000_000, token_output=1_000_000)
+    assert (found.cost_usd, found.cost_thinking_usd) == (8.0, 6.0)
+    found = priced(variant, THINKING, token_thinking=1_000_000, cost_thinking_usd=0.5)
+    assert (found.cost_usd, found.cost_thinking_usd) == (3.0, 0.5), "what the system said stands"
+    assert priced(variant, THINKING, token_input=1).cost_thinking_usd is None
+
+
+@pytest.mark.parametrize(
+    ("custom", "dollars"),
+    [
+        ({"cache_read_tokens": 1_000_000}, 1.25),
+        ({"cache_write_tokens": 1_000_000}, 5.0),
+        ({"cache_read_tokens": -1_000_000, "cache_write_tokens": "1"}, 2.0),
+    ],
+)
+def test_tokens_of_a_cache_have_the_prices_of_the_cache(custom, dollars):
+    assert cost(model="small", prices=THINKING, token_input=2_000_000, custom=custom) == dollars

@@ -3,7 +3,7 @@
 import pytest
 
 from evalwright.errors import TargetError
-from evalwright.model.plan import Variant
+from evalwright.model.plan import RetryRule, Variant
 from evalwright.model.trace import Trace
 from evalwright.run.options import RunOptions
 from evalwright.run.resumption import resume, retry
@@ -83,8 +83,13 @@ def test_other_systems_of_the_run_finish(tmp_path):
 @pytest.mark.parametrize(
     ("error", "cure"),
     [
+        (TargetError("POST x: HTTP 400: no", status=400), "correct what is sent"),
         (TargetError("POST x: HTTP 401: no", status=401), "check the key"),
+        (TargetError("POST x: HTTP 403: no", status=403), "what it allows"),
         (TargetError("POST x: HTTP 404: no", status=404), "correct the address"),
+        (TargetError("POST x: HTTP 405: no", status=405), "correct the method"),
+        (TargetError("POST x: HTTP 422: no", status=422), "correct what is sent"),
+        (TargetError("POST x: HTTP 429: no", status=429), "lower run.max_concurrency"),
         (TargetError("no answer: response_mapping.final_answer $.x finds nothing"), "correct the path"),
         (TargetError("key: the case has no input.x"), "correct the name in the template"),
         (TargetError("no answer: ConnectError: refused"), "start the service"),
@@ -94,5 +99,6 @@ def test_other_systems_of_the_run_finish(tmp_path):
 )
 def test_the_most_likely_cure_is_named(tmp_path, agents, error, cure):
     agents.error = error
-    outcome = ran(tmp_path, "agents:raises_error", cells=8, stop_after_errors=3)
+    once = RetryRule(max_attempts=1, once=True)
+    outcome = ran(tmp_path, "agents:raises_error", cells=8, stop_after_errors=3, retry=once)
     assert cure in outcome.summary.warnings[0]

@@ -155,6 +155,19 @@ def test_another_target_can_be_named(tmp_path):
         run_suite(suite(tmp_path, ["x"]), RunOptions(target="mian"))
 
 
+def test_a_target_that_cannot_be_built_is_told_before_there_is_a_run_folder(tmp_path):
+    with pytest.raises(InputError, match="nothing_here"):
+        run_suite(suite(tmp_path, ["x"]), RunOptions(target="agents:nothing_here"))
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_run_says_in_which_folder_it_was_put(tmp_path):
+    made = suite(tmp_path, ["x"])
+    assert open_run(run_suite(made).run_dir)[1].store == made.store
+    stored = open_run(run_suite(made, RunOptions(out=tmp_path / "here")).run_dir)[1].store
+    assert (stored.type, stored.config) == ("local_files", {"path": str(tmp_path / "here")})
+
+
 def test_an_evaluator_that_raises_spoils_only_its_own_row(tmp_path):
     bad = EvaluatorSpec("bad", "contains_text", {"field": "$[?", "all_of": ["x"]})
     outcome = run_suite(suite(tmp_path, ["done"], evaluators=[bad, SAYS_DONE]))
