@@ -20,6 +20,7 @@ class Slow:
 
     def __init__(self, config: dict[str, object]) -> None:
         self.cells: list[str] = []
+        self.closed = threading.Event()
         made.append(self)
 
     def trace(self, trace, results, verdict) -> None:
@@ -28,6 +29,9 @@ class Slow:
 
     def summary(self, summary) -> None:
         self.cells.append("summary")
+
+    def close(self) -> None:
+        self.closed.set()
 
 
 made: list[Slow] = []
@@ -50,9 +54,11 @@ def test_a_mirror_that_stays_behind_loses_cells_and_says_so(tmp_path, monkeypatc
     mirrored.mirrors = [Plugin("slow", {})]
     outcome = run_suite(mirrored)
     assert outcome.exit_code == 0
-    said = " ".join(map(str, outcome.summary.sink_errors))
-    assert "too slow: cells were left out" in said
-    assert len(made[0].cells) < 8
+    errors = [(error["error"], error.get("count")) for error in outcome.summary.sink_errors]
+    assert errors == [("too slow: cells were left out", 4), ("not done 0.1 seconds after the end of the run", None)]
+    release.set()
+    assert made[0].closed.wait(60)
+    assert made[0].cells == ["c0", "c1", "c2", "c3", "summary"], "one at work, and as many as may wait"
 
 
 def test_a_mirror_that_catches_up_hears_of_every_cell(tmp_path):
@@ -62,3 +68,24 @@ def test_a_mirror_that_catches_up_hears_of_every_cell(tmp_path):
     outcome = run_suite(mirrored)
     assert made[0].cells == [*(f"c{n}" for n in range(8)), "summary"]
     assert outcome.summary.sink_errors == []
+
+
+class Fails(Slow):
+    """Raises whenever it is told of a cell."""
+
+    def trace(self, trace, results, verdict) -> None:
+        self.cells += [trace.output.final_answer, *(str(result.detail) for result in results)]
+        raise ValueError(f"no place for {SECRET}")
+
+
+SECRET = "sesame-canary-77"
+
+
+def test_mirrors_hear_no_secret_and_what_they_raise_is_counted_without_it(tmp_path, monkeypatch):
+    monkeypatch.setitem(registry.KINDS["mirrors"], "fails", f"{__name__}:Fails")
+    mirrored = suite(tmp_path, [SECRET, f"Bearer {SECRET}", "done"], max_concurrency=1)
+    mirrored.mirrors, mirrored.secrets = [Plugin("fails", {})], {"KEY": SECRET}
+    outcome = run_suite(mirrored)
+    assert made[0].cells[0:6:2] == ["***MASKED***", "Bearer ***MASKED***", "done"]
+    [error] = outcome.summary.sink_errors
+    assert (error["op"], error["error"], error["count"]) == ("save_trace", "ValueError: no place for ***MASKED***", 3)

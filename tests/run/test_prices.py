@@ -53,11 +53,6 @@ def test_the_tokens_of_a_variant_with_a_model_are_priced():
     assert cost(model="unknown", token_input=1_000_000) is None
 
 
-def test_the_model_that_the_metadata_names_goes_first():
-    both = Variant("v", "python_function", {"model": "small"}, metadata={"model": "large-2026"})
-    assert priced(both, token_input=1_000_000).cost_usd == 10.0
-
-
 THINKING = {"small": Price(1.0, 2.0, 3.0, 0.25, 4.0)}
 
 

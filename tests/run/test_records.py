@@ -9,6 +9,7 @@ import pytest
 
 from evalwright.errors import InputError
 from evalwright.model.plan import EvaluatorSpec
+from evalwright.model.result import Evaluation
 from evalwright.model.trace import TraceError
 from evalwright.run.newest import newest_of
 from evalwright.run.records import Clock, result_of
@@ -34,6 +35,22 @@ def test_an_evaluator_that_said_nothing_has_passed_nothing():
     row = result_of(EvaluatorSpec("e", "contains_text"), a_trace(), None, TraceError("timeout", "late"), now, now)
     assert (row.passed, row.score, row.skipped, row.latency_ms) == (False, None, False, 0)
     assert row.error is not None
+
+
+@pytest.mark.parametrize(
+    ("score", "passed", "given", "reason"),
+    [
+        (0.5, True, "fine", "required, at least 0.8; fine"),
+        (0.5, False, "", "required, at least 0.8; score 0.5"),
+        (None, True, "", "required, at least 0.8; passed"),
+        (0.8, True, "fine", "fine"),
+    ],
+)
+def test_the_reason_begins_with_a_required_score_that_was_missed(score, passed, given, reason):
+    now, spec = datetime.now(UTC), EvaluatorSpec("e", "contains_text", required=0.8)
+    said = Evaluation(passed, score, given)
+    assert result_of(spec, a_trace(), said, None, now, now).reason == reason
+    assert result_of(spec, a_trace(), None, TraceError("timeout", "late"), now, now).reason == "late"
 
 
 def test_of_two_traces_of_one_attempt_the_last_is_the_cells():

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from evalwright.files.paths import seen_from_here
 from evalwright.formats.loading import load_suite
 from evalwright.model.plan import EvaluatorSpec, Variant
 from evalwright.model.result import EvaluationResult
@@ -15,7 +16,7 @@ from evalwright.run.options import RunOptions
 from evalwright.run.selection import all_warnings
 from evalwright.run.start import run_suite
 from evalwright.run.stored_run import open_run
-from evalwright.run.used_files import beyond_reach
+from evalwright.run.used_files import beyond_reach, executed
 from evalwright.session import Session, refuse_network
 from run.suites import SAYS_DONE, suite
 
@@ -133,6 +134,13 @@ def test_both_workspaces_are_named(shop: Path) -> None:
     (shop / "eval.yaml").write_text(text)
     told = [str(warning) for warning in load_suite(shop / "eval.yaml").warnings]
     assert any(str(shop / "files") in line and "workspace.copy_from" in line for line in told)
+
+
+def test_what_a_run_executes_is_its_code_and_the_programs_of_its_commands(shop: Path) -> None:
+    commands = [["curl", "-s"], "grep -q done", ["curl", "-v"], 7]
+    shell = [Variant(f"s{n}", "cli", {"command": command}) for n, command in enumerate(commands)]
+    assert executed(suite(shop, ["x"], variants=shell)) == ["curl", "grep"]
+    assert executed(load_suite(shop / "eval.yaml")) == [str(seen_from_here(shop / CODE))]
 
 
 def test_without_network_programs_of_the_suite_are_told(tmp_path):

@@ -26,6 +26,7 @@ from evalwright.model.suite import Suite
 from evalwright.model.trace import Trace
 from evalwright.run.options import RunOptions
 from evalwright.run.re_evaluation import re_evaluate
+from evalwright.run.resumption import resume_here
 from evalwright.run.start import run_suite, run_suite_here
 from evalwright.run.stored_run import open_run
 from session import shop
@@ -209,7 +210,7 @@ def test_a_run_may_work_in_the_callers_event_loop_beside_another(tmp_path):
     assert (one.exit_code, two.exit_code) == (0, 0)
 
 
-def test_a_run_that_is_cancelled_can_be_resumed(tmp_path):
+def test_a_run_that_is_cancelled_can_be_resumed(tmp_path, monkeypatch):
     async def cancelled():
         task = asyncio.create_task(run_suite_here(suite(tmp_path, ["a", "hang"], "answer_in_loop", max_concurrency=1)))
         while not any((tmp_path / "runs").glob("*/verdicts.jsonl")) or not verdicts(tmp_path):
@@ -221,6 +222,11 @@ def test_a_run_that_is_cancelled_can_be_resumed(tmp_path):
 
     assert asyncio.run(cancelled()) == []
     assert verdicts(tmp_path) == 1
+    (run,) = tmp_path.glob("runs/*")
+    monkeypatch.setattr(shop, "answer_in_loop", shop.answer)
+    outcome = asyncio.run(resume_here(run))
+    assert (outcome.interrupted, outcome.summary.cells_missing, verdicts(tmp_path)) == (False, 0, 2)
+    assert asyncio.run(resume_here(run)).notes == ["nothing to do: every cell is finished"]
 
 
 def verdicts(folder):
