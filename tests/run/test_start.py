@@ -11,6 +11,7 @@ from evalwright.run.options import RunOptions
 from evalwright.run.resumption import resume
 from evalwright.run.start import run_suite
 from evalwright.run.stored_run import open_run
+from evalwright.session import Session, refuse_network
 from run.suites import SAYS_DONE, SAYS_LAST, suite
 
 
@@ -127,6 +128,15 @@ def test_isolated_targets_answer_like_others(tmp_path):
     outcome = run_suite(suite(tmp_path, ["done"] * 5, variants=variants))
     traces, _, _ = records(outcome)
     assert {t.output.final_answer for t in traces.values()} == {"done"}
+
+
+@pytest.mark.slow("starts an isolated worker")
+def test_isolated_targets_have_no_network_where_the_run_has_none(tmp_path):
+    variants = [Variant("main", "python_function", {"target": "agents:connects"}, isolation="process")]
+    with Session():
+        refuse_network()
+        outcome = run_suite(suite(tmp_path, ["x"], variants=variants))
+    assert "--no-network" in records(outcome)[0]["c0", "main", 0].error.message
 
 
 @pytest.mark.parametrize(

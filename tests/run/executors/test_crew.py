@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import sys
 from collections import Counter
 from collections.abc import Callable
@@ -132,6 +133,31 @@ def test_a_late_call_is_cancelled_and_an_answer_after_that_counts_for_nothing(tm
     assert outcome.exit_code == 3
     assert {case: trace.error.type for case, trace in found.items() if trace.error} == {"c0": "timeout"}
     assert len(held) == 1
+
+
+def test_a_worker_whose_cancelled_calls_end_a_little_later_stays(tmp_path, far):
+    def ends_later(worker: Worker, call: int) -> None:
+        asyncio.get_running_loop().call_later(0.5, worker.say, Dropped(call))
+
+    end = far(lambda worker, case: "done" if case == "c8" else WAITS)
+    end.dropped = ends_later
+    outcome = ran(tmp_path, 9, timeout=0.3, actors=1)
+    assert verdicts(outcome) == (1, 8), "the worker has eight places"
+    assert len(end.workers) == 1
+
+
+def test_a_worker_whose_cancelled_calls_do_not_end_is_replaced(tmp_path, far, monkeypatch):
+    monkeypatch.setattr("evalwright.run.executors.member.GRACE", 0.1)
+    end = far(lambda worker, case: "done" if worker.number else WAITS)
+    end.dropped = lambda worker, call: None
+    assert verdicts(ran(tmp_path, 24, timeout=0.3, actors=1)) == (16, 8)
+    assert [worker.is_alive for worker in end.workers] == [False, False]
+
+
+def verdicts(outcome: Outcome) -> tuple[int, int]:
+    """How many cells passed, and how many ended in an error."""
+    cells = outcome.summary.variants[0].cells
+    return cells["pass"], cells["error"]
 
 
 def test_no_time_passes_for_calls_that_another_one_holds_up(tmp_path, far):

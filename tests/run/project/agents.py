@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import os
+import socket
 import time
 
 from evalwright.model.trace import Answer
@@ -131,6 +132,12 @@ async def cancels_itself(case, variant):
         asyncio.current_task().cancel()
         await asyncio.sleep(0)
     return {"final_answer": "done"}
+
+
+def connects(case, variant):
+    """Asks a host that does not answer."""
+    with socket.create_connection(("192.0.2.1", 80), timeout=0.1):
+        return {"final_answer": "done"}
 
 
 def broken(case, variant):
