@@ -65,8 +65,8 @@ def test_validate_warns_of_keys_that_come_twice_in_a_line(tmp_path: Path) -> Non
     ended = made.evalwright("validate", "eval.yaml")
     assert ended.code == 0
     assert ended.err.splitlines() == [
-        "warning: cases.jsonl:2  q  the key 'q' comes more than once: the last one counts",
-        "warning: cases.jsonl:2  id  the key 'id' comes more than once: the last one counts",
+        "warning: cases.jsonl:2  q  the key 'q' occurs more than once: the last one counts",
+        "warning: cases.jsonl:2  id  the key 'id' occurs more than once: the last one counts",
     ]
 
 

@@ -124,7 +124,7 @@ def test_credentials_in_json_lines_are_noted(project, to):
     case = {"id": "a", "criteria": "x", "input": "y", "metadata": {"deep": [{"api_key": "abc"}]}}
     (project / "c.jsonl").write_text(json.dumps(case) + "\n")
     (note,) = convert(project / "c.jsonl", to, project / ("out" if to == "native" else "out.yaml")).notes
-    assert note.startswith("api_key holds a credential")
+    assert note.startswith("api_key contains a credential")
 
 
 @pytest.mark.parametrize("out", ["EVAL.yaml", "EVAL.yaml/deeper"])

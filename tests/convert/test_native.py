@@ -362,7 +362,7 @@ def test_credentials_in_the_original_are_noted_and_not_shown(project):
     suite["output"] = {"type": "local_files", "path": "runs"}
     source.write_text(yaml.safe_dump(suite | {"evaluators": [{"name": "t", "type": "contains_text"}]}))
     found = convert(source, "northstar", project / "new", allow_loss=True)
-    assert "SHOP_KEY holds a credential, and so may the new files: name a variable instead" in found.notes
+    assert "SHOP_KEY contains a credential, and so may the new files: name a variable instead" in found.notes
     assert "literal-credential" not in str(found.losses)
 
 

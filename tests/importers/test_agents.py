@@ -197,7 +197,7 @@ def test_parts_of_a_line_with_other_types_are_told(tmp_path):
     assert (metrics["token_input"], metrics["token_output"]) == (4, None)
     assert {note for note in done.notes if note.startswith("lost")} == {
         "lost: blocks of redacted thinking: 1",
-        "lost: token counts that are no whole numbers: 2",
+        "lost: token counts that are not whole numbers: 2",
         "lost: lines of type 'assistant' without a message: 1",
     }
     with pytest.raises(InputError, match="expected text or blocks") as caught:

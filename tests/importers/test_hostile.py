@@ -104,7 +104,7 @@ def test_halves_of_characters_are_replaced_and_told(tmp_path):
     trace = case["embedded_trace"]
     assert trace["output"]["final_answer"] == "cut \ufffd"
     assert trace["messages"][2]["content"] == "😀"
-    assert "1 record with halves of characters" in str(done.notes)
+    assert "1 record with half characters" in str(done.notes)
     path.write_text(path.read_text() + '{"sessionId": "\\ud83d", NaN}\n')
     with pytest.raises(InputError, match="not valid JSON"):
         imported(tmp_path / "other", "claude-code", path)
@@ -124,7 +124,7 @@ def test_numbers_that_json_does_not_have_are_left_out_and_counted(tmp_path):
     found = [case["embedded_trace"]["metrics"]["custom"] for case in cases]
     assert found == [{"acc": 1.0, "reward": 1.0}, {"norm": 1.0}]
     assert [note for note in done.notes if "NaN" in note or "halves" in note] == [
-        "lost: values NaN or Infinity, which are no numbers of JSON: 2"
+        "lost: values NaN or Infinity, which JSON does not have: 2"
     ]
     path.write_text(
         json.dumps({"version": 2, "status": "success", "eval": {}, "plan": {}, "score": math.nan}, indent=1)

@@ -127,7 +127,7 @@ def test_a_golden_without_an_answer_is_a_case_alone(tmp_path):
     assert ("embedded_trace" in cases[1], cases[1]["metadata"]) == (False, {"context": ["c"], "comments": "hm"})
     assert done.notes == [
         "1 case without a recording: name your system in eval.yaml before a run",
-        "lost: costs that are no numbers: 1",
+        "lost: costs that are not numbers: 1",
         "lost: tools called of goldens without an actual_output: 1",
     ]
 

@@ -209,7 +209,7 @@ def test_counts_that_are_none_are_unknown_and_told(tmp_path, format, lines):
     done, (case,) = imported(tmp_path, format, written(tmp_path / "f.jsonl", lines))
     metrics = case["embedded_trace"]["metrics"]
     assert (metrics["token_input"], metrics["token_output"]) == (None, None)
-    assert "lost: token counts that are no whole numbers: 2" in done.notes
+    assert "lost: token counts that are not whole numbers: 2" in done.notes
 
 
 def test_calls_of_codex_that_failed_are_told_in_both_of_its_forms(tmp_path):

@@ -178,7 +178,7 @@ def test_a_budget_holds_before_a_batch_is_handed_in(tmp_path):
 
 def test_a_model_without_batches_is_told(tmp_path):
     (found,), _ = batched(tmp_path / "n", question("q", "python:llm.test_models:gateway"))
-    assert "has no batches" in str(found)
+    assert "does not support batches" in str(found)
 
 
 def test_nobody_else_may_read_the_notes_and_secrets_are_masked(tmp_path):

@@ -48,7 +48,7 @@ def test_what_a_reply_does_not_say_costs_nothing_and_without_a_word_the_cost_is_
     told = []
     money = Spending(PRICED, None, tell=told.append)
     assert [money.cost("gpt-test", usage) for _ in range(2)] == [cost and pytest.approx(cost)] * 2
-    unknown = ["the cost of calls of 'gpt-test' is unknown: its replies count no tokens"]
+    unknown = ["the cost of calls of 'gpt-test' is unknown: its replies do not count tokens"]
     assert told == ([] if cost else unknown)
 
 

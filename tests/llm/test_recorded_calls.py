@@ -41,6 +41,6 @@ def test_calls_are_not_added_to_a_file_of_something_else(tmp_path: Path, text: s
     path = tmp_path / "mine"
     path.write_text(text)
     path.chmod(0o640)
-    with pytest.raises(InputError, match="holds something else than recorded calls"):
+    with pytest.raises(InputError, match="contains something other than recorded calls"):
         CallRecorder(path, str)
     assert (path.read_text(), path.stat().st_mode & 0o777) == (text, 0o640)

@@ -55,7 +55,7 @@ def test_what_cannot_be_asked_in_batches_is_told_before_anything_is_replaced(tmp
     spec = EvaluatorSpec("own", "llm_judge", {"model": "python:llm.test_models:gateway", "nl_assertions": ["x"]})
     other = suite(tmp_path / "other", ["a"], evaluators=[spec])
     before = costs(first.run_dir)
-    with pytest.raises(InputError, match="has no batches"):
+    with pytest.raises(InputError, match="does not support batches"):
         re_evaluate(first.run_dir, suite=other, batch=True)
     assert costs(first.run_dir) == before
 

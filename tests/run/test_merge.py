@@ -370,7 +370,7 @@ def test_shards_are_waited_for_until_all_of_them_have_arrived_whole(tmp_path):
     assert merged.summary.cells_total == len(TEXTS)
     with pytest.raises(InputError, match=r"--of 4: .* is shard 1 of 3"):
         finished_shards([str(there)], 4)
-    with pytest.raises(InputError, match="is no folder"):
+    with pytest.raises(InputError, match="is not a folder"):
         finished_shards(["postgres:runs/*"])
 
 
@@ -424,7 +424,7 @@ def test_shards_that_ran_other_code_say_so(tmp_path):
         (part / "plan.json").write_text(json.dumps(plan))
         (part / "manifest.json").unlink()
         resume(part)
-    assert "agents.py was another file in shard 2" in merge(parts, tmp_path / "merged").summary.warnings
+    assert "agents.py was a different file in shard 2" in merge(parts, tmp_path / "merged").summary.warnings
 
 
 @pytest.mark.parametrize("apart", [False, True])

@@ -93,7 +93,7 @@ def test_other_systems_of_the_run_finish(tmp_path):
         (TargetError("no answer: response_mapping.final_answer $.x finds nothing"), "correct the path"),
         (TargetError("key: the case has no input.x"), "correct the name in the template"),
         (TargetError("no answer: ConnectError: refused"), "start the service"),
-        (TargetError("command not found: 'x'"), "the whole path of the program"),
+        (TargetError("command not found: 'x'"), "the full path of the program"),
         (TargetError("late", "timeout"), "raise timeout_seconds"),
     ],
 )

@@ -116,7 +116,7 @@ def test_a_key_that_comes_twice_in_a_file_of_json_is_told(
     if text:
         (shop / name).write_text(text)
     told = [str(warning) for warning in all_warnings(load_suite(shop / name, format_, to_run=False))]
-    assert len([line for line in told if "rows.json" in line and "the key 'input' comes more than once" in line]) == 1
+    assert len([line for line in told if "rows.json" in line and "the key 'input' occurs more than once" in line]) == 1
 
 
 def test_files_of_the_working_directory_are_used_where_the_suite_has_none(shop: Path) -> None:
@@ -152,6 +152,6 @@ def test_without_network_programs_of_the_suite_are_told(tmp_path):
         refuse_network()
         told = {problem.key: problem.message for problem in beyond_reach(made)}
     assert told == {
-        name: f"--no-network does not hold back the program {program!r}"
+        name: f"--no-network does not restrict the program {program!r}"
         for name, program in (("shell", "curl"), ("judge", "grep"))
     }

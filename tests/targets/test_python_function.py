@@ -168,7 +168,7 @@ def test_objects_are_seen_by_their_own_run_only():
     [lambda case, variant: "text", lambda example, settings: "text", lambda *both: "text"],
 )
 def test_where_only_mappings_are_allowed_text_of_a_case_and_a_variant_is_an_error(function):
-    with pytest.raises(TargetError, match=r"a mapping \(a dict .*, found str \(.*leave --format evalh out"):
+    with pytest.raises(TargetError, match=r"a mapping \(a dict .*, found str \(.*leave out --format evalh"):
         answer(function, evalh_rules=True)
     assert answer(function).output.final_answer == "text"
 

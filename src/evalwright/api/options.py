@@ -85,7 +85,7 @@ class Settings:
             found.append(refused("tags", f"expected a list of tags, found the text {self.tags!r}"))
         name: object = self.name
         if name is not None and not (isinstance(name, str) and name.strip()):
-            found.append(refused("name", f"expected a text, found {self.name!r}"))
+            found.append(refused("name", f"expected text, found {self.name!r}"))
         on_cell: object = self.on_cell
         if not (on_cell is None or callable(on_cell)):
             found.append(refused("on_cell", f"expected a function, found {type(on_cell).__name__}"))

@@ -21,7 +21,10 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "re-evaluate": ("evalwright.cli.re_evaluate:command", "Re-evaluate stored traces; the system is not called."),
     "compare": ("evalwright.cli.compare:command", "Compare two runs case by case, with confidence intervals."),
     "decide": ("evalwright.cli.decide:command", "Decide whether run B may replace run A: ship, don't, or undecided."),
-    "plan": ("evalwright.cli.plan:command", "Print how many cases and trials a difference takes; run nothing."),
+    "plan": (
+        "evalwright.cli.plan:command",
+        "Print how many cases and trials it takes to show a difference; run nothing.",
+    ),
     "promote": ("evalwright.cli.promote:command", "Make a run the baseline for later comparisons."),
     "drift": ("evalwright.cli.drift:command", "Compare a run with the promoted baseline of its suite."),
     "calibrate": ("evalwright.cli.calibrate:command", "Measure how well a run's judges agree with human labels."),

@@ -65,9 +65,9 @@ def command(
     """Compare run B with run A, case by case; every change is B − A.
 
     Only cases with a verdict in both runs count. Cases that changed between the runs are left out and named; evaluators
-    that changed are refused; if there is nothing to compare or records cannot be read, the exit code is 3. Result files
-    (JSON Lines) of formats that have them are compared by their scores; the exit code is then 1 if the mean score
-    dropped.
+    that changed are rejected; if there is nothing to compare or records cannot be read, the exit code is 3. Result
+    files (JSON Lines) of formats that have them are compared by their scores; the exit code is then 1 if the mean
+    score dropped.
     """
     if (read_scores := _results_reader(dialect, a, b)) is not None:
         return _score_files(read_scores(a), read_scores(b), threshold, as_json)

@@ -37,8 +37,8 @@ def command() -> None:
 def lint(paths: tuple[Path, ...], dialect: str | None, as_json: bool, **options: Any) -> int:
     """List what looks wrong with the cases at PATH.
 
-    Duplicates and near duplicates, expected answers that stand in the input, cases that expect nothing, and one answer
-    that is expected nearly always. No system is called and no code of a suite executed.
+    Looks for duplicates and near duplicates, expected answers that appear in the input, cases that expect nothing, and
+    one answer that is expected nearly always. Calls no system and executes no code of a suite.
 
     A PATH is a suite, a folder that is searched for suites, a glob, or a table: CSV, TSV, Parquet, JSON or JSON Lines.
     At most 20 of a kind are listed, with --json all. Exit code 1 says that something was found.

@@ -49,7 +49,7 @@ def command(
 ) -> int:
     """Compare RUN with its baseline: Markdown on standard output, `drift.yaml` in the run folder.
 
-    Interval and p are those of `evalwright compare`: of the cases with a verdict in both runs.
+    Interval and p are computed as by `evalwright compare`, over the cases with a verdict in both runs.
     """
     import msgspec
 

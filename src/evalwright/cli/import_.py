@@ -34,10 +34,10 @@ __all__ = ["command"]
     "pairs",
     multiple=True,
     metavar="NAME=PATH",
-    help="Where a part stands in each record (repeatable).",
+    help="Where to find a part in each record (repeatable).",
 )
 @click.option("--mapping", type=click.Path(path_type=Path), metavar="FILE", help="The same mapping as a YAML file.")
-@click.option("--price", is_flag=True, help="Work out costs that were not recorded, of tokens and list prices.")
+@click.option("--price", is_flag=True, help="Compute costs that were not recorded from tokens and list prices.")
 def command(
     files: tuple[Path, ...],
     format_: str | None,

@@ -17,7 +17,7 @@ __all__ = ["command"]
 def command(run: Path) -> int:
     """Build or update the index of RUN and print its size.
 
-    Commands that read a run of 20,000 cells and more do so by themselves. An index is derived from the records:
+    Commands that read a run of 20,000 cells or more do this by themselves. An index is derived from the records:
     deleting `index.sqlite` is safe at any time. It is in the run folder, beside a SQLite file, or in the user's cache.
     """
     import time
@@ -37,8 +37,8 @@ def command(run: Path) -> int:
         index = reader.index(keep=True)
         if index is None:
             raise InputError(
-                f"{reader.location} can have no index now: another process makes it, lines cannot be read, or records "
-                "contradict each other; `evalwright inspect` reads the records, and lists lines that it cannot read"
+                f"no index of {reader.location} can be built now: another process builds it, lines cannot be read, "
+                "or records contradict each other; `evalwright inspect` reads the records, and lists unreadable lines"
             )
         with closing(index):
             cells, path = len(index), index.path

@@ -26,7 +26,7 @@ main()
 @click.option("--into", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="Where to put them.")
 @click.option("--remove", is_flag=True, help="Remove the scripts that this command made.")
 def command(names: tuple[str, ...], into: Path | None, remove: bool) -> int:
-    """Install the original commands NAME (default: all) as scripts that start ours; no file is overwritten.
+    """Install the originals' commands NAME (default: all) as scripts that start ours; no file is overwritten.
 
     They go beside the command evalwright, or into DIR. Without this, evalwright installs no command but its own.
     """

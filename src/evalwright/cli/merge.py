@@ -21,7 +21,7 @@ __all__ = ["command"]
 @click.option(
     "--watch",
     is_flag=True,
-    help="Wait until all shards are finished; RUN may be a folder in which they will be.",
+    help="Wait until all shards are finished; RUN may be a folder in which they will appear.",
 )
 @click.option(
     "--of",

@@ -48,7 +48,9 @@ __all__ = [
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-as_json: Callable[[F], F] = click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead.")
+as_json: Callable[[F], F] = click.option(
+    "--json", "as_json", is_flag=True, help="Print one JSON object instead of text."
+)
 
 
 def _note_color(ctx: click.Context, param: click.Parameter, value: str) -> None:
@@ -152,11 +154,11 @@ def trust_option(help: str) -> Callable[[F], F]:
     return click.option("--trust-run", is_flag=True, is_eager=True, callback=_note_trust, expose_value=False, help=help)
 
 
-trust_run: Callable[[F], F] = trust_option("Use the store's address that the run folder gives.")
+trust_run: Callable[[F], F] = trust_option("Use the store address noted in the run folder.")
 trust_all: Callable[[F], F] = trust_option(
-    "Use what the run says (code, addresses, variables) although you did not make it."
+    "Use the code, addresses and variables that the run names, even if you did not make it."
 )
-_GOING_ON_OPTIONS = (suite_option(help="Your suite, with which RUN was made: its systems are called."), trust_all)
+_GOING_ON_OPTIONS = (suite_option(help="The suite that RUN was made with; its systems are called."), trust_all)
 _STORE_OPTIONS = (suite_option(), trust_run)
 
 
@@ -203,7 +205,7 @@ _MODEL_OPTIONS = (
         "budget_usd",
         type=NumberRange(min=0),
         metavar="USD",
-        help="Make no model call that could take the cost of all of them above USD.",
+        help="Make no model call that could raise their total cost above USD.",
     ),
     click.option("--allow-unpriced", is_flag=True, help="With --budget: also call models without a price."),
     click.option(

@@ -24,7 +24,7 @@ __all__ = ["command"]
 @suite_argument()
 @dialect
 @click.option("--detect", metavar="D", help="The difference in pass rates to show: 3pp or 0.03.")
-@click.option("--margin", metavar="M", help="To show that B is not worse than by M, if it is better by D.")
+@click.option("--margin", metavar="M", help="Show that B is worse by at most M, if it is really better by D.")
 @click.option(
     "--at-least", metavar="RATE", help="What a gate `at_least: RATE` would do to systems of known rates: 0.8 or 80%."
 )
@@ -43,7 +43,7 @@ __all__ = ["command"]
     type=RunPath(),
     multiple=True,
     metavar="RUN",
-    help="A run of the suite (twice: two runs) that tells how much cases vary and what a cell costs.",
+    help="A run of the suite (twice: two runs) that shows how much cases vary and what a cell costs.",
 )
 @click.option("--trials", default="1,3,5", show_default=True, metavar="K,…", help="Numbers of trials to compare.")
 @click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Power curves as SVG.")
@@ -61,7 +61,7 @@ def command(
     plot: Path | None,
     as_json: bool,
 ) -> int:
-    """How many cases and trials of SUITE does it take to show a difference? Nothing is run.
+    """Print how many cases and trials it takes to show a difference with the suite at PATH; run nothing.
 
     Exit code 1: the suite as it is does not reach the power. Costs and minutes are those of one run.
     """

@@ -43,7 +43,7 @@ def command(
     """Re-evaluate the stored traces of RUN. The system is not called; earlier results are replaced.
 
     The exit code is that of `run` for the same verdicts, and 3 if some trace cannot be read: its cell keeps its
-    results. For a run that evalh itself wrote it is 0 whatever the verdicts, as there.
+    results. For a run that evalh wrote it is 0 whatever the verdicts, as in evalh.
     """
     from evalwright.cli.outcome import present, tell_whose_word, watch_of
     from evalwright.run.re_evaluation import re_evaluate

@@ -41,11 +41,11 @@ _OF_A_RUN = (
 @click.option(
     "--out",
     metavar="FILE",
-    help="Write to FILE instead of standard output. html: DIR/ for a page for each cell.",
+    help="Write to FILE instead of standard output. html: DIR/ writes a page for each cell.",
 )
 @click.option("--append", is_flag=True, help="With --out: add to FILE instead of replacing it.")
 @click.option(
-    "--compare", type=RunPath(), metavar="RUN_A", help="Compare with this earlier run: markdown, html, github"
+    "--compare", type=RunPath(), metavar="RUN_A", help="Compare with this earlier run (markdown, html, github)."
 )
 @click.option("--link", metavar="URL", help="Address of the published bundle, to which cases link.")
 @click.option(
@@ -57,7 +57,7 @@ _OF_A_RUN = (
 @click.option(
     "--github",
     is_flag=True,
-    help="Instead: annotations, job summary and outputs of a step of GitHub Actions.",
+    help="Write annotations, job summary and step outputs for GitHub Actions instead.",
 )
 def command(
     run: Path,

@@ -56,7 +56,7 @@ def text_of(name: str) -> str:
     help="Write to FILE instead of standard output.",
 )
 def command(name: str | None, out: Path | None) -> int:
-    """Print the JSON Schema of a file that people write, for editors; without NAME list them."""
+    """Print the JSON Schema of a suite or data file, for editors; without NAME, list the schemas."""
     from evalwright.cli.screen import say
     from evalwright.errors import InputError, did_you_mean
     from evalwright.files.durable import make_folder, replace_file

@@ -35,7 +35,7 @@ _MOST_FILES = 3
 def command(paths: tuple[Path, ...], dialect: str | None, import_: bool, as_json: bool, **options: Any) -> int:
     """Read the suites at PATH and every case of their datasets, and list all problems.
 
-    No code of a suite is executed without --import, and no command of it ever.
+    Without --import, no code of a suite is executed; its commands never are.
 
     A PATH is a file, a folder that is searched for suites, or a glob. Warnings, such as unknown keys where they are
     allowed, go to stderr.

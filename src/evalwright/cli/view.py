@@ -17,8 +17,8 @@ __all__ = ["command"]
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="H", help="Address to listen on.")
 @click.option("--no-open", is_flag=True, help="Do not open a browser.")
 @click.option("--read-only", is_flag=True, help="Do not offer labelling.")
-@click.option("--token", metavar="T", help="The token of the address, instead of a new one.")
-@click.option("--no-token", is_flag=True, help="Let every program on this machine read; no labelling.")
+@click.option("--token", metavar="T", help="Token to use in the address instead of a new one.")
+@click.option("--no-token", is_flag=True, help="Use no token: every program on this machine can read; no labelling.")
 @click.option(
     "--bundle",
     type=click.Path(path_type=Path),
@@ -39,10 +39,10 @@ __all__ = ["command"]
     default=20_000,
     show_default=True,
     metavar="N",
-    help="With --bundle: reject more cells and changed cases.",
+    help="With --bundle: maximum number of cells and changed cases.",
 )
-@click.option("--with-labels", is_flag=True, help="With --bundle: also the labels and notes of people.")
-@click.option("--labeller", metavar="NAME", help="The name in labels (default: the user's on this system).")
+@click.option("--with-labels", is_flag=True, help="With --bundle: include labels and notes.")
+@click.option("--labeller", metavar="NAME", help="The name in labels (default: your user name).")
 @click.option("--cell", metavar="CASE", help="Open the page of this case.")
 def command(
     places: tuple[Path, ...],

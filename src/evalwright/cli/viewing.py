@@ -74,7 +74,7 @@ def serve_viewer(
             port=bound,
         )
         if host not in _LOOPBACK:
-            print("warning: the pages are not encrypted on their way to other machines", file=sys.stderr)
+            print("warning: the pages are sent to other machines unencrypted", file=sys.stderr)
         app = viewer(lambda: runs_at(chosen), access, labels=labels, labeller=labeller or _user())
         address = f"http://{shown}:{bound}{_page(found, len(places), cell, earlier)}"
         if access.token is not None:

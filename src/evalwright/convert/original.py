@@ -62,7 +62,7 @@ def credential_notes(suite: Suite) -> list[str]:
     parts = chain([suite.document], (to_builtins(_authored(case)) for case in suite.cases))
     found = chain.from_iterable(map(credentials, parts))
     names = dict.fromkeys(key for key, text in found if not _NAME.search(text) and not NAMED.search(text))
-    return [f"{name} holds a credential, and so may the new files: name a variable instead" for name in names]
+    return [f"{name} contains a credential, and so may the new files: name a variable instead" for name in names]
 
 
 def _authored(case: EvalCase | Case) -> list[Any]:

@@ -153,7 +153,7 @@ def _alone(one: Mapping[str, CaseTotal], other: Mapping[str, CaseTotal]) -> tupl
 def _warnings(decision: Decision, identity: Identity, terms: Terms) -> list[str]:
     """What a reader must know beside the numbers."""
     lines = []
-    shared, what = identity.shared, "compared all the same" if terms.keep_changed else "left out"
+    shared, what = identity.shared, "compared anyway" if terms.keep_changed else "left out"
     if identity.cases:
         lines.append(
             f"{len(identity.cases):,} of {counted(shared, 'case')} changed: {what}: {some_names(identity.cases)}"

@@ -124,7 +124,9 @@ class TwoRuns(msgspec.Struct):
             )
         if self.identity.evaluators:
             names = some_names(self.identity.evaluators)
-            problems.append(Problem("", f"evaluator {names} changed between the runs (--allow-changed goes on)"))
+            problems.append(
+                Problem("", f"evaluator {names} changed between the runs (--allow-changed compares anyway)")
+            )
         if problems:
             raise InputError(problems)
 
@@ -140,7 +142,7 @@ class TwoRuns(msgspec.Struct):
             changed = (
                 f"all {counted(len(shared), 'case')} that both runs have changed: {some_names(self.identity.cases)}"
             )
-            raise InputError(f"{changed}; nothing can be paired (--allow-changed of compare pairs them all the same)")
+            raise InputError(f"{changed}; nothing can be paired (--allow-changed of compare pairs them anyway)")
 
 
 def two_runs(reader_a: RunReader, plan_a: Plan, reader_b: RunReader, plan_b: Plan, terms: Terms) -> TwoRuns:

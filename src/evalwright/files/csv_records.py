@@ -59,7 +59,9 @@ def _cells(record: str, cell: re.Pattern[str], separator: str, line: int) -> lis
         if match is None and record[at : at + 1] == '"' and record.count('"', at) % 2:
             raise CsvError("a quote is never closed", line)
         if match is None:
-            raise CsvError("a quote stands in a cell that does not begin with one, or text after its end", line)
+            raise CsvError(
+                "a cell contains a quote but does not begin with one, or has text after its closing quote", line
+            )
         quoted, plain = match.groups()
         found.append(plain if quoted is None else quoted.replace('""', '"'))
         at = match.end()

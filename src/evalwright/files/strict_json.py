@@ -69,12 +69,12 @@ def json_lines_of(data: bytes, places: Collection[Place]) -> dict[Place, int]:
 def _keys_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise ValueError("a key comes more than once")
+        raise ValueError("a key occurs more than once")
     return found
 
 
 def _refuse(word: str) -> None:
-    raise ValueError(f"{word} is no JSON")
+    raise ValueError(f"{word} is not JSON")
 
 
 def _finite(text: str) -> float:
@@ -132,7 +132,7 @@ def _tokens(data: bytes) -> Iterator[_Token]:
 def _flaw_of(token: _Token) -> str | None:
     text = token.text.decode(errors="replace")
     if token.again:
-        return f"the key {token.place[-1]!r} comes more than once"
+        return f"the key {token.place[-1]!r} occurs more than once"
     try:
         if text in _CONSTANTS:
             _refuse(text)

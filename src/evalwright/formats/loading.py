@@ -167,7 +167,7 @@ def _must_be_json(path: Path) -> None:
         raise InputError(Problem(str(path), f"broken JSON: {error}", getattr(error, "lineno", None))) from error
     if repeated:  # read as YAML, whose rules are stricter, it has no keys at all
         raise InputError(
-            [Problem(str(path), f"the key {key!r} comes more than once in one object") for key in repeated]
+            [Problem(str(path), f"the key {key!r} occurs more than once in one object") for key in repeated]
         )
 
 

@@ -201,7 +201,7 @@ def _results(
         call = result.get("source_call_id")
         if call is not None and call not in ids:
             place = f"{key}.observation.results[{number}].source_call_id"
-            mistakes.add(file, f"{call!r} is no call of this step", key=place)
+            mistakes.add(file, f"{call!r} is not a call of this step", key=place)
             continue
         content = result.get("content")
         shown = content if isinstance(content, dict) else texts_of(content, notes)

@@ -34,7 +34,7 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
         try:
             log = read_eval_log(str(file.absolute()), resolve_attachments=True)
         except Exception as error:  # of whatever kind: the file is not ours, nor is the library
-            reading.mistakes.add(file, f"is no log of Inspect: {error}".splitlines()[0])
+            reading.mistakes.add(file, f"is not a log of Inspect: {error}".splitlines()[0])
             continue
         reading.name = log.eval.task
         if log.status != "success":

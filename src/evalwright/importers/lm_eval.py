@@ -87,7 +87,7 @@ def _scores(sample: dict[str, Any], notes: ImportNotes) -> dict[str, Any]:
         if isinstance(value, _NUMBERS):
             found[name] = value
         elif value is not None:
-            notes.lose(f"values of the metric {name!r} that are no numbers")
+            notes.lose(f"values of the metric {name!r} that are not numbers")
     for name in _VERDICTS:
         if name in found and found[name] in _PASSED_OR_NOT:
             found["reward"] = float(found[name])

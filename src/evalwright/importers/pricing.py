@@ -50,7 +50,7 @@ class ListPricing:
     def notes(self) -> Iterator[str]:
         if self._counts[""]:
             what = counted(self._counts[""], "cost was", "costs were")
-            yield f"{what} worked out of tokens ({self._source}), see extra.cost_from"
+            yield f"{what} computed from tokens ({self._source}), see extra.cost_from"
         for why, number in self._counts.items():
             if why:
                 yield f"{counted(number, 'recording')} {why}: the cost is unknown"

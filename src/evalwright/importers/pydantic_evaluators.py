@@ -84,7 +84,7 @@ class EvaluatorReading:
         if arguments.get("as_strings") and isinstance(value, int | float) and not isinstance(value, bool):
             value = str(value)
         if not isinstance(value, str):
-            self.lose("evaluators 'Contains' of a value that is no text")
+            self.lose("evaluators 'Contains' of a value that is not text")
             return None
         sensitive = arguments.get("case_sensitive", True)
         # An empty list each: those of the case are not looked for as well.

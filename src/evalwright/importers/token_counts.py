@@ -48,7 +48,7 @@ def token_count(value: Any, notes: ImportNotes) -> int | None:
     if type(whole) is int and whole >= 0:
         return whole
     if value is not None:
-        notes.lose("token counts that are no whole numbers")
+        notes.lose("token counts that are not whole numbers")
     return None
 
 
@@ -57,5 +57,5 @@ def recorded_dollars(value: Any, notes: ImportNotes) -> float | None:
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf:
         return value
     if value is not None:
-        notes.lose("costs that are no numbers")
+        notes.lose("costs that are not numbers")
     return None

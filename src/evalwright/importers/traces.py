@@ -85,9 +85,9 @@ def import_traces(
     )
     if mended := reading.mistakes.mended:
         what = counted(mended, "record with", "records with")
-        reading.notes.say(f"{what} halves of characters (unpaired surrogates), which were replaced")
+        reading.notes.say(f"{what} half characters (unpaired surrogates), which were replaced")
     if unmeasured := reading.mistakes.unmeasured:
-        reading.notes.lose("values NaN or Infinity, which are no numbers of JSON", unmeasured)
+        reading.notes.lose("values NaN or Infinity, which JSON does not have", unmeasured)
     notes = [*gathered.notes(), *reading.notes.lines(), *(pricing.notes() if pricing else ())]
     return ImportResult(cases, gathered.trials, gathered.traces, written, notes)
 

@@ -128,7 +128,9 @@ class Spending:
             return None
         if usage.token_input is None and usage.token_output is None:
             if most_dollars(price, 1, 1):
-                self._say("unknown", model, f"the cost of calls of {model!r} is unknown: its replies count no tokens")
+                self._say(
+                    "unknown", model, f"the cost of calls of {model!r} is unknown: its replies do not count tokens"
+                )
             return None
         return share * dollars(
             price,

@@ -145,7 +145,7 @@ def _must_be_a_cache(path: Path) -> None:
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=_PATIENCE)) as database:
         names = [name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
     if names and "replies" not in names:
-        raise InputError(f"{path} is a database of another program, and no cache of replies: name another file")
+        raise InputError(f"{path} is a database of another program, not a cache of replies: choose another file")
 
 
 def _prepare(database: sqlite3.Connection) -> None:

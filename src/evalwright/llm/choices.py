@@ -46,7 +46,7 @@ class ModelChoices:
         if self.cache is not None and self.no_cache:
             problems.append(Problem("--no-cache", f"--cache {self.cache} has no effect with it: leave one of them out"))
         if self.record is not None and self.record == self.replay:
-            problems.append(Problem("--record", f"{self.record} is replayed from: name another file"))
+            problems.append(Problem("--record", f"{self.record} is the file to replay from: choose another file"))
         if problems:
             raise InputError(problems)
         if self.replay is not None or self.record is not None:

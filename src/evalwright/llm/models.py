@@ -151,7 +151,7 @@ class LiveModels:
         batches, wanted = self._batches, self._fits.of(route, request, adapts=True).max_tokens
         client = await self._reached(route)
         if not hasattr(client, "batches"):
-            raise CallFailed("bad_request", f"{route.model!r} has no batches: judge without --batch")
+            raise CallFailed("bad_request", f"{route.model!r} does not support batches: leave out --batch")
 
         async def asked(fare: Fare, _: Again) -> ChatReply:
             affordable = fare.token_output if self._spending.has_cap else None

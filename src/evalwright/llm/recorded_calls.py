@@ -50,7 +50,7 @@ def _must_be_a_recording(path: Path) -> None:
     with path.open("rb") as file:
         first = file.readline(_LONGEST)
     if first.strip() and not (first.startswith(b"{") and b'"key"' in first and b'"kind"' in first):
-        raise InputError(f"{path} holds something else than recorded calls: name another file")
+        raise InputError(f"{path} contains something other than recorded calls: choose another file")
 
 
 class RecordedCalls:

@@ -92,7 +92,7 @@ def snapshot(case: "EvalCase | Case") -> Case:
     try:
         return msgspec.json.decode(case.model_dump_json(), type=Case)
     except (ValueError, RecursionError) as error:
-        raise InputError(f"the case {case.id!r} holds what JSON cannot: {error}") from error
+        raise InputError(f"the case {case.id!r} contains what JSON cannot hold: {error}") from error
 
 
 _NOTHING_BESIDE: list[Any] = [{}, None]

@@ -297,7 +297,7 @@ def _otherwise(decision: Decision) -> str:
         ("errors", f"trials with errors again: {_again(decision.errors)}"),
         ("judge", "labels of more answers of both runs (evalwright calibrate), or a better judge"),
         ("units", "cases of more groups: all of these are one group"),
-        (UNREAD, "mend the damaged records, or run what they held again"),
+        (UNREAD, "repair the damaged records, or run their cells again"),
         ("guard", "measure what the open guard needs on both sides, or choose another limit"),
     ):
         if name in decision.reasons:

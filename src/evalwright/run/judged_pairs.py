@@ -103,5 +103,5 @@ def _named(run: str, sides: Sequence[_Side]) -> list[int] | str:
 def _places(before: set[bytes], after: set[bytes]) -> list[int] | str:
     """Which of the two runs a row is about that names none, by their answers; the later one reports what is in none."""
     if before and after and before != after:
-        return "both runs have an answer to this case, and not the same: say which one the label is about, A or B"
+        return "both runs have an answer to this case, and they differ: say which one the label is about, A or B"
     return [place for place, answers in enumerate((before, after)) if answers] or [1]

@@ -44,7 +44,7 @@ def labels_of(
         cell = matching_cells(row, cells)[0]
         first = lines.setdefault((row.evaluator, cell), row.line)
         if first != row.line:
-            problems.append(Problem(file, f"this answer is labelled in line {first} already", row.line, "case_id"))
+            problems.append(Problem(file, f"this answer is already labelled in line {first}", row.line, "case_id"))
         labels[row.evaluator, cell] = Label(
             cell[0], row.evaluator, *cell[1:], found.attempts[cell], row.passed, row.score
         )

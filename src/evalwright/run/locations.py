@@ -122,7 +122,7 @@ def _without_literals(config: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _must_be_database(file: Path) -> None:
-    """Raise InputError for a file that holds no runs, such as a suite."""
+    """Raise InputError for a file that contains no runs, such as a suite."""
     try:
         with file.open("rb") as opened:
             start = opened.read(16)
@@ -184,7 +184,7 @@ def _in_postgres(text: str, masker: Masker) -> Place:
     if not run_id:
         ids = store.run_ids()
         if not ids:
-            raise InputError(f"{text} holds no run")
+            raise InputError(f"{text} contains no run")
         run_id = ids[-1]
     return Place(store, run_id, Path(store.read(run_id).location))
 

@@ -227,7 +227,7 @@ def _other_files(parts: Sequence[_Part]) -> Iterator[str]:
         if len(versions) > 1:
             usual = versions.most_common(1)[0][0]
             others = [str(part.shard.index) for part in parts if part.plan.files.get(name, "") != usual]
-            yield f"{name} was another file in shard {', '.join(others[:10])}"
+            yield f"{name} was a different file in shard {', '.join(others[:10])}"
 
 
 def _known(store: LocalFiles, plan: Plan, digests: dict[str, str]) -> LocalWriter | None:

@@ -95,7 +95,9 @@ def _checked(
         yield case
     problems = unpriced.problems()
     problems += [_problem(plan, name, said) for name, said in (*nowhere, *packages)]
-    problems += [_problem(plan, name, f"{model!r} has no batches: judge without --batch") for name, model in alone]
+    problems += [
+        _problem(plan, name, f"{model!r} does not support batches: leave out --batch") for name, model in alone
+    ]
     problems += _beyond_budget(plan, targets, models)
     if missing or problems:
         from evalwright.llm.cache import default_path
@@ -119,7 +121,7 @@ def _beyond_budget(plan: Plan, targets: Sequence[_Asking], models: ModelChoices)
     """The systems whose calls a budget cannot limit, as processes of their own make them."""
     isolated = {variant.name for variant in plan.variants if variant.isolation == "process"}
     found = [] if models.budget_usd is None else [one.name for one in targets if one.name in isolated]
-    message = "--budget cannot hold for a model that another process calls: leave out isolation: process"
+    message = "--budget cannot limit a model that another process calls: leave out isolation: process"
     return [_problem(plan, name, message) for name in found]
 
 

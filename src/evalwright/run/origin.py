@@ -220,13 +220,13 @@ def _systems(variants: Sequence[Variant]) -> list[Any]:
     return [(one.name, one.adapter, one.config.get("target")) for one in variants]
 
 
-_HOW = "--trust-run goes on with what the run itself says"
+_HOW = "--trust-run uses what the run itself says"
 
 
 def _not_own(location: str) -> InputError:
     return InputError(
-        f"{location} is not a run of your own, or was changed since: going on would execute and call what it names, "
-        f"with variables of your environment. Name your suite of it with --suite FILE; {_HOW}"
+        f"{location} is not a run of your own, or was changed since: continuing would execute and call what it names, "
+        f"with variables of your environment. Name your own suite with --suite FILE; {_HOW}"
     )
 
 

@@ -165,7 +165,7 @@ def _rest_of(
             job = Job(plan, writer, Tally.of(plan), state, mirrors, history, again, signals)
             if sequence is not None:
                 sequence.listen(job.state)
-            note = f"{finished} of {total} cells were finished already"
+            note = f"{finished} of {total} cells were already finished"
             if again_of is not _none_again:
                 note = f"{len(again)} finished cells were run again"
             yield (

@@ -48,7 +48,7 @@ def shard_from(text: str, environ: Mapping[str, str]) -> Shard:
 
 def _agreed(text: str, found: Mapping[str, int], names: list[str]) -> int:
     if not found:
-        raise InputError(f"--shard {text}: no scheduler says it; expected one of the variables {', '.join(names)}")
+        raise InputError(f"--shard {text}: no scheduler sets it; expected one of the variables {', '.join(names)}")
     if len({*found.values()}) > 1:
         said = ", ".join(f"{name} says {number}" for name, number in found.items())
         raise InputError(

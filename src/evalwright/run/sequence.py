@@ -153,7 +153,7 @@ def ordered(plan: Plan, cases: Iterable[Case], options: RunOptions, runs: Path) 
         if not order:
             raise InputError(
                 f"every unit of the suite was looked at by {terms.continues}, which is undecided: "
-                "--seed N begins again, with an order and a capital of its own"
+                "--seed N starts over, with a new order and a new capital"
             )
     units_left = len(order)
     order = _within(order, options.max_cases)
@@ -229,7 +229,7 @@ def _refuse_changed(cases: list[str], evaluators: list[str], alone: list[str], a
     parts += [f"evaluator {some_names(names)}" for names in (evaluators, alone) if names]
     if parts:
         raise InputError(
-            f"changed since {against}: {' and '.join(parts)}: what is asked or judged otherwise decides nothing; "
+            f"changed since {against}: {' and '.join(parts)}: such answers cannot be compared; "
             "run the earlier system again on the suite as it is now"
         )
 

@@ -36,7 +36,7 @@ def finished_shards(
     for place in places:
         if place.startswith("postgres:") or Path(place).is_file():
             raise InputError(
-                f"{place} is no folder: --watch waits for run folders; merge runs of a database without it"
+                f"{place} is not a folder: --watch waits for run folders; merge runs of a database without it"
             )
     said = ""
     while True:

@@ -77,36 +77,36 @@ class Standstill:
 def _reason(variant: str, number: int, error: TraceError) -> str:
     cure = _cure(error)
     return (
-        f"stopped {variant!r}: {number} cells ended in the same error and none in an answer: {error_text(error)}"
+        f"stopped {variant!r}: {number} cells ended in the same error and none had an answer: {error_text(error)}"
         + (f". Most likely: {cure}" if cure else "")
         + ". `evalwright retry RUN` then runs these cells and the rest (--keep-going never stops)"
     )
 
 
 _CURES: tuple[tuple[str, str], ...] = (
-    (r"no answer: response_mapping|no answer: stream_", "correct the path: it has to fit the reply"),
+    (r"no answer: response_mapping|no answer: stream_", "correct the path so that it matches the reply"),
     (r"no answer: stdout", "print an object with 'final_answer', or leave out parse_stdout_as: json"),
     (r"nothing reads the key", "return the answer as final_answer, and other values below extra"),
     (r"the case has no ", "correct the name in the template, or give it a default"),
-    (r"command not found|No such file|cannot start command", "write the whole path of the program, or PATH into env"),
+    (r"command not found|No such file|cannot start command", "write the full path of the program, or set PATH in env"),
     (r"ConnectError|[Cc]onnection (?:refused|failed)|connection", "start the service, or correct its address"),
     (r"no answer|allow_missing", "return text, or a mapping with final_answer"),
-    (r"is not valid JSON|expected JSON", "check the address: what answers there speaks no JSON"),
+    (r"is not valid JSON|expected JSON", "check the address: the service there does not answer in JSON"),
 )
 _CURES_OF_STATUS = {
-    400: "correct what is sent: request_template and body",
+    400: "correct the request: request_template and body",
     401: "check the key that is sent (headers, api_key_env)",
     403: "check the key that is sent (headers, api_key_env), and what it allows",
     404: "correct the address or the model's name",
     405: "correct the method or the address",
-    422: "correct what is sent: request_template and body",
+    422: "correct the request: request_template and body",
     429: "lower run.max_concurrency, or raise the limit of the service",
 }
 _CURES_OF_TYPE = {
     "timeout": "raise timeout_seconds of the system, or find out why it hangs",
     "authentication": "check the key in the environment",
     "quota": "the account has no credit left",
-    "no_backend": "name what answers for the agent with --target",
+    "no_backend": "name the system to call with --target",
 }
 
 

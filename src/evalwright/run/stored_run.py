@@ -66,7 +66,7 @@ def _plan_of_records(reader: RunReader) -> Plan:
     for result in reader.results(_ResultMark):
         evaluators.setdefault(result.evaluator, result.evaluator_type)
     if started is None:
-        raise InputError(f"{reader.location} was not written by evalwright and holds no traces")
+        raise InputError(f"{reader.location} was not written by evalwright and has no traces")
     run_id = Path(reader.location).name
     return Plan(
         run_id=run_id,

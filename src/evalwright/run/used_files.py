@@ -85,7 +85,7 @@ def doubled_keys(suite: Suite) -> Iterator[Problem]:
             whole = [(None, path.read_bytes())] if path.suffix == ".json" else lines_of(path)
             for number, text in whole:
                 for key in repeated_keys(text):
-                    message = f"the key {key!r} comes more than once: the last one counts"
+                    message = f"the key {key!r} occurs more than once: the last one counts"
                     yield Problem(str(path), message, number, key)
         except (OSError, ValueError, RecursionError, InputError):
             continue  # whoever reads it says what is wrong with it
@@ -128,7 +128,7 @@ def beyond_reach(suite: Suite) -> Iterator[Problem]:
     """With --no-network, the systems and evaluators that start programs: those connect as they like."""
     for name, config in _owners(suite) if is_offline() else ():
         if program := next(_programs(config), ""):
-            yield Problem(str(suite.source), f"--no-network does not hold back the program {program!r}", key=name)
+            yield Problem(str(suite.source), f"--no-network does not restrict the program {program!r}", key=name)
 
 
 def _programs(config: Any) -> Iterator[str]:

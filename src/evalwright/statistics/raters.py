@@ -169,7 +169,7 @@ class Krippendorff(NamedTuple):
 def krippendorff_alpha(ratings: Sequence[Sequence[Any]]) -> Krippendorff:
     """Raters in rows, units in columns, None where a rater said nothing (Krippendorff 2011).
 
-    Units with one rating do not count; the upper levels are None for labels that are no numbers.
+    Units with one rating do not count; the upper levels are None for labels that are not numbers.
     """
     seen: dict[tuple[Any, Any], float] = {}
     for unit in zip(*ratings, strict=True):

@@ -49,8 +49,8 @@ _EXPECTED = {
     False: (f"text, {_MAPPING} or an Answer", 'e.g. return "text"'),
     True: (
         f"{_MAPPING} or an Answer",
-        "by the rules of evalh a function of (case, variant) returns a mapping: to return text, let it have one "
-        "parameter, or leave --format evalh out",
+        "by the rules of evalh, a function of (case, variant) returns a mapping: to return text, give it one "
+        "parameter, or leave out --format evalh",
     ),
 }
 """What is expected and what helps, by whether it has to be a mapping."""

@@ -257,7 +257,7 @@ def write_bundle(bundle: Bundle, out: Path) -> None:
         _write_zip(bundle, out)
         return
     if out.exists() and not (out / MARKER).is_file() and (not out.is_dir() or any(out.iterdir())):
-        raise InputError(Problem(str(out), "is there already and is no bundle: name another folder"))
+        raise InputError(Problem(str(out), "already exists and is not a bundle: choose another folder"))
     draft = out.with_name(f".{out.name}.new")
     shutil.rmtree(draft, ignore_errors=True)
     try:

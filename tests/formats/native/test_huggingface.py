@@ -84,7 +84,7 @@ def test_of_images_there_is_a_reference(tmp_path):
     saved(tmp_path / "d", rows, {"i": {"_type": "Image"}, "b": {"dtype": "binary", "_type": "Value"}})
     reference = {"type": "image", "path": "a.png", "size": 5}
     assert inputs(tmp_path, path="d", map={"input.i": "i"}) == [{"i": reference}]
-    assert "'b' holds bytes" in wrong(tmp_path, path="d").message
+    assert "'b' contains bytes" in wrong(tmp_path, path="d").message
 
 
 def test_a_split_is_named_where_there_are_several(tmp_path):

@@ -228,7 +228,7 @@ def test_one_column_that_has_another_separator_is_doubted(tmp_path):
         ("d.csv", "id,a\n1,x\n2\n", 3, "2 cells"),
         ("d.csv", 'id,a\n1,"x\n2,y\n', 2, "quote"),
         ("d.csv", 'id,a\n1,x"y"\n', 2, "quote"),
-        ("d.tsv", 'id\ta\n1\tx"y\n', 2, "a quote stands in a cell"),
+        ("d.tsv", 'id\ta\n1\tx"y\n', 2, "a cell contains a quote"),
         ("d.csv", "id;a\n1,x;y\n", 2, 'expected 1 cell, found 2 cells: does `delimiter: ";"`'),
         ("d.csv", "id,a\n1,x\n".encode("utf-16"), None, "encoding: utf-16"),
         ("d.csv", b"id,a\n1,\xff\n", None, "encoding: latin-1"),

@@ -173,7 +173,7 @@ def test_rows_with_one_id_are_cases_of_their_own_wherever_a_run_is_read(tmp_path
 
 def test_rows_with_one_id_are_told_and_strictly_refused(tmp_path: Path) -> None:
     path = written(tmp_path, *SAME)
-    expected = ["2: the id comes more than once: this row is the case 'good#2'", "3: the id is empty: this row is"]
+    expected = ["2: the id occurs more than once: this row is the case 'good#2'", "3: the id is empty: this row is"]
     warned = [f"{problem.line}: {problem.message}" for problem in load_suite(path).warnings]
     assert [found.startswith(start) for found, start in zip(warned, expected, strict=True)] == [True, True]
     assert all(start[3:] in refusal(path, strict=True) for start in expected)

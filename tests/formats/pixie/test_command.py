@@ -63,7 +63,7 @@ def test_recorded_steps_become_items_of_a_dataset(called, tmp_path):
     ]
     broken = called("evalwright", "pixie", "dataset", "save", "my set", "--expected-output", stdin="{")
     (item,) = json.loads((tmp_path / "pixie_qa/datasets/my-set.json").read_text())["items"]
-    assert broken.stderr.startswith("Error: the standard input holds broken JSON: ")
+    assert broken.stderr.startswith("Error: standard input contains broken JSON: ")
     assert codes == [0, 0, 0, 1]
     assert (item["eval_output"], item["expectation"]) == ([{"name": "output", "value": "a"}], "a")
 

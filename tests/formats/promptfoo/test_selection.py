@@ -56,8 +56,8 @@ def test_a_sample_is_the_one_that_promptfoo_takes(tmp_path):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"filter_pattern": "(?i)a"}, "no regular expression"),
-        ({"filter_providers": "("}, "no regular expression"),
+        ({"filter_pattern": "(?i)a"}, "not a regular expression"),
+        ({"filter_providers": "("}, "not a regular expression"),
         ({"filter_prompts": "none"}, "matches 'none'"),
         ({"filter_metadata": ["x"]}, "expected KEY=VALUE"),
         ({"filter_range": "3"}, "expected START:END"),

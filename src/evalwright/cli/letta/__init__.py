@@ -59,7 +59,7 @@ def _ignored(name: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
 @click.option("--cached", "-c", type=_FOLDER, metavar="DIR", help="Replay recorded results.")
 @click.option("--num-runs", type=click.IntRange(min=1), metavar="N", help="Run the suite N times.")
 @click.option("--model-handle", metavar="MODEL", help="Use this model instead of those of the suite.")
-@click.option("--target", metavar="SPEC", help="What answers: file.py:function, a URL, or openai:MODEL.")
+@click.option("--target", metavar="SPEC", help="The system to call: file.py:function, a URL, or openai:MODEL.")
 @format_option(ALLOW_OUTSIDE)
 @_ignored("--api-key")
 @_ignored("--base-url")

@@ -142,7 +142,7 @@ def _from_stdin() -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"the standard input holds broken JSON: {error}") from error
+        raise ValueError(f"standard input contains broken JSON: {error}") from error
 
 
 @dataset.command("validate", short_help="Check datasets without running anything.")

@@ -117,7 +117,7 @@ async def printed(command: Sequence[str], cwd: str, document: Mapping[str, Any])
     finished = await _run(command, cwd, document, {}, ())
     _need_success(finished, "the program of the prompt")
     if not (text := _printed(finished)):
-        raise EvaluatorError("the program of the prompt printed nothing", "no_prompt")
+        raise EvaluatorError("the prompt's program printed nothing", "no_prompt")
     return text
 
 

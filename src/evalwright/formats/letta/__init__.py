@@ -167,7 +167,7 @@ FORMAT = Format(
         "letta-sample": ("evalwright.formats.letta.schema:sample_schema", "Letta Evals: one line of a dataset"),
     },
     options=(
-        Option(("--target",), metavar="SPEC", help="What answers: file.py:function, a URL, or openai:MODEL."),
+        Option(("--target",), metavar="SPEC", help="The system to call: file.py:function, a URL, or openai:MODEL."),
         Option(("--trials", "--num-runs"), "int", minimum=1, metavar="N", help="Run each sample N times."),
         Option(("--cached", "-c"), "path", metavar="DIR", help="Replay recorded results."),
         Option(("--output", "-o"), "path", metavar="DIR", help="Also write the original's result files.", writes=True),

@@ -57,7 +57,7 @@ class ParquetRows(TableDataset):
         wrong = [name for name in binary if name not in media and self._mapped.reads(name)]
         if wrong:
             raise InputError(
-                Problem(str(file), f"the column {name!r} holds bytes, which no case can have: map the others")
+                Problem(str(file), f"the column {name!r} contains bytes, which cases cannot have: map the others")
                 for name in wrong
             )
         return [field.name for field in schema if field.name not in binary or self._mapped.reads(field.name)]

@@ -99,11 +99,11 @@ def _texts(evaluator: Any) -> Mistakes:
     for key in _LOOKED_FOR.get(kind, ()) if isinstance(kind, str) else ():
         texts = _found(evaluator, "config", key)
         if key == "any_of" and texts == []:
-            yield (key,), "an empty list asks for nothing: say what is looked for"
+            yield (key,), "an empty list checks nothing: say what to look for"
         for number, text in enumerate(texts if isinstance(texts, list) else [texts]):
             place = (key, number) if isinstance(texts, list) else (key,)
             if text == "":
-                yield place, "every text contains the empty text: say what is looked for"
+                yield place, "every text contains the empty text: say what to look for"
             elif kind == "contains_text" and isinstance(text, str) and "{{" in text and "}}" in text:
                 yield place, _AS_IT_STANDS
 

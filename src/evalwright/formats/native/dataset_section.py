@@ -123,7 +123,7 @@ class DatasetReading:
             return self._missing(error.problems)
         for one in files:
             if kind == "csv" and (other := _NO_TABLES.get(one.suffix.lower())):
-                self._file.complain(("dataset", "type"), f"{one.name} is no table; did you mean type: {other}?")
+                self._file.complain(("dataset", "type"), f"{one.name} is not a table; did you mean type: {other}?")
                 return ()
         config = self._sections.dataset.model_dump() | {"files": files}
         if self._to_run:

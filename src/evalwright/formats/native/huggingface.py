@@ -61,13 +61,13 @@ def _wrong(key: str, message: str) -> InputError:
 def _in_folder(folder: Path, split: str | None, subset: str | None) -> list[Path]:
     if (folder / "state.json").is_file():
         if split is not None or subset is not None:
-            raise _wrong("split" if split is not None else "subset", "the folder holds one dataset, without splits")
+            raise _wrong("split" if split is not None else "subset", "the folder contains one dataset, without splits")
         return _saved(folder)
     if (folder / "dataset_dict.json").is_file():
         listed = _document(folder / "dataset_dict.json").get("splits")
         splits = [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
         if subset is not None:
-            raise _wrong("subset", "the folder holds splits of one dataset")
+            raise _wrong("subset", "the folder contains splits of one dataset")
         chosen = folder / _chosen("split", split, splits)
         return _saved(chosen)
     return _in_repository(folder, split, subset)
@@ -97,7 +97,7 @@ def _in_repository(folder: Path, split: str | None, subset: str | None) -> list[
         for file in _data_files(inner):
             chosen.setdefault(_split_of(file.relative_to(inner)), []).append(file)
         if not chosen:
-            raise _wrong("path", f"{inner} holds no dataset: no {', '.join(_ENDINGS)}")
+            raise _wrong("path", f"{inner} contains no dataset: no {', '.join(_ENDINGS)}")
     return chosen[_chosen("split", split, [*chosen])]
 
 

@@ -252,7 +252,7 @@ class CsvRows(TableDataset):
         if not found:
             raise InputError(Problem(str(file), "is empty: expected a header and rows"))
         again = (name for name, count in Counter(found).items() if count > 1 and name.strip())
-        wrong = [f"the column {name!r} comes more than once" for name in again]
+        wrong = [f"the column {name!r} occurs more than once" for name in again]
         wrong += [f"column {number} has no name" for number, name in enumerate(found, start=1) if not name.strip()]
         if wrong:
             raise InputError(Problem(str(file), message, 1) for message in wrong)

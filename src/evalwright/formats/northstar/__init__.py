@@ -29,7 +29,7 @@ FORMAT = Format(
         Option(("--plan",), metavar="NAME", help="deterministic, quality, agentic or trace."),
         Option(("--graders",), "path", metavar="FILE", help="Run configuration that lists the graders."),
         Option(("--judge-model",), metavar="MODEL", help="Default model for judges."),
-        Option(("--strict",), "flag", help="Reject repeated ids, and what is most likely not meant."),
+        Option(("--strict",), "flag", help="Reject repeated ids and probable mistakes."),
     ),
     judging=Judging(on_errored_trace="evaluate"),
     write="evalwright.formats.northstar.writer:write_northstar",

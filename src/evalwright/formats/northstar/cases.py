@@ -236,7 +236,7 @@ def _cleaned(line: _Line, started: datetime) -> Case:
         return Case(case_id, line.input, expected, line.metadata, recorded=msgspec.Raw(msgspec.json.encode(trace)))
     except (EvalwrightError, TypeError, ValueError, OverflowError, RecursionError) as error:
         trace = Trace(case_id, VARIANT, started, started, 0, None, Output())
-        trace.error = TraceError("malformed_case", f"the case holds what JSON cannot: {error}")
+        trace.error = TraceError("malformed_case", f"the case contains what JSON cannot hold: {error}")
         return Case(case_id, None, recorded=msgspec.Raw(msgspec.json.encode(trace)))
 
 

@@ -66,7 +66,7 @@ def oddities(path: Path, ambiguous: Set[int], *, lines: bool) -> Iterator[Proble
         number = occurrences.of(case_id)
         if number is msgspec.UNSET or (case_id and number == 1):
             continue
-        what = "the id comes more than once" if case_id else "the id is empty"
+        what = "the id occurs more than once" if case_id else "the id is empty"
         message = f"{what}: this row is the case {case_key(case_id, number)!r}"
         yield Problem(str(path), message, line, "id" if lines else f"[{index}].id")
 

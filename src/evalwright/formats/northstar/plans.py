@@ -89,7 +89,7 @@ def configured(configuration: Any, file: str, judge_model: str | None = None) ->
         try:
             spec = _spec(raw, judge_model)
             if spec.name in names:
-                raise ValueError(f"name: {spec.name!r} comes more than once")
+                raise ValueError(f"name: {spec.name!r} occurs more than once")
             names.add(spec.name)
             specs.append(spec)
         except ValueError as error:

@@ -195,7 +195,7 @@ class Tests:
                 self._borrow(inner)
                 yield from self._tests(as_javascript(document.value), inner)
         else:
-            origin.tell(f"{path.name!r} is no file of tests: expected one of {', '.join((*_OF_TESTS, *SCRIPTS))}")
+            origin.tell(f"{path.name!r} is not a file of tests: expected one of {', '.join((*_OF_TESTS, *SCRIPTS))}")
 
     def _line(self, line: str, number: int, path: Path, origin: Origin) -> Iterator[_Test]:
         try:

@@ -96,7 +96,7 @@ def doubt_assertion(one: Mapping[str, Any], origin: Origin) -> None:
     elif base in _NEEDS_THRESHOLD and threshold is None:
         origin.warn(f"{one['type']} needs a threshold; without one it is an error")
     elif base == "regex" and isinstance(value, str) and not holds_template(value) and (why := _mistake(value)):
-        origin.at("value").warn(f"{value!r:.60} is no pattern: {why}")
+        origin.at("value").warn(f"{value!r:.60} is not a pattern: {why}")
     elif base in ("is-json", "contains-json") and isinstance(value, dict) and (why := _schema_mistake(value)):
         origin.at("value").warn(f"is no JSON Schema that can be used, so that each of its cells is an error: {why}")
     elif base in ("javascript", "python") and _returns_nothing(base, value):

@@ -76,7 +76,7 @@ class _Reading:
                 return self._text(source, named, origin, written="raw" in one)
         if isinstance(one, list):
             return [{"raw": pretty_json(one), "label": pretty_json(one)}]
-        origin.tell(f"expected a text, or a mapping with raw or id, found {_shown(one)}")
+        origin.tell(f"expected text, or a mapping with raw or id, found {_shown(one)}")
         return []
 
     def _text(self, text: str, named: AuthoredPrompt, origin: Origin, *, written: bool = False) -> list[AuthoredPrompt]:
@@ -112,7 +112,7 @@ class _Reading:
         elif suffix == ".txt":
             pieces = _pieces(self._sources.text(path, origin))
             if not pieces:
-                origin.tell(f"{shown!r} holds no prompt")
+                origin.tell(f"{shown!r} contains no prompt")
             for piece in pieces:
                 yield {"raw": piece, "label": f"{shown}: {piece}"}
         elif suffix == ".csv":
@@ -129,7 +129,7 @@ class _Reading:
             text = self._sources.text(path, origin)
             yield {"raw": text, "label": f"{shown}: {text}"}
         else:
-            origin.tell(f"{shown!r} is no file of prompts: expected one of {', '.join(_KNOWN)}")
+            origin.tell(f"{shown!r} is not a file of prompts: expected one of {', '.join(_KNOWN)}")
 
     def _of_csv(self, path: Path, shown: str, origin: Origin) -> Iterator[AuthoredPrompt]:
         text = self._sources.text(path, origin)

@@ -104,7 +104,7 @@ def _pattern(flag: str, text: str) -> Callable[[str], object]:
         found_in("")  # what only Node knows to be invalid is told now
         return found_in
     except (InvalidPattern, EvaluatorError) as error:
-        raise InputError(f"{flag}: {text!r} is no regular expression: {error}") from None
+        raise InputError(f"{flag}: {text!r} is not a regular expression: {error}") from None
 
 
 def _with_metadata(text: str) -> _Narrow:

@@ -76,7 +76,7 @@ def json_parse(text: str) -> Any:
 
 
 def _no_number(name: str) -> Any:
-    raise ValueError(f"{name} is no JSON")
+    raise ValueError(f"{name} is not JSON")
 
 
 def number_text(value: float) -> str:

@@ -36,7 +36,7 @@ FORMAT = Format(
         Option(("--max-budget",), "float", minimum=0.001, metavar="USD", help="Dollars per task (claude)."),
         Option(("--allow-tools",), "flag", help="Let the agent do anything with your rights."),
         Option(("--sandbox",), "choice", choices=("docker",), help="Run the agent in a container."),
-        Option(("--image",), metavar="IMAGE", help="With --sandbox: an image that has the agent."),
+        Option(("--image",), metavar="IMAGE", help="With --sandbox: an image that contains the agent."),
         Option(("--judge-model",), metavar="MODEL", help="Default model for judges."),
         Option(
             ("--criteria",), "choice", choices=("own", "all"), help="all: expected_output counts as a criterion, too."

@@ -176,5 +176,5 @@ class _Reading:
                 try:
                     re.compile(text)
                 except re.error as error:
-                    self._findings.tell((*self._place, key, i), f"{text!r} is no regular expression: {error}")
+                    self._findings.tell((*self._place, key, i), f"{text!r} is not a regular expression: {error}")
             yield key, texts

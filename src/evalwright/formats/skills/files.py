@@ -24,7 +24,7 @@ def files_of(raw: Any, place: Place, root: Path, evals: Path, findings: Findings
         if isinstance(path, str):
             findings.tell((*place, i), path)
         elif evals == path or path in evals.parents:
-            findings.tell((*place, i), f"{name!r} holds {evals.name} with what is expected: name the files themselves")
+            findings.tell((*place, i), f"{name!r} contains {evals.name}, which says what is expected: name the files")
         else:
             found[path.relative_to(root).as_posix()] = str(path)
     return found

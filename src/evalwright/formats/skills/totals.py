@@ -109,4 +109,4 @@ def _notes(always: Collection[_Criterion], never: Collection[_Criterion], total:
     for found, what in ((always, "all variants"), (never, "none")):
         if found:
             some = ", ".join(" ".join(one) for one in list(found)[:_FEW]) + (", ..." if len(found) > _FEW else "")
-            yield f"{len(found)} of {total} criteria say nothing of the skill, as they hold in {what}: {some}"
+            yield f"{len(found)} of {total} criteria say nothing about the skill, as they hold in {what}: {some}"

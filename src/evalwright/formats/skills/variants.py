@@ -127,7 +127,7 @@ def _split(option: str, command: str) -> list[str]:
     try:
         words = shlex.split(command)
     except ValueError as error:
-        raise InputError(f"{option}: {command!r} is no command line: {error}") from None
+        raise InputError(f"{option}: {command!r} is not a command line: {error}") from None
     if not words:
         raise InputError(f"{option}: expected a command line, found nothing")
     return words

@@ -117,7 +117,7 @@ class Crew:
         """A worker is ready."""
         self._has_any = True
         if self._said:
-            _log.warning("there is a worker of %r again", self.name)
+            _log.warning("%r has a worker again", self.name)
             self._said = False
         if not self._there.done():
             self._there.set_result(None)
@@ -175,7 +175,7 @@ class Crew:
         if alone > min(_SAID_AFTER, self._wait / 2) and not self._said:
             self._said = True
             _log.warning(
-                "no worker of %r is there; the cluster began with %s. Waiting for one, at most %g seconds",
+                "%r has no worker left; the cluster began with %s. Waiting for one for at most %g seconds",
                 self.name,
                 self.cluster.room,
                 self._wait,

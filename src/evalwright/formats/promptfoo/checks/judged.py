@@ -185,7 +185,7 @@ async def similar(question: Asked) -> Evaluation:
     values = question.value if isinstance(question.value, list) else [question.value]
     texts = [template_text(one) for one in values]
     if not any(texts):
-        raise EvaluatorError("similar needs a value: expected a text, or a list of texts", "bad_value")
+        raise EvaluatorError("similar needs a value: expected text, or a list of texts", "bad_value")
     model = grader_of(question.assertion, question.options, question.folder, "embedding").model
     given = await session().models.embed(model, [question.text, *texts])
     own, *others = given.vectors

@@ -65,7 +65,7 @@ def _texts(question: Asked) -> Sequence[str]:
     if isinstance(value, list) and value and all(isinstance(one, str) for one in value):
         return value
     if not isinstance(value, str):
-        raise EvaluatorError(f"{question.kind} needs a value: expected a text or a list of texts", "bad_value")
+        raise EvaluatorError(f"{question.kind} needs a value: expected text or a list of texts", "bad_value")
     return [value]
 
 

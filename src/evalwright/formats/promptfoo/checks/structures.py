@@ -137,7 +137,7 @@ def _by_schema(question: Asked, found: list[Any]) -> Evaluation:
 
     try:
         if not isinstance(question.value, (str, dict, list)):
-            raise ValueError(f"expected a mapping or a text, found {question.value!r}")
+            raise ValueError(f"expected a mapping or text, found {question.value!r}")
         validator = validator_of(_schema(question.value))
         errors = [next(iter(validator.iter_errors(one)), None) for one in found]
     except (ValueError, RecursionError) as error:
