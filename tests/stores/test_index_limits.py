@@ -9,6 +9,7 @@ import pytest
 
 from evalwright.model.cell_index import StaleIndex
 from evalwright.model.plan import Plan
+from evalwright.model.trace import Trace
 from evalwright.stores.index import opened_index
 from evalwright.stores.index.keeper import IndexKeeper
 from evalwright.stores.index.reading import RunIndex
@@ -68,6 +69,26 @@ def test_records_of_which_a_scan_would_speak_leave_the_run_to_it(
         assert cells(run, plan)
     add(run / "traces.jsonl", line)
     assert cells(run, plan) is None
+
+
+def test_a_run_with_an_index_that_is_damaged_since_can_be_written_to(run: Path, plan: Plan) -> None:
+    with closing(LocalFiles(run.parent).read(run.name)) as reader, closing(reader.index(keep=True)):
+        pass
+    (run / "traces.jsonl").write_bytes(b"{\n" + (run / "traces.jsonl").read_bytes())
+    with closing(LocalFiles(run.parent).open(run.name)) as writer:
+        writer.append_trace(a_trace(case_id="c0", attempt=2, case_index=0))
+        assert [trace.attempt for trace in writer.traces(Trace)][-1] == 2
+    assert cells(run, plan) is None
+
+
+def test_results_too_long_for_a_short_number_are_found(tmp_path: Path) -> None:
+    texts = ["x" * 70_000, "short"]
+    with closing(LocalFiles(tmp_path).create(a_plan(), [a_case()], {})) as writer:
+        writer.append_trace(a_trace(case_index=0))
+        writer.append_results([a_result(evaluator=text[:5], reason=text) for text in texts])
+    with closing(opened_index(writer.folder, writer.plan)) as index:
+        [entry] = index.cells()
+        assert [row.reason for row in index.records(entry).results] == texts
 
 
 def test_blank_lines_are_nothing(run: Path, plan: Plan) -> None:
