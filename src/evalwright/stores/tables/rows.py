@@ -41,8 +41,8 @@ class Row(NamedTuple):
 
 class _Key(OfCase, gc=False):
     variant_name: str
-    trial: int = 0
-    attempt: int = 1
+    trial: int
+    attempt: int
     evaluator: str = ""
     started_at: datetime | None = None
 
