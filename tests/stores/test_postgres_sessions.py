@@ -1,0 +1,63 @@
+"""Sessions of a PostgreSQL server: who holds a run, what is told of the server, and where tables come from."""
+
+from __future__ import annotations
+
+from contextlib import closing
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from evalwright.errors import InputError, RunLockedError
+from evalwright.stores.postgres.database import Database
+from evalwright.stores.postgres.lock import lock_run
+from evalwright.testing import a_case, a_plan
+from postgres_server import server_dsn
+from stores.stores import Kept
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Kept:
+    return Kept("postgres", tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("psql", "another process"), ("evalwright 17 there", "process 17 on host there"), ("", "another process")],
+)
+def test_who_holds_a_run_is_named_if_it_is_one_of_us(kept: Kept, name: str, said: str) -> None:
+    run_id = a_plan().run_id
+    kept.store().create(a_plan(), [a_case()], {}).close()
+    with closing(psycopg.connect(server_dsn(), autocommit=True, application_name=name)) as other:
+        lock_run(other, kept.schema, run_id)
+        with pytest.raises(RunLockedError, match=f"{kept.schema}/{run_id} is being written by {said}; wait"):
+            kept.store().open(run_id)
+        kept.store().read(run_id).close()
+    with closing(psycopg.connect(server_dsn(), autocommit=True)) as other:
+        lock_run(other, "another schema", run_id)
+        lock_run(other, kept.schema, "another run")
+        kept.store().open(run_id).close()
+
+
+def test_a_schema_that_is_there_gets_the_tables(kept: Kept) -> None:
+    with psycopg.connect(server_dsn(), autocommit=True) as connection:
+        connection.execute(f"CREATE SCHEMA {kept.schema}")
+        connection.execute(f"CREATE TABLE {kept.schema}.theirs (name text)")
+    assert kept.store().run_ids() == []
+    with pytest.raises(InputError, match="contains no run 'r'"):
+        kept.store().read("r")
+    kept.store().create(a_plan(), [a_case()], {}).close()
+    assert kept.store().run_ids() == [a_plan().run_id]
+    assert kept.query("SELECT count(*) FROM theirs") == [(0,)]
+
+
+@pytest.mark.parametrize("given", ["sk/cret", "sk%2Fcret"])
+def test_what_a_server_says_is_told_in_one_line_without_the_password(given: str) -> None:
+    database = Database("postgresql://me:sk%2Fcret@host/x", "s", 1)
+    told = database.why(psycopg.OperationalError(f"connection failed:\n  {given} is wrong"))
+    assert told == "connection failed: ***MASKED*** is wrong"
+    assert "cret" not in database.name
+
+
+def test_a_database_without_a_password_tells_all() -> None:
+    assert Database("postgresql://me@host/x", "s", 1).why(psycopg.OperationalError("no\nanswer")) == "no answer"
