@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import psycopg
 import pytest
 
 from evalwright.errors import InputError, RunLockedError
+from evalwright.model.trace import Trace
+from evalwright.stores.postgres import postgres
 from evalwright.stores.postgres.database import Database
 from evalwright.stores.postgres.lock import lock_run
-from evalwright.testing import a_case, a_plan
+from evalwright.testing import a_case, a_plan, a_trace
 from postgres_server import server_dsn
 from stores.stores import Kept
 
@@ -57,6 +60,35 @@ def test_what_a_server_says_is_told_in_one_line_without_the_password(given: str)
     told = database.why(psycopg.OperationalError(f"connection failed:\n  {given} is wrong"))
     assert told == "connection failed: ***MASKED*** is wrong"
     assert "cret" not in database.name
+
+
+@pytest.mark.parametrize(("size", "made_anew"), [(1, 1), (2, 0)])
+def test_as_many_connections_are_kept_as_asked_for(
+    kept: Kept, monkeypatch: pytest.MonkeyPatch, size: int, made_anew: int
+) -> None:
+    made: list[object] = []
+    connect = psycopg.connect
+
+    def counting(*args: Any, **more: Any) -> Any:
+        made.append(connect(*args, **more))
+        return made[-1]
+
+    with closing(kept.store().create(a_plan(), [a_case()], {})) as writer:
+        for attempt in (1, 2):
+            writer.append_trace(a_trace(attempt=attempt))
+    monkeypatch.setattr(psycopg, "connect", counting)
+    store = postgres({"dsn": server_dsn(), "schema": kept.schema, "pool_size": size}, None, kept.folder)
+    with closing(store.read(a_plan().run_id)) as reader:
+        before = len(made)
+        for _ in range(3):
+            assert len([*reader.traces(Trace)]) == 2
+            assert reader.summary() is None
+        assert len(made) == before, "the connection that read the plan is used again"
+        for expected in (before + 1, before + 1 + made_anew):
+            both = [reader.traces(Trace), reader.traces(Trace)]
+            assert [len([*one]) for one in zip(*both, strict=True)] == [2, 2]
+            assert len(made) == expected
+    assert all(one.closed for one in made)  # type: ignore[attr-defined]
 
 
 def test_a_database_without_a_password_tells_all() -> None:
