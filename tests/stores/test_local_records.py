@@ -273,3 +273,10 @@ def test_judgements_that_cannot_be_put_in_place_keep_the_run_closed(tmp_path: Pa
     (folder / "verdicts.jsonl" / "in the way").mkdir(parents=True)
     with pytest.raises(StorageError, match="replace the results"):
         LocalFiles(tmp_path).open(folder.name)
+
+
+def test_new_judgements_of_a_run_whose_folder_is_gone_are_refused(tmp_path: Path) -> None:
+    with closing(created(tmp_path)) as writer:
+        shutil.rmtree(writer.folder)
+        with pytest.raises(StorageError, match=r"cannot write .*\.judging-.*: No such file"):
+            writer.rewrite_judgements()
