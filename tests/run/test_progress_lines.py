@@ -147,10 +147,17 @@ def test_a_decided_run_says_that_it_finishes():
         assert "decided, finishing 1 cell" in screen.wait()
 
 
-def test_what_does_not_fit_is_left_out_whole(clock, monkeypatch):
-    monkeypatch.setattr("os.get_terminal_size", lambda _: os.terminal_size((24 + 2 + 3 + 2 + 3 + 1, 24)))
+@pytest.mark.parametrize(("columns", "shown_at_all"), [(35, "─  0/9  ✓ 1"), (34, "─  0/9"), (29, "─")])
+def test_what_would_reach_the_last_column_is_left_out_whole(clock, monkeypatch, columns, shown_at_all):
+    monkeypatch.setattr("os.get_terminal_size", lambda _: os.terminal_size((columns, 24)))
     with shown(RunState(total=9, passed=1, failed=1), terminal=True) as screen:
-        assert screen.wait().removesuffix("\x1b[K").endswith("─  0/9  ✓ 1")
+        assert screen.wait().removesuffix("\x1b[K").endswith(shown_at_all)
+
+
+def test_a_terminal_that_does_not_say_its_width_has_80_columns(clock, monkeypatch):
+    monkeypatch.setattr("os.get_terminal_size", lambda _: os.terminal_size((0, 0)))
+    with shown(RunState(total=9, stopping=True), terminal=True) as screen:
+        assert "0/9" in screen.wait()
 
 
 def test_a_run_without_cells_shows_a_full_bar(clock):
