@@ -63,9 +63,7 @@ class Comparing:
 
     def rest(self) -> list[list[Compared]]:
         """The cells whose others have not come, and will not."""
-        cells = [self._in_order(cells) for cells in self._open.values()]
-        self._open.clear()
-        return cells
+        return [self._in_order(cells) for cells in self._open.values()]
 
     def _in_order(self, cells: list[Compared]) -> list[Compared]:
         return sorted(cells, key=lambda cell: self._order.get(cell.trace.variant_name, len(self._order)))
