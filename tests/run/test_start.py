@@ -88,6 +88,11 @@ def test_a_late_call_is_a_timeout_and_keeps_its_input(tmp_path):
     assert verdicts["c1", "main", 0].status == "pass"
 
 
+def test_no_time_passes_for_a_call_that_waits_for_money_in_two_places(tmp_path):
+    outcome = run_suite(suite(tmp_path, ["x"], "agents:waits_for_two", timeout=0.8))
+    assert records(outcome)[0]["c0", "main", 0].error is None
+
+
 def test_a_target_cannot_change_what_others_see(tmp_path):
     outcome = run_suite(suite(tmp_path, [{"a": 1}], "agents:mutates", trials=2))
     traces, _, _ = records(outcome)

@@ -6,6 +6,7 @@ import os
 import socket
 import time
 
+from evalwright.llm.patience import standing_still
 from evalwright.model.trace import Answer
 
 calls: list[str] = []
@@ -131,6 +132,18 @@ async def cancels_itself(case, variant):
     if case["id"] == "c1":
         asyncio.current_task().cancel()
         await asyncio.sleep(0)
+    return {"final_answer": "done"}
+
+
+async def waits_for_two(case, variant):
+    """Asks two models at once for which there is no money yet."""
+
+    async def wait():
+        with standing_still():
+            await asyncio.sleep(0.7)
+
+    await asyncio.gather(wait(), wait())
+    await asyncio.sleep(0.4)
     return {"final_answer": "done"}
 
 
