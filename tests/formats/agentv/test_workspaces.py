@@ -13,6 +13,7 @@ import pytest
 from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
 from evalwright.model.result import CaseVerdict
+from evalwright.model.snapshot import case_digest, snapshot
 from evalwright.model.trace import Trace
 from evalwright.run.options import RunOptions
 from evalwright.run.start import run_suite
@@ -72,6 +73,18 @@ def test_a_file_of_the_case_is_found_from_a_workspace(folder: Path) -> None:
         target = {"command_template": "printf %s {PROMPT}"}
         trace, _ = ran(folder, {"workspace": workspace}, target, input=asked, evaluators=[EQUALS])
         assert trace.output.final_answer == f'<file: path="{named}">'
+
+
+def test_a_case_with_a_file_is_the_same_wherever_its_suite_lies(tmp_path: Path) -> None:
+    asked = [{"role": "user", "content": [{"type": "text", "value": "read"}, {"type": "file", "value": "note.txt"}]}]
+    digests = set()
+    for place in ("here", "there"):
+        folder = tmp_path / place / "evals"
+        folder.mkdir(parents=True)
+        (folder / "note.txt").write_text("hello")
+        (case,) = load_suite(written(folder, {"workspace": {}}, {}, input=asked)).cases
+        digests.add(case_digest(snapshot(case)))
+    assert len(digests) == 1
 
 
 @pytest.mark.parametrize("level", ["file", "case", "of its own"])

@@ -5,8 +5,10 @@ A case that cannot be read is a case all the same: it has an error for a verdict
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from evalwright.errors import InputError, Problem
@@ -205,7 +207,7 @@ class Cases:
             "question": question_of(messages),
             "prompt": prompt_of(messages, files, "content"),
             "bare_prompt": prompt_of(messages, files, "name"),
-            **({"located_prompt": prompt_of(messages, files, "path")} if named else {}),
+            **({"located_prompt": _apart(prompt_of(messages, files, "path"), named)} if named else {}),
             "chat": chat_of(messages, files, named),
             "input_messages": messages,
             "expected_messages": expected,
@@ -281,6 +283,12 @@ class Cases:
             tell.errors += tell.left_out
             tell.left_out = []
         return unique(specs)
+
+
+def _apart(text: str, paths: Iterable[Path]) -> list[str]:
+    """The text in parts, each path one of its own: the hash of a case looks through paths, as suites are moved."""
+    longest_first = sorted(map(str, paths), key=len, reverse=True)
+    return re.split(f"({'|'.join(map(re.escape, longest_first))})", text)
 
 
 def _blocks(messages: list[dict[str, Any]]) -> Iterator[dict[str, Any]]:

@@ -174,10 +174,10 @@ async def _left(site: Site, answer: Answer, case: Case) -> Answer:
 def _asked(case: Case, attempt: int, boundary: Boundary, workspace: Path | None) -> Asked:
     extra = case.extra
     # The names of files lead nowhere from a workspace, which is a folder of its own.
-    bare = None if workspace is None else extra.get("located_prompt")
+    located = None if workspace is None else extra.get("located_prompt")
     return Asked(
         extra.get("prompt", ""),
-        extra.get("bare_prompt", "") if bare is None else bare,
+        extra.get("bare_prompt", "") if located is None else "".join(located),
         extra.get("chat", ()),
         None,
         case.id,
