@@ -176,7 +176,13 @@ def test_replacing_swaps_the_whole_content(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("path", "why"),
-    [("file/x/y", "/file is a file, not a folder"), ("folder", "/folder is a folder"), ("new/x", ""), ("file", "")],
+    [
+        ("file/x/y", "/file is a file, not a folder"),
+        ("folder", "/folder is a folder"),
+        ("new/x", ""),
+        ("file", ""),
+        ("x" * 300, "too long"),
+    ],
 )
 def test_a_place_that_cannot_be_written_is_refused_before_there_is_anything_to_write(
     tmp_path: Path, path: str, why: str

@@ -256,7 +256,10 @@ def make_folder(path: Path) -> None:
 
 def must_be_writable(path: Path) -> None:
     """Refuse a file at `path` that could not be written, before there is anything to write. Raises InputError."""
-    there = next(place for place in (path, *path.absolute().parents) if place.exists())
+    try:
+        there = next(place for place in (path, *path.absolute().parents) if place.exists())
+    except OSError as error:  # a name too long for any file
+        raise storage_error("write", path, error) from error
     if there.is_dir() == (there == path):
         raise InputError(f"cannot write {path}: {there} is a {'folder' if there == path else 'file, not a folder'}")
     if not os.access(there, os.W_OK):
@@ -267,6 +270,7 @@ def storage_error(verb: str, path: Path, error: OSError) -> StorageError | Input
     """What could not be done, to which file and why: an InputError if nothing can be at that path on any disk."""
     if error.errno not in _NO_PLACE:
         return StorageError(f"cannot {verb} {path}: {error.strerror or error}")
-    in_the_way = next((str(place) for place in (path, *path.parents) if place.is_file()), None)
+    # Path.is_file raises for a name too long.
+    in_the_way = next((str(place) for place in (path, *path.parents) if os.path.isfile(place)), None)  # noqa: PTH113
     why = error.strerror if in_the_way is None else f"{in_the_way} is a file, not a folder"
     return InputError(f"cannot {verb} {path}: {why}")

@@ -69,8 +69,8 @@ def _begun(suite: Suite, options: RunOptions) -> Begun | None:
 
 def _must_not_replace(places: Iterable[Path], suite: Suite) -> None:
     """Raises InputError for results that would be written over what is tested."""
-    own = {path.resolve() for path in (suite.source, *suite.files)}
-    if taken := [str(place) for place in places if place.resolve() in own]:
+    own = {os.path.realpath(path) for path in (suite.source, *suite.files)}
+    if taken := [str(place) for place in places if os.path.realpath(place) in own]:
         raise InputError(f"{taken[0]} is a file of the suite, which results would replace: name another place")
 
 

@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from evalwright.errors import InputError
 from evalwright.formats.agentv.report import AgentvResults
 from evalwright.formats.loading import load_suite
 from evalwright.run.start import run_suite
@@ -40,6 +41,32 @@ def judge(name, **more):
 
 def case(case_id, evaluators, **execution):
     return {"id": case_id, "expected_outcome": "x", "input": "hi", "execution": {"evaluators": evaluators, **execution}}
+
+
+@pytest.fixture
+def suite_with_output(tmp_path):
+    """A suite whose results go to the place of a name."""
+    (tmp_path / "targets.yaml").write_text(json.dumps({"targets": [{"name": "default", "provider": "mock"}]}))
+    (tmp_path / "EVAL.yaml").write_text(json.dumps({"name": "suite", "evalcases": [case("a", [judge("good")])]}))
+
+    def suite_with_output(name):
+        suite = load_suite(tmp_path / "EVAL.yaml", "agentv", options={"output": tmp_path / name})
+        suite.out = tmp_path / "runs"
+        return suite
+
+    return suite_with_output
+
+
+def test_results_whose_file_has_a_name_too_long_are_refused_before_the_run(tmp_path, suite_with_output):
+    with pytest.raises(InputError, match="name too long"):
+        run_suite(suite_with_output("x" * 300))
+    assert not (tmp_path / "runs").exists()
+
+
+def test_results_take_the_place_of_a_link_that_leads_nowhere(tmp_path, suite_with_output):
+    (tmp_path / "results.jsonl").symlink_to("results.jsonl")
+    run_suite(suite_with_output("results.jsonl"))
+    assert json.loads((tmp_path / "results.jsonl").read_text())["test_id"] == "a"
 
 
 def test_a_case_is_a_line(lines):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -293,7 +294,7 @@ def _exports(output: Path | None, form: str | None) -> list[Plugin]:
         if form is not None:
             raise InputError("--output-format needs --output FILE")
         return []
-    if output.is_dir():
+    if os.path.isdir(output):  # noqa: PTH112 - Path.is_dir raises for a name too long
         raise InputError(f"--output: {output} is a folder, expected a file")
     report = _FORMS[form or "jsonl"]
     return [Plugin("agentv_results", {"path": str(output.absolute()), "report": report})]

@@ -262,9 +262,10 @@ class _Reading:
         folder = Path(named).absolute() if named else self._folder / own if isinstance(own, str) and own else None
         if folder is None:
             return []
-        if folder.exists() and not folder.is_dir():
+        if os.path.exists(folder) and not folder.is_dir():  # noqa: PTH110 - Path.exists raises for a name too long
             self.tell(("output",), f"output: expected a folder, found the file {str(folder)!r}")
-        if (self._folder / str(self._raw.get("dataset"))).resolve() == (folder / "results.jsonl").resolve():
+        dataset = self._folder / str(self._raw.get("dataset"))
+        if os.path.realpath(dataset) == os.path.realpath(folder / "results.jsonl"):
             self.tell(("output",), "output: results.jsonl there is the dataset, expected another folder")
         from evalwright.formats.letta.written_config import written_config
 
