@@ -245,6 +245,21 @@ def test_on_cell_of_aevaluate_is_called_in_the_loop():
     assert asyncio.run(main()) == [True] * 3
 
 
+@pytest.mark.parametrize("system", [agents.upper, agents.later])
+def test_cells_are_stored_before_on_cell_hears_of_them(tmp_path, system):
+    heard, stored = [], []
+
+    def hear(cell):
+        (verdicts,) = tmp_path.glob("*/verdicts.jsonl")
+        heard.append(cell.case_id)
+        stored.append(len(verdicts.read_bytes().splitlines()))
+
+    cases = [str(number) for number in range(40)]
+    asyncio.run(ew.aevaluate(cases, system, evaluators=passes, out=tmp_path, concurrency=8, on_cell=hear))
+    assert [number for number, there in enumerate(stored, 1) if there < number] == []
+    assert len(heard) == 40
+
+
 def test_what_on_cell_raises_ends_the_run(tmp_path):
     def refuses(cell):
         raise ValueError("enough")

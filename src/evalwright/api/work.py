@@ -75,6 +75,8 @@ class Listener:
             self._count(trace)
         if self._on_cell is not None:
             self._on_cell(Cell(case, trace, results, verdict))
+        elif self._equal_errors is None and self.state is not None:
+            self.state.listener = None  # cells that nobody hears of can be written together
 
     def _count(self, trace: Trace) -> None:
         """Only the first cells count: a system that has answered once is not broken altogether."""

@@ -309,6 +309,8 @@ class Pipeline:
             results = [*known, *results]
         self._tally.add(trace, results, verdict)
         self._state.count(verdict.status, trace.metrics.cost_usd)
+        if self._state.listener is not None or self._mirrors is not None:
+            self.write()  # what others are told is not to be told again after a crash
         if self._state.listener is not None:
             self._state.listener(case, trace, results, verdict)
         if self._mirrors is not None:
