@@ -132,5 +132,8 @@ def _score_files(a: _Scores, b: _Scores, threshold: float, as_json: bool) -> int
         rows = [f"{m['outcome']:5} {m['delta']:+.3f}  {m['eval_id']}" for m in found["matched"]]
         total = found["summary"]
         counts = f"{total['wins']} won, {total['losses']} lost, {total['ties']} tied"
-        say([*rows, f"{counts}; mean change {total['mean_delta']:+.3f} over {total['matched']} cases in both files"])
+        mean = f"mean change {total['mean_delta']:+.3f} over {total['matched']} cases in both files"
+        say([*rows, f"{counts}; {mean}"] if rows else ["no case is in both files"])
+    if not found["matched"]:
+        return 3
     return 0 if found["summary"]["mean_delta"] >= 0 else 1
