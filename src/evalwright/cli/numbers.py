@@ -11,10 +11,10 @@ __all__ = ["NumberRange"]
 
 
 class NumberRange(click.FloatRange):
-    """A number within bounds. Comparisons with NaN never say that it lies outside, so it is refused by itself."""
+    """A finite number within bounds. Comparisons with NaN never say that it lies outside, and infinity is no limit."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         number = super().convert(value, param, ctx)
-        if math.isnan(number):
-            self.fail(f"{value!r} is not a number.", param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value!r} is not a {'' if math.isnan(number) else 'finite '}number.", param, ctx)
         return number

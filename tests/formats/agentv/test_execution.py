@@ -26,7 +26,8 @@ def load(folder: Path, execution: Any, *cases: dict[str, Any], **options: Any) -
     targets = [{"name": "default", "provider": "python", "callable": "costly:said"}]
     (folder / "targets.yaml").write_text(json.dumps({"targets": targets}))
     tests = [{"id": str(i), "criteria": "c", "input": "x", "assertions": HALF, **case} for i, case in enumerate(cases)]
-    (folder / "a.eval.yaml").write_text(json.dumps({"name": "suite", "execution": execution, "tests": tests}))
+    text = json.dumps({"name": "suite", "execution": execution, "tests": tests})
+    (folder / "a.eval.yaml").write_text(text.replace("Infinity", ".inf"))
     return load_suite(folder / "a.eval.yaml", options=options)
 
 
@@ -52,6 +53,7 @@ def test_a_budget_bounds_what_the_system_costs(tmp_path: Path) -> None:
     [
         ({"budget_usd": "lots"}, "budget_usd: expected a number above 0, found 'lots'"),
         ({"timeout_seconds": 0}, "timeout_seconds: expected a number above 0, found 0"),
+        ({"timeout_seconds": float("inf")}, "timeout_seconds: expected a number above 0, found inf"),
         (["fast"], "execution: expected a mapping, found ['fast']"),
         ({"threshold": 80}, "threshold: expected a number from 0 to 1, found 80"),
         ({"threshold": "0.5"}, "threshold: expected a number from 0 to 1, found '0.5'"),
@@ -62,6 +64,10 @@ def test_a_budget_bounds_what_the_system_costs(tmp_path: Path) -> None:
 def test_what_cannot_be_a_gate_is_refused(tmp_path: Path, execution: Any, said: str) -> None:
     with pytest.raises(InputError, match=re.escape(said)):
         load(tmp_path, execution, {})
+
+
+def test_a_case_whose_time_limit_is_infinite_is_an_error(tmp_path: Path) -> None:
+    assert statuses(load(tmp_path, {}, {"execution": {"timeout_seconds": float("inf")}}, {})) == ["error", "fail"]
 
 
 def test_a_case_whose_threshold_is_none_is_an_error(tmp_path: Path) -> None:

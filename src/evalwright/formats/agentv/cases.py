@@ -17,7 +17,7 @@ from evalwright.formats.agentv.assertions import OF_FILE, Evaluators, Spec, asks
 from evalwright.formats.agentv.booleans import boolean_mistake
 from evalwright.formats.agentv.conversations import TURN_KEYS, is_conversation, read_turns
 from evalwright.formats.agentv.detection import OUTCOMES
-from evalwright.formats.agentv.file import EvalFile, share_of, texts_in
+from evalwright.formats.agentv.file import EvalFile, above_zero, share_of, texts_in
 from evalwright.formats.agentv.message_files import Files
 from evalwright.formats.agentv.message_texts import chat_of, guidelines_of, prompt_of, question_of, reference_of
 from evalwright.formats.agentv.messages import checked_messages, expected_messages
@@ -225,7 +225,7 @@ class Cases:
         found: dict[str, Any] = {}
         timeout = execution.get("timeout_seconds", self._file.timeout_seconds)
         if timeout is not None:
-            if isinstance(timeout, bool) or not isinstance(timeout, (int, float)) or timeout <= 0:
+            if above_zero(timeout) is None:
                 tell("execution.timeout_seconds", f"timeout_seconds: expected a number above 0, found {timeout!r}")
             else:
                 found["timeout_seconds"] = timeout

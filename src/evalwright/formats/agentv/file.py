@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -15,7 +16,7 @@ from evalwright.files.jsonl import exact, lines_of
 from evalwright.formats.agentv.case_files import CasePlace, cases_in_files, names_cases
 from evalwright.formats.shared.isolation import OF_PROGRAMS, isolating, refusal
 
-__all__ = ["CASE_LISTS", "EXECUTION", "HEAD", "OF_NEXT", "EvalFile", "read_file", "texts_in"]
+__all__ = ["CASE_LISTS", "EXECUTION", "HEAD", "OF_NEXT", "EvalFile", "above_zero", "read_file", "texts_in"]
 
 HEAD = {
     "name", "version", "description", "metadata", "execution", "dataset", "target", "evaluator", "$schema", "assert",
@@ -78,7 +79,7 @@ class EvalFile:
 
     @property
     def timeout_seconds(self) -> float | None:
-        return _above_zero(self.execution.get("timeout_seconds"))
+        return above_zero(self.execution.get("timeout_seconds"))
 
     @property
     def threshold(self) -> float | None:
@@ -87,7 +88,7 @@ class EvalFile:
     @property
     def budget_usd(self) -> float | None:
         """What the calls of the system may cost."""
-        return _above_zero(self.execution.get("budget_usd"))
+        return above_zero(self.execution.get("budget_usd"))
 
     @property
     def trials(self) -> int | None:
@@ -197,9 +198,9 @@ class EvalFile:
         return Problem(str(self.path), f"{self.key}[{index}]{named}: {message}", self.line_of(index, path), key)
 
 
-def _above_zero(value: Any) -> float | None:
-    """A number above 0, None for anything else."""
-    number = isinstance(value, (int, float)) and not isinstance(value, bool) and value > 0
+def above_zero(value: Any) -> float | None:
+    """A finite number above 0, None for anything else."""
+    number = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= sys.float_info.max
     return float(value) if number else None
 
 
