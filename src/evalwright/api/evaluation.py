@@ -181,7 +181,7 @@ async def _streamed(todo: Preparation, settings: Settings) -> AsyncIterator[Asyn
 
     try:
         yield cells()
-    except BaseException:
+    except BaseException:  # also cancellation and GeneratorExit: the cells in flight still have to be stored
         listener.stop()
         await asyncio.wait([work])
         if not work.cancelled():

@@ -118,7 +118,7 @@ def in_thread(
         try:
             with with_objects(objects):
                 events.put(_Over(work(listener), None))
-        except BaseException as error:
+        except BaseException as error:  # whatever it is: without this last event the caller would wait for ever
             events.put(_Over(None, error))
 
     thread = threading.Thread(target=context.run, args=(run,), name="evalwright-run", daemon=True)

@@ -79,7 +79,7 @@ def _recorded(observation: Observation, name: str, ids: tuple[str, str], parent:
     error = None
     try:
         yield
-    except BaseException as raised:
+    except BaseException as raised:  # a step that was cancelled did not succeed either
         error = type(raised).__name__
         raise
     finally:

@@ -233,6 +233,7 @@ class Spending:
         if self._most_pico(asked, tokens) > room:
             if self._under_way:
                 return None
+            # Nothing is left to wait for: a default limit is lowered to what the money pays for.
             tokens = bisect_right(range(tokens), room, key=lambda n: self._most_pico(asked, n)) - 1
         self._number += 1
         return Fare(asked.model, asked.most, tokens, asked.share, self._most_pico(asked, tokens), self._number)

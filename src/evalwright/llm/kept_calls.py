@@ -99,7 +99,7 @@ def kept_call(
     kept = KeptCall(entry, mask)
     try:
         yield kept
-    except BaseException as error:
+    except BaseException as error:  # a call that was cancelled, too, has been asked and may have been billed
         kind = getattr(error, "type", None) or type(error).__name__
         kept.failed(str(kind), str(error))
         raise

@@ -40,6 +40,7 @@ P = TypeVar("P", ChatReply, Embedding)
 Again = Callable[[CallFailed], Awaitable[None]]
 """Awaited before a call that failed is made once more."""
 
+# Calls of an endpoint at a time; a 429 halves them.
 _WIDTH = 64
 _UNCOUNTED = Most(0)
 _UNFINISHED = (*TRUNCATED, "content_filter", "refusal")

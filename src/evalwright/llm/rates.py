@@ -92,7 +92,7 @@ class Rates:
                 await asyncio.sleep(min(wait, _LONGEST_WAIT))
             while (left := self._not_before - _now()) > 0:
                 await asyncio.sleep(left)
-        except BaseException:
+        except BaseException:  # a cancelled call gives back what it took, or later calls would wait for it
             turn.done(NOTHING)
             raise
         return turn

@@ -76,6 +76,8 @@ class Rules:
 
     def drawn_wait(self, attempt: int) -> float:
         """Seconds before the attempt after this one where no server asks for any."""
+        # From 0 on, so that calls that failed together do not come back together. The exponent is bounded, as a suite
+        # may allow any number of attempts, and a float as large as that raises OverflowError.
         return random.uniform(0, min(self.longest_wait, self.first_wait * self.wait_factor ** min(attempt - 1, 30)))
 
 

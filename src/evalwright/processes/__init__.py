@@ -282,11 +282,11 @@ def _started(command: Sequence[str], env: Mapping[str, str], cwd: str | None, *,
             stdout=its_output,
             stderr=its_errors,
         )
-    except BaseException:
+    except BaseException:  # nothing else knows these ends yet
         os.close(output)
         os.close(errors)
         raise
-    finally:
+    finally:  # ours too would keep the pipes open, and reading them would never end
         for _, its_end in pairs:
             os.close(its_end)
     return _Started(process, (output, errors), tied)

@@ -85,7 +85,7 @@ class Call:
             answer: object = await target.run(cell.case, cell.trial)
             self.deadline = None
         except (Interrupted, GeneratorExit):
-            raise  # the user wants the end, or this coroutine was left behind and is thrown away: no word of the target
+            raise  # the run is to end, or this coroutine was left behind and is thrown away: not the target's doing
         except LimitExceeded:  # the watchdog, in a target that blocks the event loop
             self.deadline = None
             return timed_out(limit)

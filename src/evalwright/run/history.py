@@ -57,7 +57,7 @@ class History(msgspec.Struct):
     @property
     def finished_cells(self) -> int:
         """How many cells are finished."""
-        if self.judged == self.traced:  # as a rule, and seen at once
+        if self.judged == self.traced:  # usually so, and quick to see
             return len(self.traced) - self.traced.count(0)
         reached: int = sum(map(ge, self.judged, self.traced))
         return reached - self.traced.count(0)

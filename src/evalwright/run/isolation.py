@@ -29,6 +29,7 @@ from evalwright.targets.failures import target_error
 __all__ = ["Isolated", "Request"]
 
 _LAST_WORDS = 2_000
+# The length comes from the target's process: a broken one must not make ours take all memory.
 _LARGEST_ANSWER = 256 * 2**20
 
 

@@ -67,8 +67,9 @@ class Watchdog:
         now = time.monotonic()
         if self.until is not None:
             if now > self.until:
-                self.until = None
+                self.until = None  # once: the next signal would interrupt the code that handles this one
                 raise LimitExceeded
+        # As long as the loop turns, its ticker cancels late calls, which is gentler than an exception out of nowhere.
         elif self.beat is not None and now > self.beat + 2 * _PERIOD and self._overdue(frame, now):
             raise LimitExceeded
 
@@ -84,7 +85,7 @@ class Watchdog:
 
 def end_loose_tasks(loop: asyncio.AbstractEventLoop) -> None:
     """Cancel the tasks that a loop still has, and wait for a bounded time until they have ended."""
-    loop.set_exception_handler(lambda _loop, _context: None)  # what user code left behind is no news at the end
+    loop.set_exception_handler(lambda _loop, _context: None)  # leftovers of user code deserve no log lines at the end
     if leftover := asyncio.all_tasks(loop):
         for task in leftover:
             task.cancel()

@@ -101,7 +101,7 @@ def work(job: Job, watch: Watch | None = None) -> bool:
     watchdog = Watchdog(ours)
     runner, targets = _runner(job, watchdog)
     # only a process of our own may be forked: in another, other threads may hold locks for ever in the child
-    forks = ours and plan.until_decided is None  # what is decided meanwhile is known in this process
+    forks = ours and plan.until_decided is None  # only this process can know that enough has been seen to decide
     if forks and job.history is None and not job.again and all(one.adapter == "replay" for one in plan.variants):
         from evalwright.run.replay import processes_for, replay_in_processes
 
@@ -127,7 +127,7 @@ async def work_here(job: Job, watch: Watch | None = None) -> bool:
     with watch(state) if watch else contextlib.nullcontext():
         running = asyncio.create_task(runner.run(job.history, job.again))
         try:
-            await asyncio.shield(running)
+            await asyncio.shield(running)  # the runner itself goes on: it has records to write and targets to close
         except asyncio.CancelledError:
             runner.stop_now()
             await asyncio.wait([running])
@@ -170,12 +170,12 @@ def _run_loop(runner: Runner, job: Job) -> None:
     threads. Here both waits at the end have a bound: for the models to close, and for tasks that were left behind.
     """
     loop = asyncio.new_event_loop()
-    loop.set_exception_handler(lambda _loop, _context: None)  # what user code left behind is no news at the end
+    loop.set_exception_handler(lambda _loop, _context: None)  # leftovers of user code deserve no log lines at the end
     try:
         with descriptors_kept(str(Path(job.writer.location).absolute())):
             loop.run_until_complete(runner.run(job.history, job.again))
     except OSError as error:
-        if error.errno != errno.EBADF:
+        if error.errno != errno.EBADF:  # what code that closes descriptors behind our back leads to
             raise
         raise StorageError(_CLOSED) from error
     finally:
@@ -199,6 +199,7 @@ def _interruptible(runner: Runner, watchdog: Watchdog, job: Job) -> Iterator[Non
         state.stopping = True
         if number == signal.SIGINT and first and runner.setting_up is None:
             return
+        # A loop that no longer turns would not get to what is scheduled on it, and neither would the user.
         blocked = watchdog.beat is not None and time.monotonic() - watchdog.beat > 1.0
         if blocked or (runner.setting_up is not None and not first):
             raise Interrupted

@@ -113,7 +113,7 @@ def _checked(
             ]
         )
     unpriced.warn()
-    for interface in interfaces:  # the time limit of the first cells is not for imports
+    for interface in interfaces:  # imports must not use up the time limit of the first cells
         load_library(interface)
 
 

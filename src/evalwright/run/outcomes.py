@@ -72,7 +72,7 @@ class Outcome:
         return self._judged_code() or (3 if self.unread else 0)
 
     def _judged_code(self) -> int:
-        if self.plan.shard is not None:  # whoever repeats what did not end with 0 must not repeat what failed
+        if self.plan.shard is not None:  # a scheduler repeats what does not end with 0, and must not repeat failures
             return 3 if self.summary.cells_missing else 0
         gate = self.summary.gate
         if self.plan.until_decided is not None and gate is not None:

@@ -109,7 +109,7 @@ class Pipeline:
                     await asyncio.wait_for(closing(), GRACE)
                 except TimeoutError:
                     self._state.unclosed.append(f"{name!r} was not closed within {GRACE:g} seconds")
-                except Exception as error:
+                except Exception as error:  # the user's code: the other targets must still be closed
                     self._state.unclosed.append(f"closing {name!r} raised {type(error).__name__}: {error}")
         if self._sites is not None:
             await self._sites.close()
@@ -147,7 +147,7 @@ class Pipeline:
 
     async def _traced(self, call: Call, cell: Cell) -> Trace | None:
         answer = await self._call(call, cell)
-        if answer is None or call.abandoned:
+        if answer is None or call.abandoned:  # the ticker has recorded an abandoned call already
             return None
         trace = self.trace(cell, answer, call.started, time.monotonic(), call.retried)
         if self._enriching is not None:
@@ -187,6 +187,7 @@ class Pipeline:
             error = failure_in(answer)
             if error is None or call.abandoned:
                 return answer
+            # No attempt of the system's: it is called again once files are free, and a last time if none can become so.
             if error.type == OUT_OF_FILES and not alone:
                 alone = not await self._room_made()
                 if self._state.stopping:
@@ -257,11 +258,11 @@ class Pipeline:
 
     async def record(self, cell: Cell, trace: Trace, *, at_once: bool = False) -> None:
         """Store the trace of a cell, `at_once` or with those of other cells, and judge it. Raises StorageError."""
-        if self._money is not None:
+        if self._money is not None:  # before anything is awaited, as `run` relies on it
             self._money.spend(trace.metrics.cost_usd)
         # The artifact goes first: a stored trace is never judged without the files that belong to it.
         artifact = None if self._sites is None else await self._sites.collect(cell)
-        if self._mirrors is not None:
+        if self._mirrors is not None:  # before the trace is stored: mirrors put their ids into it
             self._mirrors.prepare(trace)
         try:
             self._writer.append_trace(trace)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["config_hash", "documents", "may_call_models", "plan_of"]
 
 
+# The 16-bit counters of `scoring.counts`, each of a case's trials, must not overflow.
 MOST_TRIALS = 10_000
 
 

@@ -132,7 +132,7 @@ def result_of(
     if outcome is None:
         said = _NOTHING
     elif score.__class__ is float and scores[0] <= score <= scores[1] and type(outcome.passed) is bool:
-        said = outcome  # as nearly all of them
+        said = outcome  # what nearly all evaluators return
     elif (wrong := _wrong(outcome, scores)) is not None:
         error, said = wrong, _without_verdict(outcome)
     else:

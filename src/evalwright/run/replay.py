@@ -70,7 +70,7 @@ def processes_for(plan: Plan, writer: RunWriter) -> int:
         return 1
     if any(compares(spec.type) for spec in plan.evaluators):
         return 1
-    if sys.platform != "linux":  # nowhere else do processes end with their parent, whatever ends that
+    if sys.platform != "linux":  # only there do children end with their parent, however it dies
         return 1
     return min(processors(), plan.run.max_concurrency)
 

@@ -61,6 +61,7 @@ class Runner:
         """
         self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
         self._state.stop_now = self.stop_soon
+        # Stores of other packages need not be able to hold records back: theirs are written one by one.
         hold = getattr(self._writer, "hold", lambda later: self._pipeline.write)
         self._pipeline.write = hold(self._write_later)
         self._watchdog.watch_calls(Call.ask.__code__, deadline_in)
@@ -80,7 +81,7 @@ class Runner:
             if self._calls:
                 await self._ended.wait()
         finally:
-            self._state.stop_now = None
+            self._state.stop_now = None  # first: from here on a signal must cancel nothing that is being closed
             for task in ticker:
                 task.cancel()
             self._watchdog.beat = None
@@ -97,7 +98,7 @@ class Runner:
         def written() -> None:
             try:
                 write()
-            except BaseException as error:
+            except BaseException as error:  # the loop would only log it, and the run go on without its records
                 self._fail(error)
 
         self._loop.call_soon(written)
@@ -113,7 +114,7 @@ class Runner:
             call.end()
         if self.setting_up is not None:
             self.setting_up.cancel()
-        self._loop.call_later(GRACE, self._ended.set)
+        self._loop.call_later(GRACE, self._ended.set)  # for calls that ignore it: the run then ends without them
 
     def _queues(self, history: History | None, again: Set[int]) -> Iterator[tuple[Iterator[Cell], int]]:
         """Cells and the number of workers on them: one queue for all variants, unless a limit is for some alone."""
@@ -122,12 +123,12 @@ class Runner:
             if history is None:
                 return 1
             if number in again or not history.traced[number]:
-                # past that of a trace that is lost as well, whose results and verdict are still there
+                # also above the attempt of a trace that was lost, whose results and verdict are still there
                 return max(history.traced[number], history.judged[number]) + 1
             return 0
 
         start = 0
-        if history is not None and not again:
+        if history is not None and not again:  # what is finished at the beginning need not be read again
             start = self._grid.case_index(next((n for n, attempt in enumerate(history.traced) if not attempt), 0))
         for variants, width in fitted(groups_of(self._plan), self._grid.total, self._state.at_once):
             yield self._grid.cells(self._writer, variants, attempt_of, start), width
@@ -156,7 +157,7 @@ class Runner:
                     await run(call, cell)
                 finally:
                     running.pop(cell.number, None)
-                if call.abandoned:
+                if call.abandoned:  # its cell was recorded as late, and another worker has taken over the queue
                     return
                 # What the cell left is written before its worker calls again: a crash costs no more than the calls in
                 # flight. If other workers were at work meanwhile that is done together with their cells, when all that

@@ -114,7 +114,7 @@ def _globbed(case_id: str, glob: str) -> bool:
     """`*`, `?`, `[...]`, alternatives in braces (not nested), and a leading `!` for all others."""
     if glob.startswith("!"):
         return not _globbed(case_id, glob[1:])
-    if glob == case_id:  # brackets in an id are no pattern then
+    if glob == case_id:  # brackets in an id are not a pattern then
         return True
     before, opened, rest = glob.partition("{")
     inside, closed, after = rest.partition("}")

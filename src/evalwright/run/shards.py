@@ -94,7 +94,7 @@ def limits_of(plan: Plan, choices: ModelChoices) -> ModelChoices:
     budget, rate = choices.budget_usd, choices.requests_per_minute
     if budget is not None:
         budget = share_of(budget, shard, cases)
-    if rate is not None and shard.cases(cases):  # without cases nothing is called, and 0 is no rate
+    if rate is not None and shard.cases(cases):  # without cases nothing is called, and 0 is not a rate
         rate = share_of(rate, shard, cases)
     return replace(choices, budget_usd=budget, requests_per_minute=rate)
 

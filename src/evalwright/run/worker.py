@@ -49,7 +49,7 @@ def main(descriptor: int) -> None:
                 with working_in(None if request.workspace is None else Path(request.workspace)):
                     answer = loop.run_until_complete(target.run(request.case, request.trial))
                 reply = b"A" + msgspec.json.encode(answer)
-            except BaseException as error:  # also SystemExit: the next call may find the target sound
+            except BaseException as error:  # also SystemExit: the target may still answer the next call
                 reply = b"E" + msgspec.json.encode(target_failure(error))
             connection.sendall(len(reply).to_bytes(8, "big") + reply)
 

@@ -150,7 +150,7 @@ def _answer(request: bytes, writing: int) -> None:
     try:
         reply = {"value": _value(task["code"], task["arguments"])}
         json.dumps(reply, default=str)  # tried in here, because it calls `__str__` of the code's objects
-    except BaseException as error:
+    except BaseException as error:  # also SystemExit: code that ends itself has given no verdict, and must say so
         reply = {"error": "exception", "message": _message_of(error)}
     _write(writing, {**reply, "printed": printed.getvalue()[-_LONGEST:]})
 

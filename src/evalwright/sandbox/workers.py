@@ -75,7 +75,7 @@ class Worker:
                     stdout=place,
                     stderr=subprocess.DEVNULL,
                 )
-            except BaseException:
+            except BaseException:  # Ctrl-C as well: without a worker to own it, our end of the socket would leak
                 ours.close()
                 raise
         ours.setblocking(False)

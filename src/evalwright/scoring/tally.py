@@ -26,6 +26,7 @@ from evalwright.statistics.trials import share_at_k, share_hat_k
 
 __all__ = ["Tally", "Totals", "totals_of"]
 
+# `summary.yaml` is read by people; the number of all is beside the names.
 _MOST_MIXED = 100
 
 Trials = Mapping[str, tuple[int, int]]

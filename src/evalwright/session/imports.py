@@ -151,7 +151,7 @@ def module_at(path: Path) -> ModuleType:
         try:
             with _noted():
                 spec.loader.exec_module(module)
-        except BaseException:
+        except BaseException:  # as Python's own import does: the next import must not find half a module
             del sys.modules[name]
             raise
         return module
@@ -257,7 +257,7 @@ def named_object(place: Any, key: str = "target") -> Any:
             found = getattr(found, part)
     except (KeyboardInterrupt, asyncio.CancelledError):
         raise
-    except BaseException as error:
+    except BaseException as error:  # a module may call `sys.exit` when it is imported
         from evalwright.session.user_code import user_place
 
         where = user_place(error)

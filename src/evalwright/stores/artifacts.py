@@ -20,6 +20,7 @@ __all__ = ["artifact_path", "folder_of", "read_artifact", "safe_name", "write_ar
 
 _RECORD = "artifact.json"
 _LONGEST = 80
+# Of a hash: names that differ only in characters that are replaced or cut off must stay apart.
 _DIGITS = 10
 _SAFE = re.compile(rf"(?!.*-[0-9a-f]{{{_DIGITS}}}$)[a-z0-9_][a-z0-9_.-]{{0,{_LONGEST - 1}}}(?<!\.)")
 """Names that stay as they are. One that ends like a hash is not among them: it could be another name's."""

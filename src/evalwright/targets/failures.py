@@ -64,7 +64,7 @@ def text_of(error: BaseException) -> str:
     try:
         # The exception is the user's class: its `__str__` may raise, too, and must not cost the record.
         text = str(error)
-    except BaseException as second:
+    except BaseException as second:  # SystemExit is no less possible there
         text = f"(its text cannot be read: {type(second).__name__})"
     return clean_text(text[:_MESSAGE_LIMIT], "message", [])
 

@@ -59,7 +59,7 @@ def _module_at(path: Path, key: str) -> ModuleType:
         return module_at(path)
     except (KeyboardInterrupt, InputError):
         raise
-    except BaseException as error:
+    except BaseException as error:  # users' modules may call `sys.exit`
         hint = shims.known_names(error) if isinstance(error, ImportError) else ""
         raise _refused(key, f"{path.name} cannot be imported: {type(error).__name__}: {error}{hint}") from error
 

@@ -258,7 +258,7 @@ def python_function(file: Path, name: str) -> Callable[..., Any]:
         module = module_at(file)
     except KeyboardInterrupt:
         raise
-    except BaseException as error:
+    except BaseException as error:  # users' modules may call `sys.exit`
         message = f"{file.name} cannot be imported: {type(error).__name__}: {error}"
         raise ScriptError(message, "unusable") from error
     found: Any = module

@@ -107,7 +107,7 @@ class Host:
             if said.version != (have := installed_version()):
                 raise InputError(f"the worker has evalwright {have or '(unknown)'}, this run {said.version}")
             places = await self._there(self._open(said))
-        except BaseException as error:
+        except BaseException as error:  # the set-up is users' code; what it raises is said, not a dead worker
             failure = str(error) if isinstance(error, EvalwrightError) else target_failure(error).message
             return encode(Ready(refused=failure))
         self._loop.call_soon_threadsafe(self._tick)

@@ -113,7 +113,7 @@ def _fresh(connection: sqlite3.Connection, source: Source, plan: Plan | None) ->
             return None
         connection.execute("BEGIN")
         return RunIndex(connection, source)
-    except BaseException:
+    except BaseException:  # Ctrl-C too: building the index of a long run takes seconds
         connection.close()
         raise
 

@@ -47,6 +47,7 @@ def made_index(place: Path, plan: Plan | None) -> sqlite3.Connection:
     remove_index(place)
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE))
     connection = connected(path.as_uri())
+    # An index may be lost at any time, as it is built again from the records: no commit waits for the disk.
     try:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")

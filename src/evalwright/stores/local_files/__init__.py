@@ -141,7 +141,7 @@ class LocalFiles(Masked):
                 sync_folder(self.folder)
             except OSError as error:
                 raise storage_error("create", folder, error) from error
-        except BaseException:
+        except BaseException:  # as above; before the rename no reader has seen the draft
             _undo(draft, lock, made)
             raise
         return LocalWriter(folder, lock, self._masker, new=True)

@@ -326,7 +326,7 @@ class PostgresRun:
         except RunLockedError as error:  # perhaps our own last session, which the server has not missed yet
             connection.close()
             raise psycopg.OperationalError(str(error)) from error
-        except BaseException:
+        except BaseException:  # a session that is kept would hold the lock on the run
             connection.close()
             raise
         return connection

@@ -53,7 +53,7 @@ class Postgres(Masked):
             try:
                 self._database.prepare(connection)
                 self._create(connection, plan, spool, documents)
-            except BaseException:
+            except BaseException:  # also Ctrl-C while a million cases are copied: the server then drops the transaction
                 connection.close()
                 raise
         return self._writer(plan.run_id, connection, new=True)

@@ -116,7 +116,7 @@ class Sqlite(Masked):
     def _writer(self, run_id: str, lock: RunLock, *, new: bool = False) -> TableWriter:
         try:
             tables = SqliteRun(self.path, run_id, self._stored(run_id), lock)
-        except BaseException:
+        except BaseException:  # the tables, which would release it, were not made
             lock.release()
             raise
         return TableWriter(tables, self._masker, new=new)

@@ -259,8 +259,8 @@ class SqliteRun:
             try:
                 yield connection
                 connection.execute("COMMIT")
-            except BaseException:
-                with suppress(sqlite3.Error):
+            except BaseException:  # an open transaction would lock out every other process that writes to the file
+                with suppress(sqlite3.Error):  # SQLite may have rolled back by itself
                     connection.execute("ROLLBACK")
                 raise
 

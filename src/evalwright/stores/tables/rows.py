@@ -22,6 +22,7 @@ from evalwright.stores.local_files.lines import LineEncoder
 __all__ = ["Batch", "Row", "RowEncoder", "batched", "row_of_line", "spooled_cases"]
 
 _MASKED = MASKED.encode()
+# Most datasets fit and never touch the disk; of larger ones only this much is held while they are read.
 _IN_MEMORY = 1 << 22
 
 
@@ -105,7 +106,7 @@ def spooled_cases(cases: Iterable[Case], encoder: LineEncoder) -> tuple[BinaryIO
             file.write(line)
             total += 1
         file.seek(0)
-    except BaseException:
+    except BaseException:  # reading a long dataset is where Ctrl-C comes
         file.close()
         raise
     return file, total, digest.hexdigest()  # type: ignore[return-value]

@@ -151,7 +151,7 @@ class TableWriter(TableReader):
         """The cases of a new run are read back with its secrets."""
         try:
             super().__init__(tables, masker.secrets if new else {})
-        except BaseException:
+        except BaseException:  # the tables hold the run's lock, and no caller has a writer to close yet
             tables.close()
             raise
         self._masker = masker if self.plan is None else masker.keeping(reserved_words(self.plan))
