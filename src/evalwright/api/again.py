@@ -1,4 +1,4 @@
-"""More work on a stored run: the rest of its cells, or other evaluators on the traces that it has."""
+"""Further work on a stored run: its remaining cells, or other evaluators on its traces."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def resume(
         run: The run, or its folder.
         retry_errors: Also run again the cells whose system ended in an error.
         on_cell: Called once for each cell that finishes, in the caller's thread.
-        trust_run: Go on with what the run says, though it was made elsewhere: code, addresses, variables.
+        trust_run: Use the code, addresses and variables that the run names, even if it was made elsewhere.
 
     Returns:
         The finished run.
@@ -73,10 +73,10 @@ def re_evaluate(
 
     Args:
         run: The run, or its folder. Its results and verdicts are replaced.
-        evaluators: What judges besides the run's own evaluators, whose results are kept; one with the name of an
-            evaluator of the run takes its place. None: the run's own evaluators, all again.
+        evaluators: Evaluators in addition to the run's own ones, whose results are kept; one with the name of an
+            evaluator of the run replaces it. None: all of the run's own evaluators, once more.
         replace: Only `evaluators` judge; the run's own ones are dropped.
-        trust_run: Judge with what the run says, though it was made elsewhere: code, addresses, variables.
+        trust_run: Use the code, addresses and variables that the run names, even if it was made elsewhere.
 
     Returns:
         The run with its new verdicts.

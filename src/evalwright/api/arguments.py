@@ -1,4 +1,4 @@
-"""Arguments of the functions that compare and plan runs, and of which kind each is."""
+"""Arguments of the functions that compare and plan runs, with the type that each must have."""
 
 from __future__ import annotations
 

@@ -28,7 +28,7 @@ class Cell:
 
     @property
     def case_id(self) -> str:
-        """The name that no other case of the run has: its id, followed by `#2` and so on where several have it."""
+        """A name that is unique in the run: the case's id, followed by `#2` and so on if several cases have it."""
         return self.trace.case_key
 
     @property

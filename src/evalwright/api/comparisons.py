@@ -20,14 +20,14 @@ class Difference:
     """How a pass rate changed, over the cases that both sides judged."""
 
     variant: str
-    """The variant; "a → b" where it has another name before."""
+    """The variant; "a → b" if it had another name before."""
     difference: float | None
     """After minus before (-1 to 1): the mean over cases of the change of their share of passed trials. None without
     cases."""
     interval: tuple[float, float] | None
     """Its 95 % interval; None without cases."""
     p: float | None
-    """Two-sided, of no difference; None where no test applies."""
+    """Two-sided p-value for no difference; None if no test applies."""
     p_adjusted: float | None
     """The same adjusted for all differences of the comparison (Holm 1979)."""
     n: int

@@ -33,13 +33,13 @@ class VariantDecision:
     """The decision about one variant."""
 
     variant: str
-    """The variant; "a → b" where it has another name before."""
+    """The variant; "a → b" if it had another name before."""
     verdict: Literal["accepted", "rejected", "undecided"]
     """"undecided" where the data allow neither."""
     difference: float | None
     """After minus before, the mean over the cases that both sides judged; None without such cases."""
     interval: tuple[float, float] | None
-    """Its 1 - alpha/m interval, m variants being decided together: the verdict is read off it."""
+    """Its interval, which determines the verdict; its level is 1 - alpha/m if m variants are decided together."""
     p: float | None
     """Two-sided, of a difference of exactly -margin (of none where B must be better), adjusted for the number of
     variants as `correction` says."""

@@ -44,7 +44,7 @@ def evaluate(cases: CasesLike | Suite, system: Systems = None, **options: Unpack
     """Run every case with every system and judge the answers.
 
     Args:
-        cases: What is asked. A list of inputs, cases or mappings; a mapping from id to input; a DataFrame; a file; a
+        cases: The inputs. A list of inputs, cases or mappings; a mapping from id to input; a DataFrame; a file; a
             suite. Without ids, cases are numbered `1`, `2`, … by position.
         system: What is tested; a mapping gives variants their names. Functions of one parameter get the input; of two,
             the case and the variant; a parameter named `trial`, `case` or `variant` gets that. None only for a Suite.

@@ -127,4 +127,4 @@ _COLUMNS: Mapping[str, tuple[str, ...]] = {
     ),
     "tool_calls": ("case", "variant", "trial", "position", "name", "id", "arguments"),
 }  # fmt: skip
-"""The columns that are there even without rows."""
+"""The columns that exist even without rows."""

@@ -1,4 +1,4 @@
-"""How many cases and trials a difference takes, before they are paid for."""
+"""How many cases and trials it takes to show a difference, before they are paid for."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class CasesPlan:
 
     @property
     def gate(self) -> GatePlan | None:
-        """What a gate `at_least` would do: `passes_from` so many cases, `rows` of true rates and chances to pass."""
+        """What a gate `at_least` would do: it passes from `passes_from` cases; `rows` are true rates and chances."""
         return self._record.gate
 
     @property
@@ -67,7 +67,7 @@ class CasesPlan:
         return next((need.cases for row in rows for need in row.needs if need.power == power), None)
 
     def svg(self) -> str:
-        """The power against the number of cases as a picture (SVG)."""
+        """The power for each number of cases, as a picture (SVG)."""
         from evalwright.reports.pictures.planning import plan_svg
 
         return plan_svg(self._record)

@@ -34,7 +34,7 @@ class Run:
     """A view of a stored run, which may still be in progress elsewhere. It is iterated by case, variant and trial."""
 
     def __init__(self, place: Place, stopped: str | None = None, objects: Mapping[str, Any] | None = None) -> None:
-        """Not to be called: `evaluate` and `open_run` give runs."""
+        """Do not call this: `evaluate` and `open_run` return runs."""
         self._place, self._stopped, self._objects = place, stopped, dict(objects or {})
         reader, self._plan = self._opened()
         reader.close()
@@ -47,7 +47,7 @@ class Run:
 
     @property
     def path(self) -> Path | None:
-        """The run's folder, or the path that the command line takes for it; None for a run in memory."""
+        """The run's folder, or the path by which the command line finds the run; None for a run in memory."""
         address = self._place.address
         return None if str(address).startswith("memory:") else address
 

@@ -78,7 +78,7 @@ class Summary:
 
     @property
     def warnings(self) -> Sequence[str]:
-        """What was allowed in the suite and its cases, but most likely not meant: a line each."""
+        """What is valid in the suite and its cases, but probably a mistake: one line each."""
         return self._record.warnings
 
     @property

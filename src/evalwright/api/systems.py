@@ -26,7 +26,7 @@ _FromFunction: TypeAlias = Returned | Awaitable[Returned] | Iterator[str] | Asyn
 class Function(Protocol):
     """A function that is a system.
 
-    Type checkers take it for `Callable[..., …]`, but for the first parameter, which gives that of a lambda a type.
+    To type checkers it is `Callable[..., …]`, except that its first parameter gives that of a lambda a type.
     """
 
     def __call__(self, first: Any, /, *others: Any, **by_name: Any) -> _FromFunction: ...

@@ -79,7 +79,7 @@ class Flips(msgspec.Struct, frozen=True):
 
 
 class LengthBias(msgspec.Struct, frozen=True):
-    """How the judge's error (its verdict, or score, less that of people) rises with the length of the answer."""
+    """How the judge's error (its verdict or score, minus the human one) grows with the length of the answer."""
 
     slope: float | None
     """Change of the error for an answer twice as long; None where all are of one length or fewer than 10 cases."""
@@ -93,11 +93,11 @@ class SelfAgreement(msgspec.Struct, frozen=True):
 
     model: str
     same: Share
-    """The answers of which it said the same each time."""
+    """The answers to which all its replies agreed."""
 
 
 class SelfPreference(msgspec.Struct, frozen=True):
-    """The judge's error (its verdict less that of people) with systems of its own maker, against those of others."""
+    """The judge's error (its verdict minus the human one) on systems of its own maker, against those of others."""
 
     maker: str
     own: int
@@ -122,7 +122,7 @@ class PositionBias(msgspec.Struct, frozen=True):
     first_won: float | None
     """The share of decided comparisons that the answer shown first won; 0.5 without a bias."""
     p: float
-    """Of no preference for a place, from the pairs whose winner changes with the order (exact, two-sided)."""
+    """p-value for no preference for a position, from pairs whose winner changes with the order (exact, two-sided)."""
 
 
 class Strength(msgspec.Struct, frozen=True):
@@ -133,7 +133,7 @@ class Strength(msgspec.Struct, frozen=True):
 
 
 class Confidence(msgspec.Struct, frozen=True):
-    """The judge's scores (0 to 1) read as the chance that a person passes the answer."""
+    """The judge's scores (0 to 1) read as the probability that a person passes the answer."""
 
     n: int
     brier: float
@@ -186,7 +186,7 @@ class JudgeCalibration(msgspec.Struct):
     preference: SelfPreference | None = None
     repeats: list[SelfAgreement] = []
     panel: Share | None = None
-    """Of answers that several models judged: the share of which they did not all say the same."""
+    """Of answers that several models judged, the share on which they disagreed."""
     position: list[PositionBias] = []
     strengths: list[Strength] = []
     rates: list[CorrectedRate] = []

@@ -56,12 +56,12 @@ class ForeignCase(EvalCase):
     description: StrictStr | None = None
     note: StrictStr | None = None
     extra: dict[str, Any] = Field(default_factory=dict)
-    """What the case's dialect knows beyond this; targets and evaluators may read it."""
+    """What only the case's format has; targets and evaluators may read it."""
     evaluators: list[dict[str, Any]] | None = None
-    """Checks of this case alone, instead of the suite's; each in the shape of `EvaluatorSpec`."""
+    """Evaluators of this case alone, instead of the suite's; each in the shape of `EvaluatorSpec`."""
 
     def described(self) -> dict[str, Any] | None:
-        """The case as its format reads it, for people who want to see that; None for one that could not be read."""
+        """The case as its format reads it, to be shown to people; None for one that could not be read."""
         extra = self.extra
         if "load_error" in extra:
             return None

@@ -11,7 +11,7 @@ __all__ = ["OfCase", "case_key", "cell_key"]
 
 
 def case_key(case_id: str, occurrence: int | msgspec.UnsetType) -> str:
-    """The name that no other case of a run has: the id, followed by `#2` and so on where the id is not enough."""
+    """A name that is unique in the run: the id, followed by `#2` and so on if several cases have it."""
     return case_id if occurrence is msgspec.UNSET else f"{case_id}#{occurrence}"
 
 

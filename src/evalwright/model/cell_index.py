@@ -50,7 +50,7 @@ class StaleIndex(Exception):
 
 
 class CellOutcome(msgspec.Struct, frozen=True, gc=False):
-    """What one evaluator said of a cell, without reason and detail."""
+    """One evaluator's result for a cell, without reason and detail."""
 
     evaluator: str
     status: OutcomeStatus
@@ -106,7 +106,7 @@ class CellEntry(msgspec.Struct, gc=False):
 
 
 class CellSelection(NamedTuple):
-    """Which cells are asked for: those for which all that is said here is true. None says nothing."""
+    """Which cells are wanted: those that match everything given here. None does not restrict."""
 
     case: str | None = None
     """The id of a case, or its name as it is shown."""

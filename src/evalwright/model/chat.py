@@ -27,7 +27,7 @@ class ChatMessage(msgspec.Struct, frozen=True):
 
 
 class Waits(msgspec.Struct, frozen=True):
-    """How a call is retried; None leaves each field to the run."""
+    """How a call is retried; a field that is None is left to the run."""
 
     first_seconds: float | None = None
     """The longest wait before the second attempt; each further one is `factor` as long, up to `longest_seconds`."""
@@ -81,7 +81,7 @@ class Usage(msgspec.Struct, frozen=True):
     token_cached: int | None = None
     """Read from the provider's cache."""
     token_cache_write: int | None = None
-    """Put into the provider's cache."""
+    """Written to the provider's cache."""
 
 
 class ChatReply(msgspec.Struct, frozen=True):
@@ -98,11 +98,11 @@ class ChatReply(msgspec.Struct, frozen=True):
     refusal: str | None = None
     cached: bool = False
     reply_format: str | None = None
-    """How the form of the reply was asked for: `strict` or `json_schema`, `tool`, `json_object`, `prompt`."""
+    """How the format of the reply was requested: `strict` or `json_schema`, `tool`, `json_object`, `prompt`."""
     left_out: list[str] = []
     """Parameters of the request that were not sent, as the model refuses them."""
     limit: int | None = None
-    """The most tokens that the reply might have, null if none was sent."""
+    """The token limit of the reply, null if none was sent."""
     first_ms: int | None = None
     """Milliseconds until the first piece of a streamed reply."""
 

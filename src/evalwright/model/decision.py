@@ -1,4 +1,4 @@
-"""The decision about two sides, A and B (produced): every number of it with what it is a number of.
+"""The decision about two sides, A and B (produced): every number, together with the n behind it.
 
 Every difference is B - A over the cases that both sides judged; every interval has the level 1 - alpha.
 """
@@ -33,7 +33,7 @@ Answer = Literal["ship", "dont", "undecided"]
 State = Literal["holds", "broken", "undecided"]
 
 UNREAD = "unreadable records"
-"""Among the reasons of a decision: what they held could turn it."""
+"""A reason of an undecided decision: these records could change it."""
 
 BETTING = "betting"
 """The method of a decision that was made while the run worked."""
@@ -55,7 +55,7 @@ class ErrorCounts(msgspec.Struct):
 
 
 class Bound(msgspec.Struct):
-    """The decision if errors had been verdicts."""
+    """The decision if errors were verdicts."""
 
     difference: float | None
     ci: Interval | None
@@ -83,7 +83,7 @@ class ErrorPart(msgspec.Struct):
 
 
 class JudgePart(msgspec.Struct):
-    """The difference that people would have seen, from labels of both sides."""
+    """The difference that human labels of all answers would have shown, estimated from labels of both sides."""
 
     evaluator: str
     labels: int
@@ -95,7 +95,7 @@ class JudgePart(msgspec.Struct):
     refused: str | None = None
     """Why there is no powered difference."""
     turns: bool = False
-    """Whether people would have come to another verdict than the judge."""
+    """Whether human labels would have led to another decision than the judge's."""
     note: str = ""
 
 
@@ -160,7 +160,7 @@ class ChangedPart(msgspec.Struct):
     beyond_noise: list[ShiftedCase] = []
     flipped: int = 0
     flipped_expected: float | None = None
-    """How many an unchanged system would show; None with one trial a side."""
+    """How many an unchanged system would show; None with one trial per side."""
     b_won: float | None = None
     """Of the cases that changed the share that B won; it and the next three only with one trial a side, no groups."""
     b_won_ci: Interval | None = None
@@ -206,7 +206,7 @@ class IdentityPart(msgspec.Struct):
 
 
 class Decision(msgspec.Struct, kw_only=True):
-    """Is B better than A, may it ship, and how sure is that."""
+    """Whether B is better than A, whether it may ship, and how certain that is."""
 
     schema_version: str = "1.0"
     verdict: Answer

@@ -1,4 +1,4 @@
-"""The parts of stored records that counting, comparing and the index of a run read; decoding less is quicker."""
+"""The parts of stored records that are read for counts, comparisons and the index; decoding less is faster."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class TraceFacts(OfCase, gc=False):
 
 
 class VerdictFacts(msgspec.Struct, gc=False):
-    """Which cell of a run of ours a stored verdict is of, and what it says."""
+    """A stored verdict of one of our own runs, and the cell that it belongs to."""
 
     variant_name: str
     status: Status

@@ -65,7 +65,7 @@ _TOGETHER = Judging()
 
 
 class Repository(Protocol):
-    """A folder that says itself which of its files are suites."""
+    """A folder with its own rules for which of its files are suites."""
 
     root: Path
 
@@ -81,7 +81,7 @@ class Format:
     """
 
     name: str
-    """What people type: `--format NAME`."""
+    """The name for users: `--format NAME`."""
     title: str
     """The name in lists and messages: "Letta Evals"."""
     summary: str

@@ -1,4 +1,4 @@
-"""Who makes a model, by its name: judges may prefer what comes from their own maker."""
+"""The maker of a model, by the model's name: judges may prefer answers of their own maker's models."""
 
 from __future__ import annotations
 
@@ -27,5 +27,5 @@ _NAMES = {maker: re.compile(rf"(?:^|[/.:@])(?:{names})", re.IGNORECASE) for make
 
 
 def maker_of(model: str) -> str | None:
-    """The maker of a model, whoever serves it; None for a name that does not tell."""
+    """The maker of a model, whoever serves it; None if the name does not show it."""
     return next((maker for maker, names in _NAMES.items() if names.search(model)), None)

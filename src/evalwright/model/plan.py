@@ -40,13 +40,13 @@ class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     output_per_million_tokens: float
     thinking_per_million_tokens: float = 0.0
     cached_input_per_million_tokens: float | None = None
-    """Input that the provider had in its cache; None: like all input."""
+    """Input that was read from the provider's cache; None: the same as other input."""
     cache_write_per_million_tokens: float | None = None
-    """Input that the provider put into its cache; None: like all input."""
+    """Input that was written to the provider's cache; None: the same as other input."""
 
 
 class Placement(msgspec.Struct, frozen=True):
-    """What each worker of one system takes of a cluster, by Ray's names; None leaves it to Ray."""
+    """The resources that each worker of a system takes from a cluster, by Ray's names; None leaves it to Ray."""
 
     num_cpus: float | None = None
     num_gpus: float | None = None
@@ -72,7 +72,7 @@ class Executor(msgspec.Struct, frozen=True):
     per_actor: int = 64
     """Calls at once in one worker."""
     wait_seconds: float = 600.0
-    """How long a system is waited for of which no worker lives."""
+    """How long the run waits for a system that has no worker left."""
 
 
 class Variant(msgspec.Struct, frozen=True):
@@ -119,7 +119,7 @@ class EvaluatorSpec(msgspec.Struct, frozen=True):
     extractor: Plugin | None = None
     """Picks the text that is evaluated in place of the final answer; the text is kept in the result."""
     called: str | msgspec.UnsetType = msgspec.UNSET
-    """The type's name in results, where the format has a word of its own for it."""
+    """The type's name in results, if the format has its own name for it."""
 
     def gate_missed(self, score: float | None) -> str:
         """What is said of a score below the one that is required; "" for one that reaches it."""
@@ -155,7 +155,7 @@ class RetryRule(msgspec.Struct, frozen=True):
     on: list[str] = []
     backoff_seconds: float = 0.0
     once: bool = False
-    """The suite asks for one attempt: also a service that says when to call again is called once."""
+    """The suite asks for one attempt, so even a service that says when to call again is called only once."""
 
 
 class RunSettings(msgspec.Struct, frozen=True):
@@ -170,12 +170,12 @@ class RunSettings(msgspec.Struct, frozen=True):
     cost_limit_usd: float | None = None
     """US dollars for all calls of the systems; what would start beyond it is recorded as `cost_limit`."""
     stop_after_errors: int = 20
-    """Cells with one and the same error, and none with an answer, after which a system is called no more; 0: never."""
+    """A system is no longer called after this many cells with the same error and none with an answer; 0: never."""
     alternate: bool | msgspec.UnsetType = msgspec.UNSET
     """The variants of a case and trial start one after the other, with another one first each time: what drifts
     meanwhile, such as a service, is the same for all."""
     pools: dict[str, int] = {}
-    """Number of cells in flight at once, by the name of a pool."""
+    """Maximum number of cells in flight, by the name of a pool."""
     keep_judge_calls: bool = True
     """Results keep what their evaluators asked models and the replies in full, as `detail.judge_calls`."""
     executor: Executor | msgspec.UnsetType = msgspec.UNSET
@@ -218,11 +218,11 @@ class Shard(msgspec.Struct, frozen=True):
         return f"shard {self.index} of {self.of}"
 
     def cases(self, total: int) -> int:
-        """How many of so many cases are of this shard."""
+        """How many of so many cases belong to this shard."""
         return len(range(self.index - 1, total, self.of))
 
     def has(self, position: int) -> bool:
-        """Whether the case at a position of the dataset is of this shard."""
+        """Whether the case at this position of the dataset belongs to this shard."""
         return position % self.of == self.index - 1
 
 
@@ -265,7 +265,7 @@ class Plan(msgspec.Struct):
     files: dict[str, str] = {}
     """SHA-256 (hex) of each file that was used when the run began: the suite, its dataset, its code, and so on."""
     warnings: list[str] = []
-    """What is allowed in the suite and its cases, but most likely not meant: a line each, with file, line and key."""
+    """What is valid in the suite and its cases, but probably a mistake: one line each, with file, line and key."""
     shard: Shard | None = None
     """Only these cells are run here; the cases and everything else are those of the whole run."""
     cases_sha256: str = ""

@@ -1,4 +1,4 @@
-"""The seams: what a dialect, a target, an evaluator, a store and a report look like. Signatures and prose only."""
+"""The interfaces of formats, targets, evaluators, stores and reports. Signatures and prose only."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ __all__ = [
 T = TypeVar("T")
 
 Part = tuple[int, int]
-"""A slice of a run's traces: opaque, made by `RunReader.parts`, understood by the same kind of reader."""
+"""A slice of a run's traces: opaque, made by `RunReader.parts`, understood only by the same kind of reader."""
 
 
 class OlderFormat(Protocol):
@@ -153,7 +153,7 @@ class Mirror(Protocol):
 
 
 class Export(Protocol):
-    """Writes a stored run down as another program would. Registered as a callable `(config) -> Export`.
+    """Writes a stored run in the format of another program. Registered as a callable `(config) -> Export`.
 
     If it has a method `check`, that is called before the first cell; it raises InputError where `write` could not
     write.
@@ -170,7 +170,7 @@ class Workspace(Protocol):
     """
 
     kind: str
-    """The word for it in the records of artifacts."""
+    """Its name in the records of artifacts."""
 
     def open(self) -> None:
         """Called once before all cells. Raises InputError."""
@@ -179,7 +179,7 @@ class Workspace(Protocol):
         """A fresh folder for one try at one cell. Whatever is raised becomes the error of the cell."""
 
     def close(self) -> None:
-        """Called once at the end: whatever is left of the folders goes away."""
+        """Called once at the end: removes whatever is left of the folders."""
 
 
 class Prepared(Protocol):
@@ -188,7 +188,7 @@ class Prepared(Protocol):
     path: Path
 
     def collect(self, into: Path, mask: Callable[[str], str] | None) -> Changes:
-        """What became of the files; their copies go to the new folders `before` and `after` of `into`, and `diff.txt`.
+        """What happened to the files. Copies go to the new folders `before` and `after` of `into`, and to `diff.txt`.
 
         `mask` takes secrets out of names and texts that are copied.
         """
@@ -213,7 +213,7 @@ class RunReader(Protocol):
     plan: Plan | None
     """None in a folder that another program wrote."""
     unresolved: list[str]
-    """Names of the plan's secrets that are not at hand: enough to read, not to call a system."""
+    """Names of the plan's secrets that are not available: the run can be read, but its systems cannot be called."""
     location: str
     damage: list[str]
 

@@ -1,4 +1,4 @@
-"""A suite as its author means it: what every format reads its files into.
+"""A suite as its author means it; every format reads its files into this.
 
 A format checks the shape of its files with its own models and says here what they mean. That is not checked again, so
 that a format without pydantic models loads and runs without pydantic.
@@ -42,7 +42,7 @@ class Suite(msgspec.Struct, kw_only=True):
     """Where runs are kept: the first entry of `output`."""
     mirrors: list[Plugin] = []
     exports: list[Plugin] = []
-    """Forms of other programs in which the stored run is written down too."""
+    """Formats of other programs in which the stored run is also written."""
     workspace: Plugin | None = None
     evaluators_by_case: bool = False
     """Cases bring evaluators of their own; `evaluators` is then empty."""
@@ -64,7 +64,7 @@ class Suite(msgspec.Struct, kw_only=True):
     files: list[Path] = []
     """Files beside `source` that the suite is read from, or runs; `Plan.files` has them with those of its code."""
     warnings: list[Problem] = []
-    """What is allowed, but most likely not meant."""
+    """What is valid, but probably a mistake."""
     unexecuted: list[Problem] = []
     """What is made by users' code, and is missing where none is executed."""
     metadata: dict[str, Any] = {}

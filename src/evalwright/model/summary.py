@@ -47,7 +47,7 @@ class TrialStatistics(msgspec.Struct):
     pass_at_k_ci95: list[Interval | None] = []
     pass_hat_k_ci95: list[Interval | None] = []
     flake_rate: float | None = None
-    """The chance that two trials of one case disagree."""
+    """The probability that two trials of one case disagree."""
     flake_rate_ci95: Interval | None = None
     mixed_cases: int = 0
     """Cases with trials that passed and trials that failed."""
@@ -84,7 +84,7 @@ class VariantSummary(msgspec.Struct):
     tokens_output_n: int = 0
     cost_total_usd: float | None = None
     judge_cost_usd: float | None = None
-    """What judging this variant cost in all, US dollars; never part of the costs of the system."""
+    """What judging this variant cost in total, US dollars; never part of the system's cost."""
     trials: TrialStatistics | None = None
     """Only when some case ran more than once."""
     detectable: float | None = None
@@ -112,7 +112,7 @@ class EvaluatorRate(msgspec.Struct):
     skipped: int = 0
     cases: int = 0
     cost_usd: float | None = None
-    """What this evaluator's models cost in all, US dollars."""
+    """What this evaluator's models cost in total, US dollars."""
     grouped: bool = False
     """Whether some case has a group, so that `cases` counts groups."""
 
@@ -132,7 +132,7 @@ class NamedMetric(msgspec.Struct):
     metric: str
     variant: str
     value: float | None
-    """As the suite defines it: a sum of scores by weight, or what is worked out of such; None if it cannot be."""
+    """As the suite defines it: a weighted sum of scores, or computed from such sums; None if that is impossible."""
     mean: float | None = None
     """Of scores: their mean by weight."""
     n: int = 0
@@ -193,7 +193,7 @@ class GatePart(msgspec.Struct):
     ci: Interval | None = None
     """Of a claim: the interval that decides it, at its own error rate."""
     undecided: bool = False
-    """Of a claim: the interval holds the threshold, or what errors would have been decides."""
+    """Of a claim: the interval contains the threshold, or the outcome depends on errors."""
     ci95: Interval | None = None
     """Of a condition on a value: the interval around it, which decides nothing."""
     interval_reason: str = ""
@@ -210,13 +210,13 @@ class GateOutcome(msgspec.Struct):
     parts: list[GatePart] = []
     reason: str = ""
     runs: list[GateOutcome] = []
-    """What each run came to, in their order, where the suite ran several times and was decided run by run."""
+    """The outcome of each run, in order, if the suite ran several times and was decided run by run."""
     undecided: bool = False
     """Nothing was measured, or what had an error could turn the outcome: neither passed nor failed."""
     tolerated: bool = False
     """Undecided, which the suite asks to let pass (`on_undecided: pass`)."""
     decision: Decision | None = None
-    """What a claim against a baseline came to, where there is one comparison."""
+    """The outcome of a claim against a baseline, if there is one comparison."""
     decisions: list[Decision] = []
     """Where there are several."""
     baselines: dict[str, str | None] | msgspec.UnsetType = msgspec.UNSET
@@ -247,7 +247,7 @@ class RunSummary(msgspec.Struct):
     native: dict[str, Any] | None = None
     """The original system's own aggregate under its own names, where the suite is of another dialect."""
     warnings: list[str] = []
-    """Those of the plan (`Plan.warnings`), and what the numbers do not say for themselves."""
+    """Those of the plan (`Plan.warnings`), and what the numbers alone do not show."""
     cells_unread: int | msgspec.UnsetType = msgspec.UNSET
     """Cells whose case could not be read, where there are any: they are errors until the suite is mended."""
     scored: bool | msgspec.UnsetType = msgspec.UNSET

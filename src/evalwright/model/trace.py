@@ -35,7 +35,7 @@ SCHEMA_VERSION = "1.0"
 _MAJOR = 1
 _DIGITS = 9
 UNDATED = datetime(1970, 1, 1, tzinfo=UTC)
-"""Start of a recording that does not say when it was made: replayed, it begins at once. A date of reading would make
+"""Start of a recording without a date: replayed, it begins at once. The date of reading would make
 other cases of the same file each time."""
 
 
@@ -57,9 +57,9 @@ class TraceError(msgspec.Struct, frozen=True, gc=False):
     status: int | msgspec.UnsetType = msgspec.UNSET
     """The HTTP status with which a service refused to answer."""
     retry_after_seconds: float | msgspec.UnsetType = msgspec.UNSET
-    """How long it asked to wait before the next call."""
+    """How long the service asked to wait before the next call."""
     attempts: int | msgspec.UnsetType = msgspec.UNSET
-    """How often a model was called: the layer that calls models retries by itself, so that no other layer does."""
+    """How often a model was called: the layer that calls models retries on its own, so that no other layer must."""
 
 
 class ToolCall(msgspec.Struct, gc=False):
@@ -72,7 +72,7 @@ class ToolCall(msgspec.Struct, gc=False):
 
 
 class ToolResult(msgspec.Struct, gc=False):
-    """What a tool gave back."""
+    """What a tool returned."""
 
     name: str
     content: dict[str, Any] | str
@@ -114,7 +114,7 @@ class Metrics(msgspec.Struct, gc=False):
 
 
 class SpanEvent(msgspec.Struct, gc=False):
-    """Something that happened at one moment inside a span."""
+    """An event at one moment inside a span."""
 
     name: str
     at: datetime | None = None

@@ -1,4 +1,4 @@
-"""Services that several cells call: what one of them answers to one cell, such as "too many calls", holds for all."""
+"""Services that several cells call: an answer such as "too many calls" to one cell applies to all of them."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from evalwright.run.cells import groups_of
 __all__ = ["BUSY", "BUSY_ATTEMPTS", "LONGEST_PAUSE", "Address", "addresses_of", "asked_pause"]
 
 BUSY_ATTEMPTS = 5
-"""Calls of one cell while the service asks to be called later, unless the suite says how many."""
+"""Maximum number of calls for one cell while the service asks to be called later, unless the suite sets it."""
 LONGEST_PAUSE = 60.0
-"""Seconds: doubled from try to try, a pause would soon outlast the run, and a service may ask for a year."""
+"""Seconds. Without this bound, doubled pauses would soon outlast the run, and a service may ask for a year."""
 BUSY = (429, 503)
-"""HTTP statuses of a service that has too much to do: Too Many Requests, Service Unavailable."""
+"""HTTP statuses of an overloaded service: Too Many Requests, Service Unavailable."""
 
 
 class Address:
@@ -29,7 +29,7 @@ class Address:
         self._until = 0.0
 
     def pause(self, seconds: float) -> None:
-        """Call it again in so many seconds, and not before."""
+        """Do not call it again before so many seconds have passed."""
         self._until = max(self._until, time.monotonic() + seconds)
 
     def left(self) -> float:
@@ -37,7 +37,7 @@ class Address:
         return self._until - time.monotonic()
 
     def heard(self, error: TraceError | None, wave: int) -> None:
-        """Take note of the outcome of a call that passed the gate in this wave."""
+        """Record the outcome of a call that was let through in this wave."""
         if error is None:
             self.gate.widen()
         elif error.status == 429:
@@ -47,7 +47,7 @@ class Address:
 
 
 def asked_pause(error: TraceError) -> float | None:
-    """Seconds that a service which has too much to do asks to wait, at most a minute; None if it does not say."""
+    """Seconds that an overloaded service asks to wait, at most a minute; None if it does not say."""
     seconds = error.retry_after_seconds
     return min(seconds, LONGEST_PAUSE) if isinstance(seconds, float) and error.status in BUSY else None
 

@@ -1,4 +1,4 @@
-"""Baselines: `<runs>/baselines/<name of the eval>` leads to the run that others are compared with."""
+"""Baselines: `<runs>/baselines/<name of the eval>` points to the run that later ones are compared with."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _FOLDER = "baselines"
 
 _SERVER = "postgres:"
 _RUNS = Path("runs")
-"""Where the baselines of runs are that lie on a server."""
+"""Where the baselines of runs on a server are kept."""
 
 
 def promote(run: Path, eval_name: str, runs_root: Path | None = None) -> Path:
-    """Make a run the baseline of its eval, replacing the one before atomically; the link that leads to it.
+    """Make a run the baseline of its eval, replacing an earlier one atomically. Returns the link to it.
 
-    That of a run in a database has the run's address as its target. Raises StorageError when it cannot be made.
+    For a run in a database, the link's target is the run's address. Raises StorageError if it cannot be created.
     """
     link = _link(run, eval_name, runs_root)
     waiting = link.with_name(f"{link.name}.{os.getpid()}.new")
@@ -37,7 +37,7 @@ def promote(run: Path, eval_name: str, runs_root: Path | None = None) -> Path:
 
 
 def baseline_of(run: Path, eval_name: str, runs_root: Path | None = None) -> Path | None:
-    """The run that was promoted last, if one was."""
+    """The run that was promoted last, if any."""
     link = _link(run, eval_name, runs_root)
     if not link.is_symlink():
         return None

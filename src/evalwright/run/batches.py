@@ -1,4 +1,4 @@
-"""Judging stored traces with models that are asked in batches: patience, many cells at once, notes to go on from."""
+"""Judging stored traces with models called in batches: long waits, many cells at once, notes to resume from."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from evalwright.model.protocols import RunWriter
 __all__ = ["JudgeCalls", "forget", "in_batches"]
 
 _A_DAY = 26 * 3600.0
-"""Seconds for which an evaluator waits: providers answer a batch within 24 hours, and a second one asks again."""
+"""Seconds that an evaluator waits: providers answer within 24 hours, and unreadable replies need a second batch."""
 _CELLS = 10_000
-"""That wait at once: their questions are one batch. What they hold of memory is their traces."""
+"""Cells that wait at once: their calls are one batch. Each keeps its trace in memory."""
 
 
 class JudgeCalls(NamedTuple):
-    """How models are asked while a run is judged again."""
+    """How models are called while a run is re-evaluated."""
 
     plan: Plan
     models: ModelChoices | None
@@ -36,7 +36,7 @@ class JudgeCalls(NamedTuple):
     """Why batches failed as a whole."""
 
     def must_be_answered(self) -> None:
-        """Raise InputError if batches failed: what is stored says more than an error for each of their cells."""
+        """Raise InputError if batches failed: the earlier results are better than an error in each of their cells."""
         if self.failures:
             told = "; ".join(dict.fromkeys(self.failures))
             raise InputError(f"--batch: {told}. Earlier results are kept; without --batch judges are called one by one")
@@ -57,7 +57,7 @@ def in_batches(asking: JudgeCalls, writer: RunWriter) -> JudgeCalls:
 
 
 def forget(models: ModelChoices | None) -> None:
-    """Remove the notes once every question in them has its answer."""
+    """Remove the notes once every call in them has its reply."""
     notes: Path | None = None if models is None else models.batch
     if notes is None or not notes.is_file():
         return

@@ -1,4 +1,4 @@
-"""One call of a target under its time limit, with everything that user code can do to it held."""
+"""One call of a target under its time limit, contained against everything that user code can do."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ __all__ = [
 ]
 
 GRACE = 5.0
-"""Seconds that cancelled code has to come back before it is left behind: it may close connections meanwhile."""
+"""Seconds that cancelled code has to return before it is left behind: it may need them to close connections."""
 _SILENT = "the system gave no answer (allow_missing: [final_answer] of the system if it may be absent)"
 OUT_OF_FILES = "out_of_files"
-"""Error type of a call for which this machine had no open file left."""
+"""Error type of a call for which this process could open no more files."""
 WORKER_LOST = "worker_lost"
-"""Error type of a call whose worker, or the machine of it, was lost."""
+"""Error type of a call whose worker, or its machine, was lost."""
 MOST_LOST = 3
-"""Workers that one cell may lose: it may be what ends them."""
+"""Workers that one cell may lose: the cell itself may be what kills them."""
 NO_WORKER = "no_worker"
 """Error type of a cell that was not called, as there was no worker for it."""
 _RETRIABLE = ("timeout", "http_5xx")
@@ -56,10 +56,10 @@ _RETRIABLE = ("timeout", "http_5xx")
 
 @dataclass(slots=True, eq=False)
 class Call:
-    """What a worker is doing: at most one call of a target at a time, seen by the ticker and the watchdog."""
+    """What a worker is doing: at most one call of a target at a time, observed by the ticker and the watchdog."""
 
     queue: Iterator[Cell]
-    """Where the worker takes its cells from; a worker that replaces this one goes on there."""
+    """Where the worker takes its cells from; a worker that replaces it continues there."""
     task: asyncio.Task[None] | None = None
     cell: Cell | None = None
     started: float = 0.0
@@ -70,7 +70,7 @@ class Call:
     retried: list[TraceError] = field(default_factory=list)
     """Errors of earlier tries at the same cell."""
     stopped: bool = False
-    """The run wants the end of this call."""
+    """The run wants this call to end."""
     abandoned: bool = False
     """The call ignored its cancellation; its cell has been recorded without it."""
 
@@ -112,7 +112,7 @@ class Call:
         return answer
 
     def stop(self) -> Callable[[], None]:
-        """Let the clock stand still until what is returned is called, or until the call is over.
+        """Stop the clock until the returned function is called, or until the call is over.
 
         That time is neither the system's limit nor its latency.
         """
@@ -141,7 +141,7 @@ class Call:
             self.task.uncancel()
 
     def end(self) -> None:
-        """Cancel it, as the run wants the end."""
+        """Cancel it because the run is to end."""
         self.stopped = True
         if self.task is not None:
             self.task.cancel()
@@ -184,7 +184,7 @@ def target_of(variant: Variant, import_paths: Sequence[str]) -> Target:
 
 
 def out_of_files(error: BaseException) -> TraceError | None:
-    """The record of an exception that came of too many open files, which is no word of the system; else None."""
+    """The record of an exception caused by too many open files, which says nothing about the system; else None."""
     if not has_run_out(error):
         return None
     return TraceError(OUT_OF_FILES, f"too many open files: {limit_of_files()} may be open (ulimit -n)")
@@ -203,7 +203,7 @@ def deadline_in(frame: FrameType) -> float | None:
 
 
 def failure_in(answer: Answer | TraceError) -> TraceError | None:
-    """Why a call failed, also one that left a part of an answer; an error in a recording is no failure to replay it."""
+    """Why a call failed, even if it left a partial answer; an error in a recording is not a failure to replay it."""
     if isinstance(answer, TraceError):
         return answer
     return None if answer.extra.get("source") == "replay" else answer.error

@@ -1,6 +1,6 @@
 """The cells of a run: every case with every variant, as often as it has trials.
 
-How many of them run at once, and what is going on with them now.
+How many of them run at once, and what they are doing now.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _FILES = 8
 
 
 class Cell(NamedTuple):
-    """One thing to run: `number` is its place in the grid, `attempt` counts tries at it from 1."""
+    """One cell to run: `number` is its place in the grid, `attempt` counts attempts from 1."""
 
     number: int
     case_index: int
@@ -121,27 +121,27 @@ class RunState:
     skipped: int = 0
     cost_usd: float = 0.0
     stopping: bool = False
-    """Nothing new is started, as the run is to end or a write failed; what runs is being finished."""
+    """Nothing new is started, because the run is to end or a write failed; cells in flight are finished."""
     answered: bool = False
-    """The run stops as it is decided, or may cost no more: it was not interrupted."""
+    """The run stops because it is decided or has reached its cost limit: it was not interrupted."""
     listener: Callable[[Case, Trace, Sequence[EvaluationResult], CaseVerdict], None] | None = None
     """Called with the records of each cell that this session has finished, in the event loop of the run."""
     stuck: dict[str, str] = field(default_factory=dict[str, str])
-    """Why a system is called no more before its last cell, by the name of its variant."""
+    """By variant, why its system is no longer called although cells are left."""
     unclosed: list[str] = field(default_factory=list[str])
-    """What went wrong when systems were closed, after their last cell: commands of the user, too."""
+    """What went wrong when systems, and commands of the user, were closed after their last cell."""
     stop_now: Callable[[], None] | None = None
-    """Cancels the cells in flight, from any thread; None while no cell can be. A later session runs them again."""
+    """Cancels the cells in flight, from any thread; None while there can be none. A later session runs them again."""
     already_done: int = 0
     """Cells that an earlier session of the same run had finished; they are part of `done`."""
     at_once: int | None = None
-    """The most cells that there can be open files for; None if that is as many as asked for."""
+    """The most cells that the limit of open files allows; None if it allows as many as requested."""
     warnings: Sequence[str] = ()
     """Those of the plan, to be shown before anything else."""
     about: Sequence[str] = ()
     """What a user should know before it begins."""
     waiting: int = 0
-    """Calls of models that wait for others, as the budget does not suffice for all at a time."""
+    """Model calls that wait for others because the budget does not suffice for all at once."""
     running: dict[int, tuple[Cell, float]] = field(default_factory=dict)
     """Each cell in flight by its number, and the monotonic second at which it started, in order of start."""
 
@@ -164,7 +164,7 @@ class RunState:
         self.done += cells
 
     def oldest(self) -> tuple[str, float] | None:
-        """The cell that has been running longest, as a person reads it, and for how many seconds."""
+        """The cell that has been running longest, in readable form, and for how many seconds."""
         try:
             cell, since = next(iter(self.running.values()))
         except (StopIteration, RuntimeError):  # RuntimeError: the run's thread changed the dict meanwhile

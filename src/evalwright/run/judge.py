@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Judge", "ask_models", "compares"]
 
 _GRACE = 10.0
-"""Seconds beyond a time limit of its own that an evaluator has to say that it was reached."""
+"""Seconds that an evaluator has after its own time limit to report that it was reached."""
 
 
 class _Check(NamedTuple):

@@ -66,11 +66,11 @@ def processors() -> int:
 
 
 class Judged(NamedTuple):
-    """What came of a new judgement."""
+    """The outcome of a re-evaluation."""
 
     tally: Tally
     kept: int
-    """Cells whose traces cannot be read, and which keep what was judged of them before."""
+    """Cells whose traces cannot be read, and which keep their earlier results."""
 
 
 class _Job(msgspec.Struct):

@@ -1,4 +1,4 @@
-"""Cells that a crash left with a trace and without a verdict: they are judged, and their system is not called."""
+"""Cells that a crash left with a trace but no verdict: they are judged, and their system is not called."""
 
 from __future__ import annotations
 

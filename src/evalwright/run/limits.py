@@ -31,7 +31,7 @@ LAST_SECONDS = 2.0
 
 
 class Watchdog:
-    """Interrupts what blocks the main thread past `until`, or past the deadline of the call found on its stack.
+    """Interrupts code that blocks the main thread past `until`, or past the deadline of the call found on its stack.
 
     Works only in the main thread, as others get no signals, and only where the process is ours: its timer belongs to
     the program that calls us otherwise.

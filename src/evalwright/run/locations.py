@@ -1,4 +1,4 @@
-"""Where runs are: the store that a suite names, and the one that a path on the command line leads to.
+"""Where runs are: the store that a suite names, and the one that a path on the command line points to.
 
 A run in a folder or a SQLite file is found by its path. One elsewhere leaves a note in the folder `runs`, with
 secrets as `${NAME}`: `runs/<run id>/store.json`, whose folder then stands for the run.

@@ -1,4 +1,4 @@
-"""Many shards of a run become the run: checked against each other and their manifests, then copied cell by cell."""
+"""Merging the shards of a run: they are checked against each other and their manifests, then copied cell by cell."""
 
 from __future__ import annotations
 

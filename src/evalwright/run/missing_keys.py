@@ -1,4 +1,4 @@
-"""What models need, checked before anything runs: keys and prices, all reported at once, and packages."""
+"""What models need, checked and reported together before anything runs: keys, prices and packages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a user may say about one run beside its suite."""
+"""What a user may choose for one run, besides its suite."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class RunOptions:
     """Choices for one run; None leaves what the suite says."""
 
     out: Path | None = None
-    """The folder that gets the run folder."""
+    """Folder in which the run folder is created."""
     cases: Sequence[str] = ()
     """Globs of case ids; a case that matches one is run."""
     tags: Sequence[str] = ()
@@ -32,13 +32,13 @@ class RunOptions:
     store: Store | None = None
     """Where the run is kept, instead of the suite's own store."""
     keep_going: bool = False
-    """A system is called on even if it gives nothing but one and the same error."""
+    """A system is still called even if it only returns the same error."""
     executor: str | None = None
     """`local` or `ray`, instead of the suite's own."""
     no_index: bool = False
     """No index is kept of the run."""
     allow_empty: bool = False
-    """A suite without cases to run is no mistake."""
+    """A suite without cases to run is accepted."""
     shard: Shard | None = None
     """Only the cells of these cases are run. In a folder `out` that has this shard already, it is resumed."""
 
@@ -48,7 +48,7 @@ class RunOptions:
     margin: str | None = None
     max_cases: int | None = None
     max_cost: float | None = None
-    """US dollars for all calls of the systems, after which no further unit is begun."""
+    """US dollars for all calls of the systems, after which no further unit is started."""
     seed: int | None = None
 
     @property

@@ -1,4 +1,4 @@
-"""Whose run a stored one is, and with what it may go on or be judged again: its own settings, or a suite's."""
+"""Who made a stored run, and which settings it may be continued or re-evaluated with: its own, or a suite's."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ __all__ = [
 
 
 class Trust(NamedTuple):
-    """What the user said of a stored run that is to go on: a suite of theirs, or that the run may be trusted."""
+    """What the user said about a stored run that is to be continued: a suite of theirs, or that it may be trusted."""
 
     suite: Suite | None = None
     run: bool = False
@@ -44,7 +44,7 @@ class Trust(NamedTuple):
 
 
 class Runnable(NamedTuple):
-    """A run that can go on: with what it stored, or with what its suite says where that lacks secrets."""
+    """A run that can be continued: with what it stored, or with its suite if secrets are missing there."""
 
     suite: Suite | None = None
     foreign: bool = False

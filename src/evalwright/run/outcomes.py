@@ -1,4 +1,4 @@
-"""What came of a run: its counts, what is decided of it as a whole, and the exit code."""
+"""The outcome of a run: its counts, what is decided about it as a whole, and the exit code."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Outcome:
     summary: RunSummary
     interrupted: bool = False
     notes: list[str] = field(default_factory=list)
-    """What the user should know beside the numbers, such as a torn tail that was cut."""
+    """What the user should know besides the numbers, such as a torn tail that was cut."""
     place: Place | None = None
     """Where the run is, for those who read it at once: its path alone need not lead there."""
 

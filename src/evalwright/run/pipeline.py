@@ -50,15 +50,15 @@ if TYPE_CHECKING:
 __all__ = ["LONG", "Pipeline"]
 
 _LONGEST_CALL = 600.0
-"""Seconds after which a cell is not called again, however often its service asks for time."""
+"""Seconds after which a cell's call is not repeated, however often its service asks for time."""
 _LOOK = 0.25
 """Seconds between looks, in a pause before another try, at whether the run is to stop."""
 LONG = 0.05
-"""Seconds from which a call is so long that writes for its cell alone count for nothing."""
+"""Seconds from which a call takes so long that writes for its cell alone do not matter."""
 
 
 class Pipeline:
-    """The way of every cell of one session on one run, from the call of its system to its verdict."""
+    """The path of every cell of one session on one run, from the call of its system to its verdict."""
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class Pipeline:
         self._standstill: Standstill | None = None
         self._comparing: Comparing | None = None
         self._starved = 0
-        """Cells that wait for others to close files."""
+        """Cells that wait until others close files."""
         self.write: Callable[[], None] = lambda: None
         """Writes the records that the writer keeps, if it keeps any."""
 

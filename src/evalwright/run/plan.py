@@ -78,7 +78,7 @@ def plan_of(suite: Suite, options: RunOptions, now: datetime | None = None) -> P
 
 
 def _idle_placements(suite: Suite, executor: object) -> list[str]:
-    """A warning of systems that say what they take of a cluster where none calls them."""
+    """A warning about systems that name resources of a cluster although none calls them."""
     named = [variant.name for variant in suite.variants if variant.ray is not msgspec.UNSET]
     if not named or executor is not msgspec.UNSET:
         return []

@@ -1,4 +1,4 @@
-"""Stored traces judged once more, by the evaluators of their run or by others; the system is not called."""
+"""Re-evaluation of stored traces, by the evaluators of their run or by others; the system is not called."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def re_evaluate(
 
 
 def _notes(judged: int, kept: int) -> list[str]:
-    """What is said of a new judgement: the traces that were judged, and the cells whose trace cannot be read."""
+    """What a re-evaluation reports: how many traces were judged, and the cells whose trace cannot be read."""
     notes = [f"re-evaluated {counted(judged, 'trace')}"]
     if kept:
         notes.append(f"{counted(kept, 'cell')} without a trace that can be read: earlier results are kept")

@@ -32,14 +32,14 @@ __all__ = [
 
 _MICROSECOND = timedelta(microseconds=1)
 _STEPS = [number * _MICROSECOND for number in range(1000)]
-"""Most dates follow the one before at once: adding a step that is there costs a third of making one."""
+"""Most dates follow the previous one closely: adding a prepared step costs a third of making a new one."""
 
 _NOTHING = Evaluation(False)
-"""What an evaluator has said that has not said anything: not passed, no score."""
+"""Stands for an evaluator that returned nothing: not passed, no score."""
 
 
 class Clock:
-    """Dates that never jump: anchored at one reading of the wall clock and moved by the monotonic clock from there."""
+    """Dates that never jump: one reading of the wall clock, advanced by the monotonic clock."""
 
     def __init__(self) -> None:
         self._date = self._last = datetime.now(UTC)

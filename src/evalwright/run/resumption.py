@@ -1,4 +1,4 @@
-"""Runs that go on: the cells that an interrupted run has left, and finished ones that are run once more."""
+"""Continuing a run: the remaining cells of an interrupted run, and finished ones that are repeated."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def retry(
 
 
 class _Opened(NamedTuple):
-    """A stored run that is to go on."""
+    """A stored run that is to be continued."""
 
     place: Place
     writer: RunWriter

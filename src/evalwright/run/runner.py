@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 __all__ = ["Runner"]
 
 _TICK = 0.05
-"""Seconds between looks at the deadlines of calls: time limits are kept about so exactly."""
+"""Seconds between checks of the deadlines of calls, and thus the precision of time limits."""
 _BREATH = 0.02
-"""Seconds after which a worker lets the others run in any case: less than a tick."""
+"""Seconds after which a worker always lets the others run: less than a tick."""
 _SYNC_PERIOD = 0.25
-"""Seconds between syncs: what a power cut may cost. More often, slow disks would hold up the run."""
+"""Seconds between syncs, and thus what a power cut may cost. With shorter ones, slow disks would hold up the run."""
 
 
 class Runner:
@@ -52,7 +52,7 @@ class Runner:
         self._breathed = 0.0
         self._taken = 0
         self.setting_up: asyncio.Task[None] | None = None
-        """The run's own task while it waits for the user's set-up code, which need not come to its end."""
+        """The run's own task while it waits for the user's set-up code, which may never end."""
 
     async def run(self, attempts: History | None, again: Set[int]) -> None:
         """Run what is left. `again` holds cells to be run once more although they have a trace.
@@ -182,7 +182,7 @@ class Runner:
         self._leave(call)
 
     async def _last_answers(self, variant: str) -> None:
-        """Wait for cells in flight of a system that is to be called no more: one of them may have an answer yet."""
+        """Wait for cells in flight of a system that is to be stopped: one of them may still have an answer."""
         stuck, running = self._state.stuck, self._state.running
         while variant in stuck and any(cell.variant.name == variant for cell, _ in list(running.values())):
             if self._state.stopping:
@@ -195,7 +195,7 @@ class Runner:
             self._ended.set()
 
     def _fail(self, error: BaseException) -> None:
-        """Something of ours failed, most likely a write: nothing more may start."""
+        """Our own code failed, most likely in a write: nothing more may start."""
         self._failure = self._failure or error
         self.stop_now()
         self._ended.set()

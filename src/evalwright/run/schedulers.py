@@ -1,4 +1,4 @@
-"""Which shard of a run this process is to do: as the user says, or as the variables of a scheduler say."""
+"""Which shard of a run this process works on: named by the user, or by the variables of a scheduler."""
 
 from __future__ import annotations
 

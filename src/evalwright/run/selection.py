@@ -1,4 +1,4 @@
-"""Which cases of a suite are run, that there are any, and what is doubtful in them."""
+"""Which cases of a suite are run, whether there are any, and what looks wrong with them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = [
 
 _MOST_COMPARED = 1000
 _MOST_WARNINGS = 100
-"""Lines for a dataset with one mistake in each of a million cases."""
+"""A bound for datasets with the same mistake in each of a million cases."""
 
 
 def chosen_cases(suite: Suite, options: RunOptions) -> Iterator[Case]:
@@ -124,7 +124,7 @@ def _globbed(case_id: str, glob: str) -> bool:
 
 
 def all_warnings(suite: Suite) -> Iterator[Problem]:
-    """What is most likely not meant in a suite and in its cases."""
+    """Probable mistakes in a suite and its cases."""
     yield from suite.warnings
     yield from doubled_modules(suite)
     yield from doubled_files(suite)

@@ -74,13 +74,13 @@ class _Document(msgspec.Struct):
 
 @dataclass(slots=True)
 class Sequence:
-    """What a session of the run hears and when it stops."""
+    """What a session of the run observes and when it stops."""
 
     document: _Document
     looking: Looking
 
     def listen(self, state: RunState) -> None:
-        """Hear of every cell that is finished, and end the run once it is decided."""
+        """Observe every finished cell, and end the run once it is decided."""
         state.listener = lambda case, trace, results, verdict: self._hear(state, case, trace, results, verdict)
         self._end(state)
 

@@ -1,4 +1,4 @@
-"""Waiting for the shards of a run, which other machines write, to be finished and to have arrived whole."""
+"""Waiting until the shards of a run, which other machines write, are finished and have arrived completely."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def _status(
 
 
 def _reasons(trace: Trace, results: Sequence[EvaluationResult], gates: Mapping[str, str]) -> list[str]:
-    """Why it did not pass. What fell short of a score that is required decided, and is named first."""
+    """Why it did not pass. Evaluators below a required score decided this, and are named first."""
     if trace.error is not None:
         return [f"{trace.error.type}: {trace.error.message}"]
     lines = []

@@ -1,4 +1,4 @@
-"""Cases of two runs that are the same under two names, in formats whose case ids only say where a case stands."""
+"""Cases of two runs that are the same under different names, in formats whose ids are only positions."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _known_by(*plans: Plan) -> _Key | None:
 
 
 def _format_of(plan: Plan) -> Format | None:
-    """By whose rules a run is judged; None if it is a plug-in's that is not installed here."""
+    """The format by whose rules a run is judged; None if its plug-in is not installed here."""
     try:
         return format_of_run(plan.totals, plan.dialect)
     except InputError:

@@ -127,7 +127,7 @@ def decided(
 
 
 def _settled(rule: Mapping[str, Any], scores: Scores, unknown: Mapping[str, int], empty_is_zero: bool) -> bool | None:
-    """What a gate says whatever the unknown scores are; None if that depends on them."""
+    """The outcome of a gate if it is the same whatever the unknown scores are; None if it depends on them."""
     if rule["kind"] == "logical":
         return _joined(rule, [_settled(one, scores, unknown, empty_is_zero) for one in rule["conditions"]])
     # a value rises or falls with a score: it lies between those of the ends, and of what passes where that is a number

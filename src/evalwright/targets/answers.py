@@ -215,7 +215,7 @@ def _named(call: dict[str, Any]) -> dict[str, Any]:
 
 
 def _place(function: Any) -> str:
-    """Where the function stands, as `(agent.py:12)`; nothing for what has no source."""
+    """Where the function is defined, as `(agent.py:12)`; empty for objects without source."""
     try:
         code = inspect.unwrap(getattr(function, "func", function)).__code__
     except (AttributeError, ValueError):

@@ -54,14 +54,14 @@ def build_target(variant: Variant, import_paths: Sequence[str]) -> Target:
 
 
 def default_timeout(adapter: str, config: Mapping[str, Any]) -> float:
-    """The seconds that a call of a system may take, if it does not say so."""
+    """The time limit of a call, in seconds, for systems that do not set one."""
     kind = load("targets", adapter) if knows("targets", adapter) else None
     own: Callable[[Mapping[str, Any]], float] | None = getattr(kind, "default_timeout", None)
     return _SECONDS if own is None else own(config)
 
 
 def target_traits(target: object) -> Traits:
-    """What a target declares about itself, or what is registered for one: of the traits it has `asks` only."""
+    """What a target, or the function registered for one, declares about itself: of the traits, it has only `asks`."""
     return Traits(asks=getattr(target, "asks", None))
 
 

@@ -23,9 +23,9 @@ from typing import Any
 __all__ = ["Threads"]
 
 _SHORT = 0.001
-"""Seconds of a call up to which it costs less to wait for it than to make the next one in another thread."""
+"""Calls up to this many seconds are cheaper to wait for than to start the next one in another thread."""
 _SOME = 10
-"""One long call in so many is enough for a thread to each: a short one may also have waited for the processor."""
+"""If one call in so many is long, each gets a thread; a rarer long one may merely have waited for the processor."""
 _LOOK = 0.005
 """Seconds between looks at a call that has not come back, while others wait for its thread."""
 

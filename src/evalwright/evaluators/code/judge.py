@@ -51,7 +51,7 @@ class CodeJudge(msgspec.Struct, frozen=True):
     env: list[str] = []
     """Variables of the environment that the program gets, beside PATH, LANG and an empty folder as HOME."""
     lenient: bool = False
-    """As AgentV: a score beyond 0 to 1 is taken for the nearest, and a reply that cannot be read for 0."""
+    """As AgentV: a score outside 0 to 1 is moved to the nearest bound, and an unreadable reply counts as 0."""
     newer: bool = False
     """Whether the program reads what AgentV 4 gives a `code-grader`: `output` is the text of the answer then."""
 

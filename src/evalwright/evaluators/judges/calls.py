@@ -108,14 +108,14 @@ class Prompt(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Word(Generic[T]):
-    """One judge's word: `value` is what its last reply says, or `error` why there is none."""
+    """One judge's outcome: `value` is what its last reply says, or `error` why there is none."""
 
     model: str
     value: T | None = None
     replies: Sequence[ChatReply] = ()
     error: EvaluatorError | None = None
     complaints: Sequence[str] = ()
-    """Why it was asked again."""
+    """Why it was called again."""
 
 
 async def ask(
@@ -190,7 +190,7 @@ def _read(reply: ChatReply, read: Callable[[str], T]) -> T:
 
 
 def unheard(judge: str, error: EvaluatorError) -> str:
-    """Why there is no word of a judge: it could not be asked, or what it replied is of no use."""
+    """Why a judge has no verdict: it could not be called, or its reply cannot be used."""
     if error.type in ("truncated", "bad_reply") or not _REPLIED.isdisjoint(error.detail):
         return f"the reply of the judge {judge} cannot be used: {error}"
     again = " again" if error.detail.get("asked_again") else ""
@@ -198,7 +198,7 @@ def unheard(judge: str, error: EvaluatorError) -> str:
 
 
 def failure(error: EvaluatorError, detail: Mapping[str, Any], words: Sequence[Word[Any]] = ()) -> EvaluatorError:
-    """The error of the whole evaluation, with what is known of it and what was spent on it all the same."""
+    """The error of the whole evaluation, with what is known about it and what it cost nevertheless."""
     known = {**detail, **(spending(words) if any(word.replies for word in words) else {}), **error.detail}
     return EvaluatorError(str(error), error.type, known, cost(words) if words else error.cost_usd)
 

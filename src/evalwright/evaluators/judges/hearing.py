@@ -1,4 +1,4 @@
-"""A judge asked until its reply can be read: again with the complaint, so often as its configuration allows."""
+"""Calling a judge until its reply can be read: with the complaint, as often as its configuration allows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Heard", "ReplyRetries", "heard", "what_was_sent"]
 T = TypeVar("T")
 
 ReplyRetries = Annotated[int, msgspec.Meta(ge=0, le=3)]
-"""How often a judge is asked again whose reply cannot be read."""
+"""How often a judge is called again if its reply cannot be read."""
 _SHOWN = 8000
 """Characters of its unreadable reply that a judge is shown again."""
 
@@ -40,7 +40,7 @@ async def heard(
     retries: int,
     may_go_on: Callable[[Sequence[ChatReply]], bool] = lambda _: True,
 ) -> Heard[T]:
-    """The reply as `read` makes it out, which raises ValueError for one that it cannot read.
+    """The reply as parsed by `read`, which raises ValueError for one that it cannot read.
 
     A refusal is not asked again. `may_go_on` says, by the replies so far, whether another one can be paid for. Raises
     EvaluatorError where there is no reply, with what the replies before it cost.

@@ -16,7 +16,7 @@ _K_OF_N = re.compile(r"\s*k_of_n\s*=\s*(\d{1,9})\s*")
 
 
 class Assertion(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A statement that is true of a good answer."""
+    """A statement that holds for a good answer."""
 
     text: str
     required: bool = True
@@ -30,7 +30,7 @@ class RubricScale(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Rubric(NamedTuple):
-    """A text by which a score is given, and the score that passes."""
+    """A text that says how to score, and the minimum score that passes."""
 
     text: str
     scale: RubricScale

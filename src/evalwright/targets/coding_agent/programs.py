@@ -10,7 +10,7 @@ __all__ = ["PROGRAMS", "AgentRequest", "Program"]
 
 @dataclass(frozen=True, slots=True)
 class AgentRequest:
-    """What an agent is asked for once."""
+    """One task for an agent."""
 
     prompt: str
     model: str | None = None
@@ -46,9 +46,9 @@ class Program:
     contained: Mapping[str, str] = field(default_factory=dict[str, str])
     """Variables that it is given in a container."""
     needs_permission: bool = True
-    """Whether it is called so that it asks before nothing it does."""
+    """Whether it is called in such a way that it never asks for permission."""
     limits: frozenset[str] = frozenset()
-    """Which of max_turns and max_budget_usd it keeps by itself."""
+    """Which of max_turns and max_budget_usd it enforces itself."""
 
 
 def _option(name: str, value: object) -> list[str]:
