@@ -171,7 +171,7 @@ def test_a_cell_opens_to_everything_about_it() -> None:
 def test_of_many_failures_the_first_are_shown_and_the_others_counted() -> None:
     verdicts = [a_verdict(case_id=f"c{i}", variant_name="new", status="fail") for i in range(550)]
     page = rendered(*verdicts, variants=[variant("new", cells={"fail": 550})])
-    assert "500 of them are told in full" in page.said
+    assert "500 of them are shown in full" in page.said
     assert "Other cells: 50" in page.said
     assert page.said.count("✗ Fail") == 550
 

@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 __all__ = ["AnthropicClient"]
 
 _REPLY = "reply"
-"""The tool whose input is the reply, for models that keep to a schema in no other way."""
+"""The tool whose input is the reply, for models that follow a schema in no other way."""
 _CACHED_CHARACTERS = 4_096
-"""Of a prompt that Anthropic keeps if it is marked, about: 1,024 tokens; shorter ones are not kept."""
+"""Characters from which Anthropic caches a marked prompt: about 1,024 tokens; shorter ones are not cached."""
 _NO_KEY = "no-key-needed"
 """The client cannot be made without a key, which a server on this machine may not need."""
 
@@ -123,7 +123,7 @@ def _request_body(model: str, request: ChatRequest, fit: Fit) -> dict[str, Any]:
 
 
 def _mark_head(body: dict[str, Any]) -> None:
-    """Have the provider keep the system prompt, and the tools before it, where it is long enough to be kept.
+    """Have the provider cache the system prompt, and the tools before it, if it is long enough to be cached.
 
     They are the same in every cell; what follows is not.
     """
@@ -204,7 +204,7 @@ def _reply(response: Any, model: str, latency_ms: int, fit: Fit) -> ChatReply:
 
 
 def _usage(usage: Any) -> Usage:
-    """The tokens of a call. This API counts what was read from its cache and put there apart from other input."""
+    """The tokens of a call. This API counts input that is read from or written to its cache separately."""
     plain, read, written = (
         count_of(usage, name) for name in ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
     )

@@ -1,4 +1,4 @@
-"""Questions that may wait: asked in batches, which providers answer within a day for half the money.
+"""Calls that may wait: made in batches, which providers answer within a day at half the price.
 
 What was submitted is noted in a file, so that whoever is killed while a batch is worked on finds its answers by asking
 the same questions again. Questions come one by one; once no further one comes for a moment, they are a batch.
@@ -28,7 +28,7 @@ _MOST_QUESTIONS = 10_000
 _MOST_BYTES = 90 * 2**20
 """Of one batch: below the limits of both providers (50,000 and 100,000 questions, 200 and 256 MB)."""
 _MOST_SILENCES = 20
-"""Polls in a row without an answer, after which a batch is given up for now."""
+"""After this many polls in a row without an answer, a batch is given up for now."""
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS questions (key TEXT PRIMARY KEY, batch TEXT NOT NULL, status INTEGER, body BLOB)
 """

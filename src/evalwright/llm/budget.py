@@ -29,7 +29,7 @@ __all__ = ["Fare", "Most", "Spending", "likely_tokens", "most_of"]
 _LIMIT_UNDER_BUDGET = 16_384
 """Tokens of a reply to a request without a limit where there is a budget, which could not hold without one."""
 _SHORTEST = 128
-"""Tokens of a reply below which a call is not worth its question: a limit is not lowered further."""
+"""Replies with fewer tokens are not worth the call: a limit is not lowered further."""
 _BYTES_A_TOKEN = 4
 """Roughly, for English text."""
 _TOKENS_AN_IMAGE = 1600
@@ -39,16 +39,16 @@ _LIKELY_OUTPUT = 1024
 _AROUND_A_MESSAGE = 16
 """Tokens by which providers mark where a message begins and ends, at most."""
 _FOR_TOOLS = 600
-"""Tokens of the instructions that providers add where there are tools, or a reply has a form."""
+"""Tokens of the instructions that providers add if there are tools or a format for the reply."""
 _MAY_BE_BILLED = ("timeout", "connection", "bad_reply")
-"""Failures after which the provider may have done the work all the same, and bill it."""
+"""Failures after which the provider may nevertheless have done the work, and bill it."""
 _PICO = 10**12
 """Money is counted in whole picodollars: sums of fractions would not be exact, and limits not met."""
 _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 
 class Most(NamedTuple):
-    """What a call may take at most."""
+    """What a call may use at most."""
 
     token_input: int
     token_output: int = 0
@@ -60,7 +60,7 @@ class Most(NamedTuple):
 
 
 class Fare(NamedTuple):
-    """The money that is set aside for one call, and the limit of each reply that it pays for."""
+    """The money that is reserved for one call, and the limit of each reply that it pays for."""
 
     model: str
     most: Most
@@ -243,7 +243,7 @@ class Spending:
         return _pico(asked.share * most_dollars(asked.price, token_input, asked.most.choices * token_output))
 
     def _learn(self, fare: Fare, usage: Usage) -> None:
-        """Hear of a reply that took more than it could: its server counts in another way, or keeps to no limit."""
+        """Learn from a reply that used more than it should: its server counts differently, or ignores the limit."""
         was, said = fare.most.token_input, usage.token_input or 0
         over = []
         if said > was * self._counted.get(fare.model, 1):

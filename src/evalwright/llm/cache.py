@@ -20,9 +20,9 @@ __all__ = ["LARGEST_CACHE", "Cache", "CachedModel", "default_path"]
 K = TypeVar("K", ChatReply, Embedding)
 
 LARGEST_CACHE = 512 * 2**20
-"""Of the replies in a file; beyond it the oldest ones go."""
+"""Bytes of the replies in a file; beyond that, the oldest ones are removed."""
 _LEFT = 0.8
-"""How much of it is left then: not every further reply should have to look for the oldest one."""
+"""The share that is kept then, so that not every further reply has to look for the oldest one."""
 _LOOK_EVERY = 256
 """Replies after which a process looks at the size; each look reads a page."""
 _PATIENCE = 10.0
@@ -165,6 +165,6 @@ def _prepare(database: sqlite3.Connection) -> None:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Ignores errors of the cache: a judge whose reply cannot be cached has judged all the same."""
+    """Ignores errors of the cache: a judge whose reply cannot be cached has nevertheless judged."""
     with suppress(sqlite3.Error, msgspec.MsgspecError):
         yield

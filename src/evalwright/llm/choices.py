@@ -26,17 +26,17 @@ class ModelChoices:
     record: Path | None = None
     replay: Path | None = None
     batch: Path | None = None
-    """Where batches are noted in which judges are to be asked; None to ask them one by one."""
+    """Where the batches of judge calls are noted; None to make these calls one by one."""
     batch_failed: Callable[[str], None] | None = None
-    """Hears why a batch as a whole was refused, or gave no answers."""
+    """Called with the reason why a whole batch was rejected or gave no answers."""
     no_network: bool = False
     """Reject calls to other hosts."""
     mask: Callable[[str], str] | None = None
     """Masks secrets in what is written; None to mask those of the environment."""
     tell: Callable[[str], None] = lambda _: None
-    """Hears what the summary of the run should say of its calls."""
+    """Called with what the summary of the run should say about its calls."""
     waiting: Callable[[int], None] = lambda _: None
-    """Hears how many calls wait for others, as the budget does not suffice for all at a time."""
+    """Called with how many calls wait for others because the budget does not suffice for all at once."""
     ends: Callable[[], bool] = lambda: False
     """Whether the run is to end: a call that waits for money is not made then."""
 

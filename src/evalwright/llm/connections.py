@@ -18,7 +18,7 @@ MOST_BYTES = 10 * 2**20
 """Bytes of one reply; the connection is closed as soon as more arrive."""
 Hearing = Callable[[Mapping[str, str]], None]
 _heard_by: ContextVar[Hearing | None] = ContextVar("_heard_by", default=None)
-"""Who wants the headers of the responses to this task's call: one client serves many calls at a time."""
+"""Receives the headers of the responses to this task's call, as one client serves many calls at a time."""
 _most_bytes: ContextVar[int] = ContextVar("_most_bytes", default=MOST_BYTES)
 
 
@@ -97,7 +97,7 @@ class _Bounded:
         self._check(b"", final=True)
 
     def _check(self, piece: bytes, *, final: bool = False) -> None:
-        """The HTTP library would put U+FFFD for what it cannot read, which would be judged like an answer."""
+        """The HTTP library would replace what it cannot read by U+FFFD, and that would be judged like an answer."""
         try:
             self._decoder.decode(piece, final)
         except UnicodeDecodeError as error:

@@ -34,7 +34,7 @@ class CallFailed(Exception):
         """The HTTP status, None if the server did not answer."""
         self.attempts = 1
         self.arrived: bool = True
-        """Whether the server may have had the call."""
+        """Whether the server may have received the call."""
 
 
 def error_for(purpose: Purpose, failure: CallFailed, message: str) -> EvaluatorError | TargetError:

@@ -23,13 +23,13 @@ class Family(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     temperature: bool = True
     """Whether it takes any other than its default."""
     format: Literal["json_schema", "json_object", "tool"] = "json_schema"
-    """The surest way in which it keeps to the form of a reply."""
+    """The most reliable way to make it follow a format."""
 
 
 class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     as_of: str
     families: list[Family]
-    """The first that fits a name is that of the model."""
+    """The first family that matches a model's name applies."""
     others: Family
 
 

@@ -1,4 +1,4 @@
-"""A request in the form that its model accepts: by its family, and by what its server has refused before.
+"""A request in the form that its model accepts, by its family and by what its server has rejected before.
 
 What is refused by name (HTTP 400) is sent in another way or left out, and the call made once more; later calls begin
 there. So a model that no table knows yet is called as it wants to be.
@@ -32,7 +32,7 @@ _TOOL = re.compile(r"tool")
 
 
 class Fit(NamedTuple):
-    """How a request is put to one model."""
+    """How a request is sent to one model."""
 
     limit: str = "max_tokens"
     max_tokens: int | None = None
@@ -76,7 +76,7 @@ def fit_of(
 
 
 def refused_parts(failure: CallFailed, fit: Fit) -> Iterator[str]:
-    """What of a request its server names as the reason of a refusal; nothing if it refuses the request as such."""
+    """The part of a request that its server names as the reason for rejecting it; empty if it names none."""
     if failure.kind != "bad_request":
         return
     text = str(failure).lower()
@@ -114,7 +114,7 @@ def _thinks(request: ChatRequest) -> bool:
 
 
 def _formats(interface: str, request: ChatRequest, family: Family, *, forces_tools: bool) -> Sequence[str]:
-    """The ways in which the form of a reply can be asked for, the surest first."""
+    """The ways to ask for a format of the reply, the most reliable first."""
     if request.schema is None or interface == "callable":
         return ()
     if interface == "anthropic":
@@ -127,7 +127,7 @@ def _formats(interface: str, request: ChatRequest, family: Family, *, forces_too
 
 
 def _is_strict(schema: Any) -> bool:
-    """Whether every object in a schema says all its keys, and each is required: what strict replies ask for."""
+    """Whether every object in a schema lists all its keys, and all are required, as strict replies demand."""
     if isinstance(schema, list):
         return all(map(_is_strict, schema))
     if not isinstance(schema, dict):
@@ -141,7 +141,7 @@ def _is_strict(schema: Any) -> bool:
 
 
 class Fits:
-    """How requests are put to the models of one run, and what their servers have refused so far."""
+    """How requests are sent to the models of one run, and what their servers have rejected so far."""
 
     def __init__(self) -> None:
         self._refused: dict[tuple[Route, bytes], frozenset[str]] = {}

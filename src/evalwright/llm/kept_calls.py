@@ -1,4 +1,4 @@
-"""The questions that an evaluator puts to models and what they reply, kept for its result (`detail.judge_calls`).
+"""An evaluator's model calls and their replies, kept for its result (`detail.judge_calls`).
 
 Whoever waits for an evaluator opens a list with `keeping()`; calls made in its context, in tasks and threads that carry
 it, too, add themselves. Outside of one nothing is kept.
@@ -66,7 +66,7 @@ class KeptCall:
             self._entry["error"] = {"type": kind, "message": _kept(message, self._mask)}
 
     def replied(self, reply: ChatReply) -> None:
-        """What came back; a refusal is the reply of a model that refuses."""
+        """The reply; a refusal is a reply, too."""
         if self._entry is None:
             return
         self._replied(reply.text or reply.refusal or "", reply.cost_usd)

@@ -166,7 +166,7 @@ class LiveModels:
         return await self._paid(request.model, self._most(request, route, wanted), asked, SHARE_OF_PRICE)
 
     async def _paid(self, model: str, most: Most, call: Callable[[Fare, Again], Awaitable[P]], share: float = 1.0) -> P:
-        """The reply with its cost, a share of its list price; the most that it can cost is set aside before."""
+        """The reply with its cost, at a share of the list price; the most that it can cost is reserved first."""
         fare = await self._spending.reserve(model, most, share)
 
         async def again(failure: CallFailed) -> None:

@@ -1,4 +1,4 @@
-"""Time limits of those who wait for a model, which stand still while a call waits for money.
+"""Time limits for code that waits for a model; they stand still while a call waits for money.
 
 How long that takes says nothing about the evaluator or the system that is bounded, and would end all but the first ones
 where a budget lets few calls be made at a time.

@@ -1,4 +1,4 @@
-"""What models cost where a suite has no price table: list prices of the providers, and the day of them.
+"""What models cost if a suite has no price table: the providers' list prices, and their date.
 
 `prices.json` has US dollars per million tokens as litellm 1.106.2 lists them (github.com/BerriAI/litellm, MIT), by the
 provider's own name of a model; providers other than OpenAI and Anthropic come before the name. `cached` is input that
@@ -83,7 +83,7 @@ def dollars(price: Price, token_input: int, token_output: int, cached: int = 0, 
 
 
 def most_dollars(price: Price, token_input: int, token_output: int) -> float:
-    """The most that so many tokens may cost: all of the input at the dearest of its prices."""
+    """The most that so many tokens may cost: all of the input at the highest of its prices."""
     fresh = price.input_per_million_tokens
     others = (price.cached_input_per_million_tokens, price.cache_write_per_million_tokens)
     dearest = max(fresh, *(fresh if one is None else one for one in others))

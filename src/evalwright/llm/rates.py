@@ -16,9 +16,9 @@ from typing import NamedTuple
 __all__ = ["NOTHING", "Demand", "Passage", "Rates", "exhausted_for"]
 
 _LONGEST_WAIT = 600.0
-"""Seconds: as long as a whole call may take. Behind it the provider is asked, whatever it said before."""
+"""Seconds: as long as a whole call may take. After that, the call is made whatever the provider said before."""
 _HOUR = 3600.0
-"""A limit is taken to be full after an hour at most: one of a day is not spread over the day, but used up."""
+"""A limit counts as full again after an hour at most: a daily limit is used up, not spread over the day."""
 _TOKENS = ("tokens", "input-tokens", "output-tokens")
 _NAMES = ("requests", *_TOKENS)
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
@@ -98,7 +98,7 @@ class Rates:
         return turn
 
     def pause(self, seconds: float) -> None:
-        """Make no call for so many seconds: what the provider says to one call holds for all of them."""
+        """Make no call for so many seconds: what the provider says to one call applies to all of them."""
         self._not_before = max(self._not_before, _now() + seconds)
 
     def hear(self, headers: Mapping[str, str], answered: Passage) -> None:

@@ -36,10 +36,10 @@ class Rules:
     longest_wait: float = 20.0
     longest_retry_after: float = 60.0
     batch_idle: float = 0.5
-    """Seconds without a further question, after which those so far are handed in as a batch."""
+    """After this many seconds without a further call, those so far are submitted as a batch."""
     first_poll: float = 2.0
     longest_poll: float = 60.0
-    """Seconds between looks at a batch, at first and at most; they double."""
+    """Seconds between two polls of a batch, at first and at most; they double."""
     statuses: Collection[int] | None = None
     """HTTP statuses that are retried; None if the failure itself decides."""
 

@@ -1,4 +1,4 @@
-"""Replies that arrive piece by piece, put together as the providers' APIs would have sent them whole.
+"""Replies that arrive piece by piece, assembled into what the providers' APIs would have sent as a whole.
 
 OpenAI's chunks: platform.openai.com/docs/api-reference/chat-streaming. Anthropic's events:
 docs.anthropic.com/en/docs/build-with-claude/streaming.

@@ -1,4 +1,4 @@
-"""What a judge thinks aloud before its reply: told apart from the reply, in which nothing of it may decide.
+"""What a judge thinks aloud before its reply, separated from the reply so that it cannot decide anything.
 
 Only what comes first is thinking, and it ends at its first closing mark. A mark further on may be quoted from the
 text that is judged: whoever reads the reply then finds several verdicts, and takes none.

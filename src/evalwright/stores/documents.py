@@ -33,13 +33,13 @@ __all__ = [
 
 
 INDEXED_FROM = 20_000
-"""Cells of a run from which an index of it is worth keeping: below, a scan takes no longer than a moment."""
+"""Cells from which an index of a run is worth keeping: with fewer, a scan takes only a moment."""
 _KEY_BYTES = 32
 _SEALED = (
     "dialect", "config_path", "config_hash", "variants", "evaluators", "evaluators_by_case", "import_paths", "mirrors",
     "exports", "workspace", "cases_sha256",
 )  # fmt: skip
-"""What says which code a run executes, which addresses it calls, with what, and which files it writes."""
+"""The parts of a plan that determine which code it executes, what it calls, with what, and which files it writes."""
 
 
 def cells_of(plan: Plan) -> int:

@@ -64,7 +64,7 @@ class RunLock:
 
 
 def is_held(path: Path) -> bool:
-    """Whether a process is writing the run, by what the lock file says of its owner: who looks takes no lock.
+    """Whether a process is writing the run, by what the lock file says about its owner: readers take no lock.
 
     An owner on another host is believed to live.
     """

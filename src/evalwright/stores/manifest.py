@@ -28,7 +28,7 @@ _BLOCK = 1 << 20
 
 
 class FileMark(msgspec.Struct, omit_defaults=True):
-    """What a file held: its bytes, their SHA-256 (hex), and the number of its records, where it has any."""
+    """The content of a file: its bytes, their SHA-256 (hex), and the number of its records, if it has any."""
 
     bytes: int
     sha256: str

@@ -37,9 +37,9 @@ from evalwright.stores.places import cache_for
 __all__ = ["index_at", "opened_index"]
 
 _PATIENCE = 5.0
-"""Seconds for which a reader waits for another process that makes the index, before it scans."""
+"""Seconds that a reader waits for another process that builds the index, before it scans instead."""
 _WORTH_SAYING = 2.0
-"""Seconds of work after which a person is shown what they wait for."""
+"""Seconds of work after which the user is told what they are waiting for."""
 
 
 def opened_index(folder: Path, plan: Plan | None, *, keep: bool = True) -> RunIndex | None:
@@ -77,7 +77,7 @@ def _in_memory(source: Source, plan: Plan | None) -> RunIndex | None:
 
 
 class _Busy(Exception):
-    """Another process makes the index, and takes longer than is worth waiting for."""
+    """Another process is building the index, and takes longer than is worth waiting for."""
 
 
 def _cache_of(folder: Path) -> Path:

@@ -1,4 +1,4 @@
-"""The file of an index: which run it is of, who may write it, and whether it is one of the records that are there."""
+"""The file of an index: which run it belongs to, who may write it, and whether it matches the present records."""
 
 from __future__ import annotations
 

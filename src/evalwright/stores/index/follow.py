@@ -31,7 +31,7 @@ __all__ = ["Follower", "Numbering"]
 _WAITING = 20_000
 """Unfinished cells that wait in memory for their verdicts. More means that there are none, as in foreign folders."""
 _SEEN = 1 << 24
-"""Bits that say which names may be written already, so that few of the others are looked for."""
+"""Bits that tell which names may be written already, so that few others have to be looked up."""
 
 
 class Numbering(Protocol):
@@ -102,7 +102,7 @@ class Follower:
                     self._connection.execute("ROLLBACK")
 
     def follow_or_note(self, *, trusted: bool = False) -> None:
-        """The same; a run that cannot have an index is noted as one, so that the next reader scans at once."""
+        """The same; a run that cannot have an index is marked as such, so that the next reader scans at once."""
         try:
             self.follow(trusted=trusted)
         except Odd as odd:

@@ -1,4 +1,4 @@
-"""What the cells of an index took and cost, kept up to date with its rows so that they need not be added up again."""
+"""Sums of time, tokens and cost over the cells of an index, kept up to date so that rows need not be added up again."""
 
 from __future__ import annotations
 

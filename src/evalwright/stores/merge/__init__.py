@@ -1,1 +1,1 @@
-"""Many shards of a run become one run: where their records are, how they are copied, and what comes with them."""
+"""Merging the shards of a run: where their records are, how they are copied, and what is copied with them."""
