@@ -84,7 +84,7 @@ def test_all_mistakes_are_told_and_nothing_is_kept(made: Project) -> None:
         "labels.csv:5  verdict    expected pass or fail, found 'maybe'",
         "labels.csv:6  variant    the case has no answer of 'x' (there are: v, w)",
         "labels.csv:7  trial      the case has no trial 3, trials are 0 to 0",
-        "labels.csv:9  case_id    this answer is labelled in line 8 already",
+        "labels.csv:9  case_id    this answer is already labelled in line 8",
         "7 problems in labels.csv; nothing was changed",
     ]
     assert not (run_of(made) / "labels.jsonl").exists()

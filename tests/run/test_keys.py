@@ -204,7 +204,7 @@ def test_a_limit_of_money_needs_the_price_of_each_model_before_anything_runs(tmp
     with pytest.raises(InputError, match=r"'gpt-x', so that run\.cost_limit_usd cannot hold"):
         run_suite(suite(tmp_path, ["hello"], variants=[chat], cost_limit_usd=1.0))
     apart = Variant("apart", "openai_chat", {"model": "gpt-4o-mini"}, isolation="process")
-    with pytest.raises(InputError, match="apart  --budget cannot hold for a model that another process"):
+    with pytest.raises(InputError, match="apart  --budget cannot limit a model that another process"):
         run_suite(suite(tmp_path, ["hello"], variants=[apart]), RunOptions(models=choices))
     assert not (tmp_path / "runs").exists()
 

@@ -130,7 +130,7 @@ def test_the_same_command_line_resumes_a_shard_and_then_has_nothing_to_do(tmp_pa
 )
 def test_a_folder_with_a_shard_of_another_run_is_refused(tmp_path, change, said):
     folder = shard(tmp_path, 1, 2).run_dir
-    with pytest.raises(InputError, match="but of another run") as refused:
+    with pytest.raises(InputError, match="but from another run") as refused:
         shard(tmp_path, 1, 2, **change)
     assert said in str(refused.value)
     assert folder.name in str(refused.value)

@@ -83,12 +83,12 @@ def test_other_systems_of_the_run_finish(tmp_path):
 @pytest.mark.parametrize(
     ("error", "cure"),
     [
-        (TargetError("POST x: HTTP 400: no", status=400), "correct what is sent"),
+        (TargetError("POST x: HTTP 400: no", status=400), "correct the request"),
         (TargetError("POST x: HTTP 401: no", status=401), "check the key"),
         (TargetError("POST x: HTTP 403: no", status=403), "what it allows"),
         (TargetError("POST x: HTTP 404: no", status=404), "correct the address"),
         (TargetError("POST x: HTTP 405: no", status=405), "correct the method"),
-        (TargetError("POST x: HTTP 422: no", status=422), "correct what is sent"),
+        (TargetError("POST x: HTTP 422: no", status=422), "correct the request"),
         (TargetError("POST x: HTTP 429: no", status=429), "lower run.max_concurrency"),
         (TargetError("no answer: response_mapping.final_answer $.x finds nothing"), "correct the path"),
         (TargetError("key: the case has no input.x"), "correct the name in the template"),

@@ -97,7 +97,7 @@ def test_what_is_too_much_or_somebody_elses_is_refused(tmp_path, pair):
         write_pages([run], tmp_path / "pages", "not-passed", before, 5)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.txt").write_text("years of work")
-    with pytest.raises(InputError, match="no bundle"):
+    with pytest.raises(InputError, match="is not a bundle"):
         write_pages([run], tmp_path / "mine", "all", None, 100)
     assert (tmp_path / "mine" / "thesis.txt").read_text() == "years of work"
     with pytest.raises(InputError, match="--compare"):
