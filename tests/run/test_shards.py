@@ -95,6 +95,14 @@ def test_a_shard_has_all_cells_of_its_cases_and_the_plan_of_the_whole_run(tmp_pa
     assert [manifest["files"][f"{name}.jsonl"]["records"] for name in ("traces", "results", "verdicts")] == [4, 4, 4]
 
 
+def test_a_shard_ends_with_3_while_cells_are_left_and_with_0_once_it_is_finished(tmp_path):
+    broken = suite(tmp_path, ["x"] * 8, "agents:broken", stop_after_errors=1, max_concurrency=1)
+    left = run_suite(broken, RunOptions(shard=Shard(1, 2)))
+    assert (left.exit_code, left.summary.cells_missing) == (3, 3)
+    finished = resume(left.run_dir, keep_going=True)
+    assert (finished.exit_code, finished.summary.variants[0].cells["error"]) == (0, 4)
+
+
 def test_more_shards_than_cases_leave_empty_ones(tmp_path, agents):
     outcome = shard(tmp_path, 4, 5, ["done", "done"])
     assert (outcome.exit_code, agents.calls) == (0, [])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import threading
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -117,6 +118,17 @@ def test_a_system_for_which_the_cluster_has_no_room_is_refused(tmp_path, far):
     end.most_workers = 0
     with pytest.raises(InputError, match="no worker of 'main' could be started"):
         ran(tmp_path, 2, wait=0.4)
+
+
+def test_a_cluster_that_cannot_be_joined_in_time_refuses_the_run(tmp_path, far, monkeypatch):
+    monkeypatch.setattr("evalwright.run.executors.cluster._LONGEST_START", 0.1)
+    monkeypatch.setattr("evalwright.run.executors.cluster._FAREWELL", 0.1)
+    end, over = far(lambda worker, case: "done"), threading.Event()
+    end.init = lambda **_: over.wait(60)
+    with pytest.raises(InputError, match=r"a Ray of this machine could not be joined within 0\.1 seconds"):
+        ran(tmp_path, 2)
+    over.set()
+    assert not end.workers
 
 
 def test_a_late_call_is_cancelled_and_an_answer_after_that_counts_for_nothing(tmp_path, far):
