@@ -91,6 +91,16 @@ def test_results_too_long_for_a_short_number_are_found(tmp_path: Path) -> None:
         assert [row.reason for row in index.records(entry).results] == texts
 
 
+@pytest.mark.parametrize("name", ["results", "verdicts"])
+def test_records_of_an_attempt_that_has_no_trace_leave_the_run_to_a_scan(run: Path, plan: Plan, name: str) -> None:
+    with closing(LocalFiles(run.parent).open(run.name)) as writer:
+        if name == "results":
+            writer.append_results([a_result(case_id="c0", attempt=2)])
+        else:
+            writer.append_verdict(a_verdict(case_id="c0", attempt=2, case_index=0))
+    assert cells(run, plan) is None
+
+
 def test_blank_lines_are_nothing(run: Path, plan: Plan) -> None:
     add(run / "traces.jsonl", b"\n \r\n")
     assert len(cells(run, plan) or ()) == CELLS

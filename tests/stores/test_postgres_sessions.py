@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from evalwright.errors import InputError, RunLockedError
+from evalwright.errors import InputError, RunLockedError, StorageError
+from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.stores.postgres import postgres
 from evalwright.stores.postgres.database import Database
@@ -52,6 +54,19 @@ def test_a_schema_that_is_there_gets_the_tables(kept: Kept) -> None:
     kept.store().create(a_plan(), [a_case()], {}).close()
     assert kept.store().run_ids() == [a_plan().run_id]
     assert kept.query("SELECT count(*) FROM theirs") == [(0,)]
+
+
+def test_a_server_that_is_not_there_is_told_before_the_first_case_is_read(tmp_path: Path) -> None:
+    read: list[str] = []
+
+    def cases() -> Iterator[Case]:
+        read.append("c1")
+        yield a_case()
+
+    store = postgres({"dsn": "postgresql://me@127.0.0.1:9/x"}, None, tmp_path)
+    with pytest.raises(StorageError):
+        store.create(a_plan(), cases(), {})
+    assert read == []
 
 
 @pytest.mark.parametrize("given", ["sk/cret", "sk%2Fcret"])
