@@ -164,6 +164,16 @@ def test_cases_are_found_by_position(tmp_path: Path) -> None:
     writer.close()
 
 
+def test_cases_of_any_length_are_found_in_any_order(tmp_path: Path) -> None:
+    inputs = ["x" * length for length in (10, 9000, 10, 20_000, 10, 10)]
+    writer = LocalFiles(tmp_path).create(
+        a_plan(), [a_case(id=f"c{i}", input=text) for i, text in enumerate(inputs)], {}
+    )
+    for index in (0, 1, 2, 3, 4, 5, 5, 2, 1, 3, 0, 4):
+        assert (writer.case(index).id, writer.case(index).input) == (f"c{index}", inputs[index])
+    writer.close()
+
+
 def test_a_recorded_trace_in_several_lines_is_kept_in_one(tmp_path: Path) -> None:
     cases = [a_case(recorded=msgspec.Raw(b'{\n  "a": "x\\ny"\n}')), a_case(id="c2")]
     writer = LocalFiles(tmp_path).create(a_plan(), cases, {})

@@ -102,8 +102,10 @@ def case_finder(run: RunWriter, plan: Plan, suite: Suite | None = None) -> CaseO
     def by_position(trace: Trace) -> Case:
         index = trace.case_index
         case = run.case(index) if index is not None and 0 <= index < plan.cases_total else None
+        if case is not None and trace.case_id == case.id and trace.occurrence == case.occurrence:
+            return case
         # An id that holds a secret stands masked in the trace, and unmasked in the plan's cases.
-        if case is None or (trace.case_key != case.key and trace.case_key != run.mask(case.key)):
+        if case is None or trace.case_key != run.mask(case.key):
             raise InputError(f"{run.location}: the case {trace.case_key!r} of a trace is not among its cases")
         return case
 

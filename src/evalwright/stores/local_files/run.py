@@ -8,6 +8,7 @@ from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from filecmp import cmp
+from itertools import accumulate
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
@@ -62,6 +63,8 @@ ARTIFACTS = "artifacts"
 
 _BUFFER = 1 << 20
 _INDEX = "index.sqlite"
+_CASES_AHEAD = 1 << 13
+"""Bytes that are read with a case: most ask for the next ones next, and reading them for nothing costs little."""
 _MOST_HELD = 1 << 16
 """Bytes of records that wait to be written: more would no longer be in the processor's cache when they are."""
 _BYTES_OF_CELL = 500
@@ -254,12 +257,13 @@ class _CaseIndex:
 
     def __init__(self, path: Path) -> None:
         self._starts = array("Q", [0])
+        self._block = (0, b"")
+        """What was read last, and where it starts: one case is mostly asked for after the one before it."""
         self._closing: weakref.finalize[..., _CaseIndex] | None = None
         file = _open_if_there(path)
         if file is not None:
             with file:
-                for line in file:
-                    self._starts.append(self._starts[-1] + len(line))
+                self._starts = array("Q", accumulate(map(len, file), initial=0))
                 self._descriptor = os.dup(file.fileno())
                 self._closing = weakref.finalize(self, os.close, self._descriptor)
 
@@ -269,8 +273,11 @@ class _CaseIndex:
     def line(self, index: int) -> bytes | None:
         if not 0 <= index < len(self._starts) - 1:
             return None
-        start = self._starts[index]
-        return os.pread(self._descriptor, self._starts[index + 1] - start, start)
+        start, end = self._starts[index], self._starts[index + 1]
+        at, block = self._block  # in one: other threads put theirs there
+        if not at <= start <= end <= at + len(block):
+            at, block = self._block = start, os.pread(self._descriptor, max(end - start, _CASES_AHEAD), start)
+        return block[start - at : end - at]
 
     def close(self) -> None:
         if self._closing is not None:
