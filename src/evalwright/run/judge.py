@@ -173,14 +173,15 @@ class Judge:
                     outcome = None
                 else:
                     error, outcome = no_evaluation(outcome), None
-            # The end of one evaluation is the start of the next: one reading of the clock for both.
+            # The end of one evaluation is the start of the next, and of many that take no millisecond together.
             end = monotonic()
-            finished = date_of(end)
             took = int((end - tick) * 1000)
+            finished = date_of(end) if took else date
             results.append(result_of(spec, trace, outcome, error, date, finished, took, scores))
             if failed is not None:
                 keep(results[-1], failed)
-            tick, date = end, finished
+            if took:
+                tick, date = end, finished
         return results, pending
 
     async def finish(self, results: list[EvaluationResult], pending: Sequence[Pending]) -> None:

@@ -34,6 +34,9 @@ _MICROSECOND = timedelta(microseconds=1)
 _STEPS = [number * _MICROSECOND for number in range(1000)]
 """Most dates follow the previous one closely: adding a prepared step costs a third of making a new one."""
 
+_OF_SCORE = {score: f"score {score:g}" for score in (0.0, 1.0)}
+"""The reason of nearly all results whose evaluators give none."""
+
 _NOTHING = Evaluation(False)
 """Stands for an evaluator that returned nothing: not passed, no score."""
 
@@ -180,7 +183,9 @@ def _outright(said: Evaluation, error: TraceError | None) -> str:
         return error.message
     if said.skipped:
         return "skipped"
-    return ("passed" if said.passed else "failed") if said.score is None else f"score {said.score:g}"
+    if said.score is None:
+        return "passed" if said.passed else "failed"
+    return _OF_SCORE.get(said.score) or f"score {said.score:g}"
 
 
 def fill(
