@@ -82,20 +82,24 @@ class LocalShare:
         self._draft, self._number, self._masker = draft, number, masker
         self._encoder: LineEncoder | None = None
         self._files: tuple[BinaryIO, ...] = ()
-        self._waiting: tuple[list[bytes], ...] = ([], [])
+        self._results: list[bytes] = []
+        self._verdicts: list[CaseVerdict] = []
 
     def append_results(self, results: Sequence[EvaluationResult]) -> None:
-        if results:
-            self._append(0, results)
+        if results:  # encoded at once: what cannot be stored must be said of these
+            self._results.append(self._open().unfinished(results))
+            if len(self._results) >= _TOGETHER:
+                self._write()
 
     def append_verdict(self, verdict: CaseVerdict) -> None:
-        self._append(1, (verdict,))
+        self._verdicts.append(verdict)
+        if len(self._verdicts) >= _TOGETHER:
+            self._write()
 
     def close(self) -> None:
         """Finish the share: only then is it part of the new set. Raises StorageError."""
         self._open()  # a share without records is a share too: its folder says that it is finished
-        for which in range(len(_FILES)):
-            self._write(which)
+        self._write()
         try:
             for file in self._files:
                 file.close()
@@ -110,20 +114,16 @@ class LocalShare:
             with suppress(OSError):
                 file.close()
 
-    def _append(self, which: int, records: Sequence[object]) -> None:
-        # What cannot be stored is said at once; the rest is done to many lines together, at a tenth of the cost.
-        waiting = self._waiting[which]
-        waiting.append(self._open().unfinished(records))
-        if len(waiting) >= _TOGETHER:
-            self._write(which)
-
-    def _write(self, which: int) -> None:
-        lines = b"".join(self._waiting[which])
-        self._waiting[which].clear()
-        try:
-            self._files[which].write(self._open().finished(lines))
-        except OSError as error:
-            raise storage_error("write", self._draft / _FILES[which], error) from error
+    def _write(self) -> None:
+        encoder = self._open()
+        blocks = (b"".join(self._results), encoder.unfinished(self._verdicts))
+        self._results.clear()
+        self._verdicts.clear()
+        for name, file, lines in zip(_FILES, self._files, blocks, strict=True):
+            try:
+                file.write(encoder.finished(lines))
+            except OSError as error:
+                raise storage_error("write", self._draft / name, error) from error
 
     def _open(self) -> LineEncoder:
         """The encoder; opens the files at first use, in the process that writes the share."""
