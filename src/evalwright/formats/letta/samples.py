@@ -1,34 +1,28 @@
-"""Datasets of Letta suites, JSONL and CSV, streamed; all mistakes of a file are reported together."""
+"""The samples of a dataset of a Letta suite as cases; all mistakes of a file are reported together."""
 
 from __future__ import annotations
 
-import csv
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from evalwright.errors import InputError, Problem, did_you_mean
+from evalwright.errors import InputError, Problem
 from evalwright.files.boundary import Boundary, OutsideError
 from evalwright.files.bulk import Repeats
-from evalwright.files.jsonl import advice_on, decoded, lines_of
 from evalwright.files.key_paths import Place
 from evalwright.files.paths import seen_from_here
-from evalwright.formats.shared.findings import kind_found
+from evalwright.formats.letta.dataset_rows import SAMPLE_OBJECTS, VARIABLES, DatasetRow, kind_in_sample, rows_of
 from evalwright.model.case import ExpectedBehavior, ForeignCase
 
-__all__ = ["RESERVED", "SAMPLE_KEYS", "SAMPLE_OBJECTS", "Samples", "Selection"]
+__all__ = ["RESERVED", "SAMPLE_KEYS", "Samples", "Selection"]
 
 RESERVED = ("input", "ground_truth", "submission")
 """Names in rubrics that a sample's own variables must not take."""
 _MOST_PROBLEMS = 100
 _EMPTY = "the dataset is empty: no samples"
 _NOTHING = ExpectedBehavior()
-_VARIABLES = ("agent_args", "rubric_vars", "extra_vars")
-SAMPLE_OBJECTS = (*_VARIABLES, "metadata")
 SAMPLE_KEYS = {"id", "sample_id", "input", "prompt", "ground_truth", "tags", "rubric", "rubric_path", *SAMPLE_OBJECTS}
-_CSV_LIMIT = 1 << 30
-"""Bytes of one cell; the standard library's own limit is 128 KiB."""
 
 Tell = Callable[[str, str], None]
 """Reports a mistake: the field and the message."""
@@ -56,22 +50,12 @@ class Selection(NamedTuple):
     """Called, after the last sample, with what in the suite is most likely not meant."""
 
 
-class _Row(NamedTuple):
-    number: int
-    """From 0, counted over the whole file."""
-    line: int
-    fields: dict[str, Any] | None
-    """None where the line is no sample at all."""
-    mistakes: Sequence[tuple[str, str]] = ()
-    """Fields and messages of what could not be read: such a field counts as absent, an input as text."""
-
-
 class _Mistakes:
     """Counts the mistakes of a file and keeps the first of them."""
 
     def __init__(self, file: str) -> None:
         self.count = 0
-        self.row: _Row | None = None
+        self.row: DatasetRow | None = None
         """The row that is looked at."""
         self._file = file
         self._kept: list[Problem] = []
@@ -102,18 +86,16 @@ class Samples:
         self._path, self._folder, self._selection = path, folder, selection
         self._boundary = boundary or Boundary(folder)
         self._shown = str(seen_from_here(path))
-        suffix = path.suffix.lower()
-        if suffix not in (".jsonl", ".csv"):
+        if path.suffix.lower() not in (".jsonl", ".csv"):
             raise InputError(
                 Problem(self._shown, f"expected a dataset that ends in .jsonl or .csv, found {path.suffix!r}")
             )
-        self._rows = self._csv_rows if suffix == ".csv" else self._jsonl_rows
 
     def __iter__(self) -> Iterator[ForeignCase]:
         mistakes, ids = _Mistakes(self._shown), Repeats()
         taken = total = unsaid = 0
         lacking: Counter[tuple[str, str]] = Counter()
-        for row in self._rows():
+        for row in rows_of(self._path, self._shown):
             total += 1
             mistakes.row = row
             case = self._case(row, mistakes)
@@ -141,7 +123,7 @@ class Samples:
     def _tell_repeated(self, hashes: set[int], mistakes: _Mistakes) -> None:
         """Ids that come again, found by reading the file once more: only a file with a mistake pays for it."""
         lines: dict[str, int] = {}
-        for row in self._rows():
+        for row in rows_of(self._path, self._shown):
             name = _name(row)
             if name is not None and hash(name) in hashes:
                 if name in lines:
@@ -151,7 +133,7 @@ class Samples:
 
     def why_empty(self) -> Problem:
         """Why no sample is taken."""
-        total = sum(1 for _ in self._rows())
+        total = sum(1 for _ in rows_of(self._path, self._shown))
         wanted = f"none of the {total:,} samples has all of sample_tags: {', '.join(self._selection.tags)}"
         return Problem(self._shown, wanted if total else _EMPTY)
 
@@ -183,7 +165,7 @@ class Samples:
             if recorded != case.input:
                 tell("input", f"sample {case.id} was recorded with {recorded!r}, the dataset has {case.input!r}")
 
-    def _case(self, row: _Row, mistakes: _Mistakes) -> ForeignCase | None:
+    def _case(self, row: DatasetRow, mistakes: _Mistakes) -> ForeignCase | None:
         before, tell = mistakes.count, mistakes.tell
         for field, message in row.mistakes:
             tell(field, message)
@@ -195,7 +177,7 @@ class Samples:
         extra: dict[str, Any] = {"id": name}
         if (truth := fields.get("ground_truth")) is not None:
             extra["ground_truth"] = _ground_truth(truth, asked, tell)
-        for key in _VARIABLES:
+        for key in VARIABLES:
             given = _object(fields.get(key), key, tell)
             if not given and key in metadata:
                 given = _object(metadata[key], key, tell) or given
@@ -217,7 +199,7 @@ class Samples:
         elif named is not None:
             return self._rubric_at(named, tell)
         elif text is not None and not isinstance(text, str):
-            tell("rubric", f"expected text, found {_kind(text)}")
+            tell("rubric", f"expected text, found {kind_in_sample(text)}")
         return text if isinstance(text, str) else None
 
     def _rubric_at(self, named: Any, tell: Tell) -> str | None:
@@ -231,113 +213,6 @@ class Samples:
         tell("rubric_path", f"there is no file {named!r}")
         return None
 
-    def _jsonl_rows(self) -> Iterator[_Row]:
-        for number, (line, content) in enumerate(lines_of(self._path)):
-            try:
-                fields = decoded(content)
-            except ValueError as error:
-                yield _Row(number, line, None, [("", f"malformed JSON: {error}{advice_on(content)}")])
-                continue
-            if isinstance(fields, dict):
-                yield _Row(number, line, fields)
-            else:
-                yield _Row(number, line, None, [("", f"expected an object, found {_kind(fields)}")])
-
-    def _csv_rows(self) -> Iterator[_Row]:
-        csv.field_size_limit(_CSV_LIMIT)
-        try:
-            with self._path.open(encoding="utf-8-sig", newline="") as file:
-                yield from _records(csv.reader(file, strict=True), self._shown)
-        except UnicodeDecodeError:
-            raise InputError(self._undecodable()) from None
-        except OSError as error:
-            raise InputError(Problem(self._shown, f"cannot be read: {error.strerror}")) from error
-
-    def _undecodable(self) -> Problem:
-        """The first line that is not UTF-8: decoding the file as a whole gives no line."""
-        for line, content in lines_of(self._path):
-            try:
-                content.decode()
-            except UnicodeDecodeError as error:
-                return Problem(self._shown, f"line {line}: byte {error.start + 1} of it is not UTF-8", line)
-        return Problem(self._shown, "cannot be read: it is not UTF-8")
-
-
-def _near_column(header: Sequence[str]) -> str:
-    """What may be wrong with a header that has no column `input`."""
-    if len(header) == 1 and any(mark in header[0] for mark in ";\t|"):
-        return "; columns are separated by commas"
-    return next((f"; should {name!r} be 'input'?" for name in header if did_you_mean(name.strip(), ["input"])), "")
-
-
-def _records(reader: Any, file: str) -> Iterator[_Row]:
-    header = next(reader, None)
-    if not header:
-        raise InputError(Problem(file, "the dataset is empty: there is no header row"))
-    if "input" not in header and "prompt" not in header:
-        raise InputError(
-            Problem(
-                file,
-                f"line 1: there is no column 'input'{_near_column(header)} (the columns are: {', '.join(header)})",
-                1,
-            )
-        )
-    readers = [_CELLS.get(name) for name in header]
-    number = -1
-    while True:
-        line = reader.line_num + 1
-        try:
-            cells = next(reader, None)
-        except csv.Error as error:
-            yield _Row(number + 1, line, None, [("", f"malformed CSV: {error}")])
-            return
-        if cells is None:
-            return
-        if not cells:
-            continue
-        number += 1
-        if len(cells) > len(header):
-            many = f"found {len(cells)} cells, expected {len(header)}, as many as columns"
-            yield _Row(number, line, None, [("", many)])
-        else:
-            yield _decoded(number, line, zip(header, readers, cells, strict=False))
-
-
-def _decoded(number: int, line: int, cells: Iterable[tuple[str, _Cell | None, str]]) -> _Row:
-    """Cells are text; those of some columns hold JSON, and blank ones are absent."""
-    fields: dict[str, Any] = {}
-    mistakes: list[tuple[str, str]] = []
-    for name, value_of, cell in cells:
-        if text := cell.strip():
-            try:
-                fields[name] = cell if value_of is None else value_of(text)
-            except ValueError as error:
-                fields[name] = cell if name in ("input", "prompt") else None
-                mistakes.append((name, f"invalid JSON: {error}"))
-    if "input" not in fields and "prompt" not in fields:
-        fields["input"] = ""
-        mistakes.append(("input", "the cell is empty"))
-    return _Row(number, line, fields, mistakes)
-
-
-_Cell = Callable[[str], Any]
-"""What a cell of a column says. Raises ValueError where it should be JSON and is not."""
-
-
-def _text_or_list(text: str) -> Any:
-    return decoded(text) if text[0] == "[" and text[-1] == "]" else text
-
-
-def _number_or_text(text: str) -> int | str:
-    return int(text) if text.isascii() and text.isdigit() else text
-
-
-_CELLS: dict[str, _Cell] = {
-    **dict.fromkeys((*SAMPLE_OBJECTS, "tags"), decoded),
-    **dict.fromkeys(("input", "prompt", "ground_truth"), _text_or_list),
-    **dict.fromkeys(("id", "sample_id"), _number_or_text),
-}
-
 
 def _input(fields: dict[str, Any], tell: Tell) -> Any:
     asked = fields.get("input")
@@ -347,10 +222,10 @@ def _input(fields: dict[str, Any], tell: Tell) -> Any:
         tell("input", "'input' is missing")
     elif isinstance(asked, list):
         if not asked or not all(isinstance(item, str) for item in asked):
-            found = _kind(asked) if asked else "an empty list"
+            found = kind_in_sample(asked) if asked else "an empty list"
             tell("input", f"expected text or a list of texts with at least one, found {found}")
     elif not isinstance(asked, str):
-        tell("input", f"expected text or a list of texts, found {_kind(asked)}")
+        tell("input", f"expected text or a list of texts, found {kind_in_sample(asked)}")
     return asked
 
 
@@ -358,7 +233,7 @@ def _ground_truth(truth: Any, asked: Any, tell: Tell) -> Any:
     if isinstance(truth, str):
         return truth
     if not isinstance(truth, list) or not all(isinstance(item, str) for item in truth):
-        tell("ground_truth", f"expected text or a list of texts, found {_kind(truth)}")
+        tell("ground_truth", f"expected text or a list of texts, found {kind_in_sample(truth)}")
     elif not isinstance(asked, list):
         tell("ground_truth", "a list of texts needs an 'input' that is a list too, found text")
     elif len(truth) != len(asked):
@@ -368,7 +243,7 @@ def _ground_truth(truth: Any, asked: Any, tell: Tell) -> Any:
 
 def _object(value: Any, name: str, tell: Tell) -> dict[str, Any] | None:
     if value is not None and not isinstance(value, dict):
-        tell(name, f"expected an object, found {_kind(value)}")
+        tell(name, f"expected an object, found {kind_in_sample(value)}")
         return None
     return value
 
@@ -377,7 +252,7 @@ def _tags(value: Any, tell: Tell) -> list[str]:
     if value is None:
         return []
     if not isinstance(value, list) or not all(isinstance(tag, str) for tag in value):
-        tell("tags", f"expected a list of texts, found {_kind(value)}")
+        tell("tags", f"expected a list of texts, found {kind_in_sample(value)}")
         return []
     return value
 
@@ -390,20 +265,15 @@ def _id(fields: dict[str, Any], number: int, tell: Tell) -> int | str:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, bool) or not isinstance(value, (int, str)):
-        tell(key, f"expected an integer or text, found {_kind(value)}")
+        tell(key, f"expected an integer or text, found {kind_in_sample(value)}")
         return number
     return value
 
 
-def _name(row: _Row) -> str | None:
+def _name(row: DatasetRow) -> str | None:
     """The id of a row as text, where it has one that can be read."""
     if row.fields is None:
         return None
     wrong: list[str] = []
     name = _id(row.fields, row.number, lambda _field, message: wrong.append(message))
     return None if wrong else str(name)
-
-
-def _kind(value: Any) -> str:
-    wrong = [item for item in value if not isinstance(item, str)] if isinstance(value, list) else []
-    return f"a list with {_kind(wrong[0])}" if wrong else kind_found(value, "an object")
