@@ -1,0 +1,190 @@
+"""The filters and tests of Nunjucks that Jinja2 lacks, or has otherwise."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Callable, Iterator
+from functools import reduce
+from typing import Any
+
+from jinja2 import Undefined
+
+from evalwright.formats.promptfoo.javascript_operators import (
+    loosely_equal,
+    ordered_as,
+    plus,
+    string_of,
+)
+from evalwright.formats.promptfoo.nunjucks_values import List, Mapped, in_template
+from evalwright.formats.promptfoo.values import as_javascript, pretty_json, template_text
+
+__all__ = ["FILTERS", "KEPT_FILTERS", "KEPT_TESTS", "TESTS"]
+
+
+def _dump(value: Any, indent: int | None = None) -> str:
+    if isinstance(value, Undefined):
+        return ""
+    value = list(value) if isinstance(value, Iterator) else value
+    if indent:
+        return pretty_json(value, int(indent))
+    return json.dumps(as_javascript(value), ensure_ascii=False, separators=(",", ":"), default=str)
+
+
+_INT, _FLOAT = re.compile(r"\s*([+-]?\d+)"), re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)", re.IGNORECASE)
+
+
+def _parsed_int(value: Any, default: Any = "", base: int = 10) -> Any:
+    if base != 10:
+        try:
+            return int(template_text(value), base)
+        except ValueError:
+            return default
+    found = _INT.match(template_text(value))
+    return int(found[1]) if found else default
+
+
+def _parsed_float(value: Any, default: Any = "") -> Any:
+    found = _FLOAT.match(template_text(value))
+    return as_javascript(float(found[1])) if found else default
+
+
+def _capitalized(value: Any) -> str:
+    text = template_text(value).lower()
+    return text[:1].upper() + text[1:]
+
+
+def _titled(value: Any) -> str:
+    """Words are what blanks part, and nothing else."""
+    return " ".join(map(_capitalized, template_text(value).split(" ")))
+
+
+def _sum(value: Any, attribute: str | None = None, start: Any = 0) -> Any:
+    items = list(value)
+    return reduce(plus, items if attribute is None else [one.get(attribute) for one in items], start)
+
+
+def _in_groups(value: Any, size: int, filling: Any = None) -> Any:
+    items = list(value)
+    groups = [List(items[i : i + size]) for i in range(0, len(items), size)]
+    if filling is not None and groups:
+        groups[-1] += [filling] * (size - len(groups[-1]))
+    return List(groups)
+
+
+def _in_columns(value: Any, number: int, filling: Any = None) -> Any:
+    items = list(value)
+    least, longer = divmod(len(items), number)
+    columns, start = List(), 0
+    for i in range(number):
+        end = start + least + (i < longer)
+        filled = [filling] if filling is not None and i >= longer else []
+        columns.append(List([*items[start:end], *filled]))
+        start = end
+    return columns
+
+
+def _grouped(value: Any, key: str) -> Any:
+    groups = Mapped()
+    for one in value:
+        groups.setdefault(template_text(one.get(key)), List()).append(one)
+    # JavaScript has keys that are whole numbers first, in their order.
+    return Mapped(sorted(groups.items(), key=lambda group: (0, int(group[0])) if group[0].isdecimal() else (1, 0)))
+
+
+def _chosen(wanted: bool) -> Callable[..., Any]:
+    return lambda value, key: List(one for one in value if bool(one.get(key)) is wanted)
+
+
+def _truncated(value: Any, length: int = 255, cuts_words: bool = False, end: str = "...") -> str:
+    text = template_text(value)
+    if len(text) <= length:
+        return text
+    blank = -1 if cuts_words else text.rfind(" ", 0, length + 1)
+    return text[: blank if blank > 0 else length] + end
+
+
+def _joined(value: Any, sign: str = "", attribute: str | None = None) -> str:
+    if not isinstance(value, (list, tuple, Iterator)):
+        raise TypeError(f"join: expected a list, found {type(value).__name__.lower()}")
+    items = list(value)
+    if attribute is not None:
+        items = [one.get(attribute) if isinstance(one, dict) else None for one in items]
+    return sign.join(map(template_text, items))
+
+
+def _length(value: Any) -> int:
+    if isinstance(value, Iterator):
+        return len(list(value))
+    return len(value) if isinstance(value, (str, list, tuple, dict)) else 0
+
+
+def _replaced(value: Any, old: str, new: str, count: int = -1) -> Any:
+    return template_text(value).replace(template_text(old), template_text(new), count)
+
+
+def _rounded(value: float, digits: int = 0, method: str = "common") -> float:
+    factor = 10**digits
+    rounding = {"ceil": math.ceil, "floor": math.floor}.get(method)
+    scaled = value * factor
+    whole: int = rounding(scaled) if rounding is not None else math.floor(scaled + 0.5)
+    return float(whole / factor)
+
+
+def _reversed(value: Any) -> Any:
+    return value[::-1] if isinstance(value, str) else List(reversed(list(value)))
+
+
+def _pairs(value: Any) -> Any:
+    return list(value.items()) if isinstance(value, dict) else value
+
+
+KEPT_FILTERS = frozenset(
+    (
+        "abs", "center", "d", "default", "dictsort", "e", "escape", "first", "forceescape", "indent", "last", "list",
+        "random", "reject", "safe", "select", "sort", "striptags", "urlencode", "urlize", "wordcount",
+    )
+)  # fmt: skip
+"""Filters of Jinja2 that Nunjucks has, too; it has none of the others."""
+KEPT_TESTS = frozenset(
+    (
+        "callable", "defined", "divisibleby", "eq", "equalto", "escaped", "even", "ge", "greaterthan", "gt", "in",
+        "iterable", "le", "lessthan", "lower", "lt", "mapping", "ne", "none", "number", "odd", "sameas", "string",
+        "undefined", "upper",
+    )
+)  # fmt: skip
+TESTS: dict[str, Callable[[Any], bool]] = {
+    "falsy": lambda value: not value,
+    "null": lambda value: value is None,
+    "truthy": bool,
+}
+FILTERS: dict[str, Callable[..., Any]] = {
+    "batch": _in_groups,
+    "capitalize": _capitalized,
+    "float": _parsed_float,
+    "int": _parsed_int,
+    "ordered": ordered_as,
+    "sum": _sum,
+    "text of": string_of,
+    "title": _titled,
+    "wrapped": in_template,
+    "dump": _dump,
+    "equals": loosely_equal,
+    "groupby": _grouped,
+    "join": _joined,
+    "length": _length,
+    "nl2br": lambda text: template_text(text).replace("\n", "<br />\n"),
+    "pairs of": _pairs,
+    "replace": _replaced,
+    "rejectattr": _chosen(False),
+    "reverse": _reversed,
+    "round": _rounded,
+    "selectattr": _chosen(True),
+    "slice": _in_columns,
+    "string": template_text,
+    "lower": lambda text: template_text(text).lower(),
+    "upper": lambda text: template_text(text).upper(),
+    "truncate": _truncated,
+    "trim": lambda text: template_text(text).strip(),
+}

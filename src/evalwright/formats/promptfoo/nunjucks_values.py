@@ -1,0 +1,37 @@
+"""Values as templates of Nunjucks see them: those of JavaScript."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from evalwright.formats.promptfoo.values import template_text
+
+__all__ = ["List", "Mapped", "in_template"]
+
+
+class List(list[Any]):
+    """A list that is true even if it is empty, and printed as its items between commas."""
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __str__(self) -> str:
+        return template_text(self)
+
+
+class Mapped(dict[str, Any]):
+    """The same for a mapping."""
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __str__(self) -> str:
+        return template_text(self)
+
+
+def in_template(value: Any) -> Any:
+    """A value of plain data in their place."""
+    if isinstance(value, Mapping):
+        return Mapped({key: in_template(one) for key, one in value.items()})
+    return List(map(in_template, value)) if isinstance(value, (list, tuple)) else value
