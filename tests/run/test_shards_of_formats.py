@@ -9,7 +9,7 @@ from evalwright.model.plan import Shard
 from evalwright.run.merge import merge
 from evalwright.run.options import RunOptions
 from evalwright.run.start import run_suite
-from run.test_merge import RECORDS, records, summary
+from run.merging import RECORDS, records, summary
 
 ANSWER = 'def answer(message, ctx):\n    return "It is Paris or " + str(message)\n'
 APP = (
