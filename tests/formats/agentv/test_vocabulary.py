@@ -3,54 +3,14 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from evalwright.cli import main
-from evalwright.convert.losses import unread_keys
 from evalwright.errors import InputError
-from evalwright.formats.agentv.report import AgentvResults
 from evalwright.formats.loading import load_suite
-from evalwright.model.result import CaseVerdict, EvaluationResult
-from evalwright.model.suite import Suite
-from evalwright.model.trace import Trace
-from evalwright.reports.inspection import cell_lines
-from evalwright.reports.terminal import run_lines
-from evalwright.reports.text import Paint
-from evalwright.run.options import RunOptions
-from evalwright.run.start import run_suite
-from evalwright.run.stored_run import open_run
-
-HI = {"type": "contains", "value": "hi"}
-ECHO = {"name": "default", "provider": "cli", "command": "echo {PROMPT}"}
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / ".git").mkdir()
-    (tmp_path / "targets.yaml").write_text(json.dumps({"targets": [ECHO]}))
-    return tmp_path
-
-
-def load(folder: Path, **head: Any) -> Suite:
-    (folder / "suite.eval.yaml").write_text(json.dumps({"name": "suite", **head}))
-    return load_suite(folder / "suite.eval.yaml", "agentv")
-
-
-def statuses(folder: Path, **head: Any) -> dict[str, str]:
-    reader, _ = open_run(run_suite(load(folder, **head), RunOptions(out=folder / "runs")).run_dir)
-    return {verdict.case_id: verdict.status for verdict in reader.verdicts(CaseVerdict)}
-
-
-def one(**fields: Any) -> dict[str, Any]:
-    return {"id": "a", "input": "hi", **fields}
-
-
-def problems(suite: Suite) -> list[str]:
-    return [str(case.extra.get("load_error") or "") for case in suite.cases]
+from formats.agentv.newer_suites import ECHO, HI, load, one, problems, statuses
 
 
 @pytest.mark.parametrize(
@@ -199,65 +159,6 @@ def test_types_of_the_repository_are_programs(folder: Path) -> None:
     assert "unknown type" in problems(load(folder, tests=[one(assertions=[{"type": "is-mean"}])]))[0]
 
 
-def test_a_program_may_print_the_prompt_of_a_judge(folder: Path) -> None:
-    program = "import json, sys; d = json.load(sys.stdin); print(d['config']['word'], d['output'], d['criteria'])"
-    command = "echo '{\"score\": 1}'; echo {PROMPT} > asked.txt"
-    judge = {"name": "judge", "provider": "cli", "command": command}
-    (folder / "targets.yaml").write_text(json.dumps({"targets": [{**ECHO, "grader_target": "judge"}, judge]}))
-    prompt = {"command": [sys.executable, "-c", program], "config": {"word": "Judge"}}
-    case = one(criteria="greets", assertions=[{"type": "llm-grader", "prompt": prompt}])
-    assert statuses(folder, tests=[case]) == {"a": "pass"}
-    assert (folder / "asked.txt").read_text().rstrip().endswith("Judge hi greets")
-
-
-@pytest.mark.parametrize(
-    ("check", "said"),
-    [
-        ({"type": "skill-trigger"}, "skill"),
-        ({"type": "contains", "value": "x", "min_score": 2}, "min_score"),
-        ({"type": "llm-grader", "prompt": {"config": {}}}, "prompt.command"),
-        ({"type": "rubrics", "criteria": [{"outcome": "x", "operator": "maybe"}]}, "operator"),
-        ({"type": "rubrics", "criteria": [{"outcome": "x", "required": "yes"}]}, "texts in YAML 1.2"),
-        ({**HI, "required": "yes"}, "found 'yes' (yes, no, on and off are texts in YAML 1.2); write true"),
-        ({**HI, "negate": "no"}, "true or false, found 'no' (yes, no, on and off are texts in YAML 1.2); write false"),
-        ({**HI, "negate": "true"}, "negate: expected true or false, found 'true' (in quotes it is a text); write true"),
-        ({**HI, "negate": 1}, "negate: expected true or false, found 1; write true"),
-        ({**HI, "negate": []}, "negate: expected true or false, found []"),
-        ({"type": "regex", "value": "(?i)hi"}, "'value' is not a regular expression of JavaScript: invalid group at 0"),
-        ({"type": "regex", "value": "hi", "flags": "zz"}, "flags: expected some of d, g, i, m, s, u, v and y"),
-        ({"type": "regex", "value": "hi", "flags": 3}, "flags"),
-        ({"type": "regex", "value": ["hi"]}, "value"),
-    ],
-)
-def test_what_cannot_be_done_is_said(folder: Path, check: dict[str, Any], said: str) -> None:
-    assert said in problems(load(folder, tests=[one(criteria="x", assertions=[check])]))[0]
-
-
-def test_defaults_are_left_out_only_by_a_boolean(folder: Path) -> None:
-    for value, said in ((True, ""), ("yes", "skip_defaults: expected true or false, found 'yes' (yes, no, on")):
-        case = one(assertions=[HI], execution={"skip_defaults": value})
-        assert said in problems(load(folder, tests=[case], assertions=[HI]))[0]
-
-
-@pytest.mark.parametrize("key", ["provider_batching", "keepTempFiles", "verbose"])
-def test_settings_of_targets_that_are_booleans_are_nothing_else(folder: Path, key: str) -> None:
-    (folder / "targets.yaml").write_text(json.dumps({"targets": [{**ECHO, key: "yes"}]}))
-    with pytest.raises(InputError, match=rf"'default': {key}: expected true or false, found 'yes' \(yes, no, on"):
-        list(load(folder, tests=[one(assertions=[HI])]).cases)
-
-
-def test_hooks_are_turned_off_only_by_a_boolean(folder: Path) -> None:
-    with pytest.raises(InputError, match=r"enabled: expected true or false, found 'no' \(yes, no, on"):
-        load(folder, workspace={"hooks": {"enabled": "no"}}, tests=[one(assertions=[HI])])
-
-
-def test_what_has_an_effect_is_not_said_to_have_none(folder: Path) -> None:
-    (folder / "template").mkdir()
-    head = {"workspace": {"template": "template"}, "execution": {"threshold": 0.5, "workers": 1}, "version": "1.0"}
-    suite = load(folder, **head, tests=[one(assertions=[HI], execution={"threshold": 0.5})])
-    assert [problem.key for problem in unread_keys(suite)] == ["version"]
-
-
 @pytest.mark.parametrize(
     "check",
     [
@@ -277,20 +178,6 @@ def test_newer_words_of_evaluators_are_read(folder: Path, check: dict[str, Any])
     suite = load(folder, tests=[one(criteria="x", assertions=[check])])
     assert problems(suite) == [""]
     assert [problem for problem in suite.warnings if "nothing reads" in problem.message] == []
-
-
-@pytest.mark.parametrize("key", ["prompts", "providers", "default_test"])
-def test_files_of_agentv_5_are_refused_by_name(folder: Path, key: str) -> None:
-    with pytest.raises(InputError, match=f"{key}.*AgentV 5"):
-        load(folder, **{key: ["x"]}, tests=[one(assertions=[HI])])
-    with pytest.raises(InputError, match="AgentV 5"):
-        load(folder, **{key: ["x"]})
-
-
-def test_several_targets_are_not_silently_one(folder: Path) -> None:
-    suite = load(folder, execution={"targets": ["default", "other"], "workers": 7}, tests=[one(assertions=[HI])])
-    assert (suite.variants[0].name, suite.run.max_concurrency) == ("default", 7)
-    assert any("one target is evaluated at a time" in problem.message for problem in suite.warnings)
 
 
 CALLED: list[dict[str, Any]] = [
@@ -319,59 +206,6 @@ def test_calls_that_cannot_be_read_are_refused(folder: Path, calls: Any) -> None
     assert "tool_calls" in problems(load(folder, tests=[one(input=[message], assertions=[HI])]))[0]
 
 
-@pytest.mark.parametrize(
-    ("case", "key"),
-    [
-        ({"input": [{"role": "user", "content": "hi", "contnt": "x"}]}, "input[0].contnt"),
-        (
-            {"input": [{"role": "user", "content": [{"type": "text", "value": "hi", "vlue": 1}]}]},
-            "input[0].content[0].vlue",
-        ),
-        ({"input": [{"role": "user", "content": [{"type": "json", "value": "{}"}]}]}, "input[0].content[0].value"),
-        ({"input_messages": [{"role": "user", "content": "hi"}]}, "input"),
-        ({"assertions": [{"type": "code-grader", "command": ["true"], "target": True}]}, "assertions[0].target"),
-        ({"assertions": [{"type": "llm-grader", "prompt": "{{ answer }} {{ anser }}"}]}, "assertions[0].prompt"),
-    ],
-)
-def test_what_nothing_reads_is_said(folder: Path, case: dict[str, Any], key: str) -> None:
-    suite = load(folder, tests=[one(**{"criteria": "x", **case})])
-    assert [problem.key for problem in suite.warnings] == [f"tests[0].{key}"]
-
-
-def test_prompts_know_what_a_case_says_of_itself(folder: Path) -> None:
-    judge = {"name": "judge", "provider": "cli", "command": "echo '{\"score\": 1}'; echo {PROMPT} > asked.txt"}
-    (folder / "targets.yaml").write_text(json.dumps({"targets": [{**ECHO, "judge_target": "judge"}, judge]}))
-    prompt = "{{ answer }} {{ description }} {{ conversation_id }}"
-    case = one(
-        description="of greetings",
-        conversation_id="c7",
-        criteria="x",
-        assertions=[{"type": "llm-judge", "prompt": prompt}],
-    )
-    assert statuses(folder, tests=[case]) == {"a": "pass"}
-    assert "hi of greetings c7" in (folder / "asked.txt").read_text()
-
-
-def gated(folder: Path, reply: Any, **item: Any) -> tuple[str, str, str]:
-    """The verdict of a case with one rubric, its reason, and what the judge was asked."""
-    command = f"echo '{json.dumps({'checks': [{'id': 'r', **reply}]})}'; echo {{PROMPT}} > asked.txt"
-    targets = [{**ECHO, "judge_target": "judge"}, {"name": "judge", "provider": "cli", "command": command}]
-    (folder / "targets.yaml").write_text(json.dumps({"targets": targets}))
-    suite = load(folder, evalcases=[one(expected_outcome="x", rubrics=[{"id": "r", "outcome": "kind", **item}])])
-    reader, _ = open_run(run_suite(suite, RunOptions(out=folder / "runs")).run_dir)
-    row = next(iter(reader.results(EvaluationResult)))
-    return next(iter(reader.verdicts(CaseVerdict))).status, row.reason, (folder / "asked.txt").read_text()
-
-
-def test_the_judge_knows_what_is_required_and_the_gate_is_named(folder: Path) -> None:
-    status, reason, asked = gated(folder, {"satisfied": False}, required=True)
-    assert (status, "required and not met: r" in reason, "weight 1, required" in asked) == ("fail", True, True)
-    ranges = {"score_ranges": {0: "bad", 5: "good"}, "min_score": 0.9}
-    status, reason, asked = gated(folder, {"score": 8.0}, **ranges)
-    assert (status, "required and not met: r" in reason, "at least 9 of 10 required" in asked) == ("fail", True, True)
-    assert gated(folder, {"score": 9.0}, **ranges)[0] == "pass"
-
-
 def test_commands_get_the_paths_of_guidelines_too(folder: Path) -> None:
     (folder / ".agentv").mkdir()
     (folder / ".agentv" / "config.yaml").write_text('guideline_patterns: ["*.rules.md"]')
@@ -391,29 +225,6 @@ def test_absolute_paths_stay_absolute(folder: Path) -> None:
     assert [f'"{folder / "note.md"}"' in prompts[0], '"note.md"' in prompts[1]] == [True, True]
 
 
-def test_a_file_without_targets_says_so(folder: Path) -> None:
-    (folder / "targets.yaml").unlink()
-    assert any(
-        "there is no targets.yaml" in problem.message for problem in load(folder, tests=[one(assertions=[HI])]).warnings
-    )
-
-
-def test_a_prompt_without_names_is_the_criterion_of_its_judge(folder: Path) -> None:
-    judge = {"name": "judge", "provider": "cli", "command": "echo '{\"score\": 1}'; echo {PROMPT} > asked.txt"}
-    (folder / "targets.yaml").write_text(json.dumps({"targets": [{**ECHO, "judge_target": "judge"}, judge]}))
-    check = {"type": "llm-grader", "prompt": "Is the tone kind?"}
-    assert statuses(folder, tests=[one(input="hello there", criteria="greets", assertions=[check])]) == {"a": "pass"}
-    asked = (folder / "asked.txt").read_text()
-    assert ["Is the tone kind?" in asked, "hello there" in asked, "greets" in asked] == [True, True, False]
-    (folder / "kind.md").write_text('Reply with {"score": 1.0 | 0.0}: is it kind?')
-    of_file = {**check, "prompt": "./kind.md"}
-    assert statuses(folder, tests=[one(input="hello there", criteria="greets", assertions=[of_file])]) == {"a": "pass"}
-    asked = (folder / "asked.txt").read_text()
-    assert ["is it kind?" in asked, "hello there" in asked, "kind.md" in asked] == [True, True, False]
-    for told in ({**of_file, "prompt": "file://kind.md"}, {**of_file, "name": "old", "type": "llm_judge"}):
-        assert "uses neither" in problems(load(folder, tests=[one(criteria="greets", assertions=[told])]))[0]
-
-
 def test_cases_are_chosen_by_what_they_say_of_themselves(folder: Path) -> None:
     described = {"description": "greets people", "conversation_id": "c1"}
     tests = [one(assertions=[HI]), one(id="b", assertions=[{"type": "strange"}], **described), one(id="c")]
@@ -425,97 +236,3 @@ def test_cases_are_chosen_by_what_they_say_of_themselves(folder: Path) -> None:
         assert (problem.line, "b" in problem.message) == (1, True)
     with pytest.raises(InputError, match=r"there are: c1"):
         load_suite(folder / "suite.eval.yaml", "agentv", options={"conversation": "x"})
-
-
-def test_the_evaluator_that_is_required_is_named_where_it_decides(folder: Path) -> None:
-    judge = {"type": "code-grader", "command": [sys.executable, "-c", "print('{\"score\": 0.85}')"], "name": "strict"}
-    suite = load(folder, tests=[one(assertions=[HI, {**judge, "required": True, "min_score": 0.9}])])
-    outcome = run_suite(suite, RunOptions(out=folder / "runs"))
-    reader, _ = open_run(outcome.run_dir)
-    verdict = next(iter(reader.verdicts(CaseVerdict)))
-    assert (verdict.status, verdict.reasons[0].startswith("strict: required, at least 0.9")) == ("fail", True)
-    assert verdict.reasons[0].count("required") == 1
-    trace, rows = next(iter(reader.traces(Trace))), list(reader.results(EvaluationResult))
-    shown = "\n".join(cell_lines(trace, rows, verdict.status, Paint(), 200))
-    assert "strict 0.85  required, at least 0.9; " in shown
-    assert shown.count("required") == 1, "what reached its score, or needs none, says nothing of it"
-    line = json.loads(AgentvResults().render(reader, outcome.summary))
-    strict = next(row for row in line["evaluator_results"] if row["name"] == "strict")
-    assert strict["reasoning"].startswith("required, at least 0.9; ")
-    assert "strict: required, at least 0.9; " in line["reasoning"]
-
-
-@pytest.mark.parametrize(
-    ("conversations", "said"),
-    [
-        (["x"] * 3, "3 cases of 1 conversation: not independent"),
-        (["x", "x", "y", ""], "3 cases of 2 conversations: not independent"),
-        ([""], ""),
-    ],
-)
-def test_the_end_of_a_run_says_of_how_many_conversations_its_cases_are(
-    folder: Path, conversations: list[str], said: str
-) -> None:
-    tests = [
-        one(assertions=[HI], **{"conversation_id": name} if name else {}) | {"id": f"c{i}"}
-        for i, name in enumerate(conversations)
-    ]
-    outcome = run_suite(load(folder, tests=tests), RunOptions(out=folder / "runs"))
-    told = "\n".join(run_lines(outcome.plan, outcome.summary, Paint()))
-    assert said in told
-    assert bool(said) == ("conversation" in told)
-
-
-def test_a_notice_of_several_files_is_told_once(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    for number in range(6):
-        text = json.dumps({"name": f"Suite {number}", "tests": [one(assertions=[HI])]})
-        (folder / f"s{number}.eval.yaml").write_text(text)
-    (folder / "s0.eval.yaml").write_text(json.dumps({"name": "Suite", "strange": 1, "tests": [one(assertions=[HI])]}))
-    with pytest.raises(SystemExit) as ended:
-        main(["validate", str(folder), "--format", "agentv"])
-    assert ended.value.code == 0
-    told = capfd.readouterr().err
-    assert told.count("the standard wants 2 to 64") == 1
-    named = ", ".join(str(folder / f"s{number}.eval.yaml") for number in (1, 2, 3))
-    assert f"(also in {named}, 2 more files)" in told
-    assert told.count("also in") == 1, "what one file alone has names no other"
-
-
-def test_what_is_expected_is_text_for_judges_without_places_on_this_machine(folder: Path) -> None:
-    (folder / "note.md").write_text("from a file\n")
-    blocks = [{"type": "text", "value": "first"}, {"type": "file", "value": "note.md"}]
-    for content, seen in (
-        (blocks[:1] * 2, "first\nfirst"),
-        (blocks, 'first\n<file path="note.md">\nfrom a file\n</file>'),
-    ):
-        case = one(criteria="x", expected_output=[{"role": "assistant", "content": content}])
-        (read,) = load(folder, tests=[case]).cases
-        assert read.extra["reference_answer"] == seen
-    (folder / "targets.yaml").write_text(
-        json.dumps({"targets": [ECHO, {**ECHO, "name": "judge", "command": "echo {PROMPT} > asked"}]})
-    )
-    prompt = "{{expected_messages}} {{input_messages}} {{candidate_answer}}"
-    judge = {"name": "j", "type": "llm_judge", "prompt": prompt, "target": "judge"}
-    statuses(folder, tests=[{**case, "assert": [judge]}])
-    assert "from a file" in (asked := (folder / "asked").read_text())
-    assert str(folder) not in asked
-
-
-def test_judges_are_shown_what_the_system_called_and_changed(folder: Path) -> None:
-    (folder / "template").mkdir()
-    said = {"text": "done", "output_messages": [{"role": "assistant", "content": "done", "tool_calls": [
-        {"tool": "Read", "input": {"file_path": "notes.txt"}}]}]}  # fmt: skip
-    command = f"echo made > made.txt; echo '{json.dumps(said)}' > {{OUTPUT_FILE}}"
-    system = {"name": "default", "provider": "cli", "command": command, "workspace_template": "template"}
-    judge = {"name": "judge", "provider": "cli", "command": "echo '{\"score\": 1}'; echo {PROMPT} >> asked.txt"}
-    (folder / "targets.yaml").write_text(json.dumps({"targets": [{**system, "judge_target": "judge"}, judge]}))
-    prompt = "{{ output }} called {{ tool_calls }}."
-    checks = [{"type": "agent-judge", "max_steps": 3}, {"type": "llm-grader", "prompt": prompt}]
-    suite = load(folder, tests=[one(criteria="x", assertions=checks)])
-    assert statuses(folder, tests=[one(criteria="x", assertions=checks)]) == {"a": "pass"}
-    assert [str(found) for found in suite.warnings if "opens no files" in found.message] != []
-    asked = (folder / "asked.txt").read_text()
-    assert 'Tool calls:\n- Read: {"file_path": "notes.txt"}' in asked
-    assert "Changes of files:" in asked
-    assert "+made" in asked
-    assert 'done called - Read: {"file_path": "notes.txt"}.' in asked

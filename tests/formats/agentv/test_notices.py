@@ -1,0 +1,142 @@
+"""What is said of newer suites: what cannot be done, what nothing reads, what is refused by name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from evalwright.cli import main
+from evalwright.convert.losses import unread_keys
+from evalwright.errors import InputError
+from evalwright.reports.terminal import run_lines
+from evalwright.reports.text import Paint
+from evalwright.run.options import RunOptions
+from evalwright.run.start import run_suite
+from formats.agentv.newer_suites import ECHO, HI, load, one, problems
+
+
+@pytest.mark.parametrize(
+    ("check", "said"),
+    [
+        ({"type": "skill-trigger"}, "skill"),
+        ({"type": "contains", "value": "x", "min_score": 2}, "min_score"),
+        ({"type": "llm-grader", "prompt": {"config": {}}}, "prompt.command"),
+        ({"type": "rubrics", "criteria": [{"outcome": "x", "operator": "maybe"}]}, "operator"),
+        ({"type": "rubrics", "criteria": [{"outcome": "x", "required": "yes"}]}, "texts in YAML 1.2"),
+        ({**HI, "required": "yes"}, "found 'yes' (yes, no, on and off are texts in YAML 1.2); write true"),
+        ({**HI, "negate": "no"}, "true or false, found 'no' (yes, no, on and off are texts in YAML 1.2); write false"),
+        ({**HI, "negate": "true"}, "negate: expected true or false, found 'true' (in quotes it is a text); write true"),
+        ({**HI, "negate": 1}, "negate: expected true or false, found 1; write true"),
+        ({**HI, "negate": []}, "negate: expected true or false, found []"),
+        ({"type": "regex", "value": "(?i)hi"}, "'value' is not a regular expression of JavaScript: invalid group at 0"),
+        ({"type": "regex", "value": "hi", "flags": "zz"}, "flags: expected some of d, g, i, m, s, u, v and y"),
+        ({"type": "regex", "value": "hi", "flags": 3}, "flags"),
+        ({"type": "regex", "value": ["hi"]}, "value"),
+    ],
+)
+def test_what_cannot_be_done_is_said(folder: Path, check: dict[str, Any], said: str) -> None:
+    assert said in problems(load(folder, tests=[one(criteria="x", assertions=[check])]))[0]
+
+
+def test_defaults_are_left_out_only_by_a_boolean(folder: Path) -> None:
+    for value, said in ((True, ""), ("yes", "skip_defaults: expected true or false, found 'yes' (yes, no, on")):
+        case = one(assertions=[HI], execution={"skip_defaults": value})
+        assert said in problems(load(folder, tests=[case], assertions=[HI]))[0]
+
+
+@pytest.mark.parametrize("key", ["provider_batching", "keepTempFiles", "verbose"])
+def test_settings_of_targets_that_are_booleans_are_nothing_else(folder: Path, key: str) -> None:
+    (folder / "targets.yaml").write_text(json.dumps({"targets": [{**ECHO, key: "yes"}]}))
+    with pytest.raises(InputError, match=rf"'default': {key}: expected true or false, found 'yes' \(yes, no, on"):
+        list(load(folder, tests=[one(assertions=[HI])]).cases)
+
+
+def test_hooks_are_turned_off_only_by_a_boolean(folder: Path) -> None:
+    with pytest.raises(InputError, match=r"enabled: expected true or false, found 'no' \(yes, no, on"):
+        load(folder, workspace={"hooks": {"enabled": "no"}}, tests=[one(assertions=[HI])])
+
+
+def test_what_has_an_effect_is_not_said_to_have_none(folder: Path) -> None:
+    (folder / "template").mkdir()
+    head = {"workspace": {"template": "template"}, "execution": {"threshold": 0.5, "workers": 1}, "version": "1.0"}
+    suite = load(folder, **head, tests=[one(assertions=[HI], execution={"threshold": 0.5})])
+    assert [problem.key for problem in unread_keys(suite)] == ["version"]
+
+
+@pytest.mark.parametrize("key", ["prompts", "providers", "default_test"])
+def test_files_of_agentv_5_are_refused_by_name(folder: Path, key: str) -> None:
+    with pytest.raises(InputError, match=f"{key}.*AgentV 5"):
+        load(folder, **{key: ["x"]}, tests=[one(assertions=[HI])])
+    with pytest.raises(InputError, match="AgentV 5"):
+        load(folder, **{key: ["x"]})
+
+
+def test_several_targets_are_not_silently_one(folder: Path) -> None:
+    suite = load(folder, execution={"targets": ["default", "other"], "workers": 7}, tests=[one(assertions=[HI])])
+    assert (suite.variants[0].name, suite.run.max_concurrency) == ("default", 7)
+    assert any("one target is evaluated at a time" in problem.message for problem in suite.warnings)
+
+
+@pytest.mark.parametrize(
+    ("case", "key"),
+    [
+        ({"input": [{"role": "user", "content": "hi", "contnt": "x"}]}, "input[0].contnt"),
+        (
+            {"input": [{"role": "user", "content": [{"type": "text", "value": "hi", "vlue": 1}]}]},
+            "input[0].content[0].vlue",
+        ),
+        ({"input": [{"role": "user", "content": [{"type": "json", "value": "{}"}]}]}, "input[0].content[0].value"),
+        ({"input_messages": [{"role": "user", "content": "hi"}]}, "input"),
+        ({"assertions": [{"type": "code-grader", "command": ["true"], "target": True}]}, "assertions[0].target"),
+        ({"assertions": [{"type": "llm-grader", "prompt": "{{ answer }} {{ anser }}"}]}, "assertions[0].prompt"),
+    ],
+)
+def test_what_nothing_reads_is_said(folder: Path, case: dict[str, Any], key: str) -> None:
+    suite = load(folder, tests=[one(**{"criteria": "x", **case})])
+    assert [problem.key for problem in suite.warnings] == [f"tests[0].{key}"]
+
+
+def test_a_file_without_targets_says_so(folder: Path) -> None:
+    (folder / "targets.yaml").unlink()
+    assert any(
+        "there is no targets.yaml" in problem.message for problem in load(folder, tests=[one(assertions=[HI])]).warnings
+    )
+
+
+@pytest.mark.parametrize(
+    ("conversations", "said"),
+    [
+        (["x"] * 3, "3 cases of 1 conversation: not independent"),
+        (["x", "x", "y", ""], "3 cases of 2 conversations: not independent"),
+        ([""], ""),
+    ],
+)
+def test_the_end_of_a_run_says_of_how_many_conversations_its_cases_are(
+    folder: Path, conversations: list[str], said: str
+) -> None:
+    tests = [
+        one(assertions=[HI], **{"conversation_id": name} if name else {}) | {"id": f"c{i}"}
+        for i, name in enumerate(conversations)
+    ]
+    outcome = run_suite(load(folder, tests=tests), RunOptions(out=folder / "runs"))
+    told = "\n".join(run_lines(outcome.plan, outcome.summary, Paint()))
+    assert said in told
+    assert bool(said) == ("conversation" in told)
+
+
+def test_a_notice_of_several_files_is_told_once(folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    for number in range(6):
+        text = json.dumps({"name": f"Suite {number}", "tests": [one(assertions=[HI])]})
+        (folder / f"s{number}.eval.yaml").write_text(text)
+    (folder / "s0.eval.yaml").write_text(json.dumps({"name": "Suite", "strange": 1, "tests": [one(assertions=[HI])]}))
+    with pytest.raises(SystemExit) as ended:
+        main(["validate", str(folder), "--format", "agentv"])
+    assert ended.value.code == 0
+    told = capfd.readouterr().err
+    assert told.count("the standard wants 2 to 64") == 1
+    named = ", ".join(str(folder / f"s{number}.eval.yaml") for number in (1, 2, 3))
+    assert f"(also in {named}, 2 more files)" in told
+    assert told.count("also in") == 1, "what one file alone has names no other"
