@@ -364,6 +364,9 @@ def test_a_command_puts_members_together(tmp_path):
           "aggregator": {"type": "safety_gate", "required": ["z"]}}, "aggregator.required"),
         ({"evaluators": [{"name": "a", "type": "cost", "config": {"budget": 1}}],
           "aggregator": {"type": "weighted_average", "weights": {"z": 1}}}, "aggregator.weights"),
+        ({"evaluators": [{"name": "a", "type": "cost", "config": {"budget": 1}}],
+          "aggregator": {"type": "minimum", "threshold": 0.5}}, "aggregator.threshold"),
+        ({"evaluators": [{"name": "a", "type": "contains_text", "all_of": ["x"]}]}, "evaluators[0].all_of"),
     ],
 )  # fmt: skip
 def test_composites_that_cannot_be_built_are_refused(config, key):

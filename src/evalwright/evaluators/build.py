@@ -6,9 +6,10 @@ the converted value of every key that was given (`msgspec.UNSET` for one that is
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+import inspect
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
 from functools import cache
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeGuard, cast
 
 import msgspec
 
@@ -29,6 +30,7 @@ __all__ = [
     "declared",
     "fields_by_key",
     "is_judge",
+    "undeclared",
     "undeclared_keys",
     "uses_results",
 ]
@@ -97,8 +99,13 @@ def undeclared_keys(type_name: str, config: Mapping[str, Any]) -> list[Problem]:
     Raises InputError for an unknown type.
     """
     kind = load("evaluators", type_name)
-    known = fields_by_key(kind) if isinstance(kind, type) and issubclass(kind, msgspec.Struct) else config
-    return [_unknown(key, known) for key in config if key not in known]
+    return [] if _takes_any_key(kind) else undeclared(config, fields_by_key(kind))
+
+
+def undeclared(given: Iterable[str], known: Iterable[str]) -> list[Problem]:
+    """A problem for each key that is not among the known ones."""
+    names = list(known)
+    return [_unknown(key, names) for key in given if key not in names]
 
 
 def build(spec: EvaluatorSpec) -> Built:
@@ -147,13 +154,13 @@ def _traits(kind: Any, evaluator: Any) -> Traits:
 
 def _built(kind: Any, config: Mapping[str, Any]) -> Any:
     try:
-        if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):
-            return kind(**config)
         values, problems = _checked(kind, config)
         check = _declared(kind).config_problems
         if check is not None:
             problems.extend(check(values))
         if not problems:
+            if not _is_struct(kind):
+                return kind(**config)
             fields = fields_by_key(kind)
             return kind(**{fields[key].name: value for key, value in values.items()})
     except (TypeError, ValueError, RecursionError, msgspec.ValidationError) as error:
@@ -162,19 +169,61 @@ def _built(kind: Any, config: Mapping[str, Any]) -> Any:
 
 
 @cache
-def fields_by_key(kind: type[msgspec.Struct]) -> dict[str, msgspec.structs.FieldInfo]:
-    """By key. msgspec reads the annotations again each time, which takes most of the time of building evaluators."""
-    return {field.encode_name: field for field in msgspec.structs.fields(kind)}
+def fields_by_key(kind: Any) -> dict[str, msgspec.structs.FieldInfo]:
+    """By key: the fields of a Struct, the arguments of what else is called.
+
+    msgspec reads the annotations again each time, which takes most of the time of building evaluators.
+    """
+    if _is_struct(kind):
+        return {field.encode_name: field for field in msgspec.structs.fields(kind)}
+    return {name: _as_field(one) for name, one in _arguments(kind).items() if one.kind not in _ANY_NUMBER}
 
 
-def _checked(kind: type[msgspec.Struct], config: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
+_ANY_NUMBER = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+"""Arguments that have no name of their own: what a plug-in takes by them, it alone knows."""
+
+
+def _is_struct(kind: Any) -> TypeGuard[type[msgspec.Struct]]:
+    return isinstance(kind, type) and issubclass(kind, msgspec.Struct)
+
+
+def _takes_any_key(kind: Any) -> bool:
+    return not _is_struct(kind) and any(one.kind is one.VAR_KEYWORD for one in _arguments(kind).values())
+
+
+def _arguments(kind: Any) -> Mapping[str, inspect.Parameter]:
+    try:
+        return inspect.signature(kind, eval_str=True).parameters
+    except NameError:  # an annotation that only type checkers can read makes all of them texts
+        return {name: one.replace(annotation=Any) for name, one in inspect.signature(kind).parameters.items()}
+    except ValueError:  # a class in C that does not say what it takes
+        return inspect.signature(lambda **config: None).parameters
+
+
+def _as_field(argument: inspect.Parameter) -> msgspec.structs.FieldInfo:
+    """An argument; of any type if JSON has none for it: a plug-in then makes of the value what it needs."""
+    missing, expected = argument.default is argument.empty, argument.annotation
+    try:
+        msgspec.json.schema(expected)
+    except TypeError:
+        expected = Any
+    return msgspec.structs.FieldInfo(
+        name=argument.name,
+        encode_name=argument.name,
+        type=expected | None if argument.default is None and expected is not Any else expected,
+        default=msgspec.NODEFAULT if missing else argument.default,
+    )
+
+
+def _checked(kind: Any, config: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
     """The value of every known key that was given, and what is wrong with the keys one by one."""
     fields = fields_by_key(kind)
     values: dict[str, Any] = {}
     problems = []
     for key, found in config.items():
         if key not in fields:
-            problems.append(_unknown(key, fields))
+            if not _takes_any_key(kind):
+                problems.append(_unknown(key, fields))
             continue
         values[key] = msgspec.UNSET
         try:
@@ -191,8 +240,7 @@ def _checked(kind: type[msgspec.Struct], config: Mapping[str, Any]) -> tuple[dic
     return values, problems
 
 
-def _unknown(key: object, known: Iterable[str]) -> Problem:
-    names = list(known)
+def _unknown(key: object, names: Collection[str]) -> Problem:
     near = did_you_mean(str(key), names) or (f" (there are: {', '.join(names)})" if names else "")
     return Problem("", f"unknown key {shown(key)}{near}", key=str(key))
 

@@ -16,9 +16,6 @@ from evalwright.model.format import EvaluatorEntry, entry
 
 __all__ = ["Description", "Key", "Listed", "catalogue", "describe"]
 
-_ANY_NUMBER = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-"""Arguments that have no name of their own: what a plug-in takes by them, it alone knows."""
-
 
 class Key(msgspec.Struct, frozen=True):
     """One key of a configuration."""
@@ -96,11 +93,7 @@ def _undescribed(name: str) -> EvaluatorEntry:
 
 def _keys_of(kind: Any) -> list[Key]:
     """The keys that a registered evaluator takes, required ones first."""
-    if isinstance(kind, type) and issubclass(kind, msgspec.Struct):
-        keys = [_of_field(field) for field in fields_by_key(kind).values()]
-    else:
-        arguments = inspect.signature(kind, eval_str=True).parameters.values()
-        keys = [_of_argument(argument) for argument in arguments if argument.kind not in _ANY_NUMBER]
+    keys = map(_of_field, fields_by_key(kind).values())
     return sorted(keys, key=lambda key: not key.required)
 
 
@@ -112,9 +105,3 @@ def _of_field(field: msgspec.structs.FieldInfo) -> Key:
     return Key(
         field.encode_name, in_words(field.type), field.required, None if absent else msgspec.to_builtins(default)
     )
-
-
-def _of_argument(argument: inspect.Parameter) -> Key:
-    missing = argument.default is argument.empty
-    annotation = Any if argument.annotation is argument.empty else argument.annotation
-    return Key(argument.name, in_words(annotation), missing, None if missing else argument.default)

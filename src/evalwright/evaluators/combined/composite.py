@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from evalwright.errors import EvaluatorError, InputError, Problem
-from evalwright.evaluators.build import Built, build, build_evaluator, calls_models
+from evalwright.evaluators.build import Built, build, build_evaluator, calls_models, undeclared
 from evalwright.evaluators.code.judge import asked, script_of
 from evalwright.evaluators.combined.banded import banded
 from evalwright.evaluators.wording import shown
@@ -26,9 +26,17 @@ __all__ = ["AGGREGATORS", "Composite"]
 _RESULTS = "{{EVALUATOR_RESULTS_JSON}}"
 _UNSAFE = 0.6
 _ALL = 0.8
-AGGREGATORS = (
-    "weighted_average", "minimum", "maximum", "safety_gate", "all_or_nothing", "threshold", "code_judge", "llm_judge",
-)  # fmt: skip
+AGGREGATORS: Mapping[str, tuple[str, ...] | None] = {
+    "weighted_average": ("weights",),
+    "minimum": (),
+    "maximum": (),
+    "safety_gate": ("weights", "required"),
+    "all_or_nothing": ("weights", "threshold"),
+    "threshold": ("threshold",),
+    "code_judge": ("path",),
+    "llm_judge": None,
+}
+"""The keys that each of them reads; None: those of its judge."""
 
 
 class _Said(NamedTuple):
@@ -94,7 +102,7 @@ class Composite:
         self.timeout_seconds: float = max(member.traits.timeout_seconds for _, member in self._members)
         self._aggregator = dict(aggregator or {"type": "weighted_average"})
         self._folder = folder
-        self._kind = self._aggregator.get("type")
+        self._kind = self._aggregator.get("type", "")
         if self._kind not in AGGREGATORS:
             raise _refused("aggregator.type", f"expected one of {', '.join(AGGREGATORS)}, found {self._kind!r}")
         names = [spec.name for spec, _ in self._members]
@@ -104,6 +112,10 @@ class Composite:
         idle = [name for name in self._aggregator.get("weights") or () if name not in names]
         if idle and not self._errors_count:  # AgentV ignores such a weight
             raise _refused("aggregator.weights", f"no member {idle[0]!r} (there are: {', '.join(names)})")
+        read = AGGREGATORS[self._kind]
+        unread = [] if read is None or self._errors_count else undeclared(self._aggregator, ("type", *read))
+        if unread:
+            raise InputError([Problem("", p.message, key=f"aggregator.{p.key}") for p in unread])
         if self._kind == "code_judge" and not self._aggregator.get("path"):
             raise _refused("aggregator.path", "expected a command")
 
@@ -182,6 +194,8 @@ class Composite:
 
 def _member(raw: Mapping[str, Any], position: int) -> tuple[EvaluatorSpec, Built]:
     try:
+        if unread := undeclared(raw, EvaluatorSpec.__struct_fields__):
+            raise InputError(unread)
         spec = msgspec.convert(dict(raw), EvaluatorSpec)
         return spec, build(spec)
     except msgspec.ValidationError as error:

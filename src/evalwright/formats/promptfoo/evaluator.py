@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from functools import cache
 from typing import Any, NamedTuple
 
-from evalwright.errors import EvaluatorError
+from evalwright.errors import EvaluatorError, InputError, Problem, did_you_mean
 from evalwright.formats.promptfoo.faults import ScriptError, TemplateError
 from evalwright.formats.promptfoo.kinds import CHECKS, SET, base_of
 from evalwright.formats.promptfoo.sources import SCRIPTS, in_file, split_function
@@ -76,7 +76,13 @@ class PromptfooAssertion:
         self, assertion: Mapping[str, Any], options: Mapping[str, Any] | None = None, folder: str = "."
     ) -> None:
         self._assertion, self._options, self._folder = assertion, options or {}, folder
-        self._negated, self._kind = base_of(assertion["type"])
+        kind = assertion.get("type")
+        self._negated, self._kind = base_of(str(kind))
+        if self._kind != SET and self._kind not in CHECKS:
+            near = did_you_mean(self._kind, (*CHECKS, SET))
+            raise InputError(
+                Problem("", f"expected the type of an assertion, found {kind!r}{near}", key="assertion.type")
+            )
         self._check = None if self._kind == SET else _check_of(self._kind)
 
     def asks(self, case: Case) -> Iterator[ChatRequest]:
