@@ -49,6 +49,11 @@ def _prompt(written: str, place: str, files: Files, tell: Notes, newer: bool) ->
     path, text = text_or_file(written, place, files, tell)
     if text is None:
         return {"prompt": ""}
+    if strange := sorted({name for name in _NAME.findall(text) if name not in PROMPT_NAMES}):
+        near = did_you_mean(strange[0], PROMPT_NAMES)
+        tell.warn(
+            place, f"the prompt {written[:60]!r}: nothing fills {', '.join(strange)}{near}; the text stays as it is"
+        )
     if path is None and _PATH.fullmatch(written):
         tell(place, f"there is no file {written!r} (tried: {', '.join(map(str, files.tried(written)))})")
     elif (path is None or (newer and not written.startswith(_FILE))) and not any(
@@ -58,11 +63,6 @@ def _prompt(written: str, place: str, files: Files, tell: Notes, newer: bool) ->
     elif not _ANSWER.search(text):
         report = tell.warn if path is None else tell
         report(place, f"the prompt {written[:60]!r} uses neither candidate_answer nor expected_messages")
-    if strange := sorted({name for name in _NAME.findall(text) if name not in PROMPT_NAMES}):
-        near = did_you_mean(strange[0], PROMPT_NAMES)
-        tell.warn(
-            place, f"the prompt {written[:60]!r}: nothing fills {', '.join(strange)}{near}; the text stays as it is"
-        )
     return {"prompt": text}
 
 

@@ -67,6 +67,8 @@ def out_of_reach(raw: dict[str, Any]) -> Mistakes:
         threshold = _found(one, "threshold")
         if _is_beyond(threshold):
             yield ("evaluators", i, "threshold"), f"scores usually range from 0 to 1{_as_share(threshold)}"
+        elif (threshold, _found(one, "threshold_op") or "gte") in _ALWAYS:
+            yield ("evaluators", i, "threshold"), "every score from 0 to 1 reaches it: say from which score it passes"
         for place, message in _texts(one):
             yield ("evaluators", i, "config", *place), message
     yield from _gates(raw.get("gate"), ("gate",))
@@ -83,11 +85,15 @@ def unused(raw: dict[str, Any]) -> Mistakes:
                 yield ("run", "retry", key), "with max_attempts: 1 nothing is tried again, and nothing reads this key"
 
 
+_ALWAYS = ((0, "gte"), (1, "lte"))
+"""Thresholds and how scores are compared with them, such that none misses."""
 _LOOKED_FOR = {
     "contains_text": ("all_of", "any_of", "none_of"),
     "contains": ("phrases",),
     "not_contains": ("phrases",),
     "regex": ("pattern",),
+    "javascript_regex": ("value",),
+    "field_check": ("matches",),
     "thinking_does_not_leak": ("forbidden_patterns",),
 }
 """Keys of evaluators with texts that are looked for."""
@@ -116,6 +122,8 @@ def _gates(gate: Any, place: Place) -> Mistakes:
     value, of = gate.get("value"), gate.get("aggregation", gate.get("metric", "avg_score"))
     if of != "accuracy" and _is_beyond(value):
         yield (*place, "value"), f"{of} usually ranges from 0 to 1{_as_share(value)}; accuracy is a percentage"
+    elif isinstance(value, (int, float)) and value == 0 and gate.get("op", "gte") == "gte":
+        yield (*place, "value"), f"{of} is always at least 0: say from which value the gate passes"
 
 
 def _is_beyond(value: Any) -> TypeGuard[float]:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from evalwright.errors import did_you_mean
-from evalwright.formats.promptfoo.doubts import doubt_assertion
+from evalwright.formats.promptfoo.doubts import doubt_assertion, doubt_rubric, doubt_threshold
 from evalwright.formats.promptfoo.kinds import CHECKS, COMPARISONS, PLACE, SET, UNSUPPORTED, base_of
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.providers import provider_of
@@ -72,10 +72,16 @@ class Assertions:
         self._sources, self._document = sources, document
         self._read: dict[int, tuple[Any, dict[str, Any] | None]] = {}
         self._specs: dict[tuple[int, int], EvaluatorSpec] = {}
+        self._doubted: set[tuple[str, str]] = set()
 
     def specs(self, lists: Sequence[Authored], options: Mapping[str, Any], origin: Origin) -> list[EvaluatorSpec]:
         """The evaluators of one test, in order, under promptfoo's names for its reports."""
         found = [one for authored in lists for one in self._listed(authored)]
+        for one in found:
+            prompt = one.get("rubricPrompt", options.get("rubricPrompt"))
+            if (asked := (one["type"], str(prompt))) not in self._doubted:
+                self._doubted.add(asked)
+                doubt_rubric(one["type"], prompt, origin)
         return [self._spec(one, i, options) for i, one in enumerate(found)]
 
     def _spec(self, one: dict[str, Any], number: int, options: Mapping[str, Any]) -> EvaluatorSpec:
@@ -149,6 +155,7 @@ class Assertions:
 
     def _set(self, one: dict[str, Any], origin: Origin) -> dict[str, Any]:
         members = list(self._listed(Authored(one.get("assert"), origin.at("assert"))))
+        doubt_threshold(one.get("threshold"), origin)
         if not members:
             origin.warn("a set without assertions passes whatever the output is")
         for i, member in enumerate(members):

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from evalwright.errors import Problem
 from evalwright.files.jsonl import exact
 from evalwright.formats.promptfoo.assertions import Assertions, Authored
+from evalwright.formats.promptfoo.doubts import doubt_threshold
 from evalwright.formats.promptfoo.numbering import AuthoredCase
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.providers import provider_of
@@ -44,6 +45,7 @@ class Tests:
     def __init__(self, raw: Mapping[str, Any], sources: Sources, assertions: Assertions, origin: Origin) -> None:
         self._raw, self._sources, self._assertions, self._origin = raw, sources, assertions, origin
         self._default, self._of_default = self._defaults()
+        doubt_threshold(self._default.get("threshold"), self._of_default)
         self.skipped: list[Problem] = []
         """Generators of tests that were not executed."""
 
@@ -220,6 +222,7 @@ class Tests:
 
     def _expanded(self, test: _Test, first: int) -> Iterator[Case]:
         raw, default, origin = test.raw, self._default, test.origin
+        doubt_threshold(raw.get("threshold"), origin)
         options = {**_mapping(default.get("options")), **_mapping(raw.get("options"))}
         variables = {**_mapping(default.get("vars")), **_mapping(raw.get("vars"))}
         # promptfoo asks a test's own options, but merges the defaults into those of a scenario's tests before.

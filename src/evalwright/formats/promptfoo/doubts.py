@@ -8,6 +8,7 @@ from typing import Any
 
 from evalwright.errors import counted, did_you_mean
 from evalwright.evaluators.wording import shorten
+from evalwright.formats.promptfoo.checks.texts import listed_texts
 from evalwright.formats.promptfoo.dependence import stored_as
 from evalwright.formats.promptfoo.file import env_names
 from evalwright.formats.promptfoo.kinds import CHECKS, base_of
@@ -18,7 +19,15 @@ from evalwright.formats.promptfoo.templates import holds_template, is_cut, plain
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 
-__all__ = ["doubt_assertion", "doubt_cell", "doubt_columns", "doubt_environment", "doubt_prompts"]
+__all__ = [
+    "doubt_assertion",
+    "doubt_cell",
+    "doubt_columns",
+    "doubt_environment",
+    "doubt_prompts",
+    "doubt_rubric",
+    "doubt_threshold",
+]
 
 _GIVEN = frozenset(("env", "_conversation", "prompt"))
 """Names of prompts that promptfoo fills in itself."""
@@ -28,6 +37,8 @@ _NEEDS_VALUE = frozenset(
         *("javascript", "python", "similar", "tool-call-f1"),
     )
 )
+_ANY = frozenset({"contains-any", "icontains-any"})
+"""Types for which one text of several is enough."""
 _NEEDS_THRESHOLD = frozenset({"latency", "cost"})
 _NOT_TURNED = frozenset({"factuality", "model-graded-factuality", "model-graded-closedqa"})
 """Types whose `not-` changes nothing."""
@@ -38,8 +49,16 @@ _SHARES = frozenset(
     )
 ) - {"levenshtein"}
 """Types whose threshold is a share."""
+_JUDGED = {
+    "llm-rubric": "output",
+    "factuality": "completion",
+    "model-graded-factuality": "completion",
+    "model-graded-closedqa": "completion",
+}
+"""Where a `rubricPrompt` has what is judged."""
 _CODE = ("eval", "fn", "grade", "file")
 """Short forms of CSV files that are no types."""
+_SINGLE_BRACES = re.compile(r"(?<![{$]){([^{}\s]+)}(?!})")
 _TYPED = re.compile(r"(?:not-)?([a-z][a-z-]+)(?:\([\d.]+\))?:")
 
 
@@ -49,13 +68,16 @@ def doubt_prompts(prompts: Iterable[AuthoredPrompt], cases: Sequence[Case], orig
     for raw in (str(one.get("raw", "")) for one in prompts):
         if is_cut(raw):
             origin.at("prompts").warn(f"{shorten(raw)}: a tag does not end on its line; the prompt is sent unrendered")
+    known = {str(key) for case in cases for key in case.input}
+    texts = "\n".join(str(one.get("raw", "")) for one in prompts)
+    for written in sorted(known.intersection(_SINGLE_BRACES.findall(texts))):
+        origin.at("prompts").warn(f"{{{written}}} is sent as it stands; did you mean {{{{{written}}}}}?")
     stored = {name for case in cases if (name := stored_as(case)) is not None}
     made = any(case.extra["promptfoo"].get("options", {}).get("transformVars") for case in cases)
     for name in [] if made else sorted({name for one in prompts for name in plain_names(str(one.get("raw", "")))}):
         lacking = sum(name not in case.input for case in cases)
         if not lacking or name in stored or name in _GIVEN:
             continue
-        known = {str(key) for case in cases for key in case.input}
         hint = "" if name in known else _nearest(name, known)
         of = f"{lacking:,} of {counted(len(cases), 'test')}"
         origin.at("prompts").warn(f"the variable {name!r} is missing in {of}{hint}; it is rendered as an empty text")
@@ -93,6 +115,9 @@ def doubt_assertion(one: Mapping[str, Any], origin: Origin) -> None:
         origin.warn(f"{one['type']} needs a value; without one no output is equal")
     elif base in _NEEDS_VALUE and value in (None, "", []) and base != "equals":
         origin.warn(f"{one['type']} needs a value; without one it is an error")
+    elif base in _ANY and "" in listed_texts(value):
+        always = "no output passes" if one["type"] != base else "every output passes"
+        origin.at("value").warn(f"one of the texts is empty, and every output contains it: {always}")
     elif base in _NEEDS_THRESHOLD and threshold is None:
         origin.warn(f"{one['type']} needs a threshold; without one it is an error")
     elif base == "regex" and isinstance(value, str) and not holds_template(value) and (why := _mistake(value)):
@@ -105,6 +130,20 @@ def doubt_assertion(one: Mapping[str, Any], origin: Origin) -> None:
         )
     if base in _SHARES and isinstance(threshold, (int, float)) and not 0 <= threshold <= 1:
         origin.at("threshold").warn(f"{one['type']} scores from 0 to 1, and the threshold is {threshold:g}")
+
+
+def doubt_rubric(kind: str, prompt: Any, origin: Origin) -> None:
+    """Warn of a prompt for judges that does not say what they judge."""
+    name = _JUDGED.get(base_of(kind)[1])
+    text = str(prompt)
+    if name and prompt is not None and not in_file(prompt) and not re.search(rf"{{[{{%][^}}]*\b{name}\b", text):
+        origin.warn(f"the rubricPrompt {shorten(text)!r} has no {{{{{name}}}}}: the judge does not see the answer")
+
+
+def doubt_threshold(threshold: Any, origin: Origin) -> None:
+    """Warn of the threshold of a test or a set that takes the place of its assertions, and that none misses."""
+    if threshold == 0 and not isinstance(threshold, bool):
+        origin.at("threshold").warn("with a threshold of 0 it passes, also if its assertions fail")
 
 
 def _returns_nothing(language: str, code: Any) -> bool:

@@ -12,8 +12,17 @@ from evalwright.formats.promptfoo.values import as_javascript, compact_json, num
 from evalwright.model.result import Evaluation
 
 __all__ = [
-    "contains", "contains_all", "contains_any", "equals", "icontains", "icontains_all", "icontains_any", "regex",
-    "starts_with", "word_count",
+    "contains",
+    "contains_all",
+    "contains_any",
+    "equals",
+    "icontains",
+    "icontains_all",
+    "icontains_any",
+    "listed_texts",
+    "regex",
+    "starts_with",
+    "word_count",
 ]  # fmt: skip
 
 _SHOWN = 120
@@ -107,13 +116,17 @@ def _text(question: Asked) -> str:
 
 
 def _texts(question: Asked) -> list[str]:
-    value = question.value
+    if not (values := listed_texts(question.value)):
+        raise _needs(question, "a list of texts, or texts between commas")
+    return values
+
+
+def listed_texts(value: Any) -> list[str]:
+    """The texts that are looked for: those of a list, or between commas."""
     if isinstance(value, str) and value.strip():
         row = next(csv.reader([value.replace("\n", " ")], skipinitialspace=True), [])
         return [one.strip() for one in row]
-    if isinstance(value, list) and value:
-        return [_written(one) for one in value]
-    raise _needs(question, "a list of texts, or texts between commas")
+    return [_written(one) for one in value] if isinstance(value, list) else []
 
 
 def _needs(question: Asked, what: str) -> EvaluatorError:
