@@ -51,7 +51,7 @@ def test_inspect_shows_failed_cells_only(made: Project) -> None:
 
 def test_inspect_says_when_nothing_fits(made: Project) -> None:
     ended = made.evalwright("inspect", run_of(made, "a"), "--case", "ghost")
-    assert (ended.code, ended.out) == (0, "no traces match: case 'ghost'\n")
+    assert (ended.code, ended.out, ended.err) == (0, "no traces match\n", "looked for case 'ghost'\n")
 
 
 def test_inspect_cuts_long_texts_and_says_by_how_much(made: Project) -> None:
@@ -302,8 +302,8 @@ def test_lists_as_json_are_whole(made: Project) -> None:
 def test_inspect_says_which_case_or_variant_it_looked_for(tmp_path: Path) -> None:
     made = project(tmp_path, {"refund": "thanks"})
     run = made.run()
-    assert "case 'refnd'; did you mean \"refund\"?" in made.evalwright("inspect", run, "--case", "refnd").out
-    assert "variant 'nope'" in made.evalwright("inspect", run, "--variant", "nope").out
+    assert "case 'refnd'; did you mean \"refund\"?" in made.evalwright("inspect", run, "--case", "refnd").err
+    assert "variant 'nope'" in made.evalwright("inspect", run, "--variant", "nope").err
 
 
 def test_a_suite_is_no_run(tmp_path: Path) -> None:

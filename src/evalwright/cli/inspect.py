@@ -57,7 +57,9 @@ def command(
                 lines += file_lines(artifact.record, paint, limit)
             say([*lines, ""])
             shown += 1
-        say([f"{shown:,} shown" if shown else harmless(f"no traces match{_looked_for(reader, plan, case, variant)}")])
+        say([f"{shown:,} shown" if shown else "no traces match"])
+        if not shown and (names := _looked_for(reader, plan, case, variant)):
+            print(harmless(f"looked for {names}"), file=sys.stderr)
         # Only now: what is damaged is found while the records are read.
         for note in reader.damage:
             print(harmless(note), file=sys.stderr)
@@ -76,4 +78,4 @@ def _looked_for(reader: RunReader, plan: Plan, case: str | None, variant: str | 
         said.append(f"case {case!r}{'' if case in ids else did_you_mean(case, ids)}")
     if variant is not None:
         said.append(f"variant {variant!r}{did_you_mean(variant, [v.name for v in plan.variants if v.name != variant])}")
-    return f": {', '.join(said)}" if said else ""
+    return " and ".join(said)
