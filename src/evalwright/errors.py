@@ -41,6 +41,14 @@ class EvalwrightError(Exception):
     exit_code = 4
 
 
+_LONGEST = 4_096
+"""Characters of a key or a message: what a file holds may be of any length, and no path is longer."""
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… (+{len(text) - _LONGEST:,} characters)"
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One mistake in a user's file: where it is, what was found and what was expected."""
@@ -55,6 +63,11 @@ class Problem:
     """True if something that the file names is not on this machine: the file can be checked, but not run here."""
     unread: bool = False
     """True if nothing reads the key: without it the file means the same."""
+
+    def __post_init__(self) -> None:
+        for name in ("message", "key"):
+            if len(text := getattr(self, name)) > _LONGEST:
+                object.__setattr__(self, name, _cut(text))
 
     def __str__(self) -> str:
         if not self.file and self.key:
@@ -77,8 +90,8 @@ class InputError(EvalwrightError):
         else:
             found = [problems] if isinstance(problems, Problem) else list(problems)
         self.problems: tuple[Problem, ...] = tuple(sorted(found, key=lambda p: (p.file, p.line or 0)))
-        self.headline = headline
-        super().__init__("\n".join([headline, *map(str, self.problems)] if headline else map(str, self.problems)))
+        self.headline: str = _cut(headline)
+        super().__init__("\n".join([self.headline, *map(str, self.problems)] if headline else map(str, self.problems)))
 
 
 class RunLockedError(InputError):

@@ -192,7 +192,7 @@ def command(
 
 def _meant(paths: tuple[Path, ...], dialect: str | None) -> list[Path]:
     """The suites at the paths: one file is what is meant, all else is searched."""
-    if len(paths) == 1 and os.path.isfile(paths[0]):  # noqa: PTH113 - Path.is_file raises for a name too long
+    if len(paths) == 1 and os.path.isfile(paths[0]):
         return [*paths]
     from evalwright.cli.screen import tell
     from evalwright.formats.discovery import suite_files

@@ -56,9 +56,9 @@ def convert(
     the other one, and all others become native.
     """
     given = options or {}
-    if os.path.isdir(source):  # noqa: PTH112 - Path.is_dir raises for a name too long
+    if os.path.isdir(source):
         source = next(stood_for(source, dialect), source)
-    if dialect is None and source.suffix not in _YAML and os.path.isfile(source) and not fitting(source):  # noqa: PTH113
+    if dialect is None and source.suffix not in _YAML and os.path.isfile(source) and not fitting(source):
         for one in formats():  # a file of results has another form, too, without being a suite
             if to in (None, one.name) and (done := _other_form(one, source, out, allow_loss)) is not None:
                 return done

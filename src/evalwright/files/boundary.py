@@ -33,7 +33,7 @@ class Boundary:
         """The path itself. Raises OutsideError if it leads outside once all links are followed."""
         try:
             self._check(path, path.resolve())
-        except (OSError, RuntimeError) as error:  # a name too long for any file, links that go round in circles
+        except (OSError, RuntimeError, ValueError) as error:  # a name too long, a null in it, links that go in circles
             raise OutsideError(f"{str(path)[:_LONGEST]!r} cannot be resolved: {error}") from None
         return path
 

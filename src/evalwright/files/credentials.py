@@ -40,12 +40,13 @@ _LABELS = frozenset(("type", "kind", "scheme", "provider"))
 _SETTINGS = frozenset(("none", "true", "false", "default", "basic", "bearer", "digest", "oauth", "oauth2"))
 """What stands under a credential's key where it says how, as in `auth: basic`."""
 _QUERIES = frozenset(("query_params", "params"))
-_PASSWORD = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://[^\s/?#@]*:([^\s/?#]+)@")
+_PASSWORD = re.compile(r"://[^\s/?#:]*:([^\s/?#]+)@")
 _USER = re.compile(r"https?://([^\s/?#@:]+)@")
-_QUERY_KEY = r"(?:[^\s=&#]*[_-])?(?:api|access|auth|client)?(?:key|token|secret|password|passwd|signature|sig|auth)"
+_QUERY_KEY = r"(?:[^\s=?&#]*[_-])?(?:api|access|auth|client)?(?:key|token|secret|password|passwd|signature|sig|auth)"
 _QUERY = re.compile(rf"(?i)[?&]{_QUERY_KEY}=([^\s&#]+)")
 _QUERY_NAME = re.compile(rf"(?i){_QUERY_KEY}")
-_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S*")
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}://\S*")
+"""A scheme without a bound would be looked for to its end from each letter of a long word."""
 _SCHEME = re.compile(r"(?i)(basic|bearer|token|digest|apikey|api-key|bot|jwt|key|ssws|negotiate)\s+(\S.*)")
 _PAIRS = re.compile(r"\s*[\w.-]+=[^;,]+(?:[;,]\s*[\w.-]+=[^;,]+)*;?\s*")
 _PAIR = re.compile(r"[\w.-]+=([^;,\s][^;,]{7,})")

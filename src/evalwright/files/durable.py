@@ -270,7 +270,6 @@ def storage_error(verb: str, path: Path, error: OSError) -> StorageError | Input
     """What could not be done, to which file and why: an InputError if nothing can be at that path on any disk."""
     if error.errno not in _NO_PLACE:
         return StorageError(f"cannot {verb} {path}: {error.strerror or error}")
-    # Path.is_file raises for a name too long.
-    in_the_way = next((str(place) for place in (path, *path.parents) if os.path.isfile(place)), None)  # noqa: PTH113
+    in_the_way = next((str(place) for place in (path, *path.parents) if os.path.isfile(place)), None)
     why = error.strerror if in_the_way is None else f"{in_the_way} is a file, not a folder"
     return InputError(f"cannot {verb} {path}: {why}")

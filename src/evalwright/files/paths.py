@@ -13,13 +13,13 @@ __all__ = ["also_here", "import_folders", "named_in", "near_file", "numbered", "
 def named_in(file: Path, name: str) -> Path:
     """The path `name` inside `file`: from the file's folder if it is there, else from the working directory."""
     path, beside = _both(file, name)
-    return beside if _exists(beside) and not _same(path, beside) else path
+    return beside if os.path.exists(beside) and not _same(path, beside) else path
 
 
 def also_here(file: Path, name: str) -> str:
     """Says that the working directory has another file of the name that `named_in` has found; "" if it has none."""
     path, beside = _both(file, name)
-    if not (_exists(beside) and _exists(path)) or _same(path, beside):
+    if not (os.path.exists(beside) and os.path.exists(path)) or _same(path, beside):
         return ""
     return f"{name!r} is {beside}, in the folder of the suite; the one in the working directory is not used: {path}"
 
@@ -33,7 +33,7 @@ def near_file(path: Path) -> str:
     from difflib import get_close_matches  # only for a mistake: every command loads this module
 
     if os.path.lexists(path):
-        return "; it exists, but is not a regular file" if os.path.exists(path) else "; it is a broken link"  # noqa: PTH110
+        return "; it exists, but is not a regular file" if os.path.exists(path) else "; it is a broken link"
     if "\\" in path.name:
         return "; write / between folders, which all systems understand"
     try:
@@ -51,7 +51,7 @@ def import_folders(suite: Path) -> list[str]:
 
 
 def _both(file: Path, name: str) -> tuple[Path, Path]:
-    path = Path(os.path.expanduser(name))  # noqa: PTH111 - Path.expanduser raises for an unknown user
+    path = Path(os.path.expanduser(name))
     return path, file.parent / path if name else path
 
 
@@ -66,13 +66,6 @@ def seen_from_here(path: Path) -> Path:
     """The path relative to the working directory, if it is below that."""
     here = Path.cwd()
     return path.relative_to(here) if path.is_relative_to(here) else path
-
-
-def _exists(path: Path) -> bool:
-    try:
-        return path.exists()
-    except OSError:  # a name too long for any file, or a folder that may not be entered
-        return False
 
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")

@@ -62,7 +62,7 @@ def _meant(path: Path, dialect: str | None) -> Found:
         files = [file for match in matches for file in (files_below(match, suffixes) if match.is_dir() else [match])]
         return _sorted_out((file for file in files if file.suffix in suffixes), dialect)
     reads_folders = dialect is not None and format_of(dialect).reads_folders
-    if reads_folders or not os.path.isdir(path):  # noqa: PTH112 - Path.is_dir raises for a name too long
+    if reads_folders or not os.path.isdir(path):
         return Found([path], [])
     found = _sorted_out(files_below(path, suffixes), dialect)
     found.files.extend(stood_for(path, dialect))

@@ -94,9 +94,9 @@ def _has_keys(one: Format, head: Mapping[str, Any]) -> bool:
 def format_at(path: Path, dialect: str | None = None) -> Format:
     """The format by which a path is read: the given one, or the only one that fits. Raises InputError."""
     given = None if dialect is None else format_of(dialect)
-    is_file = os.path.isfile(path)  # noqa: PTH113 - Path.is_file raises for a name too long
-    if not is_file and not (given is not None and given.reads_folders and os.path.isdir(path)):  # noqa: PTH112
-        what = "is a folder, expected a file" if os.path.isdir(path) else f"does not exist{near_file(path)}"  # noqa: PTH112
+    is_file = os.path.isfile(path)
+    if not is_file and not (given is not None and given.reads_folders and os.path.isdir(path)):
+        what = "is a folder, expected a file" if os.path.isdir(path) else f"does not exist{near_file(path)}"
         raise InputError(Problem(str(path), what))
     return given or _detected(path)
 

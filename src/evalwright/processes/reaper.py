@@ -65,7 +65,7 @@ def _run(words: list[str], env: dict[str, str]) -> None:
 
 
 def _kill(sessions: set[int], files: set[str]) -> None:
-    if not os.path.isdir("/proc/self"):  # noqa: PTH112 - pathlib would make the start of this program slower
+    if not os.path.isdir("/proc/self"):  # `Path` would make the start of this program slower
         for session in sessions:
             with suppress(OSError):
                 os.killpg(session, signal.SIGKILL)

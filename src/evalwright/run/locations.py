@@ -154,9 +154,9 @@ def find_run(
     masker = Masker.of(secrets, os.environ)
     if str(path).startswith(_POSTGRES):
         return _in_postgres(str(path), masker)
-    if os.path.isfile(path / NOTE):  # noqa: PTH113 - Path.is_file raises for a name too long
+    if os.path.isfile(path / NOTE):
         return _noted(path.resolve(), secrets, named, trusted)
-    file = next((place for place in (path, *path.parents) if os.path.isfile(place)), None)  # noqa: PTH113
+    file = next((place for place in (path, *path.parents) if os.path.isfile(place)), None)
     if file is not None:
         _must_be_database(file)
         from evalwright.stores.sqlite import Sqlite
@@ -251,7 +251,7 @@ def _authored(note: _Note) -> dict[str, Any]:
 
 def run_places(path: Path) -> list[Path]:
     """The paths of all runs in a folder or a SQLite file, oldest first; noted ones last. Raises InputError."""
-    if os.path.isfile(path):  # noqa: PTH113
+    if os.path.isfile(path):
         from evalwright.stores.sqlite import Sqlite
 
         return [path / run_id for run_id in Sqlite(path).run_ids()]

@@ -22,7 +22,7 @@ def run_with(one: Format, package: str) -> None:
     arguments = sys.argv[1:]
     if not arguments or arguments == ["-m"]:
         _refuse(f"usage: python -m {package} FILE ... | -m MODULE ...")
-    if arguments[0] != "-m" and not os.path.exists(arguments[0]):  # noqa: PTH110 - a name may be too long for Path
+    if arguments[0] != "-m" and not os.path.exists(arguments[0]):
         _refuse(f"there is no file {arguments[0]!r}")
     serve(one)
     if arguments[0] == "-m":

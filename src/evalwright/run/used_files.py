@@ -58,7 +58,7 @@ def file_digest_of(path: str) -> str:
     Code may hold the system as well, which is what is to change between two runs.
     """
     try:
-        if Path(path).suffix in _OF_CODE or not os.path.isfile(path):  # noqa: PTH113 - a text may be too long for a name
+        if Path(path).suffix in _OF_CODE or not os.path.isfile(path):
             return ""
         with open(path, "rb") as file:  # noqa: PTH123
             return hashlib.file_digest(file, "sha256").hexdigest()

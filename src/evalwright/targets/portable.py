@@ -83,6 +83,6 @@ def _has(folder: Path, module: str) -> bool:
 
 def _is_here(text: str) -> bool:
     try:
-        return text.startswith("/") and len(Path(text).parts) > 1 and os.path.exists(text)  # noqa: PTH110 - too long
+        return text.startswith("/") and len(Path(text).parts) > 1 and os.path.exists(text)
     except ValueError:
         return False

@@ -171,7 +171,7 @@ PRIVATE = ["~/.netrc", "/etc/shadow", "/root/.profile", "/proc/1/environ", __fil
 def test_the_code_reads_no_files_of_the_user(tmp_path, monkeypatch, path, kind):
     monkeypatch.setenv("HOME", str(tmp_path))
     (tmp_path / ".netrc").write_text("canary")
-    path = os.path.expanduser(path)  # noqa: PTH111
+    path = os.path.expanduser(path)
     if kind == "python_code":
         assert "Errno" in str(error(f"return {{'passed': True, 'reason': open({path!r}).read()}}"))
     else:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -75,10 +76,10 @@ def _named(
     folder = path.resolve().parent
     wild = any(sign in pattern for sign in "*?[")
     files = sorted(folder.glob(pattern)) if wild and not pattern.startswith("/") else [folder / pattern]
-    if not wild and (folder / pattern).is_dir():
+    if not wild and os.path.isdir(folder / pattern):
         yield from _of_folder(path, folder / pattern, boundary, line, str(at[0]))
         return
-    files = [file for file in files if file.is_file()]
+    files = [file for file in files if os.path.isfile(file)]
     if not files:
         raise InputError(
             Problem(str(path), f"there is no file {entry!r} of cases, seen from {folder}", line, str(at[0]))
@@ -98,7 +99,7 @@ def _of_folder(
 
     A folder `workspace` beside it is the template of what its command works in.
     """
-    found = [file for one in sorted(folder.iterdir()) for name in _OF_FOLDER if (file := one / name).is_file()]
+    found = [file for one in sorted(folder.iterdir()) for name in _OF_FOLDER if os.path.isfile(file := one / name)]
     if not found:
         raise InputError(Problem(str(path), f"no folder in {folder} has a case.yaml", line, key))
     for file in found:
@@ -110,7 +111,7 @@ def _of_folder(
         if not isinstance(document.value, dict):
             raise InputError(Problem(str(file), f"expected one case, found {type(document.value).__name__}"))
         case = {"id": file.parent.name, **document.value}
-        if "workspace" not in case and (file.parent / "workspace").is_dir():
+        if "workspace" not in case and os.path.isdir(file.parent / "workspace"):
             case["workspace"] = {"template": str(file.parent / "workspace")}
         yield case, CasePlace(file, document, ())
 

@@ -120,7 +120,7 @@ class Command:
         except TimeoutError:
             raise TargetError(f"timed out after {self._timeout:g} seconds", "timeout") from None
         except OSError as error:
-            if not Path(cwd).is_dir():
+            if not os.path.isdir(cwd):
                 raise TargetError(f"the folder {cwd} of the command does not exist") from None
             raise TargetError(f"{command[0]!r} cannot be started: {error.strerror or error}") from None
         if finished.exit_code != 0:

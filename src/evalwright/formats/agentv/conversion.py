@@ -26,7 +26,7 @@ def names_in(source: Path, options: Mapping[str, Any]) -> list[str]:
     places = [targets_file(options.get("targets"), Files(source.resolve().parent).roots)]
     if source.suffix in (".yaml", ".yml"):
         places.append(source)
-    return references_in(place for place in places if place is not None and place.is_file())
+    return references_in(place for place in places if place is not None and os.path.isfile(place))
 
 
 def normalize(data: dict[str, Any]) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -51,4 +52,4 @@ def is_case(record: Any) -> bool:
 def lines_beside(sidecar: Path) -> Path | None:
     """The JSON Lines of cases whose sidecar a file is."""
     lines = sidecar.with_suffix(".jsonl")
-    return lines if sidecar.suffix == ".yaml" and lines.is_file() and is_case(first_line(lines)) else None
+    return lines if sidecar.suffix == ".yaml" and os.path.isfile(lines) and is_case(first_line(lines)) else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sys
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
@@ -294,7 +295,7 @@ def _json_lines(path: Path) -> EvalFile:
     if problems:
         raise InputError(problems)
     sidecar = path.with_suffix(".yaml")
-    document = yaml.load(sidecar, "yaml12") if sidecar.is_file() else yaml.Document(str(sidecar), {})
+    document = yaml.load(sidecar, "yaml12") if os.path.isfile(sidecar) else yaml.Document(str(sidecar), {})
     head = document.value or {}
     if not isinstance(head, dict):
         raise InputError(Problem(str(sidecar), f"expected a mapping, found {type(head).__name__}"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, Any
@@ -53,7 +54,7 @@ def _other_place(path: Path) -> Path:
     if not _is_lines(path):
         return path.with_suffix(".cases.jsonl")
     plain = path.with_suffix(".yaml")
-    return path.with_suffix(".eval.yaml") if plain.exists() else plain
+    return path.with_suffix(".eval.yaml") if os.path.exists(plain) else plain
 
 
 def _to_yaml(source: Path, target: Path, output: OutputFolder, tell: Tell) -> None:
@@ -65,7 +66,7 @@ def _to_yaml(source: Path, target: Path, output: OutputFolder, tell: Tell) -> No
         return
     file.write(yaml.schema_line("agentv"))
     sidecar = source.with_suffix(".yaml")
-    head: Any = yaml.load(sidecar, "yaml12").value if sidecar.is_file() else {}
+    head: Any = yaml.load(sidecar, "yaml12").value if os.path.isfile(sidecar) else {}
     head = {key: value for key, value in head.items() if key != "evalcases"} if isinstance(head, dict) else {}
     named = _named(head, source, target)
     if named:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -53,7 +54,7 @@ class Files:
         Raises OutsideError for one outside of the boundary.
         """
         absolute = [Path(name)] if Path(name).is_absolute() else []
-        found = next((path for path in [*absolute, *self.tried(name)] if _is_file(path)), None)
+        found = next((path for path in [*absolute, *self.tried(name)] if os.path.isfile(path)), None)
         return None if found is None else self._boundary.check(found)
 
     def text(self, path: Path) -> str:
@@ -89,7 +90,7 @@ class Files:
     def folder(self, name: str) -> Path | None:
         """The first folder of that name. Raises OutsideError for one outside of the boundary."""
         tried = [Path(name), *self.tried(name)]
-        found = next((path for path in tried if path.is_absolute() and path.is_dir()), None)
+        found = next((path for path in tried if path.is_absolute() and os.path.isdir(path)), None)
         return None if found is None else self._boundary.check(found)
 
     def tried(self, name: str) -> list[Path]:
@@ -99,13 +100,6 @@ class Files:
 def value_of(block: Mapping[str, Any]) -> str:
     """What a content block holds, as text."""
     return str(block.get("value", block.get("text")))
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):  # a name too long for any file, or with a null in it
-        return False
 
 
 def image_address(value: str) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import replace
@@ -166,10 +167,10 @@ class Targets:
 
 def targets_file(named: Path | None, roots: list[Path]) -> Path | None:
     """The file that is named or lies in a named folder, else the one in the nearest of the search roots."""
-    if named is not None and named.is_file():
+    if named is not None and os.path.isfile(named):
         return named
     candidates = [folder / name for folder in ([named] if named is not None else roots) for name in _NAMES]
-    return next((path for path in candidates if path.is_file()), None)
+    return next((path for path in candidates if os.path.isfile(path)), None)
 
 
 class _Reading:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -51,7 +52,7 @@ def read_workspace(raw: Any, folder: Path, allowed: tuple[Path, ...] = ()) -> Wo
             Boundary(folder, allowed).check(path)
         except OutsideError as error:
             raise InputError(Problem("", str(error), key="workspace")) from None
-        if not path.is_file():
+        if not os.path.isfile(path):
             raise InputError(Problem("", f"there is no file {raw!r}", key="workspace"))
         raw, folder = yaml.load(path, "yaml12").value, path.resolve().parent
     if not isinstance(raw, dict):

@@ -174,9 +174,9 @@ def copy_template(template: Path, into: Path) -> Path:
             origin = template / path.relative_to(into)
             if not path.resolve().is_relative_to(into.resolve()) or os.path.isabs(path.readlink()):  # noqa: PTH117
                 path.unlink()
-                if origin.is_dir():
+                if os.path.isdir(origin):
                     shutil.copytree(origin, path, ignore=shutil.ignore_patterns(_LEFT_OUT))
-                elif origin.exists():
+                elif os.path.exists(origin):
                     shutil.copy2(origin, path)
     except (OSError, shutil.Error, RuntimeError) as error:
         raise TargetError(f"no workspace could be made of {str(template)!r}: {error}", "workspace_error") from None

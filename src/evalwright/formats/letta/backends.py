@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
@@ -61,7 +62,7 @@ def backend_of(spec: str, folder: Path, key: str = "backend") -> Backend:
     if not colon or not path.endswith(".py"):
         expected = "expected file.py:function, http(s)://..., openai:MODEL or replay:DIR"
         raise InputError(Problem("", f"{key}: {expected}, found {spec!r}", key=key))
-    found = Path(path) if Path(path).is_file() else folder / path
+    found = Path(path) if os.path.isfile(path) else folder / path
     return _Function(function_at(f"{found}:{name}", None, key))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
@@ -51,7 +52,7 @@ def function_at(place: str, role: str | None, key: str = "function") -> Callable
 def _module_at(path: Path, key: str) -> ModuleType:
     if path.suffix != ".py":
         raise _refused(key, f"expected a .py file, found {str(path)!r}")
-    if not path.is_file():
+    if not os.path.isfile(path):
         raise _refused(key, f"there is no file {str(path)!r}")
     shims.serve(FORMAT)
     import_from([str(path.resolve().parent)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -117,7 +118,7 @@ def _result(record: dict[str, Any], inputs: dict[str, Any]) -> Recording | None:
 
 def _inputs(suite: Path) -> dict[str, Any]:
     """Inputs by sample id, of the newer layout, whose result lines do not repeat them."""
-    if not suite.is_file():
+    if not os.path.isfile(suite):
         return {}
     try:
         samples = _object(suite.read_bytes()).get("samples")

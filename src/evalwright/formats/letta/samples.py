@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
@@ -204,7 +205,7 @@ class Samples:
 
     def _rubric_at(self, named: Any, tell: Tell) -> str | None:
         for folder in (self._folder, self._path.parent):
-            if isinstance(named, str) and (folder / named).is_file():
+            if isinstance(named, str) and os.path.isfile(folder / named):
                 try:
                     return self._boundary.read(folder / named).decode()
                 except (OutsideError, OSError, UnicodeDecodeError) as error:

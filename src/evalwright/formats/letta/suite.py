@@ -218,7 +218,7 @@ class _Reading:
         if not named:
             return ()
         path = self._files.path(named, ("dataset",))
-        if not path.is_file():
+        if not os.path.isfile(path):
             self.tell(("dataset",), f"there is no dataset file {named!r}{near_file(self._path.parent / named)}")
             return ()
         declared = {spec.name: spec.config["rubric_vars"] for spec in evaluators if spec.config.get("rubric_vars")}
@@ -262,7 +262,7 @@ class _Reading:
         folder = Path(named).absolute() if named else self._folder / own if isinstance(own, str) and own else None
         if folder is None:
             return []
-        if os.path.exists(folder) and not folder.is_dir():  # noqa: PTH110 - Path.exists raises for a name too long
+        if os.path.exists(folder) and not os.path.isdir(folder):
             self.tell(("output",), f"output: expected a folder, found the file {str(folder)!r}")
         dataset = self._folder / str(self._raw.get("dataset"))
         if os.path.realpath(dataset) == os.path.realpath(folder / "results.jsonl"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -164,7 +165,7 @@ def _function(config: dict[str, Any], key: str, role: str) -> Callable[..., Any]
     if not place:
         return None
     file = Path(place.rpartition(":")[0])
-    if not file.is_file():
+    if not os.path.isfile(file):
         raise InputError(Problem("", f"{key}: there is no file {file.name!r}", key=key, absent=True))
     return function_at(place, role, key)
 

@@ -118,7 +118,7 @@ class TargetSection:
             return None
         file, _, name = spec.rpartition(":")
         if file.endswith(".py"):
-            here = (self._folder / file).is_file() or not Path(file).is_file()
+            here = os.path.isfile(self._folder / file) or not os.path.isfile(file)
             return self._files.function(spec if here else f"{Path(file).absolute()}:{name}", ("target", key))
         if spec.startswith("replay:"):
             self._files.path(str(Path(spec.removeprefix("replay:")).absolute()), ("target", key))
@@ -151,7 +151,7 @@ class TargetSection:
 
     def _check_file(self) -> None:
         named = str(self._raw.get("agent_file") or "")
-        if named.endswith(".af") and not self._files.path(named, ("target", "agent_file")).is_file():
+        if named.endswith(".af") and not os.path.isfile(self._files.path(named, ("target", "agent_file"))):
             self._tell(("target", "agent_file"), f"agent_file: there is no file {named!r}")
 
     def _models(self) -> list[str | None]:
@@ -164,7 +164,7 @@ class TargetSection:
             self._tell(("target", key), f"{key}: expected a list of names, found {given!r}")
             return [None]
         for i, name in enumerate(given if configs else ()):
-            if not any((self._folder / place / f"{name}.json").is_file() for place in ("", "llm_model_configs")):
+            if not any(os.path.isfile(self._folder / place / f"{name}.json") for place in ("", "llm_model_configs")):
                 self._tell(("target", key, i), f"{key}: no model configuration {name!r}: there is no {name}.json")
         for name, times in Counter(given).items():
             if times > 1:

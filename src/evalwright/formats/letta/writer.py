@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -103,7 +104,7 @@ def _target(suite: Suite, places: Places) -> dict[str, Any]:
 def _backend(named: str, folder: str, places: Places) -> str:
     path, colon, name = named.rpartition(":")
     beside = Path(folder) / path
-    return f"{places.near(str(beside))}:{name}" if colon and path.endswith(".py") and beside.is_file() else named
+    return f"{places.near(str(beside))}:{name}" if colon and path.endswith(".py") and os.path.isfile(beside) else named
 
 
 def _code(value: Any, places: Places) -> Any:

@@ -91,8 +91,8 @@ class DatasetReading:
             self._file.complain(("dataset", "path"), f"cases of type {kind!r} are in one file, found a list")
             return ()
         path = self._file.found(("dataset", "path"), dataset.path or "")
-        if not dataset.path or not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises for a name too long
-            what = "it is a folder" if os.path.isdir(path) else near_file(path).removeprefix("; ")  # noqa: PTH112
+        if not dataset.path or not os.path.isfile(path):
+            what = "it is a folder" if os.path.isdir(path) else near_file(path).removeprefix("; ")
             message = f"there is no dataset file {dataset.path!r}" + (f"; {what}" if what else "")
             return self._missing(_at_path(message if dataset.path else "'path' is missing").problems)
         if self._to_run and not self._file.must_be_inside(("dataset", "path"), path):

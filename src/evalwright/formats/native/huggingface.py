@@ -49,7 +49,7 @@ def dataset_files(config: Mapping[str, Any], beside: Path) -> list[Path]:
     if name is not None:
         return _cached(name, split, subset)
     folder = beside / Path(str(path)).expanduser()
-    if not folder.is_dir():
+    if not os.path.isdir(folder):
         raise _wrong("path", f"there is no folder {path!r}")
     return _in_folder(folder, split, subset)
 
@@ -59,11 +59,11 @@ def _wrong(key: str, message: str) -> InputError:
 
 
 def _in_folder(folder: Path, split: str | None, subset: str | None) -> list[Path]:
-    if (folder / "state.json").is_file():
+    if os.path.isfile(folder / "state.json"):
         if split is not None or subset is not None:
             raise _wrong("split" if split is not None else "subset", "the folder contains one dataset, without splits")
         return _saved(folder)
-    if (folder / "dataset_dict.json").is_file():
+    if os.path.isfile(folder / "dataset_dict.json"):
         listed = _document(folder / "dataset_dict.json").get("splits")
         splits = [one for one in listed if isinstance(one, str)] if isinstance(listed, list) else []
         if subset is not None:
@@ -78,7 +78,7 @@ def _saved(folder: Path) -> list[Path]:
     listed = _document(folder / "state.json").get("_data_files")
     names = [one.get("filename") for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
     files = [folder / name for name in names if isinstance(name, str) and Path(name).name == name]
-    missing = [file for file in files if not file.is_file()]
+    missing = [file for file in files if not os.path.isfile(file)]
     if missing or not files or len(files) < len(names):
         what = f"{missing[0].name} is missing" if missing else "names no files"
         raise InputError(Problem(str(folder / "state.json"), what))
@@ -91,7 +91,7 @@ def _in_repository(folder: Path, split: str | None, subset: str | None) -> list[
         chosen = configs[_chosen("subset", subset, [*configs])]
     else:
         inner = folder if subset is None else folder / subset
-        if subset is not None and (Path(subset).name != subset or not inner.is_dir()):
+        if subset is not None and (Path(subset).name != subset or not os.path.isdir(inner)):
             raise _wrong("subset", f"there is no folder {subset!r} in {folder}")
         chosen = {}
         for file in _data_files(inner):
@@ -108,7 +108,7 @@ def _data_files(folder: Path) -> list[Path]:
         if unpacked_name(file).suffix.lower() in _ENDINGS
         and file.name not in _NO_DATA
         and not any(part.startswith(".") for part in file.relative_to(folder).parts)
-        and file.is_file()
+        and os.path.isfile(file)
     )
 
 
@@ -150,7 +150,9 @@ def _of_patterns(folder: Path, given: Any) -> Iterator[tuple[str, list[Path]]]:
             continue
         patterns = one.get("path")
         named = patterns if isinstance(patterns, list) else [patterns]
-        files = [file for name in filter(_is_inside, named) for file in sorted(folder.glob(name)) if file.is_file()]
+        files = [
+            file for name in filter(_is_inside, named) for file in sorted(folder.glob(name)) if os.path.isfile(file)
+        ]
         if files:
             yield one["split"], files
 
@@ -180,11 +182,11 @@ def _cache(variable: str, name: str) -> Path:
 def _snapshot(repository: Path) -> Path | None:
     try:
         named = repository / "snapshots" / (repository / "refs" / "main").read_text(encoding="ascii").strip()
-        if named.is_dir():
+        if os.path.isdir(named):
             return named
     except (OSError, ValueError):
         pass
-    fetched = [one for one in repository.glob("snapshots/*") if one.is_dir()]
+    fetched = [one for one in repository.glob("snapshots/*") if os.path.isdir(one)]
     return max(fetched, key=lambda one: one.stat().st_mtime, default=None)
 
 

@@ -363,7 +363,7 @@ class _Reading:
             found = self._file.found((*place, key), path)
             if to_run:
                 self._file.must_be_inside((*place, key), found)
-        return {key: str(folder / path) for key, path in given.items() if os.path.exists(folder / path)}  # noqa: PTH110
+        return {key: str(folder / path) for key, path in given.items() if os.path.exists(folder / path)}
 
     def _gate(self, file: EvalFile) -> dict[str, Any] | None:
         totals = file.totals

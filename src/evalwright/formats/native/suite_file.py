@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -127,8 +128,9 @@ class SuiteFile:
     def must_be_inside(self, place: Place, path: Path) -> bool:
         """Whether what the suite names lies in its boundary, or in the working directory; reported if not."""
         folder = self.path.resolve().parent
-        if path.resolve().is_relative_to(folder):  # inside of any boundary that the folder has
-            return True
+        with suppress(OSError, RuntimeError, ValueError):  # the boundary says what cannot be resolved
+            if path.resolve().is_relative_to(folder):  # inside of any boundary that the folder has
+                return True
         boundary = Boundary(folder, [*self._allowed, Path.cwd()])
         try:
             boundary.check(path)

@@ -10,6 +10,7 @@ import codecs
 import glob
 import io
 import json
+import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
@@ -67,7 +68,7 @@ class RowLines:
 
 def files_of(pattern: Path) -> list[Path]:
     """The files that a path or a glob names, in sorted order."""
-    return [pattern] if pattern.is_file() else sorted(map(Path, glob.glob(str(pattern), recursive=True)))  # noqa: PTH207
+    return [pattern] if os.path.isfile(pattern) else sorted(map(Path, glob.glob(str(pattern), recursive=True)))  # noqa: PTH207
 
 
 class TableDataset(Dataset):

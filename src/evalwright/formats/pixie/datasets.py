@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from difflib import get_close_matches
@@ -157,7 +158,7 @@ class _Reading:
         places = [("runnable", runnable or ""), *(("evaluators", name) for name in evaluators)]
         for key, place in places:
             file, colon, _ = place.rpartition(":")
-            found = [path for folder in self._folders if colon and (path := Path(folder, file)).is_file()]
+            found = [path for folder in self._folders if colon and os.path.isfile(path := Path(folder, file))]
             if others := [str(path) for path in found[1:] if not path.samefile(found[0])]:
                 message = f"{file!r} is {found[0]}; another file of that name is not used: {', '.join(others)}"
                 yield Problem(str(self._path), message, key=key)
@@ -197,7 +198,7 @@ class _Reading:
     def _is_inside(self, place: str, key: str, where: str) -> bool:
         """Whether `file.py:name` leads to no file outside of the boundary, which is told."""
         named = [Path(folder) / place.rpartition(":")[0] for folder in self._folders]
-        found = next((path for path in named if path.is_file()), None)
+        found = next((path for path in named if os.path.isfile(path)), None)
         try:
             return found is None or bool(self._boundary.check(found))
         except OutsideError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -54,7 +55,7 @@ class _Imported:
 def hold_arguments(place: str, folders: Sequence[Path], entries: Iterable[Any], *, to_run: bool) -> HeldArguments:
     """Hold the entries' arguments against the Runnable's model: itself if code may be executed, else its text."""
     file, _, name = place.rpartition(":")
-    found = next((path for folder in folders if file and (path := folder / file).is_file()), None)
+    found = next((path for folder in folders if file and os.path.isfile(path := folder / file)), None)
     arguments = [(number, one) for number, one in enumerate(entries) if isinstance(one, dict)]
     if found is None or is_function(found, name):
         return HeldArguments([], 0)

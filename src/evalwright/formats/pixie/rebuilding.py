@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import logging
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -53,7 +54,9 @@ def _class_at(place: str, folders: Sequence[Path]) -> type:
 def _imported(name: str, folders: Sequence[Path]) -> ModuleType:
     """A module that lies in one of the folders; no other is executed."""
     parts = Path(*name.split("."))
-    if not any((folder / parts).with_suffix(".py").is_file() or (folder / parts).is_dir() for folder in folders):
+    if not any(
+        os.path.isfile((folder / parts).with_suffix(".py")) or os.path.isdir(folder / parts) for folder in folders
+    ):
         raise ImportError(f"{name} is not a module of the project")
     return importlib.import_module(name)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import ModuleType
@@ -66,7 +67,7 @@ def _is_factory(function: Callable[..., Any]) -> bool:
 def attribute_at(place: str, folders: Sequence[Path], role: str) -> Any:
     """What is at `file.py:Name`, the file looked for in each of `folders`. Raises InputError."""
     path, _, name = place.rpartition(":")
-    file = next((one for folder in folders if (one := folder / path).is_file()), None)
+    file = next((one for folder in folders if os.path.isfile(one := folder / path)), None)
     if file is None:
         raise InputError(f"Invalid {role} {place!r}: there is no file {path!r}")
     import_from([str(folders[0].resolve()), str(file.parent.resolve())])

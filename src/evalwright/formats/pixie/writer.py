@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -79,5 +80,5 @@ def _named(reference: str, config: Mapping[str, Any], places: Places) -> str:
     """`file.py:name` from the new folder; a bare name stays."""
     path, colon, name = reference.rpartition(":")
     folders = [Path(folder) for folder in config.get("folders", ())]
-    found = next((folder / path for folder in folders if colon and (folder / path).is_file()), None)
+    found = next((folder / path for folder in folders if colon and os.path.isfile(folder / path)), None)
     return reference if found is None else f"{places.near(str(found.resolve()))}:{name}"

@@ -37,7 +37,7 @@ class Sources:
         except OutsideError as error:
             origin.tell(str(error))
             return None
-        if not os.path.isfile(path):  # noqa: PTH113 - Path.is_file raises for a name too long
+        if not os.path.isfile(path):
             origin.tell(f"there is no file {named!r}{near_file(path)}", absent=True)
             return None
         if path not in self.used:
@@ -47,7 +47,7 @@ class Sources:
     def paths(self, named: str, origin: Origin) -> Iterator[Path]:
         """The files that a name or a pattern means, in the order of their names; told if there are none."""
         pattern = named.removeprefix(_FILE)
-        if _MAGIC.isdisjoint(pattern) or (self.folder / pattern).is_file():
+        if _MAGIC.isdisjoint(pattern) or os.path.isfile(self.folder / pattern):
             found = self.path(named, origin)
             yield from () if found is None else (found,)
             return
@@ -66,7 +66,7 @@ class Sources:
     def matches(self, named: str) -> bool:
         """Whether there is a file of that name, or that matches the pattern."""
         try:
-            return (self.folder / named).is_file() or any(self.folder.glob(named))
+            return os.path.isfile(self.folder / named) or any(self.folder.glob(named))
         except (OSError, ValueError, NotImplementedError):  # no name that a file could have
             return False
 

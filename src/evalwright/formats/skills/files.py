@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ def _file(name: Any, root: Path, folder: Path) -> Path | str:
     try:
         for base in (root, folder):
             path = (base / name).resolve()
-            if path.exists():
+            if os.path.exists(path):
                 return path if root in path.parents else f"{name!r} leads out of the skill's root {root}"
         outside = root not in (root / name).resolve().parents
     except (OSError, RuntimeError) as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
@@ -74,7 +75,7 @@ def _old(skill: Skill, options: Mapping[str, Any]) -> dict[str, str] | None:
     folder = options.get("baseline")
     if folder is None:
         return None
-    if not (Path(folder) / "SKILL.md").is_file():
+    if not os.path.isfile(Path(folder) / "SKILL.md"):
         raise InputError(f"--baseline: expected a folder with a version of the skill, there is no SKILL.md in {folder}")
     return {skill.name: str(Path(folder).resolve())}
 
