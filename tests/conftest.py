@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import os
 import resource
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -45,6 +46,14 @@ TOGETHER = {
 """Tests that one worker runs, because they share what is costly or may not run at the same time."""
 _begun = pytest.StashKey[float]()
 _left_out = pytest.StashKey[int]()
+
+
+@pytest.fixture(autouse=True)
+def _own_import_path() -> Iterator[None]:
+    """Suites that are run without a session leave their folders there, where a later test would find their modules."""
+    before = sys.path[:]
+    yield
+    sys.path[:] = before
 
 
 @pytest.fixture(autouse=True)
