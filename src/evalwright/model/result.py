@@ -11,7 +11,7 @@ import msgspec
 from evalwright.model.cell import OfCase
 from evalwright.model.trace import SCHEMA_VERSION, TraceError
 
-__all__ = ["PASSING", "CaseVerdict", "Evaluation", "EvaluationResult", "Status", "band", "status_of"]
+__all__ = ["PASSING", "CaseVerdict", "Evaluation", "EvaluationResult", "Status", "band", "is_judge_call", "status_of"]
 
 Status = Literal["pass", "borderline", "fail", "skip", "error"]
 
@@ -63,6 +63,22 @@ class EvaluationResult(OfCase, msgspec.Struct, gc=False):
         """As `status_of`, and `borderline` if the evaluator gives three verdicts (`detail.verdict`)."""
         status = status_of(self.passed, self.skipped, self.error)
         return "borderline" if status == "fail" and self.detail.get("verdict") == "borderline" else status
+
+
+class _JudgeCall(msgspec.Struct):
+    usage: dict[str, Any] | None = None
+    cost_usd: float | None = None
+    latency_ms: float | None = None
+    messages: list[dict[str, Any]] | None = None
+
+
+def is_judge_call(value: Any) -> bool:
+    """Whether one of `detail.judge_calls` has the parts that readers show; other programs may keep anything."""
+    try:
+        msgspec.convert(value, _JudgeCall)
+    except msgspec.ValidationError:
+        return False
+    return True
 
 
 class CaseVerdict(OfCase, msgspec.Struct, gc=False):

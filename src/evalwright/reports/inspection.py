@@ -10,7 +10,7 @@ import msgspec
 
 from evalwright.errors import money
 from evalwright.model.artifact import FilesystemArtifact
-from evalwright.model.result import EvaluationResult
+from evalwright.model.result import EvaluationResult, is_judge_call
 from evalwright.model.trace import Span, ToolCall, ToolResult, Trace, TraceMessage
 from evalwright.reports import numbers
 from evalwright.reports.failures import error_text
@@ -223,9 +223,11 @@ def _votes(detail: Mapping[str, Any], paint: Paint) -> Iterator[str]:
     yield ", ".join(f"{paint(MARKS[mark], mark)} {name}" for mark, name in said) + share
 
 
-def _judge_call(number: int, call: dict[str, Any], paint: Paint) -> list[str]:
+def _judge_call(number: int, call: Any, paint: Paint) -> list[str]:
     """What a model was asked and what it replied, in full."""
     inset = f"{_INDENT}    "
+    if not is_judge_call(call):
+        return [f"{_INDENT}  {paint(f'call {number}', 'dim')} {block(_text(call), inset, None)}"]
     known = {key: call[key] for key in ("usage", "cost_usd", "latency_ms", "cached") if call.get(key)}
     lines = [
         f"{_INDENT}  {paint(f'call {number}', 'dim')} {one_line(str(call.get('model')), 60)} {_text(known or None)}"

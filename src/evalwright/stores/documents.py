@@ -70,6 +70,8 @@ def plan_from_json(place: str, data: bytes, environ: Mapping[str, str]) -> tuple
         plain = expand(msgspec.json.decode(data), environ, unresolved)
         _must_be_readable(place, plain)
         plan = msgspec.convert(plain, Plan)
+        if plan.gate is not None and "kind" not in plan.gate:
+            raise ValueError("the gate has no kind")
         if plan.seal and plan.seal != _seal_of(msgspec.json.decode(data), create=False):
             plan.seal = ""
         return plan, unresolved
@@ -81,8 +83,9 @@ def _must_be_readable(place: str, plain: Any) -> None:
     """Raise InputError for a plan that a later major version wrote, or that holds a variant of one."""
     if not isinstance(plain, dict):
         return
-    variants = plain.get("variants")
-    marked = [("", plain), *((f"variants[{i}].", one) for i, one in enumerate(variants or ()) if isinstance(one, dict))]
+    found = plain.get("variants")
+    variants = found if isinstance(found, list) else []
+    marked = [("", plain), *((f"variants[{i}].", one) for i, one in enumerate(variants) if isinstance(one, dict))]
     for key, one in marked:
         if is_newer(version := one.get("schema_version")):
             raise newer_version(place, str(version), key=f"{key}schema_version")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import msgspec
@@ -11,9 +12,10 @@ import msgspec
 from evalwright.errors import EvalwrightError
 from evalwright.model.cell import OfCase
 from evalwright.model.protocols import RunReader
-from evalwright.model.trace import Trace
+from evalwright.model.result import CaseVerdict
+from evalwright.model.trace import Trace, TraceError
 
-__all__ = ["NO_RECORDS", "CellId", "StoredCell", "stored_case", "stored_cells"]
+__all__ = ["NO_RECORDS", "CellId", "ResultRow", "StoredCell", "stored_case", "stored_cells"]
 
 CellId = tuple[str, str, int]
 """Case, variant and trial."""
@@ -41,12 +43,33 @@ class _Ids(OfCase, msgspec.Struct, gc=False):
 _ids = msgspec.json.Decoder(_Ids)
 
 
+class ResultRow(OfCase, msgspec.Struct, gc=False):
+    """What is shown of a result: other programs may leave out the rest."""
+
+    case_id: str
+    variant_name: str
+    evaluator: str
+    passed: bool
+    evaluator_type: str = ""
+    score: float | None = None
+    reason: str = ""
+    error: TraceError | None = None
+    skipped: bool = False
+    trial: int = 0
+    attempt: int = 1
+    cost_usd: float | None = None
+    hits: list[str] = []
+    misses: list[str] = []
+    detail: dict[str, msgspec.Raw] = {}
+
+
 def stored_cells(reader: RunReader, wanted: Collection[CellId]) -> dict[CellId, StoredCell]:
     """The records of some cells, by a look at every record; their cases are not among them."""
-    traces = {cell: list(filter(_is_trace, found)) for cell, found in _of_cells(reader.traces, wanted).items()}
-    results, verdicts = (_of_cells(kind, wanted) for kind in (reader.results, reader.verdicts))
+    traces = _of_cells(reader.traces, wanted, Trace)
+    results = _of_cells(reader.results, wanted, ResultRow)
+    verdicts = _of_cells(reader.verdicts, wanted, CaseVerdict)
     found = {}
-    for cell in {cell for cell, mine in traces.items() if mine} | verdicts.keys():
+    for cell in traces.keys() | verdicts.keys():
         mine = traces.get(cell, [])
         newest = max(range(len(mine)), key=lambda i: (_attempt(mine[i]), i)) if mine else None
         trace = {} if newest is None else mine.pop(newest)
@@ -72,19 +95,13 @@ def _attempt(record: dict[str, Any]) -> int:
     return number
 
 
-def _is_trace(record: dict[str, Any]) -> bool:
-    """Whether a record that is JSON can be read as a trace; the notes on what cannot be read name those that cannot."""
-    try:
-        msgspec.convert(record, Trace)
-    except msgspec.ValidationError:
-        return False
-    return True
-
-
 def _of_cells(
-    records: Callable[[Any], Iterator[Any]], wanted: Collection[CellId]
+    records: Callable[[Any], Iterator[Any]], wanted: Collection[CellId], kind: type
 ) -> dict[CellId, list[dict[str, Any]]]:
-    """The records of cells as they are stored. Ids are read of every record, the rest of those few alone."""
+    """The records of cells as they are stored. Ids are read of every record, the rest of those few alone.
+
+    Those that are JSON and no such record are left out: the notes on what cannot be read name them.
+    """
     found: dict[CellId, list[dict[str, Any]]] = defaultdict(list)
     for raw in records(msgspec.Raw):
         line = bytes(raw)
@@ -93,5 +110,7 @@ def _of_cells(
         except msgspec.ValidationError:
             continue
         if (cell := (ids.case_key, ids.variant_name, ids.trial)) in wanted:
-            found[cell].append(msgspec.json.decode(line))
+            with suppress(msgspec.ValidationError):
+                msgspec.json.decode(line, type=kind)
+                found[cell].append(msgspec.json.decode(line))
     return found

@@ -11,6 +11,7 @@ from typing import Any
 
 import msgspec
 
+from evalwright.errors import InputError
 from evalwright.model.cell import OfCase, cell_key
 from evalwright.model.damage import unreadable_records
 from evalwright.model.plan import Plan
@@ -20,6 +21,7 @@ from evalwright.model.trace import Metrics, Output, TraceError
 from evalwright.reports.failures import newest_verdicts
 from evalwright.reports.reasons import reasons_of
 from evalwright.viewer.keys import reason_key
+from evalwright.viewer.records import ResultRow
 from evalwright.viewer.schema import INDEXES, TABLES
 from evalwright.viewer.texts import searchable
 
@@ -52,26 +54,24 @@ class _TraceRow(OfCase, msgspec.Struct, gc=False):
     case_index: int | None = None
 
 
-class _ResultRow(OfCase, msgspec.Struct, gc=False):
-    case_id: str
-    variant_name: str
-    evaluator: str
-    passed: bool
-    score: float | None = None
-    reason: str = ""
-    error: TraceError | None = None
-    skipped: bool = False
-    trial: int = 0
-    attempt: int = 1
-
-
 def metadata_text(value: Any) -> str:
     """A value of a case's metadata as filters compare it."""
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def fill_table(file: sqlite3.Connection, reader: RunReader, plan: Plan, progress: Callable[[int], None]) -> None:
-    """Fill an empty database. `progress` gets the number of traces read so far."""
+    """Fill an empty database. `progress` gets the number of traces read so far.
+
+    Raises InputError for numbers beyond 64 bits, and for two cells in the same place.
+    """
+    try:
+        _fill(file, reader, plan, progress)
+    except (OverflowError, sqlite3.IntegrityError) as error:
+        why = f"records that are out of range or contradict each other: {error}"
+        raise InputError(f"{reader.location} has {why}") from None
+
+
+def _fill(file: sqlite3.Connection, reader: RunReader, plan: Plan, progress: Callable[[int], None]) -> None:
     file.executescript(TABLES)
     builder = _Builder(file, plan)
     builder.cases(reader)
@@ -80,7 +80,7 @@ def fill_table(file: sqlite3.Connection, reader: RunReader, plan: Plan, progress
         if number % 1000 == 0:
             progress(number)
     builder.flush()
-    builder.results(reader.results(_ResultRow))
+    builder.results(reader.results(ResultRow))
     reader.plan = reader.plan or plan  # verdicts of another program's run are derived by it
     builder.verdicts(newest_verdicts(reader))
     builder.finish()
@@ -108,10 +108,7 @@ class _Builder:
 
     def position(self, record: Any) -> int:
         known: int | None = getattr(record, "case_index", None)
-        if known is None:
-            return self._positions.setdefault(record.case_key, len(self._positions))
-        self._positions.setdefault(record.case_key, known)
-        return known
+        return self._positions.setdefault(record.case_key, len(self._positions) if known is None else known)
 
     def cases(self, reader: RunReader) -> None:
         for position, case in enumerate(reader.cases()):
@@ -145,7 +142,7 @@ class _Builder:
             said.append(f"{error.type}: {error.message}")
         self._add("texts", (number, searchable("\n".join(said))))
 
-    def results(self, records: Iterable[_ResultRow]) -> None:
+    def results(self, records: Iterable[ResultRow]) -> None:
         for batch in _batches(records):
             failed: dict[int, dict[str, None]] = defaultdict(dict)
             said: dict[int, list[str]] = defaultdict(list)
@@ -223,7 +220,7 @@ def _answer(output: Output) -> str:
     return "" if output.structured is None else msgspec.json.encode(output.structured).decode()
 
 
-def _outcome(result: _ResultRow) -> str:
+def _outcome(result: ResultRow) -> str:
     if result.error is not None:
         return "error"
     return "skip" if result.skipped else "pass" if result.passed else "fail"

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from evalwright.model.plan import Plan
+from evalwright.model.result import is_judge_call
 from evalwright.model.trace import Trace, TraceError
 from evalwright.reports.failures import error_text
 from evalwright.reports.inspection import calls_with_results, recorded_metrics
@@ -260,8 +261,7 @@ def _result(result: dict[str, Any], number: int, thresholds: dict[str, Any], blo
         result.get("cost_usd"),
         [
             _call(call, f"{at}/detail/judge_calls/{i}", blocks)
-            for i, call in enumerate(calls or [])
-            if isinstance(call, dict)
+            for i, call in enumerate(calls if isinstance(calls, list) else [])
         ],
         blocks.of(votes, f"{at}/detail/votes") if votes else None,
         blocks.of(detail, f"{at}/detail") if detail else None,
@@ -283,7 +283,9 @@ def _status(result: dict[str, Any], detail: dict[str, Any]) -> str:
     return "borderline" if detail.get("verdict") == "borderline" else "fail"
 
 
-def _call(call: dict[str, Any], at: str, blocks: Blocks) -> Call:
+def _call(call: Any, at: str, blocks: Blocks) -> Call:
+    if not is_judge_call(call):
+        return Call("", "", [], blocks.of(call, at), [])
     usage, facts = call.get("usage") or {}, []
     if call.get("cached"):
         facts.append("cached")
