@@ -1,8 +1,9 @@
 """Bring an index up to the end of the records of a run, from wherever it is: from the start, that makes one.
 
-Traces, results and verdicts are read side by side, by shares of their length, so that the records of a cell meet in
-memory. A cell is written when its verdict has been read, or at the end. What was read and what was written become
-durable in one transaction with how far the records have been read: a crash leaves the one before.
+Traces, results and verdicts are read side by side, by shares of their length, verdicts a share behind, so that the
+records of a cell meet in memory. A cell is written when its verdict has been read, or at the end. What was read and
+what was written become durable in one transaction with how far the records have been read: a crash leaves the one
+before.
 """
 
 from __future__ import annotations
@@ -115,11 +116,14 @@ class Follower:
         decoders = [(kind, msgspec.json.Decoder(kind).decode) for kind in kinds]
         shares = moment.shares(starts)
         for share in range(1, shares + 1):
-            for name, decoder, take in zip(RECORDS, decoders, takes, strict=True):
-                until = starts[name] + (moment.ends[name] - starts[name]) * share // shares
+            last = share == shares
+            # A verdict that is read before the last result of its cell has the cell written twice.
+            parts = (share, share, share if last else share - 1)
+            for name, decoder, take, part in zip(RECORDS, decoders, takes, parts, strict=True):
+                until = starts[name] + (moment.ends[name] - starts[name]) * part // shares
                 lines, at[name] = moment.read(name, at[name], until)
                 take(_records(lines, *decoder))
-            if share < shares:
+            if not last:
                 self._write_finished()
         return at
 

@@ -17,7 +17,7 @@ __all__ = ["RECORDS", "Covered", "FolderSource", "Moment", "RecordLines", "Repla
 RECORDS = ("traces.jsonl", "results.jsonl", "verdicts.jsonl")
 _TAIL = 64
 """Bytes before the end of what is covered that are compared when an index is opened."""
-_SHARE = 4 << 20
+_SHARE = 1 << 20
 """Bytes of all files that are read at a time."""
 _BEHIND = 64 << 20
 """Bytes by which the index of a run that is being written may be behind: more than a run writes between two syncs."""
