@@ -73,7 +73,7 @@ def calibrate(
 ) -> JudgeCalibration:
     """Agreement of `evaluator` with the labels, its biases, and its corrected pass rates.
 
-    A person's score becomes a verdict by the threshold that the judgement itself names, else by `threshold`.
+    A human score becomes a verdict by the threshold in the evaluator's result, else by `threshold`.
     """
     judgements = found.judgements[evaluator]
     mine = [label for label in labels if label.evaluator == evaluator]
@@ -142,7 +142,7 @@ def _measure(result: JudgeCalibration, pairs: Sequence[_Pair]) -> None:
 
 
 def _scores(pairs: Sequence[_Pair]) -> ScoreAgreement | None:
-    """Agreement of scores; unused grades between used ones count, as the distance of grades is what is weighed."""
+    """Agreement of scores; unused grades between used ones count, because the weight is the distance between grades."""
     scored = [(p.human_score, p.judge_score) for p in pairs if p.human_score is not None and p.judge_score is not None]
     if not scored:
         return None
@@ -188,7 +188,7 @@ def _rates(judgements: Mapping[CellKey, Judgement], pairs: Sequence[_Pair]) -> l
 
 
 def _rate(variant: str, said: Mapping[CellKey, bool], table: Confusion, pairs: Sequence[_Pair]) -> CorrectedRate:
-    """Several answers of a case are not independent: the case is the unit of every interval."""
+    """Several answers to a case are not independent, so the case is the unit of every interval."""
     by_case: dict[str, list[bool]] = {}
     for key, passed in said.items():
         by_case.setdefault(key[0], []).append(passed)

@@ -18,7 +18,7 @@ __all__ = ["changed_counts", "changed_part"]
 _NUMBER = re.compile("([0-9]+)")
 _Q = 0.1
 _TRIALS = 4
-"""Fewer trials a side show no change of a single case, whatever they came to."""
+"""With fewer trials a side, no change of a single case can be shown."""
 
 
 _Table = tuple[int, int, int, int]
@@ -26,7 +26,7 @@ _Table = tuple[int, int, int, int]
 
 
 def changed_part(shared: SharedCases, counting: Counting, alpha: float | None = None) -> ChangedPart:
-    """Changed cases, the largest change first, those beyond noise apart. A case without verdict on a side is none.
+    """Changed cases, largest change first, those beyond noise apart. A case without a verdict on one side is left out.
 
     With `alpha`, given where cases are no groups, pairs of single trials are tested together.
     """
@@ -51,7 +51,7 @@ def changed_part(shared: SharedCases, counting: Counting, alpha: float | None = 
 
 
 def _largest_first(changed: SharedCases, tables: Sequence[_Table]) -> list[str]:
-    """The names of cases by how much their share of passed trials changed, then as people count: `c2` before `c10`."""
+    """Case names by how much their share of passed trials changed, then in natural order: `c2` before `c10`."""
 
     def order(one: tuple[str, int]) -> tuple[float, list[tuple[int, str]], str]:
         name, kind = one
@@ -62,7 +62,7 @@ def _largest_first(changed: SharedCases, tables: Sequence[_Table]) -> list[str]:
 
 
 def _natural(name: str) -> list[tuple[int, str]]:
-    """A key by which numbers within names are in their order."""
+    """A sort key that orders numbers within names by value."""
     texts_and_numbers = enumerate(_NUMBER.split(name))
     return [(len(part.lstrip("0")), part.lstrip("0")) if place % 2 else (0, part) for place, part in texts_and_numbers]
 
@@ -82,7 +82,7 @@ def _table(one: CaseTotal, other: CaseTotal, counting: Counting) -> _Table:
 
 
 def _evidence(part: ChangedPart, both_pass: int, n: int, alpha: float) -> None:
-    """What the cases that changed say together."""
+    """The combined evidence of the cases that changed."""
     worse, better = len(part.worse), len(part.better)
     rest = n - worse - better - both_pass
     exact = mcnemar_interval(both_pass, worse, better, rest, alpha)

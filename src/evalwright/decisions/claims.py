@@ -1,4 +1,4 @@
-"""What a gate claims of a run as a whole, each with its error rate: not worse or better than a baseline, or a rate."""
+"""Claims of a gate about a whole run, each with its error rate: not worse or better than a baseline, or a rate."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _WORDS = {"not_worse_than": "not worse than", "better_than": "better than"}
 
 
 def terms_of(claim: Mapping[str, Any], family: int = 1) -> Terms:
-    """How the two sides of a checked claim are decided. What is better needs no margin: worse is worse."""
+    """How the two sides of a checked claim are decided. A claim to be better needs no margin."""
     better = claim["claim"] == "better_than"
     margin = claim.get("margin")
     return Terms(
@@ -53,7 +53,7 @@ def decided_against(claim: Mapping[str, Any], runs: TwoRuns, pairs: Sequence[tup
 
 
 def _parts(found: Decision, name: str, *, better: bool, slice_margin: float | None) -> list[GatePart]:
-    """What the metric shows by itself, each guard, and the slices that forbid it."""
+    """The verdict of the metric, of each guard, and of the slices that contradict the claim."""
     points = "points" if found.metric == PASS_RATE else ""
     answer = verdict_of(found.ci, found.margin, better=better)
     turned = found.judge is not None and found.judge.turns
@@ -89,7 +89,7 @@ def _reason(decision: Decision) -> str:
 
 
 def without_baseline(claim: Mapping[str, Any], why: str) -> GateOutcome:
-    """The claim where there is nothing to hold it against."""
+    """The claim if there is no baseline to compare with."""
     part = GatePart(f"{claim['metric']} {_WORDS[claim['claim']]} {claim['against']}", False, undecided=True)
     return _outcome(["undecided"], [part], [f"baseline: {why}"], claim)
 
@@ -119,7 +119,7 @@ def decided_rates(claim: Mapping[str, Any], runs: TwoRuns) -> GateOutcome:
 
 
 def _rate(claim: Mapping[str, Any], side: SideCounts, groups: Mapping[str, str], counting: Counting) -> SideRate:
-    """The rate with what has no verdict counted as one, or not at all."""
+    """The rate, with trials that have no verdict counted as `counting` says."""
     metric = claim["metric"]
     return side_rate(counting.over(side.outcomes(metric)), groups, metric, claim["alpha"], scale_of(side, side, metric))
 
@@ -141,7 +141,7 @@ def _outcome(
 
 
 def all_of(outcomes: Sequence[GateOutcome]) -> GateOutcome:
-    """Gates that must all pass: one that failed settles it, then one that is undecided."""
+    """Gates that must all pass: a failed one settles it, then an undecided one."""
     if len(outcomes) == 1:
         return outcomes[0]
     failed = any(not one.passed and not one.undecided for one in outcomes)

@@ -1,4 +1,4 @@
-"""Failures and errors of two sides by their reasons: what B does wrong more often than A, or less."""
+"""Failures and errors of two sides by their reasons: what B gets wrong more often than A, or less often."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ __all__ = ["clusters_of", "explain", "masked_reason"]
 _FAILED: tuple[Status, ...] = ("fail", "borderline", "error")
 _LONGEST = 160
 _LONGEST_READ = 2_000
-"""Characters of a reason that are looked at."""
+"""How many characters of a reason are compared."""
 _ALIKE = 0.6
-"""The share of common words (Jaccard) from which two reasons are one."""
+"""The share of common words (Jaccard) from which two reasons count as the same."""
 _MOST = 300
-"""Different signatures that are compared with each other, the most frequent first."""
+"""How many signatures are compared with each other, the most frequent first."""
 _MASKS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b[a-z][a-z0-9+.-]*://\S+"), "<url>"),
     (re.compile(r"\b[\w.+-]+@[\w-]+\.[\w.-]+"), "<address>"),
@@ -76,7 +76,7 @@ class _Count:
 def clusters_of(
     a: RunReader, b: RunReader, before: str, after: str, left_out: Collection[str] = ()
 ) -> list[FailureCluster]:
-    """The reasons of variant `before` of A and `after` of B, those first that B has so much more often than A."""
+    """The reasons of variant `before` of A and `after` of B, those that are more frequent in B first."""
     counts: dict[str, _Count] = {}
     for side, (reader, variant) in enumerate(((a, before), (b, after))):
         for case, text in _reasons(reader, variant):
@@ -132,14 +132,14 @@ def _reasons(reader: RunReader, variant: str) -> Iterator[tuple[str, str]]:
 
 
 def _failed(reader: RunReader, variant: str) -> Iterable[_Why]:
-    """The verdicts that are no pass: those alone are read where the run has an index."""
+    """The verdicts other than pass; only those are read if the run has an index."""
     if (index := index_of(reader)) is not None:
         with closing(index), suppress(StaleIndex):
             return list(index.verdicts(_Why, CellSelection(variant=variant, statuses=_FAILED)))
     newest: dict[tuple[str, int], _Why] = {}
     for row in reader.verdicts(_Why):
         if row.variant_name != variant or (row.attempt == 1 and row.status not in _FAILED):
-            continue  # a first attempt that passed takes the place of none
+            continue  # a first attempt that passed replaces nothing
         key = (row.case_key, row.trial)
         if key not in newest or row.attempt >= newest[key].attempt:
             newest[key] = row
@@ -163,7 +163,7 @@ def _masked(row: _Why, known: dict[tuple[str, ...], tuple[str, ...]]) -> tuple[s
 
 
 def masked_reason(text: str) -> str:
-    """A reason without what differs from case to case."""
+    """A reason without the parts that differ from case to case."""
     for pattern, mask in _MASKS:
         text = pattern.sub(mask, text[:_LONGEST_READ])
     return _SPACES.sub(" ", text).strip()[:_LONGEST]

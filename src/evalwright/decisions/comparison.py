@@ -1,4 +1,4 @@
-"""Comparison of two runs of the same cases: one decision for each variant, and the rates beside it."""
+"""Comparison of two runs of the same cases: one decision for each variant, with its rates."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ __all__ = [
 class Side(msgspec.Struct):
     """One run's share of a comparison: a rate with the number of cases behind it and its 1 - alpha interval.
 
-    None where no case was judged. Repeated trials and groups of cases are paid their price in the interval.
+    None where no case was judged. The interval accounts for repeated trials and groups of cases.
     """
 
     rate: float | None
@@ -48,7 +48,7 @@ class Side(msgspec.Struct):
     cost_n: int = 0
     p50_latency_ms: float | None = None
     p50_latency_ci95: tuple[float, float] | None = None
-    """By order statistics of single trials: of one trial a case it holds, of several it is too narrow."""
+    """By order statistics of single trials: valid with one trial per case, too narrow with several."""
     p95_latency_ms: float | None = None
 
 
@@ -77,7 +77,7 @@ class EvaluatorComparison(msgspec.Struct):
     rate_ci: tuple[float, float] | None = None
     rate_p: float | None = None
     scored: bool = False
-    """Whether its scores say more than whether it passed."""
+    """Whether its scores carry more information than pass or fail."""
     paired: float | None = None
     """Of scores, where the evaluator gives scores."""
     ci: tuple[float, float] | None = None
@@ -137,7 +137,7 @@ def against_baseline(runs: TwoRuns, baseline: str) -> ComparisonReport | None:
 
 
 def adjusted(deltas: Iterable[VariantDelta]) -> list[VariantDelta]:
-    """The same, with p adjusted for their number where there are several."""
+    """The same, with p adjusted for their number if there are several."""
     found = list(deltas)
     tested = [(delta, delta.p_value) for delta in found if delta.p_value is not None]
     if len(tested) > 1:
@@ -157,7 +157,7 @@ def _variant(name: str, runs: TwoRuns) -> VariantComparison:
 
 
 def delta_of(name: str, decision: Decision, latency: float | None) -> VariantDelta:
-    """A decision in the form in which runs store what changed."""
+    """A decision in the form in which runs store changes."""
     changed = decision.changed
     numbers = decision.n, decision.ci, decision.p_better
     return VariantDelta(name, decision.difference, latency, sorted(changed.worse), sorted(changed.better), *numbers)
@@ -198,7 +198,7 @@ def _passed(outcomes: Mapping[str, CaseTotal], groups: Mapping[str, str], decisi
 def regressed(decision: Decision, margin: float) -> bool | None:
     """Whether B is worse by more than `margin`, beyond noise.
 
-    None where what errors or records that cannot be read would have been decides that, and where nothing was measured.
+    None where errors or unreadable records could decide it, and where nothing was measured.
     """
     if decision.ci is None:
         return None

@@ -39,7 +39,7 @@ class MeasureChange(msgspec.Struct):
 
 
 class Drift(msgspec.Struct):
-    """The report for `drift.yaml`, and the numbers that people read beside it."""
+    """The report for `drift.yaml`, and the numbers that are shown with it."""
 
     report: ComparisonReport
     evaluators: list[EvaluatorComparison]

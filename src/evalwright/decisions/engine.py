@@ -1,4 +1,4 @@
-"""From two folded sides to a decision: the one place in which runs are decided."""
+"""From two folded sides to a decision: the only place where runs are decided."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from evalwright.statistics.rates import rate_of_units, score_ends
 __all__ = ["decision_of", "side_rate"]
 
 _FEW_GROUPS = 8
-"""Below so many effective groups error rates are only about those asked for."""
+"""With fewer effective groups, error rates only approximate those asked for."""
 EXIT_CODES: dict[Answer, int] = {"ship": 0, "dont": 1, "undecided": 3}
 
 
@@ -34,7 +34,7 @@ def decision_of(
     known: Labelled,
     judged: Sequence[JudgedPair] = (),
 ) -> Decision:
-    """Decide whether side B may replace side A; `judged` are judges of both with labels of people."""
+    """Decide whether side B may replace side A; `judged` are the judges of both sides that have human labels."""
     scale = scale_of(a, b, terms.metric)
     margin = DEFAULT_MARGIN * scale.width if terms.margin is None else terms.margin
     alpha = terms.alpha / terms.family
@@ -89,7 +89,7 @@ def _changed(ground: Ground, counting: Counting) -> ChangedPart:
 
 
 def _equivalent(method: str | None, pairs: Pairs, margin: float, alpha: float) -> float | None:
-    """By Student's t, where that is the method and each case counts by itself."""
+    """By Student's t, if that is the method and cases are independent."""
     if method != "t" or pairs.grouped or not margin:
         return None
     differences = [unit.total for unit, times in pairs.units.parts.items() for _ in range(times)]
@@ -97,7 +97,7 @@ def _equivalent(method: str | None, pairs: Pairs, margin: float, alpha: float) -
 
 
 def _settle(decision: Decision, slice_margin: float | None) -> None:
-    """The verdict that remains after errors, guards and slices, with the reasons why none does."""
+    """The verdict that remains after errors, guards and slices, or the reasons why there is none."""
     if decision.verdict == "undecided":
         decision.reasons.append("units" if decision.units == 1 < decision.n else "data")
     elif not decision.errors.same_verdict:
@@ -119,7 +119,7 @@ def _settle(decision: Decision, slice_margin: float | None) -> None:
 
 
 def _lost(one: SlicePart, margin: float, decision: Decision) -> bool:
-    """Whether a slice is shown to be worse by more than the margin, for as many slices as there are."""
+    """Whether a slice is shown to be worse by more than the margin, adjusted for the number of slices."""
     if one.p_margin is None or one.difference is None:
         return False
     return one.difference < -margin and one.p_margin <= decision.alpha
@@ -128,7 +128,7 @@ def _lost(one: SlicePart, margin: float, decision: Decision) -> bool:
 def side_rate(
     outcomes: Mapping[str, CaseTotal], groups: Mapping[str, str], metric: str, alpha: float, scale: ValueRange
 ) -> SideRate:
-    """One side's rate over its own cases: Wilson with design effect; of scores Student's t, guarded where few moved."""
+    """One side's rate over its own cases: Wilson with design effect; for scores Student's t, guarded if few differ."""
     units = units_of_cases(outcomes, groups)
     if not units.n:
         return SideRate()
@@ -151,7 +151,7 @@ def _alone(one: Mapping[str, CaseTotal], other: Mapping[str, CaseTotal]) -> tupl
 
 
 def _warnings(decision: Decision, identity: Identity, terms: Terms) -> list[str]:
-    """What a reader must know beside the numbers."""
+    """What a reader must know besides the numbers."""
     lines = []
     shared, what = identity.shared, "compared anyway" if terms.keep_changed else "left out"
     if identity.cases:

@@ -1,4 +1,4 @@
-"""What a gate does to systems of known quality, before it is put up."""
+"""How a gate treats systems of known quality, before it is set up."""
 
 from __future__ import annotations
 
@@ -30,37 +30,37 @@ class GateRow(msgspec.Struct):
 
 
 class GateTrials(msgspec.Struct):
-    """The same gate with so many trials of each case, by the spread of a run."""
+    """The same gate with this many trials of each case, by the spread of a run."""
 
     trials: int
     effective_cases: int
-    """As many independent cases of one trial have an interval as narrow."""
+    """The number of independent single-trial cases with an equally narrow interval."""
     passes_from: float | None
-    """The least pass rate that passes."""
+    """The lowest pass rate that passes."""
     rows: list[GateRow]
 
 
 class GatePlan(msgspec.Struct):
-    """A gate that asks for the lower end of the interval of the pass rate to be at least so high, one trial a case."""
+    """A gate on the lower end of the interval of the pass rate, with one trial per case."""
 
     at_least: float
     cases: int
     alpha: float
     passes_from: int | None
-    """The least number of passed cases that passes; None where all of them are too few."""
+    """The smallest number of passed cases that passes; None if even all of them are too few."""
     rows: list[GateRow]
     failures_at_most: float
-    """The highest failure rate that fits no failure in all cases (one-sided, 1 - alpha; Clopper and Pearson 1934)."""
+    """The highest failure rate consistent with no failure at all (one-sided, 1 - alpha; Clopper and Pearson 1934)."""
     case_passes: float
-    """How surely a sound case passes: by the flake rate of the run, else assumed."""
+    """The probability that a sound case passes: by the flake rate of the run, else assumed."""
     all_must_pass_fails: float
     """The chance that a rule by which every case must pass fails a sound system."""
     majority_of_three_fails: float
-    """The same where the majority of three trials counts."""
+    """The same if the majority of three trials counts."""
     by_trials: list[GateTrials] = []
-    """With more trials, or groups; empty where no run shows how much these count."""
+    """With more trials, or groups; empty if no run shows their effect."""
     few_units: bool = False
-    """Too few groups and cases of the run differ from the rest to say it: intervals have another rule there."""
+    """Too few groups and cases of the run differ from the rest to tell: intervals follow another rule there."""
 
 
 def gate_plan(
@@ -68,7 +68,7 @@ def gate_plan(
 ) -> GatePlan:
     """The operating characteristic of a gate `at_least`, and how often stricter rules fail a sound system.
 
-    How much `trials` and groups count is known only of a run that has them.
+    The effect of `trials` and groups is known only from a run that has them.
     """
     rates = sorted({at_least, *(at_least + (1 - at_least) * step / _TRUE for step in range(1, _TRUE))})
     found = gate_characteristic(cases, at_least, rates, 1 - alpha)
@@ -92,7 +92,7 @@ def gate_plan(
 
 
 def _has_few_units(run: SideCounts, cases: int) -> bool:
-    """Whether the interval of so many cases in groups like the run's would go by units instead of their spread."""
+    """Whether the interval of this many cases in groups like the run's would go by units instead of their spread."""
     if not run.groups:
         return False
     units = units_of_cases(run.passes, run.groups)
@@ -102,7 +102,7 @@ def _has_few_units(run: SideCounts, cases: int) -> bool:
 def _by_trials(
     cases: int, at_least: float, rates: Sequence[float], alpha: float, run: SideCounts, trials: Sequence[int]
 ) -> list[GateTrials]:
-    """With k trials the variance of a case's share is what lies between cases and 1/k of what lies within."""
+    """With k trials the variance of a case's share is that between cases plus 1/k of that within."""
     within, effect = trials_share(run), design_effect(run)
     if within is None and effect == 1:
         return []

@@ -1,4 +1,4 @@
-"""Whether two runs asked and judged the same: cases and evaluators that kept their name and changed."""
+"""Whether two runs had the same cases and evaluators, or some that changed under the same name."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class Identity(msgspec.Struct):
     cases: list[str] = []
     evaluators: list[str] = []
     alone: list[str] = []
-    """Evaluators of one run only: a pass means something else where one is added."""
+    """Evaluators of one run only: adding one changes what a pass means."""
     shared: int = 0
     """Cases that both runs have."""
     checked: bool = True
-    """Whether both runs have what was asked and judged: a folder that another program wrote does not."""
+    """Whether both runs have the hashes to tell: a folder written by another program does not."""
 
     def part(self, a_only: list[str], b_only: list[str]) -> IdentityPart:
         return IdentityPart(self.cases, self.evaluators, a_only, b_only)
@@ -42,7 +42,7 @@ def identity_of(reader_a: RunReader, plan_a: Plan, reader_b: RunReader, plan_b: 
 
 
 def identity_of_cases(reader_a: RunReader, plan_a: Plan, cases_b: Iterable[Case], plan_b: Plan) -> Identity:
-    """As `identity_of`, of a run B that has not begun; A may be of another program, which left no hashes."""
+    """As `identity_of`, for a run B that has not begun; A may be from another program that left no hashes."""
     if reader_a.plan is None:
         return Identity(checked=False)
     known = {case.key: _hash(case) for case in reader_a.cases()}
@@ -56,14 +56,14 @@ def identity_of_cases(reader_a: RunReader, plan_a: Plan, cases_b: Iterable[Case]
 
 
 def _changed(plan_a: Plan, plan_b: Plan) -> tuple[list[str], list[str]]:
-    """The evaluators of both that judge otherwise, and those of one run only."""
+    """The evaluators that changed between the runs, and those of one run only."""
     mine, theirs = _evaluators(plan_a), _evaluators(plan_b)
     changed = sorted(name for name in mine.keys() & theirs.keys() if mine[name] != theirs[name])
     return changed, sorted(mine.keys() ^ theirs.keys())
 
 
 def _hash(case: Case) -> str:
-    """As the run stored it; runs of an earlier version have only the case itself."""
+    """The hash that the run stored; runs of an earlier version have only the case itself."""
     return case_digest(case) if case.digest is msgspec.UNSET else case.digest
 
 
@@ -73,6 +73,6 @@ def _evaluators(plan: Plan) -> dict[str, str]:
 
 
 def some_names(names: list[str]) -> str:
-    """At most ten names, and how many there are beyond."""
+    """At most ten names, and how many more there are."""
     more = len(names) - _LISTED
     return ", ".join(names[:_LISTED]) + (f" and {more:,} more" if more > 0 else "")

@@ -1,4 +1,4 @@
-"""Ways in which a judge errs that have nothing to do with quality: length, place in a comparison, maker, chance."""
+"""Judge errors that have nothing to do with quality: length, position in a comparison, maker, chance."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _LETTERS = {"answer": "A", _REFERENCE: "B"}
 
 
 def confidence_of(pairs: Sequence[tuple[bool, float | None]]) -> Confidence | None:
-    """The judge's scores as chances that a person passes the answer; None unless all are from 0 to 1, some within."""
+    """The judge's scores as chances that a person passes the answer; None unless all are in 0 to 1 and some between."""
     scored = [(score, human) for human, score in pairs if score is not None]
     scores = [score for score, _ in scored]
     if not scores or min(scores) < 0 or max(scores) > 1 or set(scores) <= {0.0, 1.0}:
@@ -64,7 +64,7 @@ def length_bias(errors: Sequence[tuple[str, int | None, float]]) -> LengthBias |
 def length_at_label(rows: Sequence[tuple[str, int | None, bool, float]]) -> LengthBias | None:
     """The slope of the judge's score on the binary logarithm of the length, among answers with the same human label.
 
-    Both are taken from their mean within the label, so that better answers may be longer; by case; None without texts.
+    Both are centred on their mean within the label, so that better answers may be longer; by case; None without texts.
     """
     known = [(case, log2(length), label, score) for case, length, label, score in rows if length]
     if not known:
@@ -77,7 +77,7 @@ def length_at_label(rows: Sequence[tuple[str, int | None, bool, float]]) -> Leng
 
 
 def _within(values: Sequence[float], groups: Sequence[bool]) -> list[float]:
-    """Each value less the mean of its group."""
+    """Each value minus the mean of its group."""
     means = {
         group: mean_of([value for value, of in zip(values, groups, strict=True) if of is group]) or 0.0
         for group in set(groups)
@@ -99,7 +99,7 @@ def self_preference(maker: str, errors: Sequence[tuple[str, str | None, float]])
 
 
 def self_agreements(judgements: Mapping[CellKey, Judgement]) -> list[SelfAgreement]:
-    """By model that was asked several times about an answer, in the order of the models."""
+    """For each model that was asked several times about an answer, in the order of the models."""
     found: dict[str, list[bool]] = {}
     for judgement in judgements.values():
         by_model: dict[str, list[bool]] = {}
@@ -112,7 +112,7 @@ def self_agreements(judgements: Mapping[CellKey, Judgement]) -> list[SelfAgreeme
 
 
 def panel_split(judgements: Mapping[CellKey, Judgement]) -> Share | None:
-    """The share of answers of which the models of a panel did not all say the same; None without a panel."""
+    """The share of answers on which the models of a panel disagreed; None without a panel."""
     panels = [j.votes for j in judgements.values() if len({model for model, _ in j.votes}) > 1]
     split = sum(len({passed for _, passed in votes}) > 1 for votes in panels)
     return wilson_share(split, len(panels)) if panels else None
@@ -144,7 +144,7 @@ def _position(variant: str, orders: Sequence[tuple[str, str]]) -> PositionBias:
 
 
 def strengths_of(judgements: Mapping[CellKey, Judgement]) -> list[Strength]:
-    """Two or more variants that met the same reference, strongest first; empty where one never won or never lost."""
+    """Two or more variants that met the same reference, strongest first; empty if one never won or never lost."""
     orders = _orders(judgements)
     if len(orders) < 2:
         return []

@@ -1,4 +1,4 @@
-"""A decision as people would have made it: a judge's verdicts on both sides, corrected by labels of some of them."""
+"""A decision as human raters would have made it: a judge's verdicts on both sides, corrected by labels of some."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from evalwright.statistics.units import units_of
 __all__ = ["JudgedCell", "JudgedPair", "judge_parts", "judged_cells"]
 
 _OWN = 10
-"""Labels of either kind that each side needs to be corrected by its own."""
+"""Labels of each kind that a side needs to be corrected by its own labels."""
 
 
 class JudgedCell(NamedTuple):
-    """One trial: what the judge said, and a person, if one did."""
+    """One trial: the judge's verdict, and the human label if there is one."""
 
     judge: bool
     human: bool | None = None
@@ -40,11 +40,11 @@ class JudgedPair(NamedTuple):
     b: Cells
 
     def of(self, cases: Collection[str]) -> JudgedPair:
-        """The same with only some cases."""
+        """The same with only some of the cases."""
         return JudgedPair(self.evaluator, *({c: s[c] for c in s if c in cases} for s in (self.a, self.b)))
 
     def labels(self) -> int:
-        """How many of them people gave theirs on, too."""
+        """How many of the verdicts have a human label."""
         return sum(cell.human is not None for side in (self.a, self.b) for cells in side.values() for cell in cells)
 
 
@@ -72,7 +72,7 @@ def judged_cells(
 
 
 class _Differences(NamedTuple):
-    """B - A by case: where people judged both sides, where they did not, and as the judge sees all of them."""
+    """B - A by case: where both sides have human labels, where they do not, and by the judge for all of them."""
 
     labelled: list[str]
     human: list[float]
@@ -87,9 +87,9 @@ class _Differences(NamedTuple):
 
 
 def judge_parts(ground: Ground, judged: Sequence[JudgedPair], verdict: Answer) -> JudgePart | None:
-    """Of the judges with labels the one that turns the verdict, else the one with most labels.
+    """Among the judges with labels, the one that turns the verdict, else the one with the most labels.
 
-    Labels are verdicts, so that they correct nothing but pass rates.
+    Labels are verdicts, so they correct only pass rates.
     """
     pairs = [pair for pair in judged if pair.labels()]
     if ground.terms.metric != PASS_RATE or not pairs:
@@ -98,9 +98,9 @@ def judge_parts(ground: Ground, judged: Sequence[JudgedPair], verdict: Answer) -
 
 
 def _part(ground: Ground, pair: JudgedPair, verdict: Answer) -> JudgePart:
-    """The powered difference of both sides, or where it is refused the corrected one.
+    """The powered difference of both sides, or the corrected one if that is not available.
 
-    It turns the verdict where it leads to another one than the judge's alone, and than that of the metric.
+    It turns the verdict if it leads to a different one than both the judge alone and the metric.
     """
     found = _differences(ground, pair)
     part = JudgePart(pair.evaluator, pair.labels(), "")
@@ -152,7 +152,7 @@ def _power(part: JudgePart, ground: Ground, found: _Differences) -> None:
 
 
 def _correct(part: JudgePart, ground: Ground, pair: JudgedPair, found: _Differences) -> None:
-    """Each side by its own labels where both have enough of them, else both by all labels."""
+    """Each side by its own labels if both have enough, else both by all labels."""
     tables = [_table(side, ground.left_out) for side in (pair.a, pair.b)]
     if any(min(t["tp"] + t["fn"], t["tn"] + t["fp"]) < _OWN for t in tables):
         tables = [{name: tables[0][name] + tables[1][name] for name in tables[0]}] * 2
@@ -176,7 +176,7 @@ def _table(side: Cells, left_out: Collection[str]) -> dict[str, float]:
 
 
 def _rate(side: Cells, cases: Sequence[str], ground: Ground) -> dict[str, float]:
-    """The judge's rate over the cases of both sides, of as many answers as they are worth."""
+    """The judge's rate over the cases of both sides, with their effective number of answers."""
     shares = [_mean(cell.judge for cell in side[case]) for case in cases]
     found = rate_with_design_effect(shares, ground.units(cases), 1 - ground.alpha)
     return {"judge_pass": (found.rate or 0.0) * found.effective_n, "n": found.effective_n}

@@ -1,8 +1,7 @@
-"""Cases of an indexed run, counted by what they came to: their names are read where they are asked for.
+"""Cases of an indexed run, counted by outcome; their names are read only on request.
 
-Most cells of a run are alike. A side of a decision then is a handful of kinds with the number of cases of each, and
-two sides are the pairs of kinds that their cases have. Whoever asks for a case by its name gets a mapping of all of
-them, which is made then.
+Most cells of a run are alike. So a side of a decision is a handful of kinds with the number of cases of each, and two
+sides are the pairs of kinds that their cases have. The mapping of all cases by name is built only when it is needed.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ U = TypeVar("U")
 
 
 class HeldIndex:
-    """An index that is closed when nothing holds it any more."""
+    """An index that is closed when nothing refers to it any more."""
 
     def __init__(self, index: CellIndex) -> None:
         self.index: CellIndex = index
@@ -30,7 +29,7 @@ class HeldIndex:
 
 
 class KindCells:
-    """The cells of one variant of an indexed run of single trials: each is of a case of its own."""
+    """The cells of one variant of an indexed run of single trials: one per case."""
 
     def __init__(self, held: HeldIndex, variant: str, places: CellPlaces, cases: str) -> None:
         """`cases` is a digest of all cases of the run, empty where there is none."""
@@ -41,7 +40,7 @@ class KindCells:
 
     @property
     def index(self) -> CellIndex:
-        """The index that the cells are in."""
+        """The index that holds the cells."""
         return self._held.index
 
     def times(self, kind: int) -> int:
@@ -49,7 +48,7 @@ class KindCells:
         return 1 if kind < 0 else self._times[kind]
 
     def columns(self, kinds: Container[int]) -> Iterator[CellMeasures]:
-        """The cells of some kinds with what they took, in the order of the dataset."""
+        """The cells of some kinds with their measures, in the order of the dataset."""
         for cells in self.index.measured(self._variant):
             kept = [kind in kinds for kind in cells.kinds]
             if all(kept):
@@ -58,7 +57,7 @@ class KindCells:
                 yield CellMeasures(*(tuple(compress(column, kept)) for column in cells))  # type: ignore[arg-type]
 
     def beside(self, other: KindCells) -> CellPairs | None:
-        """The pairs of these cells and those of a run of the same cases; None of other runs."""
+        """The pairs of these cells and those of a run of the same cases; None for other runs."""
         if not self._cases or self._cases != other._cases:
             return None
         if other not in self._paired:
@@ -70,7 +69,7 @@ class KindCells:
 
 
 class KindOutcomes(Mapping[str, T]):
-    """What cases came to, by their names: those of one kind to the same."""
+    """Outcomes by case name; cases of one kind share theirs."""
 
     def __init__(self, cells: KindCells, totals: Mapping[int, T]) -> None:
         self.cells: KindCells = cells
@@ -84,7 +83,7 @@ class KindOutcomes(Mapping[str, T]):
         return found
 
     def tallied(self) -> list[tuple[T, int]]:
-        """What there is, and how many cases came to it."""
+        """Each outcome, and how many cases have it."""
         return [(total, n) for kind, total in self.totals.items() if (n := self.cells.times(kind))]
 
     def __getitem__(self, case: str) -> T:
@@ -98,7 +97,7 @@ class KindOutcomes(Mapping[str, T]):
 
 
 class KindPairs(NamedTuple, Generic[T]):
-    """The cases of two sides by what they came to on both."""
+    """The cases of two sides by their outcomes on both."""
 
     totals: list[tuple[T, T]]
     times: list[int]
@@ -107,7 +106,7 @@ class KindPairs(NamedTuple, Generic[T]):
 
 
 def kinds_of_both(a: Mapping[str, T], b: Mapping[str, T]) -> KindPairs[T] | None:
-    """What the cases of both came to; None where that can only be said case by case."""
+    """The outcomes of the cases of both; None if they are known only case by case."""
     if not isinstance(a, KindOutcomes) or not isinstance(b, KindOutcomes) or (pairs := a.cells.beside(b.cells)) is None:
         return None
     both = [(one, other, n) for one, other, n in pairs.counts if one in a.totals and other in b.totals]
@@ -122,7 +121,7 @@ def kinds_of_both(a: Mapping[str, T], b: Mapping[str, T]) -> KindPairs[T] | None
 
 
 def tallied(outcomes: Mapping[str, T]) -> list[tuple[T, int]]:
-    """What cases came to, and how many to each: those that share a total are together."""
+    """Each outcome, and how many cases have it; cases that share a total are counted together."""
     if isinstance(outcomes, KindOutcomes):
         return outcomes.tallied()
     counts: dict[int, int] = {}
@@ -132,7 +131,7 @@ def tallied(outcomes: Mapping[str, T]) -> list[tuple[T, int]]:
 
 
 def changed_totals(outcomes: Mapping[str, T], change: Callable[[T], U]) -> Mapping[str, U]:
-    """The same cases with something else that is made of what they came to."""
+    """The same cases with another value derived from their outcomes."""
     if isinstance(outcomes, KindOutcomes):
         return KindOutcomes(outcomes.cells, {kind: change(total) for kind, total in outcomes.totals.items()})
     return {case: change(total) for case, total in outcomes.items()}

@@ -1,4 +1,4 @@
-"""What the judged trials of each case took: money, time, tokens."""
+"""What the judged trials of each case used: money, time, tokens."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Measured:
         return {**self._first, **{case: sum(values) / len(values) for case, values in self._several.items()}}
 
     def values(self) -> list[float]:
-        """The values of all trials, in no order."""
+        """The values of all trials, in no particular order."""
         if not self._several:
             return list(self._first.values())
         return [value for case, one in self._first.items() for value in self._several.get(case, (one,))]
@@ -60,10 +60,10 @@ class Measured:
 
 
 class KindMeasured(Measured):
-    """One measure of the cells of some kinds of an indexed run; cases by name are read when they are asked for."""
+    """One measure of the cells of some kinds of an indexed run; cases by name are read on request."""
 
     def __init__(self, measure: str, cells: KindCells, kinds: Container[int], alike: Collection[int]) -> None:
-        """Of the cells of these `kinds`, which are all those of some counts of the index: `alike` names them."""
+        """Take the cells of these `kinds`, all of them with the same counts in the index, which `alike` names."""
         self._measure, self._cells, self._kinds, self._alike = measure, cells, kinds, alike
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What it would take to decide what is undecided, if everything stays as it is."""
+"""How much more data it would take to settle an undecided decision, if everything else stays the same."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ __all__ = ["next_part"]
 
 _POWER = 0.8
 _MOST = 10_000_000
-"""Cases beyond which nothing is looked for."""
+"""The largest number of cases that is considered."""
 
 
 def next_part(decision: Decision, pairs: Pairs, b: SideCounts, *, better: bool) -> NextPart | None:
-    """How many cases would decide at 80 % if difference or ratio hold; None where no number of them would.
+    """How many cases would decide with 80 % power if the difference or ratio holds; None if no number would.
 
-    Of a suite that is the population it is trials: there are no further cases.
+    If the suite is the population, it counts trials: there are no further cases.
     """
     now = max(decision.trials) if decision.population == "suite" else decision.n
     if "data" in decision.reasons:
@@ -53,7 +53,7 @@ def _of_difference(decision: Decision, pairs: Pairs, now: int, *, better: bool) 
     error = jackknife_error(pairs.units) if pairs.units.number > 1 else None
     if decision.population == "suite":
         error = half / two_sided_z(1 - alpha)
-    if abs(gap) < (error or half) / 100:  # next to nothing would be left to show
+    if abs(gap) < (error or half) / 100:  # almost nothing would be left to show
         return claim, None
     if not error:
         return claim, _without_spread(decision, pairs, null, alpha)
@@ -85,7 +85,7 @@ def _without_spread(decision: Decision, pairs: Pairs, null: float, alpha: float)
 
 
 def _of_guards(decision: Decision, now: int) -> tuple[str, int | None]:
-    """The open guard that needs most."""
+    """The open guard that needs the most cases."""
     alpha = decision.alpha / decision.family
     needs = [(one.name, _of_guard(one, now, alpha)) for one in decision.guards if one.state == "undecided"]
     if any(needed is None for _, needed in needs):
@@ -101,14 +101,14 @@ def _of_guard(guard: GuardPart, now: int, alpha: float) -> int | None:
     if not guard.name.startswith("evaluator:"):
         if min(ends) <= 0:
             return None
-        ends = list(map(log, ends))  # ratios vary by their logarithm
+        ends = list(map(log, ends))  # ratios vary on the log scale
     value, low, high, limit = ends
     reach = high - value if limit > value else value - low
     return _scaled(now, reach, abs(limit - value), alpha)
 
 
 def _scaled(now: int, reach: float, gap: float, alpha: float) -> int | None:
-    """Cases with which an interval that reaches so far would end before the gap does, with 80 % power."""
+    """Cases with which an interval of this reach would end within the gap, with 80 % power."""
     z = two_sided_z(1 - alpha)
     if gap <= 0 or reach <= 0:
         return None

@@ -27,7 +27,7 @@ __all__ = ["Counting", "Ground", "Labelled", "Pairs", "SharedCases", "ValueRange
 
 
 class ValueRange(NamedTuple):
-    """The least and the greatest value of a metric."""
+    """The lowest and highest value of a metric."""
 
     low: float = 0.0
     high: float = 1.0
@@ -38,7 +38,7 @@ class ValueRange(NamedTuple):
 
 
 class Counting(NamedTuple):
-    """What a trial without verdict counts as; None: nothing."""
+    """What a trial without a verdict counts as; None if it is left out."""
 
     target: float | None = None
     evaluator: float | None = None
@@ -52,25 +52,25 @@ class Counting(NamedTuple):
         return total, n
 
     def over(self, outcomes: Mapping[str, CaseTotal]) -> Mapping[str, CaseTotal]:
-        """The cases that have a value, with what their trials count as."""
+        """The cases that have a value, with the counts of their trials."""
         if self == _NOTHING:
             return outcomes
         found = ((case, CaseTotal(*self.of(outcome))) for case, outcome in outcomes.items())
         return {case: outcome for case, outcome in found if outcome.judged}
 
     def squares_of(self, outcome: CaseTotal) -> float:
-        """The total of the squares of a case's scores."""
+        """The sum of squares of a case's scores."""
         target, evaluator = self.target or 0.0, self.evaluator or 0.0
         return outcome.squares + target**2 * outcome.target_errors + evaluator**2 * outcome.evaluator_errors
 
 
 _NOTHING = Counting()
 _LEAST_TRIALS = 2
-"""A side, of a case, from which its trials say how much they vary."""
+"""Trials of a case on a side from which their variation can be estimated."""
 
 
 class Labelled(NamedTuple):
-    """What is known of the cases beside their outcomes."""
+    """What is known of the cases besides their outcomes."""
 
     groups: Mapping[str, str] = {}
     slices: Mapping[tuple[str, str], Collection[str]] = {}
@@ -87,10 +87,10 @@ class Pairs(NamedTuple):
     grouped: bool = False
     """Whether cases are in groups."""
     trials: list[TrialsOfCase] | None = None
-    """Of each case, where these are the sample and not the cases."""
+    """The trials of each case, if these are the sample and not the cases."""
 
     def difference(self, alpha: float, margin: float = 0.0) -> DecidedDifference:
-        """The mean difference, by itself without a margin."""
+        """The mean difference, without a margin."""
         if self.trials is not None:
             return decide_suite(self.trials, alpha, margin, self.scale.width)
         return decide_units(self.units, alpha, margin, self.single, self.scale.width)
@@ -104,7 +104,7 @@ def scale_of(a: SideCounts, b: SideCounts, metric: str) -> ValueRange:
 
 
 class SharedCases(NamedTuple):
-    """The cases of both sides. Of indexed runs many have the same two totals: what follows from these is found once."""
+    """The cases of both sides. Many of indexed runs share their two totals: values derived from these are cached."""
 
     kinds: list[tuple[CaseTotal, CaseTotal]]
     times: list[int]
@@ -134,7 +134,7 @@ class _Listed(NamedTuple):
 
 
 def shared_cases(a: Mapping[str, CaseTotal], b: Mapping[str, CaseTotal], left_out: Collection[str] = ()) -> SharedCases:
-    """The cases that both sides have and that are not left out."""
+    """The cases that both sides have, without those left out."""
     if not left_out and (pairs := kinds_of_both(a, b)) is not None:
         return SharedCases(*pairs)
     cases = [case for case in a if case in b and case not in left_out]
@@ -148,7 +148,7 @@ def shared_cases(a: Mapping[str, CaseTotal], b: Mapping[str, CaseTotal], left_ou
 
 
 class Ground(msgspec.Struct):
-    """What every part of one decision stands on."""
+    """The data that every part of one decision is based on."""
 
     a: SideCounts
     b: SideCounts
@@ -156,11 +156,11 @@ class Ground(msgspec.Struct):
     scale: ValueRange
     margin: float
     alpha: float
-    """Divided by the size of the family."""
+    """Alpha divided by the size of the family."""
     groups: Mapping[str, str]
     left_out: Collection[str]
     known: dict[str, SharedCases] = {}
-    """By metric, as far as they were asked for."""
+    """By metric, once computed."""
 
     def outcomes(self) -> tuple[Mapping[str, CaseTotal], Mapping[str, CaseTotal]]:
         """Both sides by the metric."""
@@ -195,7 +195,7 @@ class Ground(msgspec.Struct):
         return self._paired(self.shared(evaluator), evaluator, scale_of(self.a, self.b, evaluator))
 
     def passes_of(self, evaluator: str) -> Pairs | None:
-        """The same of its passes; None where its scores are nothing else."""
+        """The same for its passes; None if its scores are just passes."""
         shared = self.shared(evaluator)
         if all(one.total == one.passed for kind in shared.kinds for one in kind):
             return None
@@ -242,22 +242,22 @@ class Ground(msgspec.Struct):
         return pairs._replace(trials=list(chain.from_iterable(every)))
 
     def decided(self, pairs: Pairs) -> DecidedDifference:
-        """The difference at this margin; no verdict to ship where B must be better and is only not worse."""
+        """The difference at this margin; not a verdict to ship if B must be better and is only not worse."""
         found = pairs.difference(self.alpha, self.margin)
         return found._replace(verdict=self.verdict(found.ci))
 
     def verdict(self, ends: Interval | None) -> ShipVerdict:
-        """What an interval of the difference says at this margin."""
+        """The verdict that an interval of the difference gives at this margin."""
         return verdict_of(ends, self.margin, better=self.terms.better)
 
 
 def _passes_of(outcome: CaseTotal) -> CaseTotal:
-    """What an evaluator passed, in place of its scores."""
+    """The passes of an evaluator, in place of its scores."""
     return CaseTotal(outcome.passed, outcome.judged)
 
 
 def _trials_of(kind: tuple[CaseTotal, CaseTotal], one: Counting, other: Counting, least: int) -> TrialsOfCase | None:
-    """What both sides' trials of a case came to; None where a side has fewer than so many."""
+    """The outcomes of both sides' trials of a case; None if a side has too few."""
     (total_a, n_a), (total_b, n_b) = one.of(kind[0]), other.of(kind[1])
     return TrialsOfCase(total_a, n_a, total_b, n_b) if n_a >= least and n_b >= least else None
 

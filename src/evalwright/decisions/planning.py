@@ -1,4 +1,4 @@
-"""How many cases and trials a difference needs, before they are paid for. Nothing is run."""
+"""How many cases and trials it takes to show a difference. Nothing is run."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ __all__ = ["Aim", "Need", "PlanRow", "SuitePlan", "planned", "suite_plan"]
 
 POWERS = (0.5, 0.8, 0.9)
 _CURVE = (0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0)
-"""Of the cases needed: where the power is shown."""
+"""Multiples of the cases needed at which the power is shown."""
 
 
 class Need(msgspec.Struct):
-    """Cases for one power."""
+    """The cases needed for one power."""
 
     power: float
     cases: int | None
@@ -40,12 +40,12 @@ class PlanRow(msgspec.Struct):
     power: float | None
     """Of the suite as it is."""
     detectable: float | None
-    """The least difference that the suite as it is shows with the power asked for; None where no possible one does."""
+    """The smallest difference that the suite as it is shows with the power asked for; None if no possible one does."""
     cheapest: bool = False
     unpaired: int | None = None
-    """Cases a side, one trial each, if the sides ran different cases; None where no run shows the rate."""
+    """Cases per side, one trial each, if the sides ran different cases; None if no run shows the rate."""
     curve: list[tuple[int, float]] = []
-    """The power with numbers of cases below and above what is needed."""
+    """The power with numbers of cases below and above the number needed."""
 
 
 class SuitePlan(msgspec.Struct):
@@ -63,14 +63,14 @@ class SuitePlan(msgspec.Struct):
     """Whether the suite as it is has the power asked for with some number of trials, and can pass the gate."""
     gate: GatePlan | None = None
     cell_usd: float | None = None
-    """What a cell of the run cost."""
+    """The mean cost of a cell of the run."""
     repeats: float | None = None
-    """The share of the variance of the run's pass rate that is trials contradicting each other."""
+    """The share of the variance of the run's pass rate that comes from trials contradicting each other."""
     schema_version: str = "1.0"
 
 
 class Aim(NamedTuple):
-    """What is to be shown, and how surely."""
+    """What is to be shown, and with what certainty."""
 
     detect: float
     """The true difference B - A."""
@@ -89,9 +89,9 @@ def suite_plan(
     at_least: float | None = None,
     concurrency: int = 1,
 ) -> SuitePlan:
-    """What it takes to reach the aim by none, one or two `runs` of the suite, and what a gate `at_least` would do.
+    """What it takes to reach the aim, given zero, one or two `runs` of the suite, and what a gate `at_least` would do.
 
-    Without a run one trial a case is planned, as nothing is known of the others. An aim to detect 0 is none.
+    Without a run, one trial per case is planned, as nothing is known about more. An aim to detect 0 is no aim.
     """
     if aim.detect or aim.margin:
         spreads = spreads_of(runs[0], runs[1] if len(runs) > 1 else None) if runs else guessed_spreads()
@@ -188,7 +188,7 @@ def _needed(spread: Spread, k: int, aim: Aim) -> int | None:
 
 
 def _power(spread: Spread, cases: float, k: int, aim: Aim) -> float | None:
-    """The chance that so many cases show it."""
+    """The chance that this many cases show it."""
     independent = cases / spread.design_effect
     if _exact(spread, k, aim):
         return power_mcnemar_exact(int(independent), spread.changed or 0.0, aim.detect, aim.alpha).power
@@ -202,7 +202,7 @@ def _curve(spread: Spread, row: PlanRow, aim: Aim) -> list[tuple[int, float]]:
 
 
 def _unpaired(spread: Spread, aim: Aim) -> int | None:
-    """Cases a side for two runs of different cases, where the rate now and then is known."""
+    """Cases per side for two runs of different cases, if the rates before and after are known."""
     if spread.rate is None or aim.margin or not 0 < spread.rate < spread.rate + aim.detect <= 1:
         return None
     found = power_proportions(spread.rate, spread.rate + aim.detect, 1.0, aim.alpha, aim.power).n_per_arm_unpaired
@@ -210,7 +210,7 @@ def _unpaired(spread: Spread, aim: Aim) -> int | None:
 
 
 def _pairs_needed(changed: float, detect: float, alpha: float, power: float) -> int | None:
-    """The least number of pairs with which McNemar's exact test has the power."""
+    """The smallest number of pairs with which McNemar's exact test has the power."""
     about = power_mcnemar_exact(1, changed, detect, alpha, power).n_connor
     if about is None:
         return None

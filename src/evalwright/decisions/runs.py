@@ -29,11 +29,11 @@ __all__ = ["JudgedRuns", "TwoRuns", "one_run", "pairs_of", "two_runs"]
 _METADATA = "metadata."
 _EVERY = "*"
 _MOST_VALUES = 50
-"""Of a metadata key that slices cases where every key does: one with more values is an id or a text."""
+"""The most values of a metadata key that slices cases if every key does: with more it is an id or a text."""
 
 
 class JudgedRuns(msgspec.Struct):
-    """One evaluator in both runs: by variant and case what it said, and people where there are labels."""
+    """One evaluator in both runs: its verdicts by variant and case, with human labels where there are any."""
 
     evaluator: str
     a: dict[str, dict[str, list[JudgedCell]]]
@@ -52,14 +52,14 @@ class TwoRuns(msgspec.Struct):
     uncalibrated: list[str] = []
     """Judges without labels."""
     unread: list[str] = []
-    """Records of either run that cannot be read: what they held could turn the decision."""
+    """Unreadable records of either run: what they held could turn the decision."""
     before: Any = None
     """Run A, its cases under the names that they have in run B."""
     stopped: str = ""
-    """Which runs were looked at while they worked, and stopped by what was seen: no fixed number of cases."""
+    """The runs that were monitored and stopped by interim results, so that their number of cases was not fixed."""
 
     def know(self, judged: Sequence[JudgedRuns], uncalibrated: Sequence[str]) -> None:
-        """Take what labels of both runs say of their judges; cases of A are still under their own names."""
+        """Take in what the labels of both runs say about their judges; cases of A still have their own names."""
         names: Mapping[str, str] = getattr(self.before, "names", {})
         self.uncalibrated = [*uncalibrated]
         self.judged = [
@@ -87,7 +87,7 @@ class TwoRuns(msgspec.Struct):
         return decision
 
     def groups_of(self, a: SideCounts, b: SideCounts) -> Mapping[str, str]:
-        """The groups of the cases: their own, or those that were asked for."""
+        """The groups of the cases: their own, or those asked for."""
         return {**a.groups, **b.groups} if self.terms.group is None else self.known.groups
 
     def _of_judges(self, decision: Decision) -> list[str]:
@@ -103,7 +103,7 @@ class TwoRuns(msgspec.Struct):
         return lines
 
     def dominated(self, pairs: Sequence[tuple[str, str]]) -> dict[str, list[str]]:
-        """The variants of B, of those decided together, that others make superfluous."""
+        """The variants of B, among those decided together, that are dominated by others."""
         from evalwright.decisions.tradeoffs import dominated
 
         sides = {after: self.b[after] for _, after in pairs}
@@ -115,7 +115,7 @@ class TwoRuns(msgspec.Struct):
         return None if one is None or other is None else other - one
 
     def refuse_changed(self, *, cases: bool = False) -> None:
-        """Raise InputError where an evaluator judges otherwise; with `cases` also where a case is another one."""
+        """Raise InputError if an evaluator changed; with `cases`, also if a case did."""
         problems = []
         if cases and self.identity.cases:
             found = f"{len(self.identity.cases):,} of {counted(self.identity.shared, 'case')} changed between the runs"
@@ -131,7 +131,7 @@ class TwoRuns(msgspec.Struct):
             raise InputError(problems)
 
     def refuse_strangers(self, before: str, after: str) -> None:
-        """Raise InputError where no case of the one is a case of the other, or all of these changed."""
+        """Raise InputError if the runs have no case in common, or all common cases changed."""
         both = shared_cases(self.a[before].passes, self.b[after].passes)
         if not any(both.times):
             raise InputError(f"{before} in A and {after} in B have no case in common: nothing can be paired")
@@ -183,9 +183,9 @@ def _stopped(plans: Mapping[str, Plan]) -> str:
 
 
 def pairs_of(runs: TwoRuns, variant: str | None = None, variants: str | None = None) -> list[tuple[str, str]]:
-    """The names before and after of what is decided: one `variant`, `A:B,…`, or what both runs have.
+    """The names, before and after, of the variants to decide: one `variant`, `A:B,…`, or those that both runs have.
 
-    Raises InputError for names that they do not have, and where they have none in common.
+    Raises InputError for unknown names, and if the runs have none in common.
     """
     if variant and variants:
         raise InputError("--variant and --variants: expected one of them, found both")
@@ -206,7 +206,7 @@ def pairs_of(runs: TwoRuns, variant: str | None = None, variants: str | None = N
 
 
 def _check_population(terms: Terms, a: Mapping[str, SideCounts], b: Mapping[str, SideCounts]) -> None:
-    """Raise InputError where trials cannot be the sample: of a single one nothing is known of how they vary."""
+    """Raise InputError if trials cannot be the sample: a single one says nothing about their variation."""
     if terms.population != "suite":
         return
     trials = [
@@ -226,7 +226,7 @@ def _check_metric(metric: str, a: Mapping[str, SideCounts], b: Mapping[str, Side
 
 
 def _check_margin(terms: Terms, sides: Sequence[SideCounts]) -> None:
-    """Raise InputError where no loss at all would matter."""
+    """Raise InputError for a margin so large that no loss would matter."""
     width = max((scale_of(side, side, terms.metric).width for side in sides), default=1.0)
     if terms.margin is not None and terms.margin >= width:
         found = f"expected less than the range of {terms.metric} ({width:g}), found {terms.margin:g}"
@@ -234,7 +234,7 @@ def _check_margin(terms: Terms, sides: Sequence[SideCounts]) -> None:
 
 
 class _CaseLabels(msgspec.Struct, gc=False):
-    """What a stored case of this version says of itself; decoding no more takes a fraction of the time."""
+    """The labels of a case stored by this version; decoding nothing else takes a fraction of the time."""
 
     id: str
     metadata: dict[str, Any] = {}
@@ -251,7 +251,7 @@ class _Found(NamedTuple):
     groups: dict[str, str]
     slices: dict[tuple[str, str], list[str]]
     seen: set[str]
-    """Keys by which there could be slices."""
+    """Keys that could define slices."""
 
 
 def _found_labels(reader: RunReader, terms: Terms) -> _Found:

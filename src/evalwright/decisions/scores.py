@@ -9,7 +9,7 @@ __all__ = ["compared"]
 
 
 def compared(a: Mapping[str, float], b: Mapping[str, float], threshold: float) -> dict[str, Any]:
-    """Every case in both, B - A: a win from `threshold` up, a loss from -`threshold` down.
+    """Every case in both, B - A: a win at `threshold` or above, a loss at -`threshold` or below.
 
     Differences are compared after rounding to nine digits, so that 0.3 - 0.2 is a win at 0.1.
     """

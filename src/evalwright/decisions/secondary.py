@@ -1,4 +1,4 @@
-"""What is decided beside the metric: guards that must hold, and evaluators and slices that are shown."""
+"""Decisions besides the metric: guards that must hold, and evaluators and slices that are shown."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LEAST_UNITS = 6
 
 
 def guard_parts(ground: Ground) -> list[GuardPart]:
-    """Each guard holds where its whole interval does: all must, so that nothing is adjusted for their number."""
+    """Each guard holds if its whole interval does. All must hold, so nothing is adjusted for their number."""
     return [_guard(ground, guard) for guard in ground.terms.guards]
 
 
@@ -71,7 +71,7 @@ def _quantile(ground: Ground, level: float) -> tuple[float | None, tuple[float, 
 
 
 def evaluator_parts(ground: Ground) -> list[EvaluatorPart]:
-    """Every evaluator of both sides but the metric: raw interval, q over all of them."""
+    """Every evaluator of both sides except the metric: raw interval, q over all of them."""
     parts = []
     for name in sorted(ground.a.scores.keys() & ground.b.scores.keys() - {ground.terms.metric}):
         found = ground.pairs_of(name).difference(ground.alpha)

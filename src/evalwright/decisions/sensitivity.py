@@ -1,4 +1,4 @@
-"""What a decision would be if the trials without verdict had one: all failed, all passed, and the two extremes."""
+"""What the decision would be if the trials without a verdict had one: all failed, all passed, and the two extremes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["error_part"]
 
 
 def error_part(ground: Ground, verdict: Answer) -> ErrorPart:
-    """Count the errors; where there are any, decide again with all of them failed and with all passed."""
+    """Count the errors; if there are any, decide again with all of them failed and with all passed."""
     a, b = ground.outcomes()
     part = ErrorPart(_counts(a), _counts(b), ground.terms.errors)
     errors = any((part.a.target, part.a.evaluator, part.b.target, part.b.evaluator))

@@ -35,7 +35,7 @@ class Looking:
     """Units in their order, the cells that each still waits for, and the bets so far.
 
     An error counts as the worst value for what is bet on: as failed of B where B is to be shown as good, as passed
-    where it is to be shown as worse, and of A the other way round. A case without any trial on a side is in no bet.
+    where it is to be shown as worse, and of A the other way round. A case without any trial on one side is not bet on.
     """
 
     def __init__(
@@ -53,19 +53,19 @@ class Looking:
         self.largest: int = largest
         self.earlier: Sequence[Bet] = earlier
         self.all_units: int = len(units) + beyond
-        """With those that the run is not to look at."""
+        """Includes the units that the run is not to look at."""
         self._unit_of = {case: place for place, cases in enumerate(units) for case in cases}
         self._left = [len(cases) * cells for cases in units]
         self._after: dict[str, CaseTotal] = {}
         self._before: dict[str, CaseTotal] = dict(before or {})
-        # of a stored run, A is known: cells of this one are B's even where both have the same name
+        # A is known from a stored run: cells of this one are B's even if both have the same name
         self._sides = {terms.variant_b: self._after}
         if before is None:
             self._sides[terms.variant_a] = self._before
         self._wager, self._better = Wager(terms.margin, terms.alpha), Wager(0.0, terms.alpha)
         self.bets: list[Bet] = []
         self.looked: int = 0
-        """Units that were looked at in this run, in their order; of one without any trial there is no bet."""
+        """Units that were looked at in this run, in their order; there is no bet on one without any trial."""
         for bet in earlier:
             self._bet(bet.least, bet.greatest, bet.weight)
 
@@ -76,11 +76,11 @@ class Looking:
 
     @property
     def over(self) -> bool:
-        """Whether nothing is left to look at, or to be decided."""
+        """Whether nothing is left to look at or to decide."""
         return self.verdict is not None or self.looked == len(self.units)
 
     def count(self, case: str, variant: str, status: Status) -> None:
-        """One more cell has its verdict; units that are complete now are bet on in their order, until it is decided."""
+        """Count one more verdict; units that are now complete are bet on in their order, until it is decided."""
         place = self._unit_of.get(case)
         if place is None or variant not in self._sides:
             return
@@ -114,7 +114,7 @@ class Looking:
         self._better.add(least, greatest, weight)
 
     def decision(self, groups: Mapping[str, str]) -> Decision:
-        """What the bets so far come to; the interval holds whenever one looks, and no other is shown."""
+        """The decision after the bets so far; its interval is valid at any time, and no other is shown."""
         terms = self.terms
         cases = {case for bet in self.bets for case in bet.cases}
         sides = [SideCounts(name, passes=_only(found, cases)) for name, found in self._named()]

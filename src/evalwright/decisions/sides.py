@@ -1,4 +1,4 @@
-"""One variant of one run, case by case: what every decision is made from. One pass over the run, memory by case."""
+"""One variant of one run, case by case: the input of every decision. One pass over the run, memory by case."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ class CaseTotal(msgspec.Struct, gc=False):
     target_errors: int = 0
     evaluator_errors: int = 0
     passed: int = 0
-    """Of an evaluator's results, whose total is one of scores."""
+    """For an evaluator's results, whose total is a total of scores."""
     squares: float = 0.0
-    """Of an evaluator's scores: the total of their squares."""
+    """For an evaluator's scores: the sum of their squares."""
 
     @property
     def value(self) -> float:
-        """The mean over judged trials; only where there are some."""
+        """The mean over judged trials; there must be some."""
         return self.total / self.judged
 
 
@@ -51,14 +51,14 @@ class SideCounts(msgspec.Struct):
 
     variant: str
     passes: Mapping[str, CaseTotal] = msgspec.field(default_factory=dict)
-    """By case; a skipped trial is in none of the counts."""
+    """By case; skipped trials are not counted."""
     scores: dict[str, Mapping[str, CaseTotal]] = msgspec.field(default_factory=dict)
-    """By evaluator and case, of scores; of passes for an evaluator without scores."""
+    """Scores by evaluator and case; passes for an evaluator without scores."""
     measures: dict[str, Measured] = msgspec.field(default_factory=lambda: {name: Measured() for name in MEASURES})
     """US dollars, milliseconds, tokens of judged trials."""
     groups: dict[str, str] = msgspec.field(default_factory=dict)
     range: dict[str, tuple[float, float]] = msgspec.field(default_factory=dict)
-    """Least and greatest score seen of each evaluator."""
+    """Lowest and highest score seen from each evaluator."""
 
     def outcomes(self, metric: str) -> Mapping[str, CaseTotal]:
         """The cases by one metric: `pass_rate` or the name of an evaluator."""
@@ -69,7 +69,7 @@ class SideCounts(msgspec.Struct):
         return self.measures[measure].mean()
 
     def of(self, cases: Collection[str]) -> SideCounts:
-        """The same side with only some of its cases."""
+        """The same side, restricted to some of its cases."""
         kept = frozenset(cases)
         return msgspec.structs.replace(
             self,
@@ -103,7 +103,7 @@ class SideCounts(msgspec.Struct):
             self._judge(case, rows)
 
     def spread_errors(self) -> None:
-        """Tell every evaluator which trials it had no answer of: where the system erred, there are no results."""
+        """Record for every evaluator the trials in which the system erred, for which it has no results."""
         erred = [(case, outcome.target_errors) for case, outcome in self.passes.items() if outcome.target_errors]
         for outcomes in self.scores.values():
             for case, errors in erred:
@@ -157,10 +157,10 @@ class _Judging(NamedTuple):
     plan: Plan
     needed: list[str]
     stored: Mapping[_Key, Status]
-    """Verdicts as stored, for plans in which each case names its own evaluators."""
+    """The verdicts as stored, if each case of the plan names its own evaluators."""
 
     def status(self, trace: TraceFacts, rows: Collection[ResultFacts]) -> Status | None:
-        """The verdict of a cell; None for one whose results were not written any more."""
+        """The verdict of a cell; None if the run ended before its results were written."""
         if self.plan.evaluators_by_case:
             return self.stored.get((trace.case_key, trace.variant_name, trace.trial, trace.attempt))
         if self.needed and not rows and trace.error is None:
@@ -211,7 +211,7 @@ def _of_kinds(held: HeldIndex, judging: _Judging) -> dict[str, SideCounts]:
 
 
 def _of_known(side: SideCounts, cells: KindCells, known: Mapping[int, SideCounts]) -> SideCounts:
-    """The side whose cells are of kinds of which one cell each is counted."""
+    """The side, counted from one cell of each kind."""
     evaluators = dict.fromkeys(name for one in known.values() for name in one.scores)
     for kind, one in known.items():
         for name, (low, high) in one.range.items() if cells.times(kind) else ():
@@ -248,7 +248,7 @@ def _counted(cells: Iterable[tuple[TraceFacts, Collection[ResultFacts]]], judgin
 
 def _in_order(sides: dict[str, SideCounts], plan: Plan) -> dict[str, SideCounts]:
     for side in sides.values():
-        if not isinstance(side.passes, KindOutcomes):  # those have been told
+        if not isinstance(side.passes, KindOutcomes):  # those already know
             side.spread_errors()
-    # Cells are stored in the order in which they ended; variants are shown in that of the suite.
+    # Cells are stored in the order in which they ended; variants are shown in the order of the suite.
     return {v.name: sides[v.name] for v in plan.variants if v.name in sides} | sides

@@ -1,4 +1,4 @@
-"""How far cases and trials vary: what runs show of it, or what is assumed without any."""
+"""How much cases and trials vary: estimated from runs, or assumed if there are none."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from evalwright.statistics.trials import repeated_runs, within_variance
 __all__ = ["Spread", "design_effect", "guessed_spreads", "judged_side", "repeats_share", "spreads_of", "trials_share"]
 
 _SHARES = (0.05, 0.1, 0.2, 0.3)
-"""Of pairs that change, where no run says how many do."""
+"""Shares of pairs that change, if no run shows the real one."""
 
 
 class Spread(NamedTuple):
-    """How far the change of a case varies: between cases, and from trial to trial."""
+    """How much the change of a case varies: between cases, and from trial to trial."""
 
     label: str
     omega2: float
@@ -26,22 +26,22 @@ class Spread(NamedTuple):
     sigma2: float
     """Mean variance within a case."""
     changed: float | None = None
-    """Share of pairs that change with one trial a side, where that is known."""
+    """Share of pairs that change with one trial per side, if known."""
     design_effect: float = 1.0
     """How many cases of groups are worth one that is independent."""
     cell_usd: float | None = None
     cell_ms: float | None = None
     rate: float | None = None
-    """The pass rate now, where that is known."""
+    """The current pass rate, if known."""
 
 
 def guessed_spreads() -> list[Spread]:
-    """Without a run: some shares of pairs that change."""
+    """Assumed spreads for when there is no run: several shares of pairs that change."""
     return [Spread(f"{share:.0%} of pairs change", 0.0, share / 2, share) for share in _SHARES]
 
 
 def spreads_of(a: SideCounts, b: SideCounts | None) -> list[Spread]:
-    """What one run, or two of the same cases, show of the spread; costs and times of a cell too."""
+    """The spread that one run, or two of the same cases, show, with the cost and time of a cell."""
     sigma = _within(a.passes)
     cost, _ = a.mean("cost")
     latency, _ = a.mean("latency")
@@ -63,9 +63,9 @@ def spreads_of(a: SideCounts, b: SideCounts | None) -> list[Spread]:
 
 
 def repeats_share(side: SideCounts) -> float | None:
-    """The share of the variance of the pass rate that is trials contradicting each other; None without repeats.
+    """The share of the variance of the pass rate that comes from trials contradicting each other; None without repeats.
 
-    More trials take it away, more cases the rest (Miller 2024, section 3.1).
+    More trials reduce it, more cases reduce the rest (Miller 2024, section 3.1).
     """
     judged = [one for one in side.passes.values() if one.judged]
     scores = [[1.0] * (passed := round(one.total)) + [0.0] * (one.judged - passed) for one in judged]
@@ -86,7 +86,7 @@ def _within(outcomes: Mapping[str, CaseTotal]) -> float:
 
 
 def trials_share(side: SideCounts) -> float | None:
-    """The share of the variance of a single trial that lies within cases; None where none has several, or all agree."""
+    """The share of the variance of a single trial that lies within cases; None if no case has several, or all agree."""
     rate = _rate(side.passes)
     if rate is None or not 0 < rate < 1 or all(one.judged < 2 for one in side.passes.values()):
         return None

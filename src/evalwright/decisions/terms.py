@@ -1,4 +1,4 @@
-"""What is asked of two sides: the loss that would not matter, how sure one wants to be, and what else must hold."""
+"""The terms of a decision between two sides: the tolerable loss, the error rate, and further conditions."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _RATIOS = (*MEASURES, *QUANTILES)
 _EVALUATOR = "evaluator:"
 _NUMBER = r"[+-]?\d+(?:\.\d+)?"
 _LIMITS = {True: (f"{_NUMBER}%", "a percentage like +10%"), False: (f"{_NUMBER}pp", "points like -1pp")}
-"""How limits are written: of ratios, and of losses."""
+"""The notation of limits: for ratios, and for losses."""
 
 Population = Literal["cases", "suite"]
 Errors = Literal["exclude", "fail", "strict"]
 
 
 class Guard(msgspec.Struct, frozen=True):
-    """A limit beside the metric: of a ratio B/A, or of a loss of one evaluator (B - A at least `limit`)."""
+    """A limit besides the metric: on a ratio B/A, or on the loss of one evaluator (B - A at least `limit`)."""
 
     name: str
     limit: float
@@ -49,15 +49,15 @@ class Terms(msgspec.Struct, frozen=True, kw_only=True):
     better: bool = False
     """Whether B must be better, not only not worse."""
     slices: tuple[str, ...] = ()
-    """`tag`, or `metadata.KEY`; `*` for all of them."""
+    """`tag` or `metadata.KEY`; `*` for all."""
     slice_margin: float | None = None
-    """The loss that no slice may show; None: slices decide nothing."""
+    """The loss that no slice may show; None if slices decide nothing."""
     guards: tuple[Guard, ...] = ()
     errors: Errors = "exclude"
     group: str | None = None
     """A metadata key in place of the cases' groups; `none` for no groups."""
     keep_changed: bool = False
-    """Whether cases that changed are paired all the same; else they are left out."""
+    """Whether cases that changed are still paired; otherwise they are left out."""
     population: Population = "cases"
     """`suite`: the cases are all there are, and only their trials are a sample."""
     family: int = 1
@@ -90,7 +90,7 @@ def guards_of(text: str, evaluators: Iterable[str]) -> tuple[Guard, ...]:
 
 
 def guard_of(name: str, limit: str, evaluators: Iterable[str]) -> Guard | str:
-    """One guard, or what is wrong with it."""
+    """One guard, or the problem with it."""
     known = [*_RATIOS, *(f"{_EVALUATOR}{evaluator}" for evaluator in evaluators)]
     if name not in known:
         return f"no {name!r}{did_you_mean(name, known)} (there are: {', '.join(known)})"

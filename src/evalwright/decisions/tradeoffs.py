@@ -1,4 +1,4 @@
-"""Quality against cost and latency: which variants of a run another one makes superfluous."""
+"""Quality against cost and latency: which variants of a run are dominated by another one."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _MEASURES = ("cost", "latency")
 
 
 class _Shown(NamedTuple):
-    """What is shown of one dimension of a rival."""
+    """The evidence for one dimension of a rival."""
 
     not_worse: bool
     p_better: float
-    """1 where it is not the better one."""
+    """1 if it is not the better one."""
 
 
 def dominated(sides: Mapping[str, SideCounts], terms: Terms, known: Labelled) -> dict[str, list[str]]:
     """The variants that others dominate, each with those that do (Pareto).
 
-    A rival dominates that is shown to be not worse in pass rate, mean cost and mean latency, as far as these are
+    A rival dominates if it is shown to be not worse in pass rate, mean cost and mean latency, as far as these are
     measured, and better in one of them (Holm 1979 over the three). Margins are those of `terms`: the loss of the
     metric, the limits of guards on cost and latency, else two percent.
     """
@@ -57,7 +57,7 @@ def _dominates(rival: SideCounts, side: SideCounts, terms: Terms, known: Labelle
 
 
 def _measured(ground: Ground, measure: str) -> _Shown | None:
-    """Of a cost or a latency; None where neither side has it, or both have none but zeros."""
+    """For cost or latency; None if neither side has it, or both have only zeros."""
     before, after = ground.a.measures[measure].means(), ground.b.measures[measure].means()
     if not any(before.values()) and not any(after.values()):
         return None
