@@ -23,7 +23,7 @@ Key = tuple[str, str, int]
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """Which cells are asked for; `failed` means a trace with an error, or a result that did not pass."""
+    """Which cells are wanted; `failed` means a trace with an error, or a result that did not pass."""
 
     case: str | None = None
     variant: str | None = None
@@ -43,7 +43,7 @@ class FullCell:
 def chosen_cells(reader: RunReader, plan: Plan, needed: Sequence[str], choice: Choice) -> Iterator[FullCell]:
     """The chosen cells in the order of their newest traces; `needed` is what `names_needed` says.
 
-    What has no stored verdict (an unfinished cell, a folder that another program wrote) gets one by the plan's
+    A cell without a stored verdict (unfinished, or in a folder written by another program) gets one by the plan's
     criteria.
     """
     shown = 0
@@ -55,12 +55,12 @@ def chosen_cells(reader: RunReader, plan: Plan, needed: Sequence[str], choice: C
                     shown += 1
                 return
             except StaleIndex:
-                pass  # the scan gives the same cells in the same order: it goes on behind those that were given
+                pass  # the scan gives the same cells in the same order: it continues after those already given
     yield from islice(_scanned(reader, plan, needed, choice), shown, None)
 
 
 def _looked_up(index: CellIndex, plan: Plan, needed: Sequence[str], choice: Choice) -> Iterator[FullCell]:
-    """The chosen cells by an index of the run: one after the other, and only they are read."""
+    """The chosen cells by an index of the run: read one after the other, and no others."""
     chosen = CellSelection(choice.case, choice.variant, failed=choice.failed)
     for entry in index.cells(chosen, "stored"):
         trace, rows, verdict = index.records(entry)

@@ -1,4 +1,4 @@
-"""The cells that changed between two runs, the worst first, with what was answered before and after."""
+"""The cells that changed between two runs, the worst first, with the answers before and after."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ class _Trials(msgspec.Struct):
 
     @property
     def share(self) -> Fraction:
-        """Of the judged ones those that passed."""
+        """The share of judged trials that passed."""
         judged = [status == "pass" for status in self.statuses.values() if status in _JUDGED]
         return Fraction(sum(judged), max(1, len(judged)))
 
     def telling(self, *, passed: bool) -> int:
-        """The first that passed, or else that was judged and did not."""
+        """The first trial that passed, or else the first that was judged and did not pass."""
         trials = sorted(self.statuses)
         ended = (one for one in trials if self.statuses[one] in _JUDGED and (self.statuses[one] == "pass") is passed)
         return next(ended, trials[0] if trials else 0)
@@ -76,8 +76,7 @@ class _Answer(OfCase, gc=False):
 def changed_cells(reader: RunReader, before: Before, limit: int) -> tuple[list[ChangedCell], int]:
     """The first `limit` changed cases, and the number of all of them.
 
-    Those that got worse come first; of these, those of which the share of passed trials changed most; of these, the
-    first in the suite.
+    Cases that got worse come first, then by the change of the share of passed trials, then in the order of the suite.
     """
     worse: dict[_Cell, bool] = {}
     for one in before.comparison.variants:

@@ -26,7 +26,7 @@ _ALONE = ReportContext()
 class CodeQuality:
     """JSON with an entry for each cell that failed or has no verdict, in the order of the dataset.
 
-    GitLab asks for a file and a line: where the data file does not tell, they are the suite and 1.
+    GitLab requires a file and a line: if the data file does not give them, they are the suite and 1.
     """
 
     reads: ClassVar[frozenset[str]] = frozenset({"places"})

@@ -1,6 +1,6 @@
-"""The tables of a run, once: what their columns are called, hold and depend on. Every report only draws them.
+"""The tables of a run, defined once: titles, contents and conditions of their columns. Reports only draw them.
 
-A new column is one row here and one line in docs/reports.md. Nothing of it is computed while a run works. Tables of
+A new column is one row here and one line in docs/reports.md. None of it is computed during a run. Tables of
 several runs and of calibration are in `decision_columns.py`: a run that ends needs neither them nor their statistics.
 """
 
@@ -47,7 +47,7 @@ Interval = tuple[float, float]
 
 
 class Unit(Enum):
-    """What a value is, and so how it is written."""
+    """The kind of a value, which determines how it is written."""
 
     NAME = auto()
     """A name or id from data: every report makes it harmless in its own way."""
@@ -81,24 +81,24 @@ class Column(NamedTuple, Generic[Row]):
     """One column of a table of `Row`s."""
 
     key: str
-    """Where the JSON of the row has the value; a dot goes into an object: `cells.pass`."""
+    """The path of the value in the JSON of the row; a dot enters an object: `cells.pass`."""
     title: str
     unit: Unit
     value: Callable[[Row], Any]
-    """None where there is nothing to show."""
+    """None if there is nothing to show."""
     interval: Callable[[Row], Interval | None] | None = None
     """The 95 % interval of a rate or of a difference of rates."""
     n: Callable[[Row], int] | None = None
     """The number of values behind a mean."""
     shown: Literal["always", "if_any", "wide"] = "always"
-    """`if_any`: only where some row has a value. `wide`: so too, and the first to leave a narrow table."""
+    """`if_any`: only if some row has a value. `wide`: the same, and the first to leave a narrow table."""
     style: Callable[[Row], str] = lambda row: ""
     """How the value looks on a terminal and a page: `pass`, `fail`, `error`, ..."""
     text: Callable[[Row], str] | None = None
-    """What people read, where unit, interval and n do not say it."""
+    """The text that people read, if unit, interval and n do not determine it."""
 
     def show(self, row: Row) -> str:
-        """The value of a row as people read it; empty where there is none."""
+        """The value of a row as people read it; empty if there is none."""
         if self.text is not None:
             return self.text(row)
         value = self.value(row)
@@ -215,7 +215,7 @@ _OF_VERDICTS = ("pass_rate", "pass_rate_ci95", "cells.pass", "cells.borderline",
 
 
 def variant_columns(summary: RunSummary) -> tuple[Column[VariantSummary], ...]:
-    """The columns of a run's variants: without passes and failures where it only has scores."""
+    """The columns of a run's variants: without passes and failures if it only has scores."""
     if summary.scored is not True:
         return VARIANT_COLUMNS
     return tuple(column for column in VARIANT_COLUMNS if column.key not in _OF_VERDICTS)
@@ -240,7 +240,7 @@ def evaluator_rows(rollups: Sequence[EvaluatorRollup]) -> list[EvaluatorRow]:
 
 
 def _own_score(row: EvaluatorRow) -> float | None:
-    """The mean score where it says more than the pass rate does: 1 for a pass and 0 for a failure do not."""
+    """The mean score if it says more than the pass rate, which scores of 1 for a pass and 0 for a failure do not."""
     score, passed = row.rate.avg_score, row.rate.pass_rate
     if score is None or (passed is not None and row.rate.scored == row.rate.n and abs(score - passed) < 1e-9):
         return None
@@ -282,7 +282,7 @@ EVALUATOR_COLUMNS: tuple[Column[EvaluatorRow], ...] = (
 
 
 def evaluator_columns(summary: RunSummary) -> tuple[Column[EvaluatorRow], ...]:
-    """The columns of a run's evaluators: the scores alone where it has no passes and failures."""
+    """The columns of a run's evaluators: only the scores if it has no passes and failures."""
     if summary.scored is not True:
         return EVALUATOR_COLUMNS
     instead = {

@@ -20,7 +20,7 @@ _STYLES = {"ship": "pass", "dont": "fail", "undecided": "borderline"}
 
 
 def comparison_of_runs(comparison: RunComparison, paint: Paint) -> list[str]:
-    """What was shown, rates, changes, errors, and cases that changed; every change is B − A."""
+    """The decisions, rates, changes, errors, and cases that changed; every change is B − A."""
     alpha = next((one.decision.alpha for one in comparison.variants), 0.05)
     parts = [
         [line for one in comparison.variants for line in _headline(one, paint)],
@@ -63,7 +63,7 @@ def _errors(found: VariantComparison) -> str:
 
 
 def _reasons(found: VariantComparison, titled: bool, paint: Paint) -> list[str]:
-    """Why B fails more often than A, or less."""
+    """Why B fails more or less often than A."""
     lines = reason_lines(found.decision.clusters, _width(paint))
     return [f"{one_line(found.variant, 40)}:" if titled else "", *lines][not titled :] if lines else []
 

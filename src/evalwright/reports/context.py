@@ -1,4 +1,4 @@
-"""What a report may know beside the run itself: an earlier run, where its cases are written, where it is published."""
+"""What a report may know besides the run itself: an earlier run, where its cases are written, where it is published."""
 
 from __future__ import annotations
 

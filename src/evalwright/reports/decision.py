@@ -1,4 +1,4 @@
-"""A decision on a terminal: the verdict first, then how sure it is."""
+"""A decision on a terminal: the verdict first, then its certainty."""
 
 from __future__ import annotations
 
@@ -57,14 +57,14 @@ def _picture(decision: Decision, columns: int) -> list[str]:
 
 
 def forest_of(decision: Decision) -> list[ForestRow]:
-    """The difference, what people would have seen, evaluators, slices: a row for each that has an interval."""
+    """The difference, the difference by human labels, evaluators, slices: a row for each that has an interval."""
     points = decision.metric == PASS_RATE
     name = "pass rate" if points else decision.metric
     rows = [_row(name, decision.difference, decision.ci, strong=True)]
     judge = decision.judge
     if judge is not None:
         rows.append(_row(f"{judge.evaluator}, {judge.method}", judge.difference, judge.ci))
-    if points:  # of scores, too, their pass rates: other units would not fit the axis
+    if points:  # pass rates even of evaluators with scores: other units would not fit the axis
         evaluators = decision.evaluators if len(decision.evaluators) > 1 else []
         rows += [_row(one.name, one.rate_difference, one.rate_ci) for one in evaluators]
     rows += [_row(f"{one.key}={one.value}", one.difference, one.ci) for one in decision.slices]
@@ -103,7 +103,7 @@ def _head(decision: Decision, paint: Paint, columns: int) -> list[str]:
 
 
 def _because(decision: Decision) -> list[str]:
-    """What the interval does not say of the verdict."""
+    """The reasons for the verdict that the interval does not show."""
     if decision.verdict == "dont":
         broken = [f"guard {one_line(one.name, 24)}" for one in decision.guards if one.state == "broken"]
         return [*broken, *(one_line(reason, 40) for reason in decision.reasons)]
@@ -111,7 +111,7 @@ def _because(decision: Decision) -> list[str]:
 
 
 def _claims(decision: Decision) -> list[str]:
-    """What was asked and what was shown of it, each with its p."""
+    """The claims that were tested and their outcome, each with its p."""
     if decision.ci is None:
         return ["  no case was judged in both runs"]
     low, high = decision.ci
@@ -190,7 +190,7 @@ def _slices(decision: Decision, columns: int) -> list[str]:
 
 
 def _packed(parts: Sequence[str], columns: int, indent: str) -> list[str]:
-    """Beside each other where they fit, else below."""
+    """Side by side if they fit, else below each other."""
     lines: list[str] = []
     for part in parts:
         if lines and len(lines[-1]) + 4 + len(part) <= columns:
@@ -226,7 +226,7 @@ def _guard(one: GuardPart) -> str:
 
 
 def _evaluators(decision: Decision) -> list[str]:
-    """Evaluators that changed, of several: the only one says what the pass rate says."""
+    """Evaluators that changed, if there are several: a single one repeats the pass rate."""
     found = (
         [one for one in decision.evaluators if one.q is not None and one.q <= 0.1]
         if len(decision.evaluators) > 1
@@ -271,7 +271,7 @@ def _reason(one: FailureCluster) -> str:
 
 
 def _title(decision: Decision) -> str:
-    """Whom it is about, and what is asked of them."""
+    """The variants, and the claim about them."""
     metric = "" if decision.metric == PASS_RATE else f"{one_line(decision.metric, 20)} "
     asked = f"not worse than −{amount(decision.margin, decision.metric)}" if decision.margin else "better"
     asked = "better" if decision.better else asked
@@ -290,7 +290,7 @@ def _next(decision: Decision, columns: int) -> list[str]:
 
 
 def _otherwise(decision: Decision) -> str:
-    """What is to be done where no number of cases like these would decide."""
+    """What to do if no number of cases like these would decide."""
     if not decision.n:
         return "run the same cases on both sides, until both have verdicts"
     for name, said in (
@@ -308,7 +308,7 @@ def _otherwise(decision: Decision) -> str:
 
 
 def _again(errors: ErrorPart) -> str:
-    """The commands that give trials a verdict."""
+    """The commands that give these trials a verdict."""
     target, evaluator = errors.a.target + errors.b.target, errors.a.evaluator + errors.b.evaluator
     parts = [f"evalwright retry RUN, {target:,} of the system"] if target else []
     parts += [f"evalwright re-evaluate RUN, {evaluator:,} of evaluators"] if evaluator else []

@@ -37,7 +37,7 @@ def _rate_of(side: Side) -> float | None:
 
 
 def _direction(decision: Decision) -> str:
-    """Colour follows what was shown, not the sign."""
+    """Colour follows the decision, not the sign."""
     return _COLOURS[decision.verdict] if decision.ci is not None else ""
 
 

@@ -16,7 +16,7 @@ WORDS = {"ship": "SHIP", "dont": "DON'T", "undecided": "UNDECIDED"}
 
 
 def claim(decision: Decision) -> str:
-    """What was shown: `better`, `not worse than −2 pp`, `worse`, or nothing."""
+    """The claim that was shown: `better`, `not worse than −2 pp`, `worse`, or nothing."""
     ends, margin = decision.ci, decision.margin
     if decision.difference is None or ends is None:
         return "undecided: no case was judged in both runs"
@@ -74,7 +74,7 @@ def errors_line(decision: Decision) -> str:
 
 
 def notes_of(decision: Decision) -> list[str]:
-    """What a reader of the difference must know beside it, in reports that have no room for all of a decision."""
+    """Notes that must accompany the difference in reports that have no room for the whole decision."""
     errors = errors_line(decision)
     return [*([f"errors: {errors}"] if errors else []), *(f"warning: {line}" for line in decision.warnings)]
 

@@ -35,7 +35,7 @@ _SENTENCES = {
 
 
 def error_text(error: TraceError) -> str:
-    """What went wrong, as people read it: `KeyError: 'question' in agent.py:12 (system raised an exception)`."""
+    """The error in words: `KeyError: 'question' in agent.py:12 (system raised an exception)`."""
     if error.type not in _SENTENCES:
         return f"{error.type}: {error.message}"
     raised, failed = _SENTENCES[error.type]
@@ -51,7 +51,7 @@ class Failures:
     failed_total: int = 0
     errored_total: int = 0
     scored: bool = False
-    """Whether the suite has scores only: a score below 1 is then no failure."""
+    """Whether the suite has only scores: then a score below 1 is not a failure."""
 
     @property
     def title(self) -> str:
@@ -59,7 +59,7 @@ class Failures:
 
 
 def failures_title(scored: bool) -> str:
-    """What the cells are called that did not pass; in a suite that has scores only, none failed."""
+    """The title for the cells that did not pass; in a suite that has only scores, none failed."""
     return "Scores below 1" if scored else "Failures"
 
 
@@ -83,7 +83,7 @@ def find_failures(reader: RunReader, summary: RunSummary, limit: int) -> Failure
 def first_verdicts(
     reader: RunReader, summary: RunSummary, wanted: Sequence[tuple[Collection[Status], int]]
 ) -> list[list[CaseVerdict]]:
-    """For each kind the first so many cells with one of its statuses, in the order of the dataset."""
+    """For each kind, its first cells with one of its statuses, up to its number, in the order of the dataset."""
     if (index := finished_index(reader)) is not None:
         with closing(index), suppress(StaleIndex):
             return [list(_verdicts(index, statuses, most)) for statuses, most in wanted]
@@ -97,7 +97,7 @@ def first_verdicts(
 
 
 def finished_index(reader: RunReader) -> CellIndex | None:
-    """The index of a run in which the newest attempt of every cell has its verdict; of another one reports scan."""
+    """The index of a run in which the newest attempt of every cell has its verdict; otherwise reports scan the run."""
     index = index_of(reader)
     if index is not None and index.count(CellSelection(statuses=[None])):
         index.close()

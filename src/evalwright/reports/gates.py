@@ -9,7 +9,7 @@ __all__ = ["gate_decisions"]
 
 
 def gate_decisions(gate: GateOutcome, paint: Paint) -> list[str]:
-    """The lines of each decision; none for a gate that is held against no baseline, which needs none of this."""
+    """The lines of each decision; none for a gate without a baseline, which has no decisions."""
     decisions = [gate.decision] if gate.decision is not None else gate.decisions
     if not decisions:
         return []

@@ -17,7 +17,7 @@ from evalwright.reports.text import harmless, one_line
 __all__ = ["GitHubAnnotations"]
 
 _MOST = 9
-"""GitHub shows ten annotations of a kind in a step: the tenth says how many more there are."""
+"""GitHub shows ten annotations of a kind per step, so the tenth says how many more there are."""
 _LONGEST = 1_000
 _ALONE = ReportContext()
 
@@ -25,7 +25,7 @@ _ALONE = ReportContext()
 class GitHubAnnotations:
     """`::error` for cells that failed, regressions first, `::warning` for cells without a verdict and for warnings.
 
-    Each is at the line of its case, where the data file tells.
+    Each is at the line of its case, if the data file gives it.
     """
 
     reads: ClassVar[frozenset[str]] = frozenset({"compare", "link", "places"})
@@ -36,7 +36,7 @@ class GitHubAnnotations:
 
         def order(verdict: CaseVerdict) -> Place:
             case, variant, trial = place(verdict)
-            # Regressions are what the change did; what failed before is no news.
+            # Regressions come from the change; what failed before is no news.
             return (case - 1e9 if (verdict.case_key, verdict.variant_name) in worse else case), variant, trial
 
         failed: First[CaseVerdict] = First(_MOST, order)

@@ -33,7 +33,7 @@ def cell_lines(
 ) -> list[str]:
     """The cell for a terminal. Texts are cut after `limit` characters.
 
-    None shows them in full, and everything else that was recorded: messages, what went in and out of each step, the
+    None shows them in full, with everything else that was recorded: messages, input and output of each step, and
     details of results.
     """
     lines = [_headline(trace, status, paint)]
@@ -60,7 +60,7 @@ def cell_lines(
 
 
 def _warnings(trace: Trace) -> list[Any]:
-    """Problems noted when a recording was imported, and values that could not be stored as they were."""
+    """Problems noted when a recording was imported, and values that could not be stored unchanged."""
     noted = [trace.extra.get(key) for key in ("warnings", "replaced")]
     return [warning for notes in noted if isinstance(notes, list) for warning in notes]
 
@@ -138,7 +138,7 @@ def _step(depth: int, span: Span, paint: Paint, limit: int | None) -> str:
 
 
 def _message(message: TraceMessage) -> str:
-    """One message in full: who, what it says, and the call that it makes or answers."""
+    """One message in full: role, content, and the call that it makes or answers."""
     said = msgspec.to_builtins(message)
     role, content = said.pop("role"), said.pop("content", None)
     more = {key: value for key, value in said.items() if value not in (None, [], {})}
@@ -147,7 +147,7 @@ def _message(message: TraceMessage) -> str:
 
 
 def recorded_metrics(trace: Trace) -> dict[str, Any] | None:
-    """What is known of tokens, times and costs; None if nothing is."""
+    """The tokens, times and costs that are known; None if there are none."""
     known = msgspec.to_builtins(trace.metrics)
     return {key: value for key, value in known.items() if value not in (None, {})} or None
 
@@ -211,7 +211,7 @@ def _result(result: EvaluationResult, paint: Paint, limit: int | None) -> str:
 
 
 def _votes(detail: Mapping[str, Any], paint: Paint) -> Iterator[str]:
-    """What each judge of several said, where they do not all agree."""
+    """The result of each judge in a panel, if they do not all agree."""
     votes = detail.get("votes")
     rows = [row for row in votes if isinstance(row, dict)] if isinstance(votes, list) else []
     if len({row.get("passed") for row in rows}) < 2:
@@ -224,7 +224,7 @@ def _votes(detail: Mapping[str, Any], paint: Paint) -> Iterator[str]:
 
 
 def _judge_call(number: int, call: Any, paint: Paint) -> list[str]:
-    """What a model was asked and what it replied, in full."""
+    """The prompt to a model and its reply, in full."""
     inset = f"{_INDENT}    "
     if not is_judge_call(call):
         return [f"{_INDENT}  {paint(f'call {number}', 'dim')} {block(_text(call), inset, None)}"]

@@ -26,7 +26,7 @@ _BLOCKS = "▁▂▃▄▅▆▇█"
 
 
 class ForestRow(NamedTuple):
-    """One interval with its name; `strong` for what decides."""
+    """One interval with its name; `strong` if it decides."""
 
     label: str
     value: float
@@ -36,12 +36,12 @@ class ForestRow(NamedTuple):
 
     @property
     def side(self) -> str:
-        """Where the whole interval lies: colour is never the only carrier, as numbers stand beside it."""
+        """Where the whole interval lies. Colour is never the only signal, as numbers stand beside it."""
         return "pass" if self.low > 0 else "fail" if self.high < 0 else "open"
 
 
 class Ruler(NamedTuple):
-    """Values to places."""
+    """Maps values to positions."""
 
     low: float
     high: float
@@ -49,7 +49,7 @@ class Ruler(NamedTuple):
     length: float
 
     def at(self, value: float) -> float:
-        """The place of a value."""
+        """The position of a value."""
         return self.start + (value - self.low) / (self.high - self.low) * self.length
 
 
@@ -57,7 +57,7 @@ def range_of(rows: Sequence[ForestRow], margin: float, *, points: bool) -> tuple
     """All intervals with their estimates, 0 and the margin, with a little room, of which differences of shares
     (`points`) have none beyond -1 and 1.
 
-    An estimate may lie outside of a guarded interval, which is drawn towards the middle of the scale.
+    An estimate may lie outside a guarded interval, which is pulled towards the middle of the scale.
     """
     seen = [value for row in rows for value in row[1:4]]
     low, high = min(0.0, -margin, *seen), max(0.0, *seen)
@@ -78,7 +78,7 @@ def numbers_of(row: ForestRow, factor: float) -> str:
 
 
 def forest_of_deltas(deltas: Iterable[VariantDelta]) -> list[ForestRow]:
-    """Variants against their baseline, those that were compared."""
+    """The variants that were compared with their baseline."""
     return [
         ForestRow(one.variant, one.pass_rate_delta, *one.pass_rate_delta_ci95)
         for one in deltas

@@ -31,13 +31,13 @@ class JsonReport:
         return "".join(self.pieces(reader, summary))
 
     def pieces(self, reader: RunReader, summary: RunSummary) -> Iterator[str]:
-        """The same text in pieces, one a cell: of an indexed run no more than that is held."""
+        """The same text in pieces, one per cell: for an indexed run no more than that is held in memory."""
         whole = msgspec.json.format(msgspec.json.encode({"summary": summary, "cells": []}), indent=2).decode()
         yield whole.removesuffix("]\n}")
         between = "\n"
         for cell in _cells(reader, summary):
             text = msgspec.json.format(msgspec.json.encode(cell), indent=2).decode()
-            # No text of JSON holds a line end, so each one is of the layout.
+            # JSON strings contain no line ends, so each one belongs to the layout.
             yield between + "    " + text.replace("\n", "\n    ")
             between = ",\n"
         yield "]\n}\n" if between == "\n" else "\n  ]\n}\n"
@@ -46,7 +46,7 @@ class JsonReport:
 def _cells(reader: RunReader, summary: RunSummary) -> Iterator[dict[str, object]]:
     given = 0
     if (index := finished_index(reader)) is not None:
-        with closing(index), suppress(StaleIndex):  # then the scan, which gives the same cells, goes on behind them
+        with closing(index), suppress(StaleIndex):  # then the scan, which gives the same cells, continues after them
             for cell in _looked_up(index):
                 yield cell
                 given += 1

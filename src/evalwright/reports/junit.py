@@ -27,15 +27,15 @@ __all__ = ["JUnit"]
 
 _ALONE = ReportContext()
 _UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""What no XML document can hold (XML 1.0, 2.2), escaped or not."""
+"""Characters that no XML document can contain (XML 1.0, 2.2), escaped or not."""
 _ESCAPES = str.maketrans(
     {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\t": "&#09;", "\n": "&#10;", "\r": "&#13;"}
 )
 """Of attributes, as ElementTree writes them."""
 _SPECIAL = re.compile("[^ !#-%'-;=?-~]")
-"""All but ASCII letters, digits and signs that mean themselves in an attribute."""
+"""All but ASCII letters, digits and signs that need no escaping in an attribute."""
 _PIECE = 500
-"""Cells of which the text is written at once."""
+"""How many cells are written at once."""
 _KINDS = {"fail": "failure", "borderline": "failure", "error": "error", "skip": "skipped"}
 
 
@@ -49,7 +49,7 @@ class _Time(OfCase, gc=False):
 class JUnit:
     """One test suite with a test case for each finished cell: `classname` is the variant, `name` the case.
 
-    File and line are those of the case, where its data file tells; run and address of the bundle are properties.
+    File and line are those of the case, if its data file gives them; run and address of the bundle are properties.
 
     They are in the order of the dataset. Borderline cells are failures; `time` is the system's, in seconds.
     """
@@ -60,7 +60,7 @@ class JUnit:
         return "".join(self.pieces(reader, summary, context))
 
     def pieces(self, reader: RunReader, summary: RunSummary, context: ReportContext = _ALONE) -> Iterator[str]:
-        """The same text in pieces: of an indexed run no more than that is held."""
+        """The same text in pieces: for an indexed run no more than that is held in memory."""
         counts, latency_ms, cells = _counted_cells(reader, summary)
         before, after = ElementTree.Element("before"), ElementTree.Element("after")
         _add_properties(before, {"run": summary.run_id, "link": context.link})
@@ -94,7 +94,7 @@ def _written(element: ElementTree.Element) -> str:
 def _test_case(verdict: CaseVerdict, latency_ms: int | None, context: ReportContext) -> str:
     seconds = f"{(latency_ms or 0) / 1000:.3f}"
     where = context.places.get(verdict.case_key)
-    if verdict.status == "pass":  # as most are: five times as quick as by elements
+    if verdict.status == "pass":  # the most frequent kind: five times as fast as building elements
         variant, name = _attribute(verdict.variant_name), _attribute(_name(verdict))
         place = "" if where is None else f' file="{_attribute(where.file)}" line="{where.line}"'
         return f'    <testcase classname="{variant}" name="{name}" time="{seconds}"{place} />\n'
@@ -110,11 +110,11 @@ def _test_case(verdict: CaseVerdict, latency_ms: int | None, context: ReportCont
 
 
 _Cell = tuple[CaseVerdict, int | None]
-"""The newest verdict of a cell, with the time that its system took; of one that passed only its status."""
+"""The newest verdict of a cell, with the time that its system took; only the status if it passed."""
 
 
 def _counted_cells(reader: RunReader, summary: RunSummary) -> tuple[Counter[str], float, Iterator[_Cell]]:
-    """How many cells are of each kind, the milliseconds that they took, and the cells."""
+    """The number of cells of each kind, the milliseconds that they took, and the cells."""
     counts: Counter[str] = Counter()
     if (index := finished_index(reader)) is not None:
         for count in index.counts():
@@ -145,7 +145,7 @@ def _looked_up(index: CellIndex, location: str) -> Iterator[_Cell]:
 
 
 def _add_gate(suite: ElementTree.Element, gate: GateOutcome) -> str:
-    """The run as a whole, as a test case: a failure, or skipped where it is undecided."""
+    """The run as a whole, as a test case: a failure, or skipped if it is undecided."""
     case = ElementTree.SubElement(suite, "testcase", classname="run", name="gate", time="0.000")
     kind = "skipped" if gate.undecided else "" if gate.passed else "failure"
     if kind:

@@ -1,6 +1,6 @@
 """A run as Markdown, for pull requests and pages.
 
-Data is put into code spans, which it cannot leave: it makes no HTML, links, mentions or table cells.
+Data is put into code spans that it cannot break out of, so it creates no HTML, links, mentions or table cells.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Markdown:
 
 
 def _sections(reader: RunReader, summary: RunSummary, context: ReportContext) -> Iterator[list[str]]:
-    """The parts of the report, each below its heading, the most wanted first."""
+    """The parts of the report, each below its heading, the most important first."""
     before = context.before
     if before is not None:
         decisions = [(one.variant, one.decision) for one in before.comparison.variants]
@@ -167,7 +167,7 @@ def _section(title: str, columns: Sequence[Column[Row]], rows: Sequence[Row]) ->
 def _comparison(comparison: ComparisonReport) -> list[str]:
     lines = _section(f"Against {code(comparison.baseline)}", COMPARISON_COLUMNS, comparison.deltas)
     rows = forest_of_deltas(comparison.deltas)
-    # A code block shows data as it is, but for the fence that would end it.
+    # A code block shows data unchanged, except for a fence that would end it.
     picture = ["", "```text", *(line.replace("`", "'") for line in forest_lines(rows)), "```"] if len(rows) > 1 else []
     decisions = [comparison.decision] if comparison.decision else comparison.decisions
     return [*lines, *_notes([(one.variant_b, one) for one in decisions]), *picture]
@@ -183,7 +183,7 @@ def _notes(decisions: Sequence[tuple[str, Decision]]) -> list[str]:
 
 
 def _plain(note: str) -> str:
-    """What is ours as it is, what may be data as code."""
+    """Our own words as they are; anything that may be data as code."""
     word, _, text = note.partition(": ")
     return f"{word}: {code(text, _LONGEST_WARNING)}"
 
@@ -220,7 +220,7 @@ def _changed(cells: Sequence[ChangedCell], total: int, run_id: str, context: Rep
     lines = [f"## Changed cases: {total:,}"]
     for cell in cells:
         mark = "worse" if cell.worse else "better"
-        # Markdown is not read within these tags: what is data is escaped for HTML.
+        # Markdown is not interpreted within these tags, so data is escaped for HTML.
         title = f"<code>{escape(one_line(cell.case_key, 80))}</code> <code>{escape(one_line(cell.variant, 40))}</code>"
         lines += ["", "<details>", f"<summary>{mark}: {title}</summary>", ""]
         if address := context.address(run_id, OfCase(case_id=cell.case_key), cell.variant, cell.after.trial):
@@ -235,7 +235,7 @@ def _changed(cells: Sequence[ChangedCell], total: int, run_id: str, context: Rep
 
 
 def _fenced(text: str) -> list[str]:
-    """Data as a block that it cannot end: the fence is longer than any run of backticks within."""
+    """Data as a block that it cannot end: the fence is longer than any run of backticks in it."""
     body = harmless(capped(text, _LONGEST_ANSWER))
     fence = "`" * max(3, *(len(run) + 1 for run in _TICKS.findall(body)), 3)
     return [f"{fence}text", body, fence]

@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 REWARD_OF = "reward("
-"""How the name of a mean reward begins."""
+"""The prefix of the name of a mean reward."""
 
 
 def percent(rate: float) -> str:
@@ -40,7 +40,7 @@ def percent(rate: float) -> str:
 
 
 def share(found: Share) -> str:
-    """A rate, or a dash where it is a rate of nothing."""
+    """A rate, or a dash if it is a rate of nothing."""
     return "–" if found.value is None else percent(found.value)
 
 
@@ -54,7 +54,7 @@ def interval(ends: tuple[float, float] | None) -> str:
 
 
 def results(rate: EvaluatorRate) -> str:
-    """How many results there are, and of how many cases where those ran several times, or groups of cases."""
+    """The number of results, with the number of cases if those ran several times, or of groups of cases."""
     if rate.cases in (0, rate.n):
         return f"{rate.n:,}"
     if rate.grouped:
@@ -112,7 +112,7 @@ def _in_unit(values: Sequence[float], unit: str, *, exact: bool = False) -> tupl
 
 
 def outcome(gate: GateOutcome) -> tuple[str, str]:
-    """What became of a gate in one word, and its style."""
+    """The outcome of a gate in one word, and its style."""
     if gate.tolerated:
         return "UNDECIDED, let pass", "borderline"
     if is_reward(gate):
@@ -121,13 +121,13 @@ def outcome(gate: GateOutcome) -> tuple[str, str]:
 
 
 def is_reward(gate: GateOutcome) -> bool:
-    """Whether nothing is asked of the values: a reward, which neither passes nor fails."""
+    """Whether no condition is set on the values: a reward, which neither passes nor fails."""
     parts = gate.parts or [part for run in gate.runs for part in run.parts]
     return bool(parts) and all(part.name.startswith(REWARD_OF) for part in parts)
 
 
 def met(part: GatePart) -> tuple[str, str]:
-    """What became of one condition in one word, and its style."""
+    """The outcome of one condition in one word, and its style."""
     if part.undecided and part.value is not None:
         return "open", "borderline"
     if part.name.startswith(REWARD_OF):
@@ -154,7 +154,7 @@ def points(delta: float, ends: tuple[float, float] | None = None) -> str:
 
 
 def signed(value: float, digits: int) -> str:
-    """A number with its sign, `0.0` where nothing is left of it."""
+    """A number with its sign; `0.0` if it rounds to zero."""
     text = f"{value:+.{digits}f}"
     return f"{0:.{digits}f}" if float(text) == 0 else text.replace("-", "−")
 
@@ -188,7 +188,7 @@ def mean(text: str, n: int) -> str:
 
 
 def dependence(summary: RunSummary) -> str:
-    """How many cases belong together in conversations, which intervals allow for; empty where none do."""
+    """How many cases belong together in conversations, which intervals allow for; empty if none do."""
     native = summary.native or {}
     if not (conversations := native.get("conversations")):
         return ""
@@ -197,10 +197,10 @@ def dependence(summary: RunSummary) -> str:
 
 
 def could_show(summary: RunSummary) -> str:
-    """What a comparison with this run can show; empty where the run says nothing of that."""
+    """What a comparison with this run can show; empty if the run does not tell."""
     variants = summary.variants
     found = [(v.name, f"±{100 * v.detectable:.1f} pp") for v in variants if v.detectable is not None]
-    if not found or summary.scored is True:  # there is no pass rate that could change
+    if not found or summary.scored is True:  # no pass rate that could change
         return ""
     each = found[0][1] if len(variants) == 1 else ", ".join(f"{one_line(name, 30)} {size}" for name, size in found)
     return f"this suite shows changes of the pass rate from {each} (80 % power, alpha .05)"

@@ -9,7 +9,7 @@ __all__ = ["First", "Place", "PlacedRecord", "order_of"]
 
 
 class PlacedRecord(Protocol):
-    """What a record says about its place."""
+    """The place of a record, as stored in it."""
 
     variant_name: str
     trial: int
@@ -24,8 +24,8 @@ Place = tuple[float, int, int]
 def order_of(variants: Iterable[str]) -> Callable[[PlacedRecord], Place]:
     """The key by which records are sorted: case, variant in this order, trial.
 
-    Records of folders that other programs wrote do not know the place of their case: they stay as they are stored,
-    behind all others.
+    Records in folders that other programs wrote do not contain the place of their case: they keep their stored order,
+    after all others.
     """
     places = {name: place for place, name in enumerate(variants)}
 
@@ -38,7 +38,7 @@ def order_of(variants: Iterable[str]) -> Callable[[PlacedRecord], Place]:
 
 
 class First(Generic[T]):
-    """The first few of many, by a key; of the others nothing is kept."""
+    """The first few of many, by a key; the others are not kept."""
 
     def __init__(self, limit: int, key: Callable[[T], Place]) -> None:
         self._limit, self._key = limit, key

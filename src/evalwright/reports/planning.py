@@ -1,4 +1,4 @@
-"""What a difference takes, for a terminal."""
+"""The cases and trials that a difference takes, for a terminal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["planning_lines"]
 
 
 def planning_lines(plan: SuitePlan, runs: str) -> list[str]:
-    """What a difference takes, and what a gate would do; `runs` are the runs that it is known from."""
+    """What it takes to show a difference, and what a gate would do; `runs` are the runs behind the estimates."""
     parts = [_difference(plan, runs) if plan.rows else [], _gate(plan.gate, plan.suite) if plan.gate else []]
     return [line for part in parts if part for line in ["", *part]][1:]
 
@@ -48,7 +48,7 @@ def _difference(plan: SuitePlan, runs: str) -> list[str]:
 
 
 def _curve(row: PlanRow) -> str:
-    """The power as a line of blocks: the row that it belongs to is the only or the cheapest one."""
+    """The power as a line of blocks, for the only or the cheapest row."""
     least, most = row.curve[0][0], row.curve[-1][0]
     blocks, mark = spark([chance for _, chance in row.curve]), ", <- cheapest" if row.cheapest else ""
     return f"  power   {blocks}  from {least:,} to {most:,} cases × {row.trials}{mark}"

@@ -1,4 +1,4 @@
-"""Why cells did not pass, in groups: reasons that differ in numbers, quoted text and ids only are one reason."""
+"""Why cells did not pass, in groups: reasons that differ only in numbers, quoted text and ids are one reason."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["GroupedCase", "Reason", "ReasonGroup", "ReasonGroups", "group_reason
 
 _MOST_GROUPS = 10_000
 _LONGEST = 2_000
-"""Characters of a reason that are looked at."""
+"""How many characters of a reason are compared."""
 _KEPT_CASES = 64
 _SHOWN_CASES = 3
 
@@ -26,13 +26,13 @@ _QUOTED = re.compile(
     r"""(?<!\w)(?:'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`[^`\n]+`|“[^”\n]*”|«[^»\n]*»)(?!\w)"""
     r"""|(?<=[=(,])\s?['"][^'"\n]*(?=\.\.\.\))|(?<!\w)['"][^'"\n]*$"""
 )
-"""Text in quotes, also where it was cut: an apostrophe within a word opens nothing."""
+"""Text in quotes, even if it was cut off; an apostrophe within a word is not a quote."""
 _ID = re.compile(r"\b(?:0x[0-9a-f]+|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?=[a-f]*\d)[0-9a-f]{8,})\b", re.I)
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _LIST = re.compile(r"'…'(?:, '…')+")
 _CALL = re.compile(r"(?<=\w)\([^()]*…[^()]*\)")
 _PLACE = re.compile(r"^(.*) in (\S+:\d+)$", re.DOTALL)
-"""What the message of an exception ends with: where in the user's code it was raised."""
+"""The end of an exception's message: where in the user's code it was raised."""
 
 
 class Reason(NamedTuple):
@@ -101,9 +101,9 @@ class ReasonGroup:
 
     shape: str
     text: str | None
-    """The reason itself where it is the same in all cells."""
+    """The reason itself if it is the same in all cells."""
     first: tuple[Place, int]
-    """The place of its first case, and which of the reasons of that case it is."""
+    """The place of its first case, and its position among the reasons of that case."""
     count: int = 0
     _cases: dict[GroupedCase, int] = field(default_factory=dict)
 
@@ -126,7 +126,7 @@ class ReasonGroup:
         # Without the trial: trials of a case are one entry.
         case = GroupedCase((*place[:2], 0), verdict.case_key, verdict.variant_name, verdict.status)
         self._cases[case] = self._cases.get(case, 0) + 1
-        if len(self._cases) > _KEPT_CASES:  # what is left out here is behind those that are shown, whatever follows
+        if len(self._cases) > _KEPT_CASES:  # what is left out here comes after those that are shown, whatever follows
             self._cases = dict(sorted(self._cases.items())[: 2 * _SHOWN_CASES])
 
 
@@ -136,14 +136,14 @@ class ReasonGroups:
 
     cells: int = 0
     more: int = 0
-    """Reasons of cells that are in no group, because there are ten thousand groups."""
+    """Reasons that are in no group because there are already ten thousand groups."""
     _groups: dict[str, ReasonGroup] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self._groups)
 
     def __iter__(self) -> Iterator[ReasonGroup]:
-        """The most frequent first; of equally frequent ones that which the suite comes to first."""
+        """The most frequent first; ties in the order of the suite."""
         return iter(sorted(self._groups.values(), key=lambda group: (-group.count, group.first, group.shape)))
 
     def add(self, verdict: CaseVerdict, place: Place) -> None:

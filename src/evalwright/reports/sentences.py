@@ -17,7 +17,7 @@ Name = Callable[[str], str]
 
 
 def sentence_of(summary: RunSummary, comparison: RunComparison | None = None, name: Name = str) -> str:
-    """The decision about a run: against an earlier run, by its gate, or by its cells. `name` makes a name harmless."""
+    """The decision about a run: against an earlier run, by its gate, or by its cells. `name` escapes a name."""
     if comparison is not None:
         return _compared(comparison, name)
     if summary.gate is not None:
@@ -31,7 +31,7 @@ def worse_cases(comparison: RunComparison) -> int:
 
 
 def _compared(comparison: RunComparison, name: Name) -> str:
-    """The worst first, as it decides."""
+    """The worst first, because it decides."""
     order = {"dont": 0, "undecided": 1, "ship": 2}
     variants = sorted(comparison.variants, key=lambda one: (order[one.decision.verdict], one.decision.difference or 0))
     if not variants:
@@ -54,7 +54,7 @@ def _change(one: VariantComparison) -> str:
 
 
 def _without_verdict(decision: Decision) -> str:
-    """The trials that the difference leaves out; empty where both sides have verdicts of all."""
+    """The trials that the difference leaves out; empty if all trials of both sides have verdicts."""
     a, b = (side.target + side.evaluator for side in (decision.errors.a, decision.errors.b))
     return f"; without a verdict: {a:,} of A, {b:,} of B" if a or b else ""
 
@@ -64,7 +64,7 @@ def _equals(p: str) -> str:
 
 
 def _to_decide(decision: Decision) -> str:
-    """What would settle an open question, where the difference holds."""
+    """What would settle an undecided comparison if the difference holds."""
     if decision.verdict != "undecided" or decision.next is None or decision.next.cases <= decision.n:
         return ""
     more = counted(decision.next.cases - decision.n, "more case")

@@ -29,9 +29,9 @@ def outlined(spans: Sequence[Span]) -> Iterator[tuple[int, Span]]:
 
 
 def recorded_in(span: Span) -> list[tuple[str, Any]]:
-    """What was recorded of a step beside its name and times: input, output, attributes and events, where there are any.
+    """What was recorded of a step besides its name and times: input, output, attributes and events, if there are any.
 
-    Prompts and replies of models are here, for example.
+    For example, prompts and replies of models.
     """
     events = [msgspec.to_builtins(event) for event in span.events]
     found = [("input", span.input), ("output", span.output), ("attributes", span.attributes), ("events", events)]

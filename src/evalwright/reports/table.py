@@ -20,18 +20,18 @@ Styled = tuple[str, str]
 class Table:
     """Aligned columns without lines: those whose title begins with `>` to the right, empty ones left out.
 
-    A table whose leading columns name its rows fits the screen: what has no room goes to a further table below, under
-    the same names, so that no number is lost and no line wraps. Of several names all but the last are shown once for
-    the rows that share them.
+    A table whose leading columns name its rows fits the screen: columns without room go to a further table below,
+    under the same names, so that no number is lost and no line wraps. Of several names all but the last are shown once
+    for the rows that share them.
     """
 
     columns: Sequence[str]
     limit: int = 60
     """Characters of a cell."""
     names: int = 0
-    """Leading columns that name a row; 0: the table is as wide as it gets."""
+    """Leading columns that name a row; 0 if the table may be of any width."""
     wide: Collection[int] = ()
-    """Positions of the columns that go below first."""
+    """Positions of the columns that are moved below first."""
     rows: list[list[Styled]] = field(default_factory=list)
 
     def add(self, cells: Iterable[str | Styled]) -> None:
@@ -52,7 +52,7 @@ class Table:
         return lines
 
     def _tables(self, names: list[int], left: list[int], rows: list[list[Styled]], room: int) -> list[list[int]]:
-        """The columns of each table: as many tables as the width demands, the wide columns below the others."""
+        """The columns of each table: as many tables as the width requires, the wide columns below the others."""
         if self._width([*names, *left], rows) <= room or len(left) < 2:
             return [left]
         wide = [i for i in left[1:] if i in self.wide]
@@ -67,7 +67,7 @@ class Table:
         return [*self._tables(names, [i for i in left if i not in below], rows, room), below]
 
     def _with_short_names(self, names: list[int], left: list[int], room: int) -> list[list[Styled]]:
-        """The rows with names cut so that those columns have room that are not wide."""
+        """The rows with names cut to make room for the columns that are not wide."""
         rows = self.rows
         kept = [*names, *(i for i in left if i not in self.wide)]
         for i in sorted(names, key=lambda i: -self._widths([i], rows)[0]):

@@ -135,7 +135,7 @@ def _mixed(variants: Sequence[VariantSummary], paint: Paint) -> list[str]:
 
 
 def _few(trials: int) -> set[int]:
-    """Every k while there are few, else those that double, and the last one."""
+    """Every k if there are few, else the powers of two."""
     return set(range(1, trials + 1)) if trials <= _MOST_TRIALS else {2**i for i in range(trials.bit_length())}
 
 
@@ -174,7 +174,7 @@ def _ids(label: str, ids: Sequence[str], paint: Paint) -> list[str]:
 
 
 def _listed(ids: Sequence[str], paint: Paint) -> list[str]:
-    """The first names, each with its comma: pieces that a line is broken between, never within."""
+    """The first names, each with its comma: lines break between these pieces, never within them."""
     names = [one_line(name, 80) if paint.whole else shortened(one_line(name, 80), 24) for name in ids[:_MOST_IDS]]
     left = len(ids) - len(names)
     return [*(f"{name}," for name in names[:-1]), names[-1] + (f" and {left:,} more" if left else "")]
@@ -206,7 +206,7 @@ def _group_lines(groups: ReasonGroups, summary: RunSummary, run: str, paint: Pai
     edge, indent = None if paint.whole else paint.columns, " " * (digits + len("   × "))
     room = _LONGEST_REASON if edge is None else edge - len(indent)
     for group in shown:
-        # folded and not cut: what a message advises stands at its end
+        # folded and not cut: advice stands at the end of a message
         words = [ended(word, room) for word in one_line(group.title, _LONGEST_REASON).split(" ")]
         yield from folded(words, edge, f"  {group.count:>{digits},} × ", indent)
         yield from _case_lines(group, summary, " " * (digits + 5), paint)

@@ -56,7 +56,7 @@ def _escape(match: re.Match[str]) -> str:
 
 
 def capped(text: str, limit: int | None) -> str:
-    """At most `limit` characters; what is left out is counted."""
+    """At most `limit` characters; the number of omitted ones is appended."""
     if limit is None or len(text) <= limit:
         return text
     return f"{text[:limit]}… (+{len(text) - limit:,} characters)"
@@ -64,14 +64,14 @@ def capped(text: str, limit: int | None) -> str:
 
 def one_line(text: str, limit: int | None = None) -> str:
     """Harmless text on one line, at most about `limit` characters long."""
-    if limit is not None and len(text) > 4 * limit:  # enough is left to see where the cut is
+    if limit is not None and len(text) > 4 * limit:  # enough remains to show where the cut is
         text = text[: 4 * limit] + "…"
     line = _SPACE.sub(" ", harmless(text)).strip()
     return line if limit is None or len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
 
 def shortened(line: str, columns: int) -> str:
-    """A harmless line in at most `columns` columns: ids of one suite differ at their ends, so the middle goes."""
+    """A harmless line in at most `columns` columns: ids of a suite differ at their ends, so the middle is cut."""
     if width(line) <= columns:
         return line
     head, tail = line[: (columns + 1) // 2], line[-(columns // 2) :] if columns > 1 else ""
@@ -81,7 +81,7 @@ def shortened(line: str, columns: int) -> str:
 
 
 def ended(line: str, columns: int) -> str:
-    """A harmless line in at most `columns` columns: what a sentence says first is kept."""
+    """A harmless line in at most `columns` columns: the beginning is kept."""
     if width(line) <= columns:
         return line
     while line and width(line) >= columns:
@@ -125,9 +125,9 @@ class Paint:
 
     on: bool = False
     columns: int | None = None
-    """Width of the screen; None: a line may be as long as it gets."""
+    """Width of the screen; None if lines may have any length."""
     whole: bool = False
-    """Whether texts and names outside of tables stay whole, however wide: what reads them has no edge."""
+    """Whether texts and names outside tables are never cut, because the reader is a program."""
 
     def __call__(self, text: str, style: str) -> str:
         code = _STYLES.get(style)

@@ -1,4 +1,4 @@
-"""Variants that another one makes superfluous, in words."""
+"""Variants that another one dominates, in words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["dominated_lines"]
 
 
 def dominated_lines(found: Mapping[str, Sequence[str]], columns: int = 80) -> list[str]:
-    """Variants that another one makes superfluous: a paragraph below the decisions about them."""
+    """Variants that another one dominates: a paragraph below the decisions about them."""
     lines = []
     for name, rivals in found.items():
         who = ", ".join(one_line(rival, 30) for rival in rivals)

@@ -16,7 +16,7 @@ __all__ = ["decision_image", "decision_svg", "image_of"]
 
 
 def decision_svg(decisions: Sequence[Decision]) -> Html:
-    """What was compared, evaluators and slices below each other; of several variants each with its name."""
+    """The difference, evaluators and slices below each other; with names if there are several variants."""
     several = len(decisions) > 1
     rows = [
         row._replace(label=f"{one.variant_b}: {row.label}") if several else row
@@ -29,10 +29,10 @@ def decision_svg(decisions: Sequence[Decision]) -> Html:
 
 
 def decision_image(decisions: Sequence[Decision]) -> str:
-    """The picture as an address of an image; empty where nothing was measured."""
+    """The picture as an image URL; empty if nothing was measured."""
     return image_of(decision_svg(decisions)) if any(forest_of(one) for one in decisions) else ""
 
 
 def image_of(svg: Html) -> str:
-    """A picture as an address that holds it whole: pages show it without a request, and nothing in it can run."""
+    """A picture as a data URL: pages show it without a request, and nothing in it can run."""
     return f"data:image/svg+xml;base64,{b64encode(svg.encode('utf-8', 'replace')).decode()}"

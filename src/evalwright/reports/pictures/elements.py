@@ -1,4 +1,4 @@
-"""HTML that is right by construction: whatever is not an element becomes harmless, escaped text."""
+"""HTML that is safe by construction: whatever is not an element becomes escaped text."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Child = str | Iterable[str]
 
 
 def element(tag: str, /, *children: Child, **attributes: str) -> Html:
-    """`<tag attributes>children</tag>`; an attribute ends in `_` where Python would not have its name."""
+    """`<tag attributes>children</tag>`; an attribute ends in `_` if its name is a Python keyword."""
     words = "".join(
         f' {key.rstrip("_").replace("_", "-")}="{escape(harmless(value))}"' for key, value in attributes.items()
     )

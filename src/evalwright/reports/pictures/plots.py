@@ -1,7 +1,7 @@
 """Plots as SVG: intervals below each other (forest), and the power against the number of cases.
 
-A picture of its own: title and description for those who do not see it, no script and no font of its own, colours for
-light and dark. Data in it is escaped.
+Self-contained: title and description for readers who cannot see it, no script, no embedded font, colours for light
+and dark. Data is escaped.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _STYLE = Html(
 )
 _WIDTH, _ROW = 720, 24
 _LETTER = 8
-"""Width of a letter: a little more than that of the widest usual font."""
+"""Width of a letter: slightly more than in the widest common font."""
 _INTERVALS, _GAP, _TICK = 260, 14, 76
-"""Width of the intervals, of what is beside them, and of a number below them."""
+"""Width of the intervals, of the text beside them, and of a number below them."""
 
 
 def forest_svg(title: str, rows: Sequence[ForestRow], *, margin: float = 0.0, points: bool = True) -> Html:
