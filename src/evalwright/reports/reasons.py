@@ -97,7 +97,7 @@ class GroupedCase(NamedTuple):
 
 @dataclass(slots=True)
 class ReasonGroup:
-    """The cells that share a reason. Of its cases only the first ones are known, in the order of the suite."""
+    """The cells that share a reason. Only its first cases are kept, in the order of the suite."""
 
     shape: str
     text: str | None

@@ -100,7 +100,7 @@ def make_importable(folders: Sequence[str], held: Collection[str] = ()) -> None:
 
 
 class _StandIns:
-    """The last one whom an import asks."""
+    """The last finder that an import asks."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
         giver = _STAND_INS.get(name.partition(".")[0])
@@ -229,7 +229,7 @@ def _near_place(module: str, name: str, error: BaseException) -> str:
 
 
 def _served_instead(error: BaseException) -> str:
-    """What stands in for an original's package has, where the import failed for want of a name or module of it."""
+    """What the stand-in for an original's package offers, if the import failed because it lacks a name or module."""
     name = error.name if isinstance(error, ImportError) else None
     giver = _STAND_INS.get((name or "").partition(".")[0])
     found: str = "" if giver is None else importlib.import_module(giver).known_names(error)

@@ -20,7 +20,7 @@ from evalwright.session.user_code import others
 __all__ = ["DescriptorRefused", "descriptors_kept", "has_run_out", "limit_of_files", "room_for"]
 
 _SPARE = 32
-"""For what is opened now and then: modules, stores, interpreters of checks, the connections of judges."""
+"""For files that are opened now and then: modules, stores, interpreters of checks, connections of judges."""
 _DEEPEST = 30
 _CURE = "run it with isolation: process"
 _HIGHEST = 4096
@@ -51,7 +51,7 @@ def limit_of_files() -> int:
 
 
 def has_run_out(error: BaseException) -> bool:
-    """Whether an exception came of too many open files, in this process or in the whole system."""
+    """Whether an exception was caused by too many open files, in this process or in the whole system."""
     return any(isinstance(one, OSError) and one.errno in (errno.EMFILE, errno.ENFILE) for one in _causes(error))
 
 

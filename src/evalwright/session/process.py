@@ -3,8 +3,8 @@
 For the command line the descriptor of standard output changes with its stream.
 
 The first session that needs a change makes it and the last one that closes takes it back, whatever the order in which
-they close. For whom a print or an exit is, the context variable of the caller says at each call: saving and restoring
-in the order of a stack would leave one run's replacement behind when two runs overlap.
+they close. The context variable of the caller tells at each call which session a print or an exit belongs to: saving
+and restoring in the order of a stack would leave one run's replacement behind when two runs overlap.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ class ExitRefused(BaseException):
 
 
 class Holder(Protocol):
-    """What the process needs to know of a session."""
+    """What the process needs to know about a session."""
 
     @property
     def owns_process(self) -> bool: ...
@@ -251,7 +251,7 @@ class Process:
                     self._diverted = None
 
     def others(self, sessions: Collection[Holder]) -> list[Holder]:
-        """The open sessions but for these."""
+        """The open sessions other than these."""
         with self._lock:
             return [one for one in self._open if one not in sessions]
 

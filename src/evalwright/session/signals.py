@@ -1,4 +1,4 @@
-"""Who hears of Ctrl-C, SIGTERM and SIGHUP in a process that is ours: none of them is lost or breaks off a write."""
+"""Who receives Ctrl-C, SIGTERM and SIGHUP in a process that is ours: none of them is lost or interrupts a write."""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ class NotExecuted:
         return self
 
     def __getattr__(self, name: str) -> NotExecuted:
-        if name.startswith("__"):  # what protocols look for is not there
+        if name.startswith("__"):  # methods that protocols look for do not exist
             raise AttributeError(name)
         return self
 

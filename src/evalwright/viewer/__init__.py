@@ -1,1 +1,1 @@
-"""Stored runs to look at in a browser: a web application on loopback, and the same pages as files."""
+"""Stored runs in a browser: a web application on loopback, and the same pages as files."""

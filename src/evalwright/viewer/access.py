@@ -1,4 +1,4 @@
-"""Who may read: the right host, the right token; and the headers of every answer."""
+"""Access control by host and token, and the headers of every response."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class Access:
     """How the viewer is reached."""
 
     token: str | None
-    """None: reading needs none."""
+    """None if reading needs no token."""
     hosts: tuple[str, ...]
-    """What the header `Host` may be, with the port."""
+    """The accepted values of the header `Host`, with the port."""
     port: int
 
     @property
@@ -47,7 +47,7 @@ class Access:
         return f"evalwright_{self.port}"
 
     def form_token(self) -> str:
-        """What a form carries so that only our pages can post it; bound to the token."""
+        """The value in a form that lets only our pages post it; bound to the token."""
         return hmac.new((self.token or "").encode(), b"form", hashlib.sha256).hexdigest()[:32]
 
     def admits(self, given: str | None) -> bool:
@@ -57,7 +57,7 @@ class Access:
 
 
 class Gatekeeper:
-    """Wraps the application: nothing of a run is read before host, method and token are right."""
+    """Wraps the application: no run is read before host, method and token have been checked."""
 
     def __init__(self, app: ASGIApp, access: Access) -> None:
         self._app, self._access = app, access
@@ -65,7 +65,7 @@ class Gatekeeper:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             return
-        # Whoever takes a link out of a page's source has it as HTML writes it. An `&` of a value is `%26`.
+        # A link copied from a page's source has `&amp;` for `&`. An `&` in a value is `%26`.
         scope = {**scope, "query_string": scope["query_string"].replace(b"&amp;", b"&")}
         refused = self._refusal(scope)
 
@@ -98,7 +98,7 @@ class Gatekeeper:
         return None
 
     def _entered(self, scope: Scope, pairs: list[tuple[str, str]]) -> Response:
-        """To the same address without the token, which is in a cookie from now on."""
+        """Redirect to the same address without the token, which is in a cookie from now on."""
         rest = urlencode([(name, value) for name, value in pairs if name != "token"])
         path = "/" + (scope.get("raw_path") or b"/").decode("latin-1").lstrip("/")  # `//host/` would lead elsewhere
         answer = RedirectResponse(f"{path}?{rest}" if rest else path, 303)

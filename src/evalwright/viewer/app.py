@@ -1,4 +1,4 @@
-"""The viewer as a web application: addresses to pages. What a page holds is made in `pages/`."""
+"""The viewer as a web application: maps addresses to pages. The content of pages is made in `pages/`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 __all__ = ["viewer"]
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""How texts begin that a spreadsheet computes; the last four are the wide forms of the first four."""
+"""Prefixes of texts that a spreadsheet evaluates; the last four are the full-width forms of the first four."""
 _FORM = "application/x-www-form-urlencoded"
 _LARGEST_FORM = 64 * 1024
 _EVENT_SECONDS = 1.0
@@ -47,7 +47,7 @@ _YEAR = "public, max-age=31536000, immutable"
 def viewer(
     sources: Callable[[], Iterable[RunSource]], access: Access, *, labels: bool = True, labeller: str = ""
 ) -> Gatekeeper:
-    """The application. `sources` lists the runs, again and again; with `labels` `labeller` can label answers."""
+    """The application. `sources` lists the runs, and is called often; with `labels`, `labeller` can label answers."""
     site = _Site(Shelf(sources), access, labels, labeller)
     routes = [
         Route("/", site.runs),
@@ -190,7 +190,7 @@ class _Site:
         return RedirectResponse(store_label(run, form, self._labelling, self._links), 303)
 
     def compare(self, request: Request) -> Response:
-        from evalwright.viewer.pages.compare import compare_page  # not imported before it is asked for: it takes long
+        from evalwright.viewer.pages.compare import compare_page  # imported only when needed: it is slow
 
         pairs = request.query_params.multi_items()
         chosen = [value for name, value in pairs if name == "run"]
@@ -216,12 +216,12 @@ class _Site:
         key, given = request.path_params["key"], dict(request.query_params)
         return self._answer(compared_cell_page(self._shelf, self._pairings, key, given, self._links))
 
-    # What goes wrong.
+    # Error pages.
 
     def _problem(self, status: int, title: str, text: str, back: str = "/") -> Response:
         try:
             runs = list(self._shelf.sources())[:20]
-        except (EvalwrightError, OSError):  # a folder that is no longer there, which may be what the page is about
+        except (EvalwrightError, OSError):  # a folder that has been removed, perhaps that of the run itself
             runs = []
         found = {"heading": title, "text": text, "back": back, "runs": runs}
         return self._answer(Page("problem.html", f"{title} · evalwright", found), status)
@@ -270,7 +270,7 @@ def _csv(rows: Iterable[Any]) -> Iterator[str]:
 
 
 def _line(values: list[Any]) -> str:
-    """A line of CSV in which no text is a formula of a spreadsheet."""
+    """A line of CSV in which no text is a spreadsheet formula."""
     out = io.StringIO()
     inert = [f"'{value}" if isinstance(value, str) and value.startswith(_FORMULA) else value for value in values]
     csv.writer(out).writerow(inert)

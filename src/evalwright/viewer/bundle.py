@@ -1,4 +1,4 @@
-"""The same pages as files: for artifacts of continuous integration, for Pages, for a mail. No server, no network."""
+"""The same pages as files: for CI artifacts, GitHub Pages or mail. No server, no network."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ Comparison = tuple[Sides, PairedRuns]
 NOT_PASSED = ("fail", "borderline", "error")
 _BYTES_OF_A_CELL = 11_000
 _LARGEST_ROW = 250
-"""Bytes of a cell in what the filter of the browser reads."""
+"""Bytes of a cell in the data that the filter in the browser reads."""
 _MOMENT = (1980, 1, 1, 0, 0, 0)
-"""Of every file in a zip: the same run gives the same bytes."""
+"""The date of every file in a zip, so that the same run gives the same bytes."""
 
 
 class Bundle:
-    """What is in a bundle: runs, of which cells, and comparisons, one for each variant that two runs share."""
+    """The content of a bundle: runs, which of their cells, and a comparison for each variant that two runs share."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class Bundle:
         self._shown_rows: dict[str, list[CellRow]] = {}
         self._shown_keys: dict[str, set[str]] = {}
         self.unread: list[str] = []
-        """What of the records cannot be read; known once the runs were checked."""
+        """The records that cannot be read; known once the runs have been checked."""
 
     def check(self, limit: int) -> None:
         """Raises InputError for more cells and changed cases than `limit`, and for runs that cannot be shown."""
@@ -130,7 +130,7 @@ class Bundle:
         return self._shown_keys[run_id]
 
     def _chosen_rows(self, run: OpenRun) -> list[CellRow]:
-        """With `changed` every trial of the cases that changed, and of variants that the earlier run does not have."""
+        """With `changed`, every trial of the cases that changed, and of variants that the earlier run does not have."""
         rows = list(run.whole_table().every(self._links.base))
         if self._only != "changed":
             return rows
@@ -162,7 +162,7 @@ class Bundle:
             yield self._page(path, "cell.html", f"{row.case_key} · {run.plan.name} · evalwright", context)
 
     def _lists(self) -> Iterator[tuple[str, bytes]]:
-        """Pages of cells, and those that they lead to, until every one is written."""
+        """Pages of cells, and the pages they link to, until all are written."""
         written: set[str] = set()
         changed = {run.id: self._rows(run) for run in self._runs} if self._only == "changed" else {}
         for run in self._runs:
@@ -212,7 +212,7 @@ class Bundle:
 
 
 def _only_these(context: dict[str, Any], rows: list[CellRow], chosen: Filter) -> dict[str, Any]:
-    """A page of cells for a bundle that has some alone."""
+    """A page of cells for a bundle that contains only some of them."""
     following = Filter(after=chosen.after + PAGE) if chosen.after + PAGE < len(rows) else None
     before = Filter(after=max(0, chosen.after - PAGE)) if chosen.after else None
     shown = {
@@ -234,7 +234,7 @@ def _outside_of_texts(page: str) -> Iterator[str]:
 
 
 def _cells_script(run: OpenRun, rows: list[CellRow]) -> bytes:
-    """The cells as the filter of the browser reads them: a call with data, nothing else."""
+    """The cells as the filter in the browser reads them: a function call with data, nothing else."""
     table = run.whole_table()
     texts = table.texts([row.number for row in rows])
     lines = []

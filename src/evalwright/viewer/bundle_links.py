@@ -18,7 +18,7 @@ _PAGE = 100
 
 
 class BundleLinks:
-    """Where pages are in a bundle, seen from the page `here`. What they lead to is noted, to be written as well."""
+    """Where pages are in a bundle, seen from the page `here`. Linked pages are noted, to be written as well."""
 
     static = True
 
@@ -29,14 +29,14 @@ class BundleLinks:
         cells_of: Callable[[str], Collection[str]],
         variants: Sequence[str] = (),
     ) -> None:
-        """`cells_of` tells the keys of the cells of a run that have pages. `variants` are those that are compared; the
-        first is the one that addresses do not name."""
+        """`cells_of` gives the keys of the cells of a run that have pages. `variants` are the compared ones;
+        addresses do not name the first."""
         self.here = "index.html"
         self.base = base
         self.lists: dict[str, tuple[str, Filter]] = {}
-        """Pages with cells by their file."""
+        """Pages of cells, by file."""
         self.further: dict[str, Callable[[], bytes]] = {}
-        """Other files by name, and what makes them."""
+        """Other files by name, with the function that makes them."""
         self._runs = set(runs)
         self._cells_of = cells_of
         self._variants = list(variants)
@@ -55,7 +55,7 @@ class BundleLinks:
         return self._to(f"assets/{assets()[name].name}")
 
     def cells_script(self, run: str) -> str:
-        """What the filter in the browser reads."""
+        """The script that the filter in the browser reads."""
         return self._to(f"assets/cells-{run}.js")
 
     def runs(self) -> str:

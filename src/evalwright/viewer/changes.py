@@ -12,7 +12,7 @@ from evalwright.viewer.shelf import RunSource
 __all__ = ["ChangeCounts", "ChangeTally"]
 
 _MOST_CELLS = 100_000
-"""Of both runs together: larger ones are compared when they are asked for."""
+"""Cells of both runs together; larger runs are compared only on request."""
 _MOST_KNOWN = 1000
 
 
@@ -22,7 +22,7 @@ class ChangeCounts(NamedTuple):
 
 
 class _Pair(NamedTuple):
-    """What is compared; `state` changes with the records of either run."""
+    """The runs that are compared; `state` changes with the records of either."""
 
     older: str
     newer: str
@@ -31,7 +31,7 @@ class _Pair(NamedTuple):
 
 
 class ChangeTally:
-    """The counts that are known by now."""
+    """The counts known so far."""
 
     def __init__(self) -> None:
         self._known: dict[_Pair, ChangeCounts | None] = {}
@@ -42,7 +42,7 @@ class ChangeTally:
     def of(
         self, older: RunSource, newer: RunSource, variant: str, state: tuple[object, ...], cells: int
     ) -> ChangeCounts | None:
-        """None as long as it is not counted, and where it cannot be; `cells` are those of both runs."""
+        """None until it has been counted, and if it cannot be; `cells` are those of both runs."""
         pair = _Pair(older.id, newer.id, variant, state)
         with self._lock:
             if pair in self._known:
@@ -63,14 +63,14 @@ class ChangeTally:
             pair, older, newer = self._asked.get()
             try:
                 counts = _counted(older, newer, pair.variant)
-            except Exception:  # the page of the comparison says what is wrong with a run
+            except Exception:  # the page of the comparison reports the problem
                 continue
             with self._lock:
                 self._known[pair] = counts
 
 
 def _counted(older: RunSource, newer: RunSource, variant: str) -> ChangeCounts | None:
-    from evalwright.decisions.changes import changed_counts  # not before it is asked for: it takes long
+    from evalwright.decisions.changes import changed_counts  # imported only when needed: it is slow
     from evalwright.decisions.sides import sides_of
     from evalwright.scoring.case_names import under_names_of
 

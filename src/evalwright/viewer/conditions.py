@@ -1,4 +1,4 @@
-"""What a filter chooses and how it sorts, as SQL over the tables of a run's cells."""
+"""The selection and order of a filter, as SQL over the tables of a run's cells."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def sorting_of(chosen: Filter) -> str:
     column, down = _SORTS[chosen.sort], " DESC" if chosen.descending else ""
     if chosen.sort == "suite":
         return f"number{down}"
-    # What was not measured comes last, whichever way the rest is sorted. The other way is the same backwards, so that
-    # one index gives both without sorting.
+    # Missing values come last in either direction. The other direction is the same backwards, so that one index gives
+    # both without sorting.
     return f"{column} DESC, number DESC" if chosen.descending else f"{column} ASC NULLS LAST, number"
 
 
@@ -32,9 +32,9 @@ def wanted_outcomes(chosen: Filter) -> tuple[str, ...]:
 
 
 def condition_of(chosen: Filter, *, one_by_one: bool = False) -> tuple[str, list[Any]]:
-    """The condition with its values; empty where all cells are chosen.
+    """The condition with its values; empty if all cells are chosen.
 
-    `one_by_one` looks for what the evaluator said at each cell, as is quicker where it said the same of most.
+    `one_by_one` looks up the evaluator's outcome for each cell, which is faster if most outcomes are the same.
     """
     parts: list[str] = []
     values: list[Any] = []
@@ -81,7 +81,7 @@ def _add_ranges(chosen: Filter, add: Any, *, one_by_one: bool) -> None:
             of_evaluator.append(f"score {sign} ?")
             scores.append(bound)
         else:
-            # Of what is sorted, its index is used; a sign before another column keeps that one's from being.
+            # The index of the sorted column is used; a sign before another column keeps that one's from being used.
             sorts = chosen.sort in ("suite", column)
             add(f"{'' if sorts else '+'}{column} {sign} ?", bound)
     if chosen.evaluator:
@@ -97,5 +97,5 @@ def marks(values: Sequence[Any]) -> str:
 
 
 def literal_pattern(word: str) -> str:
-    """A word as a pattern of GLOB that means it alone."""
+    """A word as a GLOB pattern that matches it literally."""
     return re.sub(r"[*?\[]", r"[\g<0>]", word)

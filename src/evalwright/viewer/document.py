@@ -54,9 +54,9 @@ __all__ = ["HtmlDocument"]
 _ALONE = ReportContext()
 _MOST_CELLS = 20_000
 _IN_FULL = 500
-"""Cells that did not pass and are shown with all that is recorded."""
+"""How many cells that did not pass are shown with all their records."""
 _AT_LEAST_IN_FULL = 100
-"""Where fewer cells did not pass, the first that passed are shown in full as well."""
+"""If fewer cells did not pass, the first that passed are shown in full as well."""
 _TEXTS = 3_000_000
 """Characters of all texts of the cells in full, shared alike."""
 _LONGEST_REASON = 300
@@ -65,8 +65,8 @@ _UNSOUND: dict[str, tuple[Status, ...]] = {"errors": ("error",), "failures": ("f
 
 
 class HtmlDocument:
-    """Numbers, changed cells, reasons, then every cell: those that did not pass in full (at most 500), and, up to 100
-    in all, those that passed; of the others status and the beginning of the answer."""
+    """Numbers, changed cells, reasons, then every cell: in full those that did not pass (at most 500) and, up to 100
+    in all, those that passed; for the others status and the beginning of the answer."""
 
     reads: ClassVar[frozenset[str]] = frozenset({"compare", "link"})
 
@@ -122,7 +122,7 @@ class _DocumentLinks:
         return False
 
     def whole(self, run: str, key: str, part: str) -> str:
-        """A text in full is in the bundle."""
+        """Texts in full are in the bundle."""
         return ""
 
     def cell(self, run: str, key: str, chosen: Filter | None = None) -> str:
@@ -214,7 +214,7 @@ def _against(comparison: ComparisonReport, table: CellTable) -> Numbers | None:
 
 
 def _picture(comparison: ComparisonReport) -> str:
-    """The intervals of the differences, as the address of an image."""
+    """The intervals of the differences, as an image URL."""
     rows = forest_of_deltas(comparison.deltas)
     if not rows:
         return ""
@@ -225,7 +225,7 @@ def _picture(comparison: ComparisonReport) -> str:
 
 
 def _decided(decisions: Sequence[Decision]) -> str:
-    """The intervals of decisions, of their evaluators and slices, as the address of an image."""
+    """The intervals of decisions, their evaluators and slices, as an image URL."""
     if not decisions:
         return ""
     from evalwright.reports.pictures.decision import decision_image
@@ -278,7 +278,7 @@ def _cells(run: _StoredRun, context: ReportContext) -> dict[str, Any]:
 
 
 def _told(run: _StoredRun, links: _DocumentLinks, room: int, row: CellRow) -> dict[str, Any]:
-    """All about one cell; without a trace its verdict alone."""
+    """Everything about one cell; only its verdict if it has no trace."""
     records = run.records(row)
     verdict = records.verdict or {}
     error, reasons = verdict.get("error"), [one for one in verdict.get("reasons") or [] if one]

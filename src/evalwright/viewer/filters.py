@@ -1,4 +1,4 @@
-"""What a person filters, sorts and groups cells by: read from an address, and written into one again."""
+"""How cells are filtered, sorted and grouped: read from an address and written back into one."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _LONGEST = 2_000
 
 
 class BadQuery(ValueError):
-    """A key or value of an address that nothing understands; the message names it."""
+    """A key or value of an address that is not known; the message names it."""
 
 
 @dataclass(frozen=True)
 class Filter:
-    """The cells that are asked for, and their order. Empty: all, in the order of the suite."""
+    """The wanted cells and their order. Empty: all, in the order of the suite."""
 
     q: str = ""
     in_messages: bool = False
@@ -56,7 +56,7 @@ class Filter:
 
     @property
     def words(self) -> list[str]:
-        """What all has to be found, in lower case; a phrase in double quotes is one."""
+        """The words that must all be found, in lower case; a phrase in double quotes counts as one."""
         try:
             found = shlex.shlex(self.q, posix=True)
             found.whitespace_split, found.quotes, found.escape, found.commenters = True, '"', "", ""
@@ -70,7 +70,7 @@ class Filter:
         return bool(self.pairs(place=False))
 
     def pairs(self, *, place: bool = True) -> list[tuple[str, str]]:
-        """As the query of an address; without `place`, what chooses cells alone."""
+        """As the query of an address; without `place`, only the part that chooses cells."""
         found = [("q", self.q), ("in", "messages" if self.in_messages else "")]
         found += [(name, str(value)) for name in _MANY for value in getattr(self, name)]
         found += [("evaluator", self.evaluator), ("verdict", self.verdict)]
@@ -84,7 +84,7 @@ class Filter:
         return [(name, value) for name, value in found if value]
 
     def query(self, **changes: object) -> str:
-        """The query of the address with some things otherwise; the first page unless `after` is given."""
+        """The query of the address with some changes; the first page unless `after` is given."""
         changed = replace(self, **{"after": 0, **changes})  # type: ignore[arg-type]
         pairs = changed.pairs()
         return f"?{urlencode(pairs)}" if pairs else ""

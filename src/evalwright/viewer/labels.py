@@ -1,4 +1,4 @@
-"""Labels of people: which answers are asked about, in which order, and the file that holds what they say.
+"""Human labels: which answers are to be labelled, in which order, and the file of the labels.
 
 The file `labels.csv` only grows: the last line of a labeller about an answer counts, an empty verdict withdraws.
 """
@@ -37,7 +37,7 @@ ORDERS = {"random": "Random", "disagree": "Judges disagree", "threshold": "Near 
 
 
 class LabelOrder(NamedTuple):
-    """Which answers are asked about: how many, and in which order. Equal ones give the same answers."""
+    """Which answers are to be labelled: how many, and in which order. Equal orders give the same answers."""
 
     evaluator: str
     order: str = "random"
@@ -54,7 +54,7 @@ class StoredLabel(NamedTuple):
     attempt: int
     evaluator: str
     verdict: str
-    """`pass`, `fail`, `unsure`; empty where it is withdrawn, or where only a score was given."""
+    """`pass`, `fail`, `unsure`; empty if it was withdrawn, or if only a score was given."""
     score: str
     note: str
     labeller: str
@@ -73,7 +73,7 @@ class LabelFile:
         self.path = path
 
     def newest(self, evaluator: str, labeller: str) -> dict[tuple[str, str, int], StoredLabel]:
-        """What a labeller says now of each answer, by case, variant and trial; the one given last is last."""
+        """A labeller's current label of each answer, by case, variant and trial; the latest is last."""
         found: dict[tuple[str, str, int], StoredLabel] = {}
         for label in self._lines():
             if (label.evaluator, label.labeller) == (evaluator, labeller):
@@ -84,7 +84,7 @@ class LabelFile:
         return found
 
     def by_cell(self) -> dict[tuple[str, str, int], list[StoredLabel]]:
-        """What each labeller says now, by case, variant and trial."""
+        """Each labeller's current label, by case, variant and trial."""
         newest: dict[tuple[str, str, int], dict[tuple[str, str], StoredLabel]] = {}
         for label in self._lines():
             newest.setdefault((label.case_id, label.variant, label.trial), {})[label.evaluator, label.labeller] = label
@@ -107,7 +107,7 @@ class LabelFile:
         with _one_at_a_time:
             lines = b"" if _size(self.path) else _csv_line(HEADER)
             if not lines and not _ends_a_line(self.path):
-                lines = b"\n"  # of a file that was edited by hand
+                lines = b"\n"  # the file was edited by hand
             file = AppendFile(self.path, PRIVATE)
             try:
                 file.append(lines + _csv_line(label))
@@ -143,7 +143,7 @@ def now() -> str:
 
 
 def asked_cells(table: CellTable, asked: LabelOrder, threshold: float) -> list[CellRow]:
-    """The answers that are asked about, in their order: of all that the evaluator judged."""
+    """The answers to label, in their order, from all that the evaluator judged."""
     keys = table.judged_by(asked.evaluator, asked.order, threshold)
     if asked.order == "random":
         keys = sorted(keys, key=lambda key: _drawn(asked.seed, key))
@@ -152,5 +152,5 @@ def asked_cells(table: CellTable, asked: LabelOrder, threshold: float) -> list[C
 
 
 def _drawn(seed: int, key: str) -> bytes:
-    """Random, and the same for the same seed: a reload goes on where it was."""
+    """A random order that is the same for the same seed, so that a reload continues where it was."""
     return hashlib.sha256(f"{seed} {key}".encode()).digest()

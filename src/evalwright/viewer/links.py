@@ -13,7 +13,7 @@ __all__ = ["Links", "ServerLinks"]
 
 
 class Links(Protocol):
-    """Where pages are. `static`: there is no server, so no filters, no labelling, no comparison of any two runs."""
+    """The addresses of pages. `static`: without a server, so no filters, labelling, or comparison of arbitrary runs."""
 
     static: bool
 
@@ -30,7 +30,7 @@ class Links(Protocol):
     def cell(self, run: str, key: str, chosen: Filter | None = None) -> str: ...
 
     def trials(self, run: str, case: str, variant: str) -> str:
-        """Empty where trials have no page of their own."""
+        """Empty if trials have no page of their own."""
 
 
 class ServerLinks:

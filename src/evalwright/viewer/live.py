@@ -1,4 +1,4 @@
-"""A run while a process writes it: how far it is, what it costs, what fails already, and what runs now."""
+"""A run while a process writes it: its progress, cost, failures so far, and what is running."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from evalwright.model.plan import Plan
 __all__ = ["LiveRun", "Mark", "Progress", "Tail"]
 
 _INTERVAL = 1.0
-"""Seconds for which one look serves everyone who asks."""
+"""Seconds for which one reading serves all requests."""
 _MOST_RUNNING = 8
 _CODES = {"pass": 1, "fail": 2, "borderline": 3, "error": 4, "skip": 5}
 
@@ -25,7 +25,7 @@ class _Cost(msgspec.Struct, gc=False):
 
 
 class Mark(msgspec.Struct, gc=False):
-    """What progress needs of a trace, a result or a verdict."""
+    """The parts of a trace, a result or a verdict that progress needs."""
 
     variant_name: str
     status: str = ""
@@ -44,14 +44,14 @@ class Tail(Protocol):
     """Records as they are appended; nothing is read twice."""
 
     def appended(self, kind: str, offset: int) -> tuple[Sequence[Mark], int]:
-        """The whole lines of a kind from a place on, and the place behind them; 0 where these are all of them."""
+        """The complete lines of a kind from a position on, and the position after them; 0 if these are all of them."""
 
     def is_written(self) -> bool:
         """Whether a process is writing them."""
 
 
 class Progress(NamedTuple):
-    """How far a run is."""
+    """The progress of a run."""
 
     state: str
     done: int
@@ -59,11 +59,11 @@ class Progress(NamedTuple):
     failed: int
     errors: int
     rate: float
-    """Cells a second, since the run began."""
+    """Cells per second since the run began."""
     left_seconds: float | None
     running: list[str]
     spent: str
-    """What it cost so far, against its limits."""
+    """The cost so far, against its limits."""
 
     @property
     def text(self) -> str:
@@ -75,7 +75,7 @@ class Progress(NamedTuple):
         return f"{said}, {f'{left / 60:.0f} min' if left >= 90 else f'{left:.0f} s'} left"
 
     def event(self) -> dict[str, Any]:
-        """As the page gets it."""
+        """The event that the page receives."""
         rate = f"{self.rate:.3g} cells a second" if self.rate else ""
         return {**self._asdict(), "text": self.text, "rate": rate}
 
@@ -98,7 +98,7 @@ class LiveRun:
         self._known: Progress | None = None
 
     def progress(self) -> Progress:
-        """Not older than a second."""
+        """Progress that is at most a second old."""
         with self._lock:
             now = time.monotonic()
             if self._known is None or now - self._looked >= _INTERVAL:
@@ -106,7 +106,7 @@ class LiveRun:
             return self._known
 
     def _look(self) -> Progress:
-        is_written = self._source.is_written()  # before the records: what is written until it ends is read
+        is_written = self._source.is_written()  # before the records, so that everything written before the end is read
         for kind in _KINDS:
             marks, self._offsets[kind] = self._source.appended(kind, self._offsets[kind])
             if not self._offsets[kind]:
@@ -152,7 +152,7 @@ class LiveRun:
         return place if place < len(self._cells) else None
 
     def _running(self) -> Iterator[str]:
-        """The first cells without a verdict: cells begin in the order of the suite, so many at a time."""
+        """The first cells without a verdict, as many as run at a time: cells begin in the order of the suite."""
         self._first = place = self._cells.find(0, self._first)
         for _ in range(min(_MOST_RUNNING, self._plan.run.max_concurrency)):
             if place < 0:

@@ -29,7 +29,7 @@ __all__ = ["CHANGES", "ComparedPair", "PairSide", "PairedRuns", "Pairings"]
 CHANGES = ("worse", "better", "not comparable", "only in A", "only in B", "unchanged")
 """In the order of the page."""
 _MOST = 4
-"""Comparisons that are kept, and filters of one."""
+"""How many comparisons are kept, and how many filters of each."""
 _PATIENCE = 0.4
 """Seconds for which a page waits for a comparison that is being made."""
 _ALL = Filter()
@@ -81,7 +81,7 @@ class PairSide(NamedTuple):
 
     @property
     def share(self) -> str:
-        """Of several trials; empty for one, and where none was judged."""
+        """The share that passed of several trials; empty for a single one, or if none was judged."""
         return f"{self.passed}/{self.judged}" if self.cells > 1 and self.judged else ""
 
 
@@ -98,7 +98,7 @@ class ComparedPair(NamedTuple):
 
     @property
     def evaluators(self) -> list[str]:
-        """Evaluators that failed another share of the trials."""
+        """Evaluators that failed different shares of the trials."""
         if self.a is None or self.b is None:
             return []
         before, after = self.a.failures, self.b.failures
@@ -106,7 +106,7 @@ class ComparedPair(NamedTuple):
 
     @property
     def key(self) -> str:
-        """In addresses: of the cell of A, or of B where A has none."""
+        """The key in addresses: of the cell of A, or of B if A has none."""
         side = self.a or self.b
         return side.key if side is not None else ""
 
@@ -126,7 +126,7 @@ class PairedRuns:
         """By variant, where two runs have several in both; decided as the one that is shown, None where no case was
         judged in both."""
         self._names: Mapping[str, str] = {}
-        """What cases of A are called in B, where that is something else."""
+        """The names in B of cases of A, where they differ."""
         self._lock = threading.Lock()
         self._narrowed: list[str] = []
         self._file = sqlite3.connect("", check_same_thread=False)
@@ -150,7 +150,7 @@ class PairedRuns:
                 return self._explained(two_runs(reader_a, plan_a, reader_b, plan_b, terms), reader_b)
 
     def _explained(self, runs: TwoRuns, b: RunReader) -> Decision:
-        """The decision with its reasons; what is to be warned of is kept."""
+        """The decision with its reasons; warnings are kept."""
         decision = runs.decision(self.variant_a, self.variant_b)
         explain(runs.before, b, [decision])
         self._names = getattr(runs.before, "names", {})
@@ -180,7 +180,7 @@ class PairedRuns:
         self, chosen: Sequence[str], narrowed: Filter = _ALL, after: int = 0, limit: int = 100
     ) -> list[ComparedPair]:
         """The pairs with one of these changes, worst first: by kind of change, the largest of a kind first, then in the
-        order of the suite. Of those cases of which a cell on either side is what `narrowed` asks for."""
+        order of the suite. Only cases with a cell on either side that matches `narrowed`."""
         where, values = self._where(chosen, narrowed)
         order = " ".join(f"WHEN '{name}' THEN {place}" for place, name in enumerate(CHANGES))
         sql = (
@@ -205,7 +205,7 @@ class PairedRuns:
         return f"WHERE change IN ({_marks(chosen)})", [*chosen]
 
     def _narrow(self, query: str, narrowed: Filter) -> None:
-        """Note the cases that a filter leaves; those of the filters of late are kept for their next pages."""
+        """Note the cases that a filter leaves; those of recent filters are kept for their next pages."""
         with self._lock:
             if query in self._narrowed:
                 return
@@ -226,7 +226,7 @@ class PairedRuns:
         return None if row is None else _pair(row)
 
     def next_changed(self, pair: ComparedPair) -> ComparedPair | None:
-        """The one after it on the page, of those that are not unchanged."""
+        """The next changed pair on the page."""
         chosen = CHANGES[:-1]
         rank = CHANGES.index(pair.change)
         later = CHANGES[rank + 1 : len(chosen)]
@@ -270,18 +270,18 @@ class _Making(NamedTuple):
 
 
 class Pairings:
-    """Comparisons that were made lately, as folding two runs takes time; made in threads, one by one."""
+    """Recent comparisons, as folding two runs takes time; made in threads, one by one."""
 
     def __init__(self) -> None:
         self._lock, self._turn = threading.Lock(), threading.Lock()
         self._known: dict[tuple[str, ...], _Making] = {}
 
     def of(self, a: OpenRun, b: OpenRun, variant_a: str, variant_b: str) -> PairedRuns | None:
-        """None while it is being made: whoever asks again later gets it."""
+        """None while it is being made; a later request gets it."""
         key, stamps = (a.id, b.id, variant_a, variant_b), (a.stamp, b.stamp)
         with self._lock:
             found = self._known.get(key)
-            # A run that grows all the time must not have it begun anew before anybody has seen it.
+            # For a run that keeps growing, it must not be restarted before it has been shown once.
             if found is None or (found.stamps != stamps and found.told.is_set()):
                 self._known.pop(key, None)
                 done = [one for one, making in self._known.items() if making.result.done()]
@@ -296,7 +296,7 @@ class Pairings:
             return None
         found.told.set()
         if result.exception() is not None or result.result().problem:
-            with self._lock:  # said once, and tried anew when it is asked for again
+            with self._lock:  # reported once, and tried again at the next request
                 if self._known.get(key) is found:
                     del self._known[key]
         return result.result()

@@ -1,4 +1,4 @@
-"""What is stored of single cells, as plain data."""
+"""The stored records of single cells, as plain data."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ _ids = msgspec.json.Decoder(_Ids)
 
 
 class ResultRow(OfCase, msgspec.Struct, gc=False):
-    """What is shown of a result: other programs may leave out the rest."""
+    """The shown part of a result; other programs may leave out the rest."""
 
     case_id: str
     variant_name: str
@@ -64,7 +64,7 @@ class ResultRow(OfCase, msgspec.Struct, gc=False):
 
 
 def stored_cells(reader: RunReader, wanted: Collection[CellId]) -> dict[CellId, StoredCell]:
-    """The records of some cells, by a look at every record; their cases are not among them."""
+    """The records of some cells, found by scanning all records; without their cases."""
     traces = _of_cells(reader.traces, wanted, Trace)
     results = _of_cells(reader.results, wanted, ResultRow)
     verdicts = _of_cells(reader.verdicts, wanted, CaseVerdict)
@@ -81,12 +81,12 @@ def stored_cells(reader: RunReader, wanted: Collection[CellId]) -> dict[CellId, 
 
 
 def stored_case(reader: RunReader, position: int) -> dict[str, Any] | None:
-    """The case at a position of the dataset; None where it cannot be read."""
+    """The case at a position of the dataset; None if it cannot be read."""
     try:
         case = reader.case(position)
     except (IndexError, EvalwrightError):
         return None
-    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(case))  # also what is kept as raw JSON
+    plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(case))  # including values kept as raw JSON
     return plain
 
 
@@ -98,9 +98,9 @@ def _attempt(record: dict[str, Any]) -> int:
 def _of_cells(
     records: Callable[[Any], Iterator[Any]], wanted: Collection[CellId], kind: type
 ) -> dict[CellId, list[dict[str, Any]]]:
-    """The records of cells as they are stored. Ids are read of every record, the rest of those few alone.
+    """The records of cells as they are stored. Of every record only the ids are read; the rest only for these cells.
 
-    Those that are JSON and no such record are left out: the notes on what cannot be read name them.
+    JSON that is not such a record is left out; the notes on unreadable records name it.
     """
     found: dict[CellId, list[dict[str, Any]]] = defaultdict(list)
     for raw in records(msgspec.Raw):

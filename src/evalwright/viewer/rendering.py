@@ -1,4 +1,4 @@
-"""Templates, escaped everywhere, and the small things that they all use."""
+"""Templates, escaped everywhere, and their common helpers."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def assets() -> dict[str, Asset]:
 
 
 class DocumentStyle(NamedTuple):
-    """The style of a page that is a file of its own, and its SHA-256, by which the page's policy allows it alone."""
+    """The style of a self-contained page, and its SHA-256, by which the page's policy allows only this style."""
 
     text: str
     digest: bytes
@@ -56,7 +56,7 @@ class DocumentStyle(NamedTuple):
 
 def style_of_documents() -> DocumentStyle:
     text = assets()["style.css"].content.decode().replace("\n", "")
-    # The one text that is not escaped: our own file, and entities mean nothing within `style`.
+    # The only text that is not escaped: it is our own file, and entities mean nothing within `style`.
     return DocumentStyle(Markup(text), hashlib.sha256(text.encode()).digest())
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 __all__ = ["INDEXES", "STATUSES", "TABLES", "TABLES_VERSION"]
 
 TABLES_VERSION = 8
-"""Raised with every change of the tables or of what goes into them: an older file is made again."""
+"""Increased with every change of the tables or their contents, so that older files are rebuilt."""
 
 STATUSES = ("pass", "borderline", "fail", "error", "skip")
 

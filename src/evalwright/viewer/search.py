@@ -65,7 +65,7 @@ class MessageSearch:
                 self._search(reader.traces(msgspec.Raw))
                 self._search(reader.results(msgspec.Raw))
         except EvalwrightError:
-            pass  # what can be read is found; the run's page says what cannot
+            pass  # whatever can be read is found; the run's page names the rest
         finally:
             self._done.set()
 

@@ -1,4 +1,4 @@
-"""The runs that can be looked at: listed again at each request, each opened when it is asked for."""
+"""The runs that can be viewed: listed anew for each request, each opened on demand."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _MOST_SEARCHES = 20
 
 
 class RunSource(Protocol):
-    """A stored run, as whoever lists runs hands it to the viewer."""
+    """A stored run, as it is handed to the viewer."""
 
     @property
     def id(self) -> str:
@@ -48,13 +48,13 @@ class RunSource(Protocol):
 
     @property
     def path(self) -> str:
-        """What commands take for it."""
+        """The path of the run for commands."""
 
     def open(self) -> tuple[RunReader, Plan]:
         """Raises EvalwrightError if it cannot be read."""
 
     def summary(self) -> RunSummary:
-        """The stored summary, or one made of the records. Raises EvalwrightError."""
+        """The stored summary, or one computed from the records. Raises EvalwrightError."""
 
     def stamp(self) -> str:
         """A text that changes when records are added."""
@@ -66,13 +66,13 @@ class RunSource(Protocol):
         """Whether a process is writing it now."""
 
     def labels_path(self) -> Path:
-        """Where the labels of people are kept."""
+        """The file of human labels."""
 
     def is_baseline(self) -> bool:
         """Whether later runs of its eval are compared with it."""
 
     def appended(self, kind: str, offset: int) -> tuple[Sequence[Mark], int]:
-        """The records of a kind that were appended after a place, and the place behind them."""
+        """The records of a kind that were appended after a position, and the position after them."""
 
 
 class OpenRun:
@@ -101,7 +101,7 @@ class OpenRun:
 
     @property
     def is_fresh(self) -> bool:
-        """Whether it was made a moment ago: a run that is being written is not read again for each page."""
+        """Whether it was made a moment ago: a run that is being written is not reread for each page."""
         age = time.monotonic() - self._made
         return age < 20 * self._took and self.source.is_written()
 
@@ -114,17 +114,17 @@ class OpenRun:
 
     @cached_property
     def labels(self) -> LabelFile:
-        """What people said of its answers."""
+        """The human labels of its answers."""
         return LabelFile(self.source.labels_path())
 
     @property
     def table(self) -> CellTable | None:
-        """None while it is being made."""
+        """None while the table is being made."""
         self._ready.wait(_PATIENCE if self.source.size() > _IN_MEMORY else None)
         return self._table
 
     def whole_table(self) -> CellTable:
-        """Waits until it is made. Raises InputError where it cannot be."""
+        """The table, once it is made. Raises InputError if it cannot be."""
         self._ready.wait()
         if self._table is None:
             raise InputError(f"{self.path}: {self.problem or 'the cells cannot be read'}")
@@ -132,17 +132,17 @@ class OpenRun:
 
     @property
     def unread(self) -> list[str]:
-        """What of its records cannot be read, and is not in the table."""
+        """The records that cannot be read and are not in the table."""
         table = self.table
         return [] if table is None else table.unread
 
     @property
     def progress(self) -> float:
-        """The share of the traces that the table has by now."""
+        """The share of the traces that are in the table so far."""
         return min(0.99, self.read / max(1, self.summary.cells_total))
 
     def search(self, chosen: Filter) -> MessageSearch | None:
-        """The search for the words of a filter in all that is recorded; None while there is no table."""
+        """The search for the words of a filter in all records; None while there is no table."""
         table, words = self.table, tuple(chosen.words)
         if table is None:
             return None
@@ -155,7 +155,7 @@ class OpenRun:
         return known.wait()
 
     def asked(self, asked: LabelOrder, threshold: float) -> list[CellRow]:
-        """The answers that a person is asked about; empty while there is no table."""
+        """The answers to be labelled; empty while there is no table."""
         table = self.table
         if table is None:
             return []
@@ -173,7 +173,7 @@ class OpenRun:
             self._ready.set()
 
     def _stored(self) -> sqlite3.Connection:
-        """The table in the user's cache: what is there for these records, else a new one."""
+        """The table in the user's cache: the existing one for these records, else a new one."""
         name = hashlib.sha256(f"{TABLES_VERSION} {Path(self.path).absolute()}".encode("utf-8", "replace")).hexdigest()[
             :24
         ]
@@ -208,14 +208,14 @@ class OpenRun:
     def records(self, row: CellRow) -> StoredCell:
         """The records of a cell. Raises EvalwrightError."""
         with self._reading:
-            found = self._indexed(row) if row.attempt == 1 else None  # it knows the newest attempt alone
+            found = self._indexed(row) if row.attempt == 1 else None  # it knows only the newest attempt
             if found is None:
                 wanted = row.case_key, row.variant, row.trial
                 found = stored_cells(self._reader, {wanted}).get(wanted, NO_RECORDS)
             return found._replace(case=stored_case(self._reader, row.position))
 
     def _indexed(self, row: CellRow) -> StoredCell | None:
-        """By the run's index, at the cost of one cell; None where the run has none."""
+        """By the run's index, at the cost of one cell; None if the run has none."""
         if self._index is None:
             self._index = index_of(self._reader, small=True)
         if self._index is None:
@@ -247,7 +247,7 @@ class Shelf:
         self._listed: tuple[float, dict[str, RunSource]] = (0.0, {})
 
     def sources(self) -> dict[str, RunSource]:
-        """Looked for again at each request, but not more than once in a tenth of a second."""
+        """Listed anew for each request, but at most once in a tenth of a second."""
         now = time.monotonic()
         if now - self._listed[0] > 0.1 or not self._listed[1]:
             found: dict[str, RunSource] = {}
@@ -257,13 +257,13 @@ class Shelf:
         return self._listed[1]
 
     def source(self, run_id: str) -> RunSource | None:
-        """The run of that name; one that is not listed may be younger than the list, which is then made again."""
+        """The run of that name; if it is not listed, it may be newer than the list, which is then rebuilt."""
         if run_id not in self.sources():
             self._listed = (0.0, {})
         return self.sources().get(run_id)
 
     def summary(self, source: RunSource) -> RunSummary | str:
-        """A run in numbers, or why it cannot be read."""
+        """The summary of a run, or why it cannot be read."""
         try:
             stamp = source.stamp()
             known = self._summaries.get(source.id)
@@ -274,7 +274,7 @@ class Shelf:
             return str(error)
 
     def live(self, run: OpenRun) -> LiveRun:
-        """The progress of a run, shared by all who look at it."""
+        """The progress of a run, shared by all its viewers."""
         with self._lock:
             return self._live.setdefault(run.id, LiveRun(run.source, run.plan, run.case_name))
 

@@ -25,10 +25,10 @@ _VARIANTS = (  # from one name to the next by the index: a run has a few of them
 )
 _GROUP_ROWS = 20
 _FEW = 10
-"""The share of cells, as a part of so many, beyond which they are not looked up by what was said of them."""
+"""At most one cell in this many is looked up by an evaluator's outcome."""
 _MOST_GROUPS = 50
 _WORD_SECONDS = 120.0
-"""For which it is kept where a word is, longer than any page takes."""
+"""How long the cells of a word are kept: longer than any page takes."""
 
 
 class CellRow(NamedTuple):
@@ -105,7 +105,7 @@ class CellTable:
             self._file.close()
 
     def _where(self, chosen: Filter) -> tuple[str, list[Any]]:
-        """The condition with its values; empty where all cells are chosen."""
+        """The condition with its values; empty if all cells are chosen."""
         for word in chosen.words:
             self._look_for(word)
         judged = self._judged(chosen.evaluator, wanted_outcomes(chosen)) if chosen.evaluator else 0
@@ -153,7 +153,7 @@ class CellTable:
         """One page of the chosen cells."""
         where, values = self._where(chosen)
         order = sorting_of(chosen)
-        # the numbers first: an index that has what is sorted by holds them, and the rest is read of one page alone
+        # the numbers first: the index of the sort column holds them, and the rest is read for one page only
         numbers = f"SELECT number FROM cells{where} ORDER BY {order} LIMIT ? OFFSET ?"
         sql = f"SELECT {_COLUMNS} FROM cells WHERE number IN ({numbers}) ORDER BY {order}"
         found = self._all(sql, [*values, -1 if limit is None else limit, chosen.after])
@@ -167,7 +167,7 @@ class CellTable:
             after += len(rows)
 
     def place(self, chosen: Filter, row: CellRow) -> CellPlace | None:
-        """Where a cell stands among the chosen: its place from 1, their number, the one before and the one after.
+        """The position of a cell among the chosen: its place from 1, their number, the previous and the next.
 
         None if it is not among them.
         """
@@ -205,7 +205,7 @@ class CellTable:
         ]
 
     def texts(self, numbers: Sequence[int]) -> dict[int, str]:
-        """What is searched in these cells, in lower case."""
+        """The searchable text of these cells, in lower case."""
         found: dict[int, str] = {}
         for start in range(0, len(numbers), 500):
             some = numbers[start : start + 500]
@@ -233,7 +233,7 @@ class CellTable:
         return self._all("SELECT reason, count(*) FROM reasons GROUP BY reason ORDER BY 2 DESC, min(number)")
 
     def values(self, what: str, limit: int = 200) -> list[str]:
-        """What can be chosen: `tag`, `variant`, `error`, `evaluator` or `metadata` (names of keys)."""
+        """The available choices: `tag`, `variant`, `error`, `evaluator` or `metadata` (names of keys)."""
         if what not in self._values:
             self._values[what] = self._found_values(what, limit)
         return self._values[what]
@@ -291,7 +291,7 @@ class CellTable:
                 yield name, replace(plain, **changes)
 
     def _failing(self, where: str, values: Sequence[Any]) -> list[str]:
-        """The evaluators that failed any of these cells, those first that failed most."""
+        """The evaluators that failed any of these cells, those that failed most first."""
         among = f"{where} AND cells.number = outcomes.number" if where else ""
         within = f" AND EXISTS (SELECT 1 FROM cells{among})" if where else ""
         sql = f"SELECT count(*) FROM outcomes WHERE evaluator = ? AND outcome IN ('fail', 'error'){within}"
@@ -320,7 +320,7 @@ class CellTable:
             last = rows[-1][1] >> 24
 
     def outcomes(self, evaluator: str, numbers: Sequence[int]) -> dict[int, str]:
-        """What an evaluator said of these cells."""
+        """The outcomes of an evaluator for these cells."""
         found: dict[int, str] = {}
         for start in range(0, len(numbers), 500):
             some = numbers[start : start + 500]

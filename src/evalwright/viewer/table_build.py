@@ -34,7 +34,7 @@ INSERT INTO cells (number, key, case_key, position, variant, trial, attempt, sta
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '', '')
 ON CONFLICT (number) DO UPDATE SET status = excluded.status, score = excluded.score
 """
-"""A cell whose trace cannot be read is a cell as well."""
+"""A cell whose trace cannot be read still counts as a cell."""
 _ANSWER = 100
 """Characters of an answer that a row shows."""
 
@@ -103,7 +103,7 @@ class _Builder:
     def number(self, record: Any, position: int) -> int:
         """The place of a cell in the order of the suite: case, variant, trial. Known before all cells are."""
         variant = self._variants.setdefault(record.variant_name, len(self._variants))
-        # room for variants and trials that the plan does not have, in folders of other programs
+        # room for variants and trials missing from the plan, in folders of other programs
         return (position * 4096 + variant) * 4096 + min(int(record.trial), 4095)
 
     def position(self, record: Any) -> int:

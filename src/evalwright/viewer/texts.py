@@ -1,4 +1,4 @@
-"""Texts of records as pages show them: nothing invisible, nothing without an end."""
+"""Texts of records as pages show them: nothing invisible, nothing unbounded."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["Fold", "folds", "pretty", "visible", "words_of"]
 _LINE = 120
 """Characters up to which JSON stays on one line."""
 _DEEP = " " * 8
-"""What lines below the third level begin with."""
+"""The prefix of lines below the third level."""
 _FOLDED = 4
-"""Lines from which on something is folded."""
+"""The number of lines from which something is folded."""
 _MOST_PARTS = 100
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e"
@@ -29,7 +29,7 @@ def visible(text: str) -> str:
 
 
 def pretty(value: Any) -> str:
-    """Text as it is, anything else as JSON: on one line where it is short."""
+    """Text as it is, anything else as JSON: on one line if it is short."""
     if isinstance(value, str):
         return value
     line = json.dumps(value, ensure_ascii=False)
@@ -37,7 +37,7 @@ def pretty(value: Any) -> str:
 
 
 class Fold(NamedTuple):
-    """Lines of a text; where it has a `title`, that is the line before them, and they are shown when asked for."""
+    """Lines of a text; if it has a `title`, that is the line before them, and they are shown on request."""
 
     title: str
     text: str
@@ -68,5 +68,5 @@ def searchable(text: str) -> str:
 
 
 def words_of(text: str) -> Iterator[str]:
-    """Words and what is between them."""
+    """Words and the text between them."""
     yield from re.findall(r"\s+|\w+|[^\w\s]", text)

@@ -44,7 +44,7 @@ class TrendPoint(NamedTuple):
 
 
 class TrendLine(NamedTuple):
-    """One variant; `label` is what stands at its end, if there are several, and `label_y` where."""
+    """One variant; `label` is the text at its end, if there are several, and `label_y` its position."""
 
     name: str
     points: list[TrendPoint]

@@ -1,4 +1,4 @@
-"""What changed between two texts, in words; by lines where they are long. The work is bounded whatever the texts."""
+"""The changes between two texts, by words; by lines if they are long. The work is bounded for any texts."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from evalwright.viewer.texts import words_of
 __all__ = ["Change", "changes", "sides"]
 
 _BY_WORDS = 1_000_000
-"""Bytes of a text up to which words are looked at within lines that changed."""
+"""Bytes of a text up to which changed lines are compared word by word."""
 _PAIRS = 400_000
-"""Pairs of words that one comparison may look at: `difflib` is quadratic."""
+"""Pairs of words that one comparison may examine: `difflib` is quadratic."""
 _LINES = 1_000_000
 
 
@@ -67,7 +67,7 @@ def _of_tokens(a: list[str], b: list[str]) -> Iterator[Change]:
 
 
 def _opcodes(a: list[str], b: list[str], most: int) -> Iterator[tuple[str, int, int, int, int]]:
-    """As `SequenceMatcher.get_opcodes`, without what both begin and end with; in one piece where that is too much."""
+    """Like `SequenceMatcher.get_opcodes`, without the common beginning and end; in one piece if that is too much."""
     start = 0
     while start < min(len(a), len(b)) and a[start] == b[start]:
         start += 1
@@ -87,7 +87,7 @@ def _opcodes(a: list[str], b: list[str], most: int) -> Iterator[tuple[str, int, 
 
 
 def _joined(found: Iterator[Change]) -> Iterator[Change]:
-    """Removed and added words with no more than spaces between them are one change: first all that is gone."""
+    """Removed and added words with only spaces between them are one change, removals first."""
     gone, came, space = "", "", ""
     for one in found:
         if one.kind != "same":

@@ -1,4 +1,4 @@
-"""Datasets that are rows of Arrow: Parquet files, and the files in which Hugging Face keeps datasets on disk."""
+"""Datasets of Arrow rows: Parquet files, and the files in which Hugging Face keeps datasets on disk."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ParquetRows(TableDataset):
             raise InputError(Problem(str(file), f"cannot be read as {what}: {error}".splitlines()[0])) from None
 
     def _readable(self, file: Path, schema: Any) -> list[str]:
-        """The columns without those of bytes that nothing maps. Raises InputError for bytes that would be in cases."""
+        """The columns except unmapped ones of bytes. Raises InputError for bytes that would be in cases."""
         features = _features(file, schema)
         media = {name for name, feature in features.items() if _is_media(feature)}
         binary = [field.name for field in schema if "binary" in str(field.type)]
@@ -111,21 +111,21 @@ def _rows(file: Path, batches: Iterable[Any], show: Show) -> Iterator[TableRow]:
 
 
 def _plain(value: Any) -> Any:
-    """A value of Arrow as JSON has it."""
+    """An Arrow value as JSON."""
     if isinstance(value, dict):
         return {key: _plain(one) for key, one in value.items()}
     if isinstance(value, list):
         return [_plain(one) for one in value]
     if isinstance(value, str | int | float | bool | bytes | None):
         return value
-    if isinstance(value, datetime):  # that of pandas, too, which has nanoseconds
+    if isinstance(value, datetime):  # includes that of pandas, which has nanoseconds
         zoned = value.astimezone(UTC) if value.tzinfo else value
         return zoned.isoformat().replace("+00:00", "Z")
     return msgspec.to_builtins(value, enc_hook=str)
 
 
 def _features(file: Path, schema: Any) -> Mapping[str, Any]:
-    """What Hugging Face says of the columns: in the file itself, else in the description beside it."""
+    """Hugging Face's description of the columns: in the file itself, else in the file beside it."""
     for source in (lambda: (schema.metadata or {})[b"huggingface"], (file.parent / "dataset_info.json").read_bytes):
         try:
             found = msgspec.json.decode(source())

@@ -46,7 +46,7 @@ def readable_version(version: str) -> str:
 
 
 def told_apart(case_id: str) -> str:
-    """An id by which people can name the case. Raises ValueError for one of white space."""
+    """An id by which people can name the case. Raises ValueError for white space."""
     if not case_id.strip():
         raise ValueError("expected an id that is not empty, by which results name the case")
     return case_id
@@ -62,7 +62,7 @@ class FileCase(EvalCase):
 
 
 def checked(raw: Any, tell: Tell) -> tuple[FileCase | None, list[Problem]]:
-    """A case from plain data, or what is wrong with it."""
+    """A case from plain data, or its problems."""
     if not isinstance(raw, dict):
         return None, [tell((), f"expected a mapping, found {kind_found(raw)}")]
     given = {key: value for key, value in raw.items() if value is not None or key not in _EMPTY_AS_NULL}
@@ -75,12 +75,12 @@ def checked(raw: Any, tell: Tell) -> tuple[FileCase | None, list[Problem]]:
 
 
 def may_hold_no_json(line: bytes) -> bool:
-    """Whether a line of JSON may hold a number that is none: nearly no line does, and those are looked at slowly."""
+    """Whether a line of JSON may contain NaN or infinity: hardly any line does, and those are examined slowly."""
     return _NO_JSON.search(line) is not None
 
 
 def _not_finite(value: Any, place: Place) -> Iterator[tuple[Place, float]]:
-    """Where NaN and infinities are: a run keeps JSON, which would have something else there than what was asked."""
+    """The places of NaN and infinities: a run is stored as JSON, which would change them."""
     if isinstance(value, float):
         if value - value != 0:
             yield place, value
@@ -108,14 +108,14 @@ def _problems(error: ValidationError, tell: Tell) -> Iterator[Problem]:
 
 
 def make_plain(case: FileCase) -> None:
-    """Turn what YAML has and JSON has not, such as dates, into what the run's files will hold."""
+    """Turn YAML values that JSON lacks, such as dates, into their form in the run's files."""
     case.input = as_json_holds(case.input)
     case.metadata = as_json_holds(case.metadata)
     case.expected.facts = as_json_holds(case.expected.facts)
 
 
 def as_json_holds(value: Any) -> Any:
-    """What a run's files hold of a value in YAML."""
+    """The form of a YAML value in a run's files."""
     return to_jsonable_python(value, bytes_mode="base64")
 
 

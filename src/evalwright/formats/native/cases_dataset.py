@@ -51,7 +51,7 @@ class WholeCases(Dataset):
         self._shared: dict[str, EvaluatorSpec] = {spec.name: spec for spec in config.get("evaluators", ())}
 
     def unknown_keys(self) -> Iterator[Problem]:
-        """None: they are refused. Only what cases expect may be empty."""
+        """Only empty texts in what cases expect: unknown keys are rejected."""
         return self._empty_texts()
 
     def found(self) -> Iterator[ReadCase]:

@@ -1,4 +1,4 @@
-"""What one section of `eval.yaml` says about another."""
+"""Checks of one section of `eval.yaml` against another."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Mistakes = Iterator[tuple[Place, str]]
 
 
 def ill_named(raw: dict[str, Any]) -> Mistakes:
-    """Names that come twice, and names that nothing has; also in sections with other mistakes."""
+    """Duplicate names, and names of things that do not exist; also in sections with other mistakes."""
     evaluators, systems = _names(raw, "evaluators"), _names(raw, "systems")
     yield from _repeated("evaluators", evaluators)
     yield from _repeated("systems", systems)
@@ -61,7 +61,7 @@ _AS_IT_STANDS = (
 
 
 def out_of_reach(raw: dict[str, Any]) -> Mistakes:
-    """What always or never holds: thresholds, gates, texts that no or every answer has."""
+    """Conditions that always or never hold: thresholds, gates, texts that no or every answer contains."""
     evaluators = raw.get("evaluators")
     for i, one in enumerate(evaluators if isinstance(evaluators, list) else ()):
         threshold = _found(one, "threshold")
@@ -86,7 +86,7 @@ def unused(raw: dict[str, Any]) -> Mistakes:
 
 
 _ALWAYS = ((0, "gte"), (1, "lte"))
-"""Thresholds and how scores are compared with them, such that none misses."""
+"""Thresholds with a comparison that every score passes."""
 _LOOKED_FOR = {
     "contains_text": ("all_of", "any_of", "none_of"),
     "contains": ("phrases",),
@@ -96,7 +96,7 @@ _LOOKED_FOR = {
     "field_check": ("matches",),
     "thinking_does_not_leak": ("forbidden_patterns",),
 }
-"""Keys of evaluators with texts that are looked for."""
+"""Keys of evaluators whose values are texts to search for."""
 
 
 def _texts(evaluator: Any) -> Mistakes:
@@ -135,7 +135,7 @@ def _as_share(value: float) -> str:
 
 
 def _pools(raw: dict[str, Any]) -> Mistakes:
-    """Systems that name a pool that `run.executor.pools` has not."""
+    """Systems that name a pool missing from `run.executor.pools`."""
     pools = _found(raw, "run", "executor", "pools")
     known = [name for name in pools if isinstance(name, str)] if isinstance(pools, dict) else []
     systems = raw.get("systems")

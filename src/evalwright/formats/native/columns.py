@@ -17,7 +17,7 @@ __all__ = ["Conversions", "Mapped"]
 _PARTS = ("id", "input", "expected", "metadata", "tags", "group")
 _OPEN = ("input", "expected", "metadata")
 _WHOLE = ("embedded_trace", "recorded", "schema_version", "group")
-"""Keys of a case that a column may be as a whole."""
+"""Keys of a case that a whole column may stand for."""
 _LISTS = ("expected.answer_should_include", "expected.answer_should_not_include", "expected.must_call_tools", "tags")
 """Parts that take one text as a list of one."""
 _FIELD = re.compile(r"\{([^{}]+)\}")
@@ -56,7 +56,7 @@ class Mapped:
         return self._map is None or any(column in _columns(source) for source in self._map.values())
 
     def case(self, row: Mapping[str, Any], position: int) -> tuple[dict[str, Any], list[str]]:
-        """The plain data of a case, and the columns that the map names and the row has not."""
+        """The plain data of a case, and the columns that the map names and the row lacks."""
         raw: dict[str, Any] = {}
         absent: list[str] = []
         for part, value in self._parts(row, absent):
@@ -112,7 +112,7 @@ def _by_name(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _found(row: Mapping[str, Any], source: Any, absent: list[str]) -> Any:
-    """What a source of the map means for a row: a column, a path, a fixed value, or text with columns in it."""
+    """The value of a source of the map for a row: a column, a path, a fixed value, or text with columns in it."""
     if isinstance(source, Mapping):
         return source.get("value")
     if not isinstance(source, str):
@@ -139,7 +139,7 @@ def _shown(value: Any) -> str:
 
 
 def _put(raw: dict[str, Any], part: str, value: Any) -> None:
-    """Set a dotted part; parts of the input may be nested, all others are as the case has them."""
+    """Set a dotted part; parts of the input may be nested, all others follow the shape of a case."""
     *steps, last = part.split(".")
     inside = raw
     for step in steps:

@@ -30,7 +30,7 @@ PACKINGS = (".gz", ".zst")
 _KEYS_OF_ROWS = ("delimiter", "encoding", "map", "records", "source", "types")
 """Keys of `dataset` that rows have."""
 _KEYS_ON_DISK = ("name", "split", "subset")
-"""Those that say which dataset of Hugging Face is meant."""
+"""Keys that say which dataset of Hugging Face is meant."""
 
 _NO_TABLES = {".yaml": "yaml", ".yml": "yaml", ".json": "json", ".jsonl": "jsonl"}
 """Types of datasets by suffixes that no table has."""
@@ -46,7 +46,7 @@ def is_of_rows(kind: str, path: str | Sequence[str], config: Mapping[str, Any]) 
 
 
 def brought_by(kind: str | None, path: str | Sequence[str] | None) -> Mapping[str, Any]:
-    """What a type of datasets brings to a suite that says nothing of it, by the name of the field."""
+    """The defaults that a type of dataset brings to a suite, by the name of the field."""
     if kind is None or not registry.knows("datasets", kind) or is_of_rows(kind, path or "", {}):
         return {}
     brought: Mapping[str, Any] = getattr(registry.load("datasets", kind), "completes", {})
@@ -62,13 +62,13 @@ def file_type(path: str | Sequence[str]) -> str | None:
 
 
 class DatasetReading:
-    """The cases that a suite names, or why there are none."""
+    """The cases of a suite, or why there are none."""
 
     def __init__(self, file: SuiteFile, sections: EvalFile, evaluators: list[EvaluatorSpec], *, to_run: bool) -> None:
         self._file, self._sections, self._evaluators, self._to_run = file, sections, evaluators, to_run
 
     def cases(self) -> Iterable[EvalCase | Case]:
-        """The cases, read when they are gone through; none where the section has mistakes, which are then noted."""
+        """The cases, read on iteration; none if the section has mistakes, which are then noted."""
         if "dataset" not in self._sections.model_fields_set:
             return ()
         dataset = self._sections.dataset

@@ -38,7 +38,7 @@ _DEEPEST = 200
 _NO_RECORDING = msgspec.Raw(b"null")
 
 ReadCase = tuple[FileCase | Case | None, list[Problem], Tell]
-"""A case or its problems, and how to tell another problem of it."""
+"""A case or its problems, and a function that reports another one."""
 
 
 class Dataset:
@@ -57,7 +57,7 @@ class Dataset:
         """Of the last pass: the first case that expects the empty text, and how many do."""
 
     def records(self) -> Iterator[tuple[Any, Tell]]:
-        """Each case as plain data, and how to tell a problem of it."""
+        """Each case as plain data, with a function that reports a problem of it."""
         raise NotImplementedError
 
     def found(self) -> Iterator[ReadCase]:
@@ -68,7 +68,7 @@ class Dataset:
             yield case
 
     def placed(self) -> Iterator[tuple[EvalCase | Case, Tell]]:
-        """The cases, each with how to tell a problem of it."""
+        """The cases, each with a function that reports a problem of it."""
         if self._sample is None:
             yield from self._fitting()
             return
@@ -131,7 +131,7 @@ class Dataset:
             raise InputError(problems[:_MOST_PROBLEMS], f"{counted(count, 'problem')} in {self._path}{shown}")
 
     def _duplicates(self, hashes: set[int]) -> Iterator[Problem]:
-        """Ids that come again, found by reading the file once more: only a file with a mistake pays for it."""
+        """Repeated ids, found by reading the file once more: only a file with a mistake pays for it."""
         seen: set[str] = set()
         for case, _, tell in self.found():
             if case is not None and hash(_identity(case)) in hashes:
@@ -169,7 +169,7 @@ _decode = msgspec.json.Decoder(_Line).decode
 
 
 class Given:
-    """Which parts of `expected` the cases of a dataset have: what is said of its keys needs no second reading."""
+    """Which parts of `expected` the cases of a dataset have, so that checking its keys needs no second reading."""
 
     def __init__(self) -> None:
         self._parts: set[str] = set()
@@ -197,7 +197,7 @@ class Given:
 
 
 def case_in(line: bytes) -> Case | None:
-    """The case in a line; None if it has to be looked at more slowly."""
+    """The case in a line; None if it needs the slow reader."""
     try:
         read = _decode(line)
     except (ValueError, RecursionError):
@@ -284,7 +284,7 @@ class Jsonl(Dataset):
         return case, problems
 
     def _read_slowly(self, line: bytes, tell: Tell) -> tuple[FileCase | None, list[Problem]]:
-        """What is wrong with a line, if anything: nulls that mean empty are right."""
+        """The problems of a line, if any: nulls that mean empty are allowed."""
         try:
             raw = from_json(line)
         except ValueError as error:

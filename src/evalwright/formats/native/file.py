@@ -70,7 +70,7 @@ class _Item(BaseModel):
 
     @property
     def sound(self) -> bool:
-        """Whether no key of it was wrong: what is left of it may lack what its type needs."""
+        """Whether none of its keys was wrong; without those it may lack keys that its type needs."""
         return self._sound
 
     def at(self, *steps: str | int) -> Place:
@@ -174,7 +174,7 @@ ErrorType = Literal[
     "unhealthy",
     "*",
 ]
-"""Errors of systems that another try may mend."""
+"""Errors of systems that may go away on another attempt."""
 
 
 class RetrySection(_Strict):
@@ -264,7 +264,7 @@ _STRICT: dict[str, type[BaseModel]] = {
 
 
 def sound_parts(raw: dict[Any, Any], complain: Complain, brought: Collection[str] = ()) -> EvalFile:
-    """What is right in a file, part by part, so that one mistake does not hide those in other parts.
+    """The valid parts of a file, so that one mistake does not hide those in other parts.
 
     `brought` is what the type of its dataset brings: evaluators of the cases leave those of the suite without effect.
     """
@@ -310,7 +310,7 @@ def _sound_items(name: str, raw: Any, complain: Complain) -> Iterator[_Item]:
 
 
 def _rest_of(name: str, item: Any, error: ValidationError) -> _Item | None:
-    """An item without the keys that are wrong, for what is wrong with the others."""
+    """An item without its wrong keys, to check the others."""
     wrong = {one["loc"][0] for one in error.errors(include_url=False) if one["loc"]}
     try:
         return _ITEMS[name].model_validate({key: value for key, value in item.items() if key not in wrong})

@@ -31,7 +31,7 @@ _SPLITS = {
 _SHARD = re.compile(r"-(\d{5})-of-(\d{5})$")
 _WORD = re.compile(r"[^a-z0-9]+")
 _WHOLE = "train"
-"""What files are that no word assigns to a split."""
+"""The split of files that no word assigns to one."""
 
 
 def dataset_files(config: Mapping[str, Any], beside: Path) -> list[Path]:
@@ -206,7 +206,7 @@ def _prepared(folder: Path, split: str | None, subset: str | None) -> list[Path]
 
 
 def _chosen(key: str, given: str | None, there: Sequence[str]) -> str:
-    """The one that is named, or that is the only one."""
+    """The one that is named, or the only one."""
     if given is None and len(there) == 1:
         return there[0]
     has = ", ".join(there) or "none"

@@ -16,7 +16,7 @@ __all__ = ["Unfolded", "named_file", "unfolded"]
 Complain = Callable[[Place, str], None]
 
 _MOST = 1_000
-"""Systems of one matrix: more are a mistake, and would each be built before it shows."""
+"""The most systems of one matrix: more are a mistake, and each would be built before it shows."""
 _LONGEST_NAME = 40
 """Characters of a value that names its system; a longer one is numbered."""
 _FILE = "file://"

@@ -143,7 +143,7 @@ class _Reading:
         section = file.dataset if "dataset" in file.model_fields_set else None
         brought = {} if section is None else brought_by(section.type, section.path)
         read = cases
-        if gate is not None:  # what it names of the cases is told with all else
+        if gate is not None:  # names of cases are reported with everything else
             from evalwright.formats.shared.claims import with_claimed_keys
 
             read = with_claimed_keys(gate, str(self._file.path), cases)
@@ -287,7 +287,7 @@ class _Reading:
         for key in getattr(target, "folder_keys", ()):
             names = config.get(key)
             if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-                continue  # the target complains of it
+                continue  # the target reports it
             folders = [self._file.found((*system.at(key), i), name) for i, name in enumerate(names)]
             if to_run:
                 for i, folder in enumerate(folders):
@@ -309,7 +309,7 @@ class _Reading:
         return {**config, **texts}
 
     def _text(self, place: Place, path: Path) -> str:
-        """What a file says, without the newline with which editors end it."""
+        """The content of a file, without the final newline."""
         try:
             text = path.read_text(encoding="utf-8").removesuffix("\n")
         except (OSError, ValueError) as error:

@@ -1,4 +1,4 @@
-"""The file of a suite that is being read: what it names, what is wrong in it, and where."""
+"""The file of a suite that is being read: the files it names, and its problems with their places."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class SuiteFile:
         self._allowed = allow_outside
 
     def unread(self, variables: Iterable[str]) -> list[Problem]:
-        """Those of the caller's variables that the file, once read, has nowhere named."""
+        """The caller's variables that the file, once read, does not use."""
         named = self.expansion.named
         unread = (name for name in variables if name not in named)
         return [

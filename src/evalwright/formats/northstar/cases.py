@@ -86,7 +86,7 @@ class Cases:
         self._doubts: list[Problem] = []
 
     def unknown_keys(self) -> list[Problem]:
-        """What is doubtful in the cases, as far as the last pass has come."""
+        """Doubtful keys and values in the cases, as far as the last pass got."""
         return self._doubts
 
     def __iter__(self) -> Iterator[Case]:
@@ -150,7 +150,7 @@ class Cases:
         return ambiguous_ids(self._path, lines=self._lines)
 
     def oddities(self) -> list[Problem]:
-        """The first rows that their ids do not tell from others; with `strict` each pass ends with them."""
+        """The first rows that are not distinguished by their ids; with `strict` each pass ends with them."""
         return list(islice(oddities(self._path, self._ambiguous, lines=self._lines), _MOST_PROBLEMS))
 
 
@@ -186,7 +186,7 @@ def _line_of(case: EvalCase) -> _Line:
 
 
 def _finite(number: float | None) -> float | None:
-    """Infinity as the number next to it, which compares alike: a stored run is JSON, where it would become null."""
+    """Infinity as the largest finite number, which compares the same: stored as JSON it would become null."""
     return number if number is None or math.isnan(number) else max(-sys.float_info.max, min(sys.float_info.max, number))
 
 
@@ -265,7 +265,7 @@ def _trace(line: _Line, started: datetime) -> Trace:
     )
     try:
         _take_steps(line, trace)
-    except Exception as error:  # whatever is wrong with a trace is its case's error
+    except Exception as error:  # a problem of a trace is the error of its case
         trace.error = TraceError(_MALFORMED, str(error) or type(error).__name__)
     if wrong:
         trace.error = TraceError("malformed_messages", "; ".join(wrong))
@@ -295,7 +295,7 @@ def _run_of(payload: dict[str, Any]) -> Any:
 
 
 def _doubts_of_steps(line: _Line, trace: Trace) -> Iterator[Doubt]:
-    """What is wrong with the trace of a record: it makes the case an error, or no grader reads it."""
+    """Problems of a record's trace: they make the case an error, or no grader reads the part."""
     place = ("trace",) if line.trace is not None else ("input", "trace")
     if trace.error is not None and trace.error.type == _MALFORMED:
         yield place, f"{trace.error.message}: the case will be an error"

@@ -18,7 +18,7 @@ def detects(path: Path, head: Mapping[str, Any]) -> bool:
     record = _first_record(path, head)
     if not isinstance(record, Mapping) or not record.keys() >= _NEEDED:
         return False
-    # Only now: most JSON files are of other formats, and the shape of cases needs pydantic.
+    # Imported only here: most JSON files are of other formats, and the shape of cases needs pydantic.
     from evalwright.formats.northstar.records import EvalCase
 
     return record.keys() <= EvalCase.model_fields.keys()

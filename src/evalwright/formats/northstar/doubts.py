@@ -1,4 +1,4 @@
-"""What is most likely not meant in a recorded conversation, though NorthStar reads it: nothing else would tell."""
+"""Likely mistakes in a recorded conversation that NorthStar accepts, and that nothing else would report."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from evalwright.model.conversation import ConversationExpected
 __all__ = ["Doubt", "doubts_in"]
 
 Doubt = tuple[Place, str]
-"""Where in a record, and what is doubtful there."""
+"""A place in a record, and the doubt about it."""
 
 _ROLES = ("system", "user", "assistant", "tool")
 _FOR_JUDGES = {
@@ -24,7 +24,7 @@ _FOR_JUDGES = {
     "context": "--plan quality and --plan agentic do",
     "trace": "--plan trace does",
 }
-"""What only graders of other plans read, and how to have it judged."""
+"""Keys that only graders of other plans read, and how to get them evaluated."""
 _decode = msgspec.json.Decoder().decode
 
 

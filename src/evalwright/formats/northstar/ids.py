@@ -48,7 +48,7 @@ class Occurrences:
         self._seen: Counter[str] = Counter()
 
     def of(self, case_id: str) -> int | msgspec.UnsetType:
-        """Which row with this id it is, from 1; unset where its id is enough."""
+        """The number of this row among those with its id, from 1; unset if the id is unique."""
         if not self._ambiguous:
             return msgspec.UNSET
         numbered = not case_id or _NUMBERED.search(case_id) is not None

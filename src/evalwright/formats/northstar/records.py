@@ -24,7 +24,7 @@ __all__ = ["MOST_PROBLEMS", "EvalCase", "EvalMetrics", "Record", "checked", "is_
 
 
 MOST_PROBLEMS = 100
-"""Mistakes of a file that are told."""
+"""How many mistakes of a file are reported."""
 
 
 class EvalMetrics(BaseModel):

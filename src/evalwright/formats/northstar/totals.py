@@ -16,7 +16,7 @@ __all__ = ["NorthstarTotals", "totals"]
 class NorthstarTotals:
     """Cells by verdict, and the grades that were skipped.
 
-    The original knows no grader that could not judge: it counts such a case as failed, and so do these numbers. The
+    In the original a grader that could not judge has failed, and so it has in these numbers. The
     verdict of the case is an error.
     """
 

@@ -61,7 +61,7 @@ def _record(case: Case, losses: list[Problem]) -> dict[str, Any] | None:
 
 
 def _given(value: Any) -> Any:
-    """Without what is null: nothing is asked for there."""
+    """The keys that are not null: null sets no condition."""
     if isinstance(value, dict):
         return {key: _given(item) for key, item in value.items() if item is not None}
     return value

@@ -89,7 +89,7 @@ class _Writing:
             self.json(f"{folder}/grading.json", graded.grading())
         else:
             with suppress(OSError):
-                (self._folder / folder / "grading.json").unlink()  # of an earlier attempt
+                (self._folder / folder / "grading.json").unlink()  # left by an earlier attempt
         self._outputs(graded, self._folder / folder / "outputs")
 
     def _outputs(self, graded: Graded, folder: Path) -> None:
@@ -197,7 +197,7 @@ def _spread(values: Sequence[float]) -> dict[str, float]:
 
 
 def _means(name: str, cells: Sequence[Graded]) -> dict[str, float | None]:
-    """What a run of an eval takes, over the runs that say so."""
+    """Mean time, tokens and cost of a run of an eval, each over the runs that report it."""
     own = [cell for cell in cells if cell.trace.variant_name == name]
     costs = [cell.trace.metrics.cost_usd for cell in own if cell.trace.metrics.cost_usd is not None]
     tokens = [cell.tokens for cell in own if cell.tokens is not None]

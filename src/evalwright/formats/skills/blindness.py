@@ -1,4 +1,4 @@
-"""Taking out of what a judge sees whether the agent had the skill, and which one it is."""
+"""Removes from a judge's view whether the agent had the skill, and which one it is."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _HIDDEN = "[left out]"
 
 def named_paths(skill: str) -> re.Pattern[str]:
     """Paths of a skill's files, as agents name them in calls and command lines."""
-    # begun within a word, it would look through a long line without blanks from each of its characters
+    # if it could start within a word, it would scan a long line without blanks from each of its characters
     return re.compile(rf"(?<![^\s\"'`])[^\s\"'`]*skills/{re.escape(skill)}(?![\w-])[^\s\"'`]*", re.IGNORECASE)
 
 
@@ -25,7 +25,7 @@ class Blindfold:
         phrases = rf"(?:the\s+)?{quoted}\s+skill\b|\bskill\s+(?:called\s+|named\s+)?{quoted}"
         self._paths = named_paths(skill)
         self._phrases = re.compile(phrases, re.IGNORECASE)
-        # a word such as `pdf` is most likely that of a file; `pdf-forms` is nothing but the name
+        # a word such as `pdf` is most likely a file type; `pdf-forms` can only be the name
         telling = not skill.isalpha() and not any(re.search(name, text, re.IGNORECASE) for text in task)
         self._name = re.compile(name, re.IGNORECASE) if telling else None
 

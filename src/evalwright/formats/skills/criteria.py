@@ -1,4 +1,4 @@
-"""The criteria of one eval, in any of the shapes that public files have."""
+"""The criteria of one eval, in any of the shapes found in public files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LISTS = ("assertions", "expectations", "checks", "expected_behavior", "unexpecte
 """The keys of an eval that hold criteria, in the order in which they count."""
 CRITERION_TEXTS = ("text", "assertion", "expectation", "criterion", "description", "check")
 _NAMED = ("description", "check")
-"""Texts that say little without the `name` beside them."""
+"""Texts that say little without their `name`."""
 
 
 class Criterion(NamedTuple):
@@ -24,7 +24,7 @@ class Criterion(NamedTuple):
 
 
 def criteria_of(raw: Mapping[str, Any], place: Place, findings: Findings) -> list[Criterion]:
-    """All criteria of an eval, in the order of the keys. Mistakes are told."""
+    """All criteria of an eval, in the order of the keys. Mistakes are reported."""
     found: list[Criterion] = []
     for key in LISTS:
         value = raw.get(key)
@@ -50,7 +50,7 @@ def _criterion(value: Any, place: Place, findings: Findings, *, negated: bool) -
 
 
 def _of_object(value: Any) -> tuple[str | None, dict[str, Any]]:
-    """The text of an object and what else it says; None where it has no text at all."""
+    """The text of an object and its other keys; None if it has no text at all."""
     if not isinstance(value, dict):
         return None, {}
     texts = {key: value[key] for key in CRITERION_TEXTS if isinstance(value.get(key), str)}

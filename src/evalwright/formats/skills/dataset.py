@@ -26,7 +26,7 @@ class SkillEvals:
         "workspace": SKILL_WORKSPACE,
         "alternate": True,
     }
-    """What such a suite has where it says nothing itself."""
+    """The defaults of such a suite."""
 
     def __init__(self, path: Path, name: str, config: Mapping[str, Any]) -> None:
         problems = [
@@ -50,5 +50,5 @@ class SkillEvals:
         return iter(self._cases)
 
     def unknown_keys(self) -> Iterator[Problem]:
-        """What is odd about the file."""
+        """Oddities of the file."""
         yield from self._findings.warnings

@@ -47,7 +47,7 @@ def _is_prompt(value: Any) -> bool:
 
 
 def _unread(path: Path) -> Mapping[str, Any]:
-    """The keys of a file that is refused for half a character, which JSON can write and YAML cannot."""
+    """The keys of a file that is rejected for a lone surrogate, which JSON can write and YAML cannot."""
     try:
         data = path.read_bytes()
     except OSError:
@@ -57,7 +57,7 @@ def _unread(path: Path) -> Mapping[str, Any]:
 
 
 def _is_list_of_prompts(path: Path) -> bool:
-    """A shape that some files have: it is refused as one of this format."""
+    """A shape that some files have: it is rejected as one of this format."""
     value = _document(path)
     return isinstance(value, list) and bool(value) and _is_prompt(value[0])
 

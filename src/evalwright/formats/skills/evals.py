@@ -40,7 +40,7 @@ class AuthoredEval(NamedTuple):
 
 
 def evals_of(document: Any, skill: Skill, path: Path, findings: Findings) -> list[AuthoredEval]:
-    """The evals of a document. Mistakes and what is odd are noted in `findings`."""
+    """The evals of a document. Mistakes and oddities are noted in `findings`."""
     listed = _list_in(document, findings)
     if listed is None:
         return []
@@ -90,7 +90,7 @@ def _shown(value: Any) -> str:
 
 
 class _Reading:
-    """One eval while it is read."""
+    """One eval while it is being read."""
 
     def __init__(self, place: Place, raw: Any, skill: Skill, path: Path, findings: Findings) -> None:
         self._place, self._raw, self._skill, self._path, self._findings = place, raw, skill, path, findings

@@ -22,13 +22,13 @@ _MOST_ANSWER, _MOST_FILE, _MOST_FILES = 60_000, 20_000, 100_000
 _READ = 8 * _MOST_FILE
 """Bytes of a file that are read to be shown."""
 _WITHIN = bytes(range(0x80, 0xC0))
-"""The bytes of UTF-8 that go on with a character."""
+"""The continuation bytes of UTF-8."""
 _MOST_LISTED, _MOST_CALLS, _MOST_ARGUMENTS = 200, 200, 500
 """Files and calls that are listed, and characters of a call's arguments."""
 
 
 def evidence(case: Case, trace: Trace, artifact: Artifact | None, criterion: str) -> list[tuple[str, Any]]:
-    """Labels and texts, without a word of the variant. What was cut is said."""
+    """Labels and texts, without any mention of the variant. Cuts are marked."""
     own = case.extra.get(KEY, {})
     skill, expected = str(own.get("skill", "")), own.get("expected_output")
     prompt = case.input.get("prompt", "") if isinstance(case.input, dict) else str(case.input)
@@ -80,7 +80,7 @@ def _files(artifact: Artifact | None, skill: str) -> Iterator[str]:
 
 
 def _text(file: Path) -> str | None:
-    """The text in a file, None for what is none or is stored under another name."""
+    """The text in a file; None if it is not text or is stored under another name."""
     try:
         with file.open("rb") as source:
             data = source.read(_READ)
@@ -98,7 +98,7 @@ def _length(file: Path) -> int | None:
 
 
 def _calls(trace: Trace, skill: str) -> Iterator[str]:
-    """The calls but for those by which the skill was read: the other variant cannot have any."""
+    """The calls except those that read the skill: the other variant cannot have any."""
     calls = [call for call in trace.tool_calls if not is_use(call, skill)]
     for number, call in enumerate(calls[:_MOST_CALLS], 1):
         arguments = json.dumps(call.arguments, ensure_ascii=False, default=str)

@@ -13,7 +13,7 @@ __all__ = ["files_of"]
 
 
 def files_of(raw: Any, place: Place, root: Path, evals: Path, findings: Findings) -> dict[str, str]:
-    """Absolute paths by their paths in the workspace, which are those from the skill's root. Mistakes are told."""
+    """Absolute paths by their paths in the workspace, which are relative to the skill's root. Mistakes are reported."""
     if raw is None:
         return {}
     if not isinstance(raw, list):
@@ -32,7 +32,7 @@ def files_of(raw: Any, place: Place, root: Path, evals: Path, findings: Findings
 
 
 def _file(name: Any, root: Path, folder: Path) -> Path | str:
-    """The file or folder of a name, or what is wrong with it."""
+    """The file or folder of a name, or the problem with it."""
     if not isinstance(name, str) or not name.strip() or "\0" in name:
         return f"expected a path, found {type(name).__name__} {name!r:.60}"
     if Path(name).is_absolute():

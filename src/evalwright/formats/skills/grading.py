@@ -34,7 +34,7 @@ class Graded:
 
     @property
     def judged(self) -> bool:
-        """Whether it has a verdict; the others are in no mean."""
+        """Whether it has a verdict; other cells are left out of all means."""
         return self.cell.verdict.status in ("pass", "fail", "borderline")
 
     @property

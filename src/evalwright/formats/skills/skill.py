@@ -22,7 +22,7 @@ class Skill(NamedTuple):
 
 
 def skill_of(path: Path, document: Mapping[str, Any], findings: Findings) -> Skill:
-    """The skill of a file of evals; what is odd about it is warned of."""
+    """The skill of a file of evals; oddities cause warnings."""
     file = path.resolve()
     root = next((folder for folder in file.parents if (folder / _MANIFEST).is_file()), None)
     own = None if root is None else skill_name(root)

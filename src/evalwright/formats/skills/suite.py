@@ -1,4 +1,4 @@
-"""The evals of a skill as a suite: each agent with the skill and without it, by turns."""
+"""The evals of a skill as a suite: each agent alternately with and without the skill."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
 def read_evals(
     path: Path, document: yaml.Document, findings: Findings, options: Mapping[str, Any]
 ) -> tuple[Skill, list[Case]]:
-    """The skill and its cases; mistakes and what is odd are noted in `findings`."""
+    """The skill and its cases; mistakes and oddities are noted in `findings`."""
     value = document.value
     if path.suffix == ".json" and (flaw := _flaw_of(path)):
         findings.warn((), f"the original does not read this file: line {flaw.line}: {flaw}")
@@ -81,7 +81,7 @@ def read_evals(
 
 
 def document_in(path: Path) -> yaml.Document:
-    """What is in a file, read as YAML is. Raises InputError, in which flaws of JSON are told as such."""
+    """The content of a file, parsed as YAML. Raises InputError, which reports flaws of JSON as such."""
     try:
         return yaml.load(path)
     except InputError:
@@ -99,7 +99,7 @@ def _flaw_of(path: Path) -> JsonFlaw | None:
     except JsonFlaw as flaw:
         return flaw
     except (OSError, UnicodeDecodeError, RecursionError):
-        return None  # told by what reads YAML
+        return None  # reported by the YAML reader
     return None
 
 
@@ -139,7 +139,7 @@ def _prices(variants: list[Variant], findings: Findings) -> dict[str, Price]:
 
 
 def _files(skill: Skill, cases: list[Case]) -> list[Path]:
-    """What a run reads beside the evals; of folders, what is in them."""
+    """The files that a run reads besides the evals, including those in folders."""
     named = [Path(file) for case in cases for file in case.extra.get(WORKSPACE_FILES, {}).values()]
     inside = [file for path in named for file in (sorted(path.rglob("*")) if path.is_dir() else [path])]
     own = [skill.root / "SKILL.md"] if skill.complete else []

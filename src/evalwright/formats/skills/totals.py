@@ -25,7 +25,7 @@ _Shares = dict[str, list[int]]
 
 
 class SkillTotals:
-    """Cells by variant, and what became of each criterion."""
+    """Cells by variant, and the outcome of each criterion."""
 
     def __init__(self, plan: Plan) -> None:
         self._cells: dict[str, dict[str, int]] = {variant.name: {} for variant in plan.variants}
@@ -73,7 +73,7 @@ class SkillTotals:
             summary.gate = self._gate()
 
     def _gate(self) -> GateOutcome:
-        """Every cell with the skill passes; what is without it never decides."""
+        """Every cell with the skill must pass; cells without it never decide."""
         parts, undecided = [], 0
         for name in self._deciding:
             cells = self._cells[name]

@@ -47,7 +47,7 @@ def is_use(call: ToolCall, skill: str) -> bool:
 
 
 def _names(text: str, skill: str) -> bool:
-    """Whether a text is the skill's name, also that of a plug-in's skill."""
+    """Whether a text is the skill's name, including that of a plug-in's skill."""
     return text.strip().lstrip("/").rpartition(":")[2].lower() == skill.lower()
 
 

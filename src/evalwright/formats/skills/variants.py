@@ -32,14 +32,14 @@ def deciding_variants(variants: Sequence[Variant]) -> list[str]:
 
 
 def baseline_variant_of(variants: Sequence[Variant]) -> str | None:
-    """What the others are compared with, where there is one such variant."""
+    """The variant that others are compared with, if there is exactly one."""
     names = [one.name for one in variants if not one.name.endswith(WITH)]
     return names[0] if len(names) == 1 and len(variants) == 2 else None
 
 
 class _Configured(NamedTuple):
     name: str
-    """Of the agent and the model, where there are several; else empty."""
+    """The names of agent and model, if there are several; else empty."""
     config: dict[str, Any]
 
 

@@ -1,4 +1,4 @@
-"""One module a page: from an address and the records to plain data for its template."""
+"""One module per page: from an address and the records to plain data for its template."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ShownRun(Protocol):
 
     @property
     def path(self) -> str:
-        """What commands take for it."""
+        """The path of the run for commands."""
 
     @property
     def plan(self) -> Plan: ...
@@ -41,7 +41,7 @@ class ShownRun(Protocol):
 
     @property
     def table(self) -> CellTable | None:
-        """None while it is being made."""
+        """None while the table is being made."""
 
     @property
     def artifacts(self) -> Path: ...

@@ -1,4 +1,4 @@
-"""Texts of a cell on its page: each in full or cut at a line with the address of the whole, all together bounded."""
+"""Texts of a cell on its page: each in full, or cut at a line with a link to the whole, within a common limit."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ROOM = 60_000
 """Characters of all texts of a page together."""
 _ONE = 20_000
 _LEAST = 300
-"""Characters of each text that are shown even where others have filled the page."""
+"""Characters of each text that are shown even if others have filled the page."""
 _IMAGE = re.compile(r"data:(image/(?:png|jpeg|webp|gif));base64,([A-Za-z0-9+/=\s]+)\Z")
 _DATA = re.compile(r"data:([\w.+-]+/[\w.+-]+)[^,]{0,40},")
 _LARGEST_IMAGE = 2 << 20
@@ -24,7 +24,7 @@ _MAGIC = {"image/png": b"\x89PNG", "image/jpeg": b"\xff\xd8\xff", "image/gif": b
 
 
 class Shown(NamedTuple):
-    """A text on a page. `whole` is the address of all of it, and `size` its characters, where it is cut."""
+    """A text on a page. If it is cut, `whole` is the address of the full text and `size` its number of characters."""
 
     text: str
     is_json: bool = False
@@ -39,7 +39,7 @@ class Shown(NamedTuple):
 
 
 class Blocks:
-    """Hands out what is left of a page's room."""
+    """Hands out the remaining room of a page."""
 
     def __init__(self, address: Callable[[str], str], room: int = ROOM) -> None:
         self._address, self._left = address, room
@@ -50,7 +50,7 @@ class Blocks:
         return f"{part}/{str(name).replace('~', '~0').replace('/', '~1')}"
 
     def of(self, value: Any, part: str) -> Shown:
-        """What is shown of the value at a place of the records."""
+        """The shown part of the value at a place of the records."""
         if (picture := _picture(value)) is not None:
             return picture
         if isinstance(value, dict) and value.get("type") == "text" and isinstance(value.get("text"), str):
@@ -67,7 +67,7 @@ class Blocks:
 
 
 def _picture(value: Any) -> Shown | None:
-    """A placeholder for an image or sound in a message, with the image itself where it is harmless and small."""
+    """A placeholder for an image or sound in a message, with the image itself if it is harmless and small."""
     if not isinstance(value, dict):
         return None
     inner = value.get("image_url") or value.get("input_audio") or value.get("source")

@@ -1,4 +1,4 @@
-"""One cell with its whole story: the result, what went in and came out, every judge's question, messages, spans."""
+"""One cell in full: result, input and output, every judge call, messages, spans."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _LATER = "The cells are still being read: try again soon."
 
 
 class Call(NamedTuple):
-    """One question of a judge."""
+    """One call of a judge."""
 
     model: str
     facts: str
@@ -131,7 +131,7 @@ def cell_page(run: ShownRun, key: str, chosen: Filter, links: Links, labels: Lab
 def cell_context(
     run: ShownRun, row: CellRow, chosen: Filter, links: Links, place: CellPlace | None = None, room: int = ROOM
 ) -> dict[str, Any]:
-    """What the page of a cell shows; `place` is where it stands among the chosen, if that is known already.
+    """The content of a cell's page; `place` is its position among the chosen cells, if already known.
 
     `room` is the number of characters for all texts together.
     """
@@ -175,14 +175,14 @@ def cell_context(
 
 
 def _parts(value: Any, part: str, blocks: Blocks) -> list[tuple[str, Shown]]:
-    """An input: its one text, or each of its parts by name."""
+    """An input: its single text, or each of its parts by name."""
     if isinstance(value, dict) and 1 < len(value) <= 12:
         return [(str(name), blocks.of(one, blocks.at(part, name))) for name, one in value.items()]
     return [("", blocks.of("" if value is None else value, part))]
 
 
 class Piece(NamedTuple):
-    """A part of an answer: `style` is empty, `good` for what was looked for, `bad` for what should not be there."""
+    """A part of an answer: `style` is empty, `good` for a wanted match, `bad` for an unwanted one."""
 
     text: str
     style: str
@@ -195,7 +195,7 @@ class AnswerText(NamedTuple):
 
 
 def answer_of(trace: Trace, records: StoredCell, blocks: Blocks) -> AnswerText | None:
-    """The answer with what evaluators found in it marked; None if there is none."""
+    """The answer with the matches of evaluators marked; None if there is none."""
     text = trace.output.final_answer
     if text is None:
         return None
@@ -329,7 +329,7 @@ def _messages(trace: Trace, blocks: Blocks) -> Iterator[Message]:
 
 
 def _told_by_messages(trace: Trace) -> bool:
-    """Whether the messages hold every call of a tool and every result."""
+    """Whether the messages contain every tool call and every result."""
     calls = {_same(one.tool_call.name, one.tool_call.arguments) for one in trace.messages if one.tool_call is not None}
     contents = {_same(one.content) for one in trace.messages}
     return all(_same(call.name, call.arguments) in calls for call in trace.tool_calls) and all(
@@ -342,7 +342,7 @@ def _same(*values: Any) -> bytes:
 
 
 def _tool_calls(trace: Trace, blocks: Blocks) -> list[tuple[str, Shown | None, Shown | None]]:
-    """Calls of tools with their results, where no messages have them."""
+    """Tool calls with their results, if the messages do not contain them."""
     found = []
     for place, (call, result) in enumerate(calls_with_results(trace)):
         name = call.name if call is not None else result.name if result is not None else ""
@@ -396,7 +396,7 @@ def _files(run: ShownRun, row: CellRow, blocks: Blocks) -> list[tuple[str, str, 
 
 
 def _more(trace: Trace, records: StoredCell, blocks: Blocks) -> list[tuple[str, Shown]]:
-    """What else was recorded."""
+    """The other recorded values."""
     found: list[tuple[str, Any, str]] = [
         ("metrics", recorded_metrics(trace), "trace/metrics"),
         ("extra", trace.extra or None, "trace/extra"),

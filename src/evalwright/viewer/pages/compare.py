@@ -46,7 +46,7 @@ _LONGEST = 2 << 20
 
 
 class Sides(NamedTuple):
-    """What is compared."""
+    """The two sides of a comparison."""
 
     a: OpenRun
     b: OpenRun
@@ -54,7 +54,7 @@ class Sides(NamedTuple):
     variant_b: str
 
     def query(self, **more: str | Sequence[str]) -> dict[str, str | Sequence[str]]:
-        """For addresses; variants only where they are not the first of their run."""
+        """For addresses; names variants only if they are not the first of their run."""
         found: dict[str, str | Sequence[str]] = {"a": self.a.id, "b": self.b.id}
         if self.variant_a != self.variant_b or self.variant_a != _first(self.a):
             found |= {"va": self.variant_a, "vb": self.variant_b}
@@ -66,7 +66,7 @@ def _first(run: OpenRun) -> str:
 
 
 def chosen_sides(shelf: Shelf, given: dict[str, str]) -> Sides | None:
-    """The runs and variants of an address; None where one is still to be chosen. Raises NotThere, BadQuery."""
+    """The runs and variants of an address; None if one is still to be chosen. Raises NotThere, BadQuery."""
     for name in given:
         narrows = name in _NARROWING or name.startswith("meta.") or name.rpartition("_")[0] in _RANGED
         if name not in _KEYS and not narrows:
@@ -100,7 +100,7 @@ class VariantChange(NamedTuple):
 
     sides: Sides
     points: str
-    """Empty where no case can be paired."""
+    """Empty if no case can be paired."""
 
 
 def _variant_changes(a: OpenRun, b: OpenRun, differences: Mapping[str, float | None]) -> list[VariantChange]:
@@ -144,14 +144,14 @@ def compare_page(shelf: Shelf, pairings: Pairings, pairs: Iterable[tuple[str, st
 
 
 def _comparing(found: Sides) -> Page:
-    """Said at once, as two large runs take seconds; it goes on by itself."""
+    """Shown at once, as two large runs take seconds; the page continues by itself."""
     return Page("comparing.html", "Comparing … · evalwright", {"sides": found})
 
 
 def compare_context(
     found: Sides, paired: PairedRuns, change: list[str], unchanged: bool, narrowed: Filter, after: int
 ) -> dict[str, Any]:
-    """`narrowed` chooses cases of which a cell on either side is what it asks for."""
+    """`narrowed` chooses cases with a matching cell on either side."""
     counts = paired.counts()
     shown = change or [name for name in CHANGES if name != "unchanged" or unchanged]
     rows = paired.pairs(shown, narrowed, after, _PAGE)
@@ -190,7 +190,7 @@ def compare_context(
 
 
 def _choices(found: Sides, name: str) -> list[str]:
-    """What cells of either run have."""
+    """The values that cells of either run have."""
     tables = [run.table for run in (found.a, found.b)]
     return list(dict.fromkeys(value for table in tables if table is not None for value in table.values(name)))
 
@@ -206,7 +206,7 @@ class ComparedSide(NamedTuple):
     """The cell whose answer and verdicts are shown."""
     records: StoredCell | None
     trials: list[CellRow]
-    """All trials where there are several."""
+    """All trials if there are several."""
     results: list[EvaluatorResult]
     answer: Shown | None
     error: str
@@ -268,7 +268,7 @@ def _trials(run: OpenRun, side: PairSide | None) -> list[CellRow]:
 
 
 def _telling(trials: list[CellRow], passed: bool) -> CellRow | None:
-    """Of several trials the first that passed, or else that did not; the first of all where there is none."""
+    """The first judged trial that passed, or with `passed` false did not; the first of all if there is none."""
     judged = (one for one in trials if one.status in _JUDGED and (one.status == "pass") is passed)
     return next(judged, trials[0] if trials else None)
 

@@ -27,12 +27,12 @@ _KEYS = ("evaluator", "order", "seed", "sample", "from", "key", "show")
 _MOST = 10_000
 _LONGEST_NOTE = 10_000
 _ENOUGH = 10
-"""Labels from which on the agreement so far is shown, after each tenth."""
+"""The number of labels from which the agreement so far is shown, after every tenth."""
 VERDICTS = ("pass", "fail", "unsure", "skip", "undo", "score")
 
 
 class Labelling(NamedTuple):
-    """Who labels, and with which proof that the form is ours."""
+    """The labeller, and the proof that the form is ours."""
 
     labeller: str
     form_token: str
@@ -89,7 +89,7 @@ def _number(name: str, value: str | None, default: int, most: int) -> int:
 
 
 def _threshold(run: OpenRun, evaluator: str) -> float | None:
-    """The least score of a pass."""
+    """The lowest score that passes."""
     for spec in run.plan.evaluators:
         found = (
             spec.config.get("pass_threshold", spec.config.get("threshold"))
@@ -102,7 +102,7 @@ def _threshold(run: OpenRun, evaluator: str) -> float | None:
 
 
 def _scores(run: OpenRun, evaluator: str) -> tuple[float, float] | None:
-    """The scale of a judge with a rubric alone, from 1 to 5 where it names none; None where it is not known."""
+    """The scale of a judge that has only a rubric, 1 to 5 if it names none; None if it is not known."""
     spec = next((one for one in run.plan.evaluators if one.name == evaluator), None)
     if spec is None or spec.type != "llm_judge" or spec.config.get("nl_assertions"):
         return None
@@ -111,7 +111,7 @@ def _scores(run: OpenRun, evaluator: str) -> tuple[float, float] | None:
 
 
 def _next(state: _State, key: str = "") -> int | None:
-    """The place of the answer to ask about: the one that is named, else the first without a label."""
+    """The place of the next answer to label: the one that is named, else the first without a label."""
     places = range(len(state.rows))
     if key:
         return next((place for place in places if state.rows[place].key == key), None)
@@ -151,16 +151,18 @@ def label_page(run: OpenRun, given: Mapping[str, str], labelling: Labelling, lin
 
 
 def _agreement(run: OpenRun, state: _State) -> list[str]:
-    """How often the evaluator said what the labels of this sample say, after each tenth of them; else nothing.
+    """How often the evaluator agrees with the labels of this sample, after every tenth label; else nothing.
 
-    Not after each one: a change would tell what the evaluator said of the answer before.
+    Not after each one: a change would reveal the evaluator's verdict on the previous answer.
     """
     table, evaluator = run.table, state.asked.evaluator
     threshold = _threshold(run, evaluator)
     labelled = [(row, _said_of(state.labels[_id(row)], threshold)) for row in state.rows if _id(row) in state.labels]
     if table is None or len(labelled) < _ENOUGH:
         return []
-    from evalwright.decisions.judge_bias import wilson_share  # not before there is something to count: it takes long
+    from evalwright.decisions.judge_bias import (
+        wilson_share,
+    )  # imported only when there is something to count: it is slow
 
     first = {row.number: verdict for row, verdict in _oldest(labelled, state)}
     said = table.outcomes(evaluator, list(first))
@@ -189,7 +191,7 @@ def _oldest(labelled: list[tuple[CellRow, str]], state: _State) -> list[tuple[Ce
 
 
 def _answer(run: OpenRun, row: CellRow, evaluator: str, links: ServerLinks) -> dict[str, Any]:
-    """What a person needs to judge, and nothing of what was judged."""
+    """What a person needs for a label, without any evaluator's result."""
     records = run.records(row)
     trace = msgspec.convert(records.trace, Trace)
     blocks = Blocks(lambda part: links.whole(run.id, row.key, part))
@@ -221,7 +223,7 @@ def _said(message: Any) -> Any:
 
 
 def store_label(run: OpenRun, form: Mapping[str, str], labelling: Labelling, links: ServerLinks) -> str:
-    """Store what a form says; the address of the next answer. Raises BadQuery, NotThere, StorageError."""
+    """Store a submitted form and return the address of the next answer. Raises BadQuery, NotThere, StorageError."""
     state = _state(run, form, labelling.labeller)
     asked, verdict = state.asked, _one_of("verdict", form.get("verdict", ""), list(VERDICTS))
     file = LabelFile(run.source.labels_path())
@@ -248,7 +250,7 @@ def store_label(run: OpenRun, form: Mapping[str, str], labelling: Labelling, lin
 
 
 def _score(given: str, scores: tuple[float, float] | None) -> str:
-    """A score as it is stored. Raises BadQuery."""
+    """A score in its stored form. Raises BadQuery."""
     low, high = scores or (-inf, inf)
     expected = f"a number from {low:g} to {high:g}" if scores else "a number"
     try:

@@ -34,7 +34,7 @@ _REASONS = 20
 _NAMES = (Unit.NAME, Unit.TEXT, Unit.CASES)
 _MOST_IDS = 50
 _OF_TRIALS = "trials."
-"""How keys of columns begin that only runs with several trials have."""
+"""The prefix of the keys of columns that only runs with several trials have."""
 
 
 class Cell(NamedTuple):
@@ -43,13 +43,13 @@ class Cell(NamedTuple):
     text: str
     style: str
     share: float | None
-    """Of a rate: what a bar shows."""
+    """For a rate: the value that a bar shows."""
     is_name: bool
     title: str
     cases: list[tuple[str, str]]
-    """Ids with the addresses of their cells, behind their number."""
+    """Ids with the addresses of their cells, shown after their number."""
     more: int
-    """Ids that are left out."""
+    """How many ids are left out."""
 
 
 class Numbers(NamedTuple):

@@ -30,7 +30,7 @@ class RunRow(NamedTuple):
     started: datetime | None
     cells: int
     rates: list[VariantRate]
-    """Of the variants that have verdicts, the best first."""
+    """The rates of variants that have verdicts, the best first."""
     variants: int
     errors: int
     cost: float | None
@@ -41,7 +41,7 @@ class RunRow(NamedTuple):
 
     @property
     def best(self) -> VariantRate | None:
-        """Of several variants the best one's: their mean would be the rate of nothing."""
+        """The best variant's rate: a mean over variants would be meaningless."""
         return self.rates[0] if self.rates else None
 
 
@@ -89,7 +89,7 @@ def runs_page(shelf: Shelf, changes: ChangeTally, pairs: Iterable[tuple[str, str
 
 
 def runs_before(sources: Mapping[str, RunSource]) -> dict[str, RunSource]:
-    """By id the run of the same eval before; `sources` are the newest first."""
+    """The previous run of the same eval, by id; `sources` are sorted newest first."""
     found: dict[str, RunSource] = {}
     newest: dict[str, RunSource] = {}
     for one in reversed(list(sources.values())):
@@ -158,7 +158,7 @@ def run_row(summary: RunSummary, source: RunSource, ids: Collection[str] = ()) -
 
 
 def _name(source: RunSource, ids: Collection[str]) -> str:
-    """The eval's name, which the id ends with; `-2` behind it tells runs of one second apart."""
+    """The eval's name, which ends the id; a suffix `-2` distinguishes runs of the same second."""
     first, _, number = source.id.rpartition("-")
     head, _, name = (first if number.isdecimal() and first in ids else source.id).partition("_")
     return name or head

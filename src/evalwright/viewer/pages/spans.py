@@ -42,7 +42,7 @@ class SpanTable(NamedTuple):
 
 
 def span_rows(trace: Trace, blocks: Blocks) -> SpanTable:
-    """At most 500: the first in time, and errors whenever they were."""
+    """At most 500: the earliest, and all errors regardless of time."""
     spans = trace.spans
     places = {id(span): place for place, span in enumerate(spans)}
     rows = list(outlined(spans))

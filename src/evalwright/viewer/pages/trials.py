@@ -1,4 +1,4 @@
-"""The trials of one case side by side, each with what differs from the first."""
+"""The trials of one case side by side, each with its differences from the first."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ __all__ = [
 
 
 class Grader:
-    """A grader made of the evaluator registered as `type`, with its configuration."""
+    """A grader built from the evaluator registered as `type`, with its configuration."""
 
     requires_feedback: bool = False
 
@@ -49,7 +49,7 @@ class Grader:
             self.requires_feedback = True
 
     def grade(self, case: EvalCase, run: EvalRun) -> GradeResult:
-        """Grade the run that is given; what cannot be judged is a failed grade with `metadata.error_type`."""
+        """Grade the given run; what cannot be judged is a failed grade with `metadata.error_type`."""
         try:
             return self.graded(case, run)
         except Exception as error:
@@ -61,7 +61,7 @@ class Grader:
         return grade_of(self.name, said if isinstance(said, Evaluation) else settled(said))
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation | Awaitable[Evaluation]:
-        """What the evaluator says of a canonical case."""
+        """The evaluator's result for a canonical case."""
         return self.evaluator.evaluate(case, trace)
 
 
@@ -103,7 +103,7 @@ class ToolSequence(_Deterministic):
 
 
 class ToolOutputReferenced(_Deterministic):
-    """The final response takes up an output of a tool."""
+    """The final response refers to an output of a tool."""
 
     name = "tool_output_referenced"
     threshold: float = 0.35

@@ -1,4 +1,4 @@
-"""Waiting for graders that ask models, from code that does not wait."""
+"""Waiting for graders that call models, from synchronous code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def settled(waiting: Awaitable[T]) -> T:
-    """What an awaitable gives, with models to ask; also inside of a running event loop, which is held up."""
+    """The result of an awaitable that may call models; also inside a running event loop, which it blocks."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

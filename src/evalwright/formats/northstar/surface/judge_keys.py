@@ -27,7 +27,7 @@ _BY_NAME = (
     (("command",), "COHERE_API_KEY"),
     (("mixtral", "mistral"), "MISTRAL_API_KEY"),
 )
-"""Beginnings of the names of models without a provider."""
+"""Prefixes of model names without a provider."""
 
 
 class JudgeAuthenticationError(RuntimeError):

@@ -1,4 +1,4 @@
-"""Judges that call a model, or a function of the user's in its place."""
+"""Judges that call a model, or a user's function in its place."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ class RubricJudge(_Judge):
 
 class _NamedJudge(_Judge):
     type: ClassVar[str]
-    """The evaluator that it is a face of, and its name unless it is given another."""
+    """The evaluator that it wraps, and its name unless another one is given."""
 
     def __init__(
         self,

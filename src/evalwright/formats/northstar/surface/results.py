@@ -90,7 +90,7 @@ def grade_of(name: str, said: Evaluation) -> GradeResult:
     if status is not GradeStatus.SKIPPED:
         own = {"threshold": 1.0, "label": "pass" if said.passed else "fail", **own}
     metadata = {key: value for key, value in said.detail.items() if key not in (*_OWN, "metadata")}
-    given = said.detail.get("metadata")  # what code gave is the grade's own
+    given = said.detail.get("metadata")  # what code returned belongs to the grade
     return GradeResult(
         name=name,
         status=status,

@@ -32,7 +32,7 @@ from evalwright.model.trace import Trace
 __all__ = ["EvalSuite", "suite_from_config"]
 
 _WIDTH = 16
-"""Cases that wait for models at once."""
+"""How many cases wait for models at once."""
 _STATUSES = {"passed": "pass", "failed": "fail", "not_evaluated": "skip", "errored": "error"}
 
 
