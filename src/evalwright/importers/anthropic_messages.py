@@ -38,7 +38,7 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
 
 
 def _is_message(value: Any) -> bool:
-    """Whether it is a message of a conversation, so that a list of such is one record."""
+    """Whether it is a message of a conversation; a list of messages is one record."""
     return isinstance(value, dict) and "role" in value and value.get("type") != "message"
 
 

@@ -22,11 +22,11 @@ __all__ = ["Atif"]
 _VERSION = re.compile(r"ATIF-v1\.(\d+)")
 _NEWEST = 8
 _OF_AGENTS = ("tool_calls", "observation", "metrics", "reasoning_content")
-"""What only a step of the agent has; a step of the system may have an observation."""
+"""Keys that only steps of the agent have; a step of the system may have an observation."""
 
 
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
-    """The trajectories in the files, one a file; those that another one continues with are part of it."""
+    """The trajectories in the files, one per file; continuations are part of the trajectory that they continue."""
     documents = {file: _document(file, reading.mistakes) for file in files if not _belongs_to_a_trial(file)}
     continued = {_next(file, found) for file, found in documents.items()}
     tasks: Counter[str] = Counter()
@@ -64,7 +64,7 @@ def _next(file: Path, document: dict[str, Any] | None) -> Path | None:
 
 
 class _Trajectory:
-    """One trajectory, with those that it continues with."""
+    """One trajectory, with its continuations."""
 
     def __init__(self, file: Path, reading: ImportFindings) -> None:
         self._file, self._mistakes, self._notes = file, reading.mistakes, reading.notes
@@ -132,7 +132,7 @@ def _agent(document: dict[str, Any]) -> dict[str, Any]:
 def _read_steps(
     talk: Transcript, file: Path, document: dict[str, Any], below: str, mistakes: Mistakes, notes: ImportNotes
 ) -> Tokens:
-    """Add the steps to a conversation; what their metrics add up to."""
+    """Add the steps to a conversation and return the sums of their metrics."""
     steps = document.get("steps")
     total = Tokens()
     if not isinstance(steps, list) or not steps:
@@ -155,7 +155,7 @@ def _read_steps(
             continue
         if source == "agent":
             _agent_step(talk, step, text, at, file, key, mistakes, notes)
-            if not step.get("is_copied_context"):  # counted where it was copied from
+            if not step.get("is_copied_context"):  # counted in the trajectory that it was copied from
                 total += _tokens(step.get("metrics"), "", notes)
         elif source == "user":
             talk.user(text)
@@ -211,7 +211,7 @@ def _results(
 
 
 def _final(document: dict[str, Any], notes: ImportNotes) -> Tokens | None:
-    """What the trajectory says that all of it used."""
+    """The totals that the trajectory states."""
     metrics = document.get("final_metrics")
     found = _tokens(metrics, "total_", notes)
     return found if found != Tokens() else None

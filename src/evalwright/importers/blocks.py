@@ -52,7 +52,7 @@ def block_text(block: Any, notes: ImportNotes) -> str:
 
 
 class ContentBlock(msgspec.Struct, gc=False):
-    """What is read of a block."""
+    """The fields of a block that are read."""
 
     type: str | None = None
     text: str | None = None
@@ -69,7 +69,7 @@ Content = str | list[ContentBlock] | None
 
 
 def blocks_in(content: Any) -> Any:
-    """Content as blocks or text, whatever the blocks look like; what is neither stays as it is."""
+    """Content as blocks or text, whatever the blocks look like; anything else is unchanged."""
     return [_block(one) for one in content] if isinstance(content, list) else content
 
 
@@ -91,7 +91,7 @@ def _shown(block: ContentBlock, notes: ImportNotes) -> str:
 
 
 def assistant_blocks(talk: Transcript, turn: AgentTurn, content: Content, notes: ImportNotes, at: Any = None) -> None:
-    """Append the blocks of a message to its turn; a block that the turn has already is not doubled."""
+    """Append the blocks of a message to its turn, except blocks that the turn already has."""
     if isinstance(content, str):
         content = [ContentBlock("text", content)]
     for block in content if isinstance(content, list) else ():
@@ -120,7 +120,7 @@ def user_blocks(
 ) -> None:  # fmt: skip
     """Results of tools as messages of their own, in their order, then what the user wrote.
 
-    The result of a call that is not there is a mistake; where there is somebody to `doubt`, it is kept and told.
+    A result without its call is a mistake; with `doubt`, it is kept and reported there.
     """
     if not isinstance(content, list):
         if content is None or isinstance(content, str):
@@ -161,7 +161,7 @@ def tokens_of(notes: ImportNotes, *usages: Any) -> Tokens:
             continue
         for key in _COUNTS:
             number = usage.get(key)
-            if type(number) is int and number >= 0:  # nearly all: without the call
+            if type(number) is int and number >= 0:  # nearly all blocks: saves the call
                 sums[key] = sums.get(key, 0) + number
             elif (count := token_count(number, notes)) is not None:
                 sums[key] = sums.get(key, 0) + count

@@ -1,6 +1,7 @@
 """Sessions of Claude Code: the JSON Lines that it keeps, and what `claude -p --output-format stream-json` prints.
 
-The format is internal to the tool: lines of other types are counted and left out. Here is which lines are one session.
+The format is internal to the tool: lines of other types are counted and left out. This module decides
+which lines belong to one session.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def _read_sessions(file: Path, agents: list[Path], reading: ImportFindings) -> I
 
 
 def _one_by_one(file: Path, reading: ImportFindings) -> Iterator[tuple[str, ClaudeSession]]:
-    """The sessions of a file, each let go before the next. Raises StartOver where one goes on behind another."""
+    """The sessions of a file, each released before the next. Raises StartOver if one continues after another began."""
     current, session = stem(file), ClaudeSession(file, reading.mistakes, reading.notes)
     ended = set()
     for number, line in records(file, reading.mistakes, SESSION_LINES, may_be_cut=True):

@@ -1,4 +1,4 @@
-"""The lines of sessions of Claude Code: what is read of each, whatever types its parts have."""
+"""The lines of sessions of Claude Code: the fields that are read, whatever their types."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class SessionMessage(msgspec.Struct, gc=False):
 
 
 class SessionLine(SessionName, gc=False):
-    """What is read of a line."""
+    """The fields of a line that are read."""
 
     type: Any = None
     subtype: Any = None
@@ -59,7 +59,7 @@ class SessionLine(SessionName, gc=False):
 
 
 def _of_any_object(value: dict[str, Any]) -> SessionLine:
-    """A line whose parts have other types than the tool gives them."""
+    """A line whose parts have types that the tool does not write."""
     line = SessionLine(**{name: value[name] for name in SessionLine.__struct_fields__ if name in value})
     line.timestamp = moment(line.timestamp)
     line.uuid, line.parentUuid = record_key(line.uuid), record_key(line.parentUuid)

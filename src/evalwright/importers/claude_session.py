@@ -27,7 +27,7 @@ _LEFT_OUT = {
     "summary", "file-history-snapshot", "queue-operation", "progress", "stream_event", "system", "attachment",
     "last-prompt", "custom-title", "agent-name", "permission-mode",
 }  # fmt: skip
-"""Lines that hold nothing of the conversation: bookkeeping, hooks, parts of what a later line has whole."""
+"""Lines without conversation: bookkeeping, hooks, parts that a later line repeats in full."""
 _STOPPED = ("error_max_turns", "error_max_budget_usd")
 _RESULT = "result"
 _CUT = "the last line breaks off and was left out"
@@ -44,7 +44,7 @@ class _Conversation:
         self.costs: dict[str, float] = {}
 
     def counted(self, notes: ImportNotes) -> Transcript:
-        """The conversation with what all of its calls used."""
+        """The conversation with the usage of all its calls."""
         self.talk.tokens = tokens_of(notes, *self.usage.values())
         if self.costs:
             self.talk.tokens.cost = sum(self.costs.values())
@@ -86,7 +86,7 @@ class ClaudeSession:
             self._keep(self._extra, line, number, ("model", "cwd", "tools"))
         elif str(kind) not in _LEFT_OUT:
             self._notes.lose(f"lines of type {kind!r}")
-            self._at.append(line.timestamp and in_utc(line.timestamp))  # something happened then, whatever it was
+            self._at.append(line.timestamp and in_utc(line.timestamp))  # whatever happened, it happened at this time
 
     def _keep(self, extra: dict[str, Any], line: SessionLine, number: int, names: Sequence[str]) -> None:
         for name in names:
@@ -173,11 +173,11 @@ class ClaudeSession:
         self._mistakes.add(self._file, what, self._number, "message.content")
 
     def _doubt(self, what: str) -> None:
-        # a session that was compacted, or copied in part, begins behind its calls
+        # a session that was compacted, or copied in part, begins after its calls
         self._extra.setdefault("warnings", []).append(f"line {self._number}: {what}")
 
     def _end(self, talk: Transcript, number: int, outcome: SessionLine) -> None:
-        """What the last line of a stream says of the whole."""
+        """The totals in the last line of a stream."""
         if isinstance(outcome.result, str):
             talk.answer = outcome.result
         if isinstance(outcome.usage, dict):

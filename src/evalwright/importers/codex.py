@@ -22,7 +22,7 @@ from evalwright.model.trace import TraceError
 __all__ = ["Codex"]
 
 _WRITTEN_BY_THE_TOOL = ("<environment_context>", "<user_instructions>", "# AGENTS.md instructions")
-"""Beginnings of messages that stand in the user's name, but are none of the user's."""
+"""Prefixes of messages with the role of the user that the user did not write."""
 _EXEC = ("thread.", "turn.", "item.")
 _KNOWN_EVENTS = {
     "token_count", "error", "turn_aborted", "user_message", "agent_message", "agent_reasoning", "task_started",
@@ -34,7 +34,7 @@ _KNOWN_EVENTS = {
 
 
 class _Payload(msgspec.Struct, gc=False):
-    """What is read of a line of a rollout; any of it may be of any type."""
+    """The fields of a rollout line that are read; each may have any type."""
 
     type: Any = None
     id: Any = None
@@ -57,7 +57,7 @@ class _Payload(msgspec.Struct, gc=False):
 
 
 class _Line(msgspec.Struct, gc=False):
-    """What is read of a line of either form."""
+    """The fields that are read from a line of either form."""
 
     type: Any = None
     timestamp: datetime | None = None
@@ -84,7 +84,7 @@ _LINES = LineForm(msgspec.json.Decoder(_Line).decode, _of_any_object)
 
 
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
-    """The sessions in the files, one a file."""
+    """The sessions in the files, one per file."""
     for file in files:
         session = _Session(file, reading.notes)
         each_record(file, reading.mistakes, session.read, _LINES)
@@ -101,7 +101,7 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
 
 
 class _Session:
-    """One file of a session, line by line; both forms share what they say of it."""
+    """One file of a session, line by line, with the parts that both forms share."""
 
     def __init__(self, file: Path, notes: ImportNotes) -> None:
         self.id: str | None = None
@@ -146,7 +146,7 @@ class _Session:
                 else:
                     self._talk.say(text, at)
         for id, item in self._open.items():
-            # begun and never ended: what the agent thought before belongs to no answer that is there
+            # begun and never ended: the reasoning before it belongs to no recorded answer
             self._begun(id, item)
         if self._total is not None:
             self._talk.tokens = _tokens(self._total, self._notes)
@@ -278,7 +278,7 @@ class _Session:
 
 
 def _exec_call(item: dict[str, Any]) -> tuple[str, dict[str, Any]] | None:
-    """The name and arguments of an item that is a call, None for another."""
+    """The name and arguments of an item that is a call; None for other items."""
     match item.get("type") or item.get("item_type"):
         case "command_execution":
             return "command_execution", {"command": item.get("command")}

@@ -24,7 +24,7 @@ __all__ = ["Copilot"]
 
 
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
-    """The sessions in the files, one a file."""
+    """The sessions in the files, one per file."""
     for file in files:
         session = _Session(file, reading.notes)
         each_record(file, reading.mistakes, session.read)

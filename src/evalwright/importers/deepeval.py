@@ -73,7 +73,7 @@ def _rows(file: Path, columns: Sequence[str], mistakes: Mistakes) -> Iterator[Im
 
 
 def _cell(value: str) -> Any:
-    """Lists and objects stand in a cell as JSON; an empty one is nothing."""
+    """Lists and objects are JSON in a cell; an empty cell means no value."""
     if value[:1] not in ("[", "{"):
         return value or None
     try:
@@ -126,7 +126,7 @@ def _record(file: Path, place: ImportRecord, golden: dict[str, Any], number: int
 
 
 def _turns(talk: Transcript, golden: dict[str, Any], notes: ImportNotes) -> tuple[Any, bool]:
-    """What a conversational golden begins with, and whether it has answers."""
+    """The first turns of a conversational golden, and whether it has answers."""
     answered = False
     for turn in dictionaries(golden.get("turns")):
         text = str(turn.get("content") or "")
@@ -139,7 +139,7 @@ def _turns(talk: Transcript, golden: dict[str, Any], notes: ImportNotes) -> tupl
 
 
 def _answer(talk: Transcript, golden: dict[str, Any], notes: ImportNotes) -> bool:
-    """Whether there is an answer; without one the calls that led to it are lost."""
+    """Whether there is an answer; without one its tool calls are lost."""
     if isinstance(golden.get("actual_output"), str):
         _said(talk, golden["actual_output"], golden, notes)
         return True
@@ -149,7 +149,7 @@ def _answer(talk: Transcript, golden: dict[str, Any], notes: ImportNotes) -> boo
 
 
 def _said(talk: Transcript, text: str, of: dict[str, Any], notes: ImportNotes) -> None:
-    """An answer, behind the calls on the way to it and what they gave."""
+    """An answer, preceded by its tool calls and their results."""
     called = [_snake(call) for call in dictionaries(of.get("tools_called"))]
     turn = talk.turn()
     ids = list[str]()
@@ -177,7 +177,7 @@ def _metadata(golden: dict[str, Any]) -> dict[str, Any]:
 
 
 def _number(value: Any) -> Any:
-    """The number that the text of a cell is; anything else as it is."""
+    """The number in the text of a cell; anything else as it is."""
     with suppress(ValueError):
         return float(value) if isinstance(value, str) else value
     return value

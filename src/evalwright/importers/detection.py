@@ -1,6 +1,6 @@
-"""Which format a file of recorded work has, by what is in it: its name says nothing.
+"""Detects the format of a recording by its content: its name says nothing.
 
-Formats are asked in a fixed order, the most particular first, as the marks of some occur in others: a stream of Gemini
+Formats are tried in a fixed order, the most specific first, as the marks of some occur in others: a stream of Gemini
 has a `session_id`, a response has messages.
 """
 
@@ -32,9 +32,9 @@ class Head:
     records: list[dict[str, Any]] = field(default_factory=list)
     """The objects on its first lines, in its list, or the one that it is."""
     whole: Any = None
-    """The document, where it is one."""
+    """The document, if it is one."""
     columns: tuple[str, ...] = ()
-    """The cells of its first line, where it may be a table."""
+    """The cells of its first line, if it may be a table."""
     zip: bool = False
 
     def any(self, test: Callable[[dict[str, Any]], bool]) -> bool:
@@ -48,7 +48,7 @@ class Head:
 
 
 def head_of(file: Path) -> Head:
-    """What is at the beginning of a file. Raises InputError if it cannot be read."""
+    """The beginning of a file. Raises InputError if it cannot be read."""
     records: list[dict[str, Any]] = []
     size = 0
     for number, text in lines(file):
@@ -217,7 +217,7 @@ def _is_anthropic(head: Head) -> bool:
 
 
 def _may_be_anthropic(head: Head) -> bool:
-    """Conversations of texts alone look alike in both forms; what only the other one has tells it."""
+    """Text-only conversations look alike in both forms; keys that only the other form has rule it out."""
 
     def is_message(one: dict[str, Any]) -> bool:
         return one.get("role") in ("system", "user", "assistant") and "content" in one and "tool_calls" not in one
@@ -271,11 +271,11 @@ FORMATS: tuple[tuple[str, Callable[[Head], bool], str], ...] = (
 
 
 _READABLE: dict[str, Callable[[Head], bool]] = {"anthropic-messages": _may_be_anthropic}
-"""Formats that can be read of more than what tells them: who names one is believed."""
+"""Formats that can also be read from files without their marks, if the user names the format."""
 
 
 def detected(head: Head) -> str | None:
-    """The first format that a file can be of, None if it is of none."""
+    """The first format that a file can have; None if there is none."""
     return next((name for name, test, _ in FORMATS if test(head)), None)
 
 
@@ -289,7 +289,7 @@ def unknown(file: Path) -> InputError:
 
 
 def check(file: Path, format: str, head: Head) -> None:
-    """Raises InputError if a file is plainly of another format than the one that was given."""
+    """Raises InputError if a file clearly has a format other than the given one."""
     tests = {name: test for name, test, _ in FORMATS}
     readable = _READABLE.get(format)
     if format not in tests or tests[format](head) or (readable is not None and readable(head)):

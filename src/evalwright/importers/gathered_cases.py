@@ -62,7 +62,7 @@ class GatheredCases:
         self._recorded: Counter[tuple[str, str]] = Counter()
         self._rewards = 0
         self._authored: dict[str, tuple[tuple[bytes, bool], str]] = {}
-        """What the first case of each name asks and expects, whether it was recorded, and its place."""
+        """Input and expectations of the first case of each name, whether it was recorded, and its place."""
         self._counts: Counter[tuple[str, str]] = Counter()
 
     def add(self, record: Imported, mistakes: Mistakes) -> None:
@@ -86,7 +86,7 @@ class GatheredCases:
         self._spool.add(case_id, self._encode(row))
 
     def _check_same(self, case_id: str, record: Imported, mistakes: Mistakes) -> None:
-        """Records of one name are recordings of one case: they have recordings, and ask and expect the same."""
+        """Records of one name are recordings of one case: all have recordings, and the same input and expectations."""
         told = msgspec.json.encode([record.input, record.expected, record.evaluators], order="deterministic")
         stated = hashlib.blake2b(told, digest_size=16).digest(), record.trace is not None
         where = f"{record.file}:{record.line}" if record.line else f"{record.file} {record.key}".rstrip()
@@ -129,7 +129,7 @@ class GatheredCases:
         return max(self._cells().values(), default=1)
 
     def pieces(self) -> Iterator[bytes]:
-        """What the file of cases has, in pieces of a bounded size."""
+        """The content of the file of cases, in pieces of bounded size."""
         encode = msgspec.json.Encoder().encode
         by_case = self.by_case
         for case_id, encoded in self._spool:
@@ -150,7 +150,7 @@ class GatheredCases:
             yield b"]}\n" if len(found) > 1 else b"}\n"
 
     def systems(self) -> list[dict[str, Any]]:
-        """One for each system that was recorded; answers may be missing, as in what is recorded of one alone."""
+        """One for each recorded system; answers may be missing, as for cases recorded of only one system."""
         names = [*dict.fromkeys(variant for _, variant in self._cells())] or ["recorded"]
         several = len(names) > 1
         return [

@@ -22,7 +22,7 @@ _TYPES = {"init", "message", "tool_use", "tool_result", "error", "result"}
 
 
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
-    """The sessions in the files, one a file."""
+    """The sessions in the files, one per file."""
     for file in files:
         session = _Session(file, reading.notes)
         if _is_document(file):

@@ -63,7 +63,7 @@ class ImportResult:
     traces: int
     files: list[Path]
     notes: list[str] = field(default_factory=list)
-    """What the user should know besides the numbers."""
+    """Notes for the user besides the numbers."""
 
 
 def import_recordings(
@@ -130,7 +130,7 @@ def write_cases(out: Path, lines: Iterator[bytes]) -> None:
 
 @dataclass(slots=True)
 class _Source:
-    """One of the files, and what reads it."""
+    """One of the files, and its reader."""
 
     file: Path
     reader: RecordReader
@@ -150,7 +150,7 @@ class _Entry:
         self.source.reader.complain(self.place, "", message)
 
     def label(self, seen_from: _Entry) -> str:
-        """Where it is, with its file if that is another one."""
+        """Its place, with the file if it is a different one."""
         line = self.place.line
         where = f"line {line}" if line is not None else self.place.key or "the record"
         return where if self.source is seen_from.source else f"{where} of {self.source.file}"
@@ -294,7 +294,7 @@ RECORDED: Final[dict[str, Any]] = {"name": "recorded", "adapter": "replay", "all
 
 
 def described_suite(traces: int, cases: int) -> str:
-    """What the written suite says of itself."""
+    """The description in the written suite."""
     if not traces:
         return f"{counted(cases, 'case')} without recordings"
     return f"{counted(traces, 'recording')} of {counted(cases, 'case')}, replayed and judged"

@@ -1,4 +1,4 @@
-"""What a format of recorded work yields while it reads: records, and what it says of the suite."""
+"""The output of an import format while it reads: records, and findings about the suite."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["ImportFindings", "Imported", "Read", "StartOver"]
 
 
 class Imported(msgspec.Struct, gc=False):
-    """One record: a recording of a case, or a case alone where `trace` is None."""
+    """One record: a recording of a case, or only a case if `trace` is None."""
 
     file: Path
     case_id: str | None
@@ -24,12 +24,12 @@ class Imported(msgspec.Struct, gc=False):
     input: dict[str, Any]
     trace: Trace | None = None
     trial: int | None = None
-    """Orders the recordings of a case, where the record says which one it is."""
+    """Orders the recordings of a case, if the record has a trial number."""
     expected: dict[str, Any] = {}
     metadata: dict[str, Any] = {}
     group: str | None = None
     record: Any = None
-    """What a mapping of the user's is applied to, in formats of records."""
+    """The record to which the user's mapping is applied, in formats of records."""
     line: int | None = None
     key: str = ""
     """The place in a file that is one document."""
@@ -42,7 +42,7 @@ class Imported(msgspec.Struct, gc=False):
 
 @dataclass(slots=True)
 class ImportFindings:
-    """What a format is given while it reads, and what it says of the suite."""
+    """The input of a format while it reads, and its findings about the suite."""
 
     mistakes: Mistakes = field(default_factory=Mistakes)
     notes: ImportNotes = field(default_factory=ImportNotes)
@@ -58,7 +58,7 @@ class ImportFindings:
     """Names of systems that are known only when all is read, by those that their recordings have until then."""
 
     def lose_check(self, kind: str) -> None:
-        """Something that judged there and does not here: every run of the suite says so."""
+        """Note a check of the original that has no equivalent here; every run of the suite reports it."""
         self.notes.lose(kind)
         warning = f"lost in the import: {kind}"
         if warning not in self.warnings:
@@ -66,7 +66,7 @@ class ImportFindings:
 
 
 class StartOver(Exception):
-    """What was read so far is to be forgotten, and all to be read again without a second chance."""
+    """Everything read so far is to be discarded and read again; it cannot be raised a second time."""
 
 
 Read = Callable[[Sequence[Path], ImportFindings], Iterator[Imported]]

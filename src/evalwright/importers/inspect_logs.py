@@ -33,7 +33,7 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
     for file in files:
         try:
             log = read_eval_log(str(file.absolute()), resolve_attachments=True)
-        except Exception as error:  # of whatever kind: the file is not ours, nor is the library
+        except Exception as error:  # of any kind: neither the file nor the library is ours
             reading.mistakes.add(file, f"is not a log of Inspect: {error}".splitlines()[0])
             continue
         reading.name = log.eval.task
@@ -111,7 +111,7 @@ def _measured(talk: Transcript, sample: Any) -> None:
 
 
 def _scores(talk: Transcript, sample: Any, notes: ImportNotes) -> list[dict[str, Any]]:
-    """Recorded scores as numbers by the name of their scorer; that of an only one is the reward."""
+    """Recorded scores as numbers by the name of their scorer; a single one is the reward."""
     listed = []
     found: dict[str, float] = {}
     for scorer, score in (sample.scores or {}).items():

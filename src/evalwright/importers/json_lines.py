@@ -1,6 +1,6 @@
 """The records of JSON Lines files, decoded into dictionaries or into a struct of the fields that a format reads.
 
-What is not read of a line is never made, which is most of the speed.
+Fields that are not read are never built, which accounts for most of the speed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class LineForm(Generic[T]):
-    """What lines are read as."""
+    """The type that lines are decoded into."""
 
     decode: Callable[[bytes], T]
     """Raises msgspec.ValidationError for a line with other types than the usual ones."""
@@ -52,7 +52,7 @@ def records(
 ) -> Iterator[tuple[int, Any]]:
     """The objects on the lines of a JSON Lines file, with the numbers of the lines.
 
-    Lines that are none are mistakes. With `may_be_cut`, a last line that breaks off, because what wrote it was killed,
+    Other lines are mistakes. With `may_be_cut`, a last line that breaks off, because what wrote it was killed,
     comes as None. Values may be nested more deeply than can be written again.
     """
     decode = form.decode
@@ -68,14 +68,14 @@ def records(
                     continue
                 yield from _odd(file, mistakes, form, may_be_cut, number, text)
             else:
-                text = b""  # a line may be large, and what becomes of it is held beside it
+                text = b""  # a line may be large, and its decoded form is held at the same time
                 yield number, value
 
 
 def _odd(
     file: Path, mistakes: Mistakes, form: LineForm[T], may_be_cut: bool, number: int, text: bytes
 ) -> Iterator[tuple[int, T | None]]:
-    """What a line holds that could not be read at once, if it holds anything."""
+    """The content of a line that the fast decoder could not read, if there is any."""
     try:
         text.decode()
         yield number, form.lenient(_any_object(text, mistakes))

@@ -1,4 +1,4 @@
-"""JSON Schema of a label of a person: one line of a file of labels in JSON Lines.
+"""JSON Schema of a human label: one line of a file of labels in JSON Lines.
 
 The reader takes names of columns in any case and with spaces, so patterns stand for them.
 """

@@ -56,7 +56,7 @@ class LabelRow:
     passed: bool | None = None
     score: float | None = None
     run: str | None = None
-    """Where labels are about two runs: `A`, `B`, or the id of one."""
+    """If labels are about two runs: `A`, `B`, or the id of one."""
     unsure: bool = False
     """The labeller has looked at the answer and gives no verdict."""
 
@@ -85,7 +85,7 @@ def read_labels(path: Path) -> tuple[list[LabelRow], list[Problem]]:
 
 
 def _newest(records: Iterator[tuple[int, dict[str, Any]]]) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Of a file that only grows, the last label of each labeller for an answer, in the order of the first ones."""
+    """For an append-only file, the last label of each labeller for an answer, in the order of their first labels."""
     grown: dict[tuple[str, ...], tuple[int, dict[str, Any]]] = {}
     for line, fields in records:
         if "labelled_at" not in fields:

@@ -114,7 +114,7 @@ def _shown(one: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _messages(one: Mapping[str, Any]) -> dict[str, Any]:
-    """The messages of a model call, where input and output are some."""
+    """The messages of a model call, if input and output are messages."""
     found: dict[str, Any] = {}
     for key, name in (("input", "llm.input_messages"), ("output", "llm.output_messages")):
         value = one.get(key)

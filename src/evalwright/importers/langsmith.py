@@ -85,7 +85,7 @@ def _span(run: Mapping[str, Any]) -> WireSpan:
 def _asked(inputs: Any) -> list[dict[str, Any]]:
     given = inputs.get("messages") if isinstance(inputs, dict) else None
     if isinstance(given, list) and given and isinstance(given[0], list):
-        given = given[0]  # LangChain asks in batches, of which a run has one
+        given = given[0]  # LangChain sends batches, of which a run has one
     return [message for one in dictionaries(given) if (message := _message(one)) is not None]
 
 

@@ -36,7 +36,7 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
 
 
 def _samples(file: Path, filters: dict[str | None, str], reading: ImportFindings) -> Iterator[Imported]:
-    """The samples of a file. `filters` are those found so far, and how their systems are called until all are known."""
+    """The samples of a file. `filters` maps those found so far to provisional names of their systems."""
     named = _NAME.fullmatch(stem(file))
     task = named[1] if named else None
     before, name, notes = f"{task}/" if task else "", file.name, reading.notes
@@ -72,7 +72,7 @@ def _model(file: Path) -> str:
 
 
 def _said(sample: dict[str, Any]) -> tuple[str, str | None]:
-    """What was asked, and the answer."""
+    """The prompt and the answer."""
     requests = _requests(sample.get("arguments"))
     asked = str(requests[0][0]) if requests and requests[0] else ""
     return asked, _answer(sample, requests)

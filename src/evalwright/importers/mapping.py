@@ -1,4 +1,4 @@
-"""Where the parts of a case are in the records of a file: a path for the name of each part.
+"""The places of a case's parts in the records of a file: a path for each part's name.
 
 A path is plain keys joined by dots, with list positions in brackets (`info.task.actions`, `runs[0].messages`), or any
 JSONPath, which begins with `$`. A JSONPath with several matches gives the list of them.

@@ -59,7 +59,7 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
 
 
 def _is_item(value: Any) -> bool:
-    """Whether it is one item of a conversation, so that a list of such is one record."""
+    """Whether it is an item of a conversation; a list of items is one record."""
     return isinstance(value, dict) and value.get("object") != "response" and ("role" in value or "type" in value)
 
 

@@ -15,7 +15,7 @@ __all__ = ["number_under", "platform_objects", "text_of"]
 
 
 def platform_objects(source: Path, lose: Lose) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The objects of a file with their places; what is none is lost. Raises InputError for a file that is no JSON."""
+    """The objects of a file with their places; other values are lost. Raises InputError for a file that is not JSON."""
     mistakes = Mistakes()
     for record in placed_records(source, mistakes):
         place = f"line {record.line}" if record.line is not None else record.key or "the document"
@@ -30,7 +30,7 @@ def platform_objects(source: Path, lose: Lose) -> Iterator[tuple[str, dict[str, 
 
 
 def number_under(holder: Mapping[str, Any], key: str) -> float | None:
-    """A number under a key, also one in a text; None for anything else."""
+    """A number under a key, including a number in a text; None for anything else."""
     value = holder.get(key)
     if isinstance(value, str):
         try:

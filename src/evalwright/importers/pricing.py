@@ -1,4 +1,4 @@
-"""Costs that a recording does not say, worked out of its tokens where its user asks for that."""
+"""Costs that a recording does not contain, computed from its tokens if the user asks for them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ a model without a price."""
 
 
 class ListPricing:
-    """Fills in costs, and says of how many recordings there is none."""
+    """Fills in costs, and counts the recordings without one."""
 
     def __init__(self, price_of: PriceOf, source: str) -> None:
         self._price_of, self._source = price_of, source
@@ -44,7 +44,7 @@ class ListPricing:
         self._counts[""] += 1
 
     def start_over(self) -> None:
-        """What was counted so far will come again."""
+        """Reset the counts, as the same recordings will come again."""
         self._counts.clear()
 
     def notes(self) -> Iterator[str]:

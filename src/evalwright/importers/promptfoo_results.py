@@ -48,7 +48,7 @@ def _prompts(results: Any) -> list[dict[str, Any]]:
 
 
 class _Rows:
-    """The rows of one file, and what they say together of tests, prompts and providers."""
+    """The rows of one file, with the tests, prompts and providers found in all of them."""
 
     def __init__(
         self, file: Path, rows: list[dict[str, Any]], columns: list[dict[str, Any]], reading: ImportFindings
@@ -75,12 +75,12 @@ class _Rows:
             )
 
     def _prompt_of(self, row: dict[str, Any]) -> str:
-        """The label of a column, or of the column that a row belongs to; a row's own where it names none."""
+        """The label of a column, or of the column that a row belongs to; the row's own if it names none."""
         column = row.get("promptIdx")
         return _label_of(self._columns[column] if isinstance(column, int) and 0 <= column < len(self._columns) else row)
 
     def _one_provider_a_name(self) -> bool:
-        """Whether no two providers have one name, whose results would be taken for trials."""
+        """Whether provider names are unique; results of providers with one name would be taken for trials."""
         columns: dict[tuple[str, str, Any], set[Any]] = {}
         for row in self._rows:
             at = (_variant(row), self._prompt_of(row), _test_index(row))
@@ -227,7 +227,7 @@ def _tokens(row: dict[str, Any], response: dict[str, Any]) -> Tokens:
 
 
 def recorded_cost(row: Mapping[str, Any]) -> float | None:
-    """What a call cost, in US dollars. promptfoo gives a row the cost 0 where the provider says nothing of it."""
+    """What a call cost, in US dollars. promptfoo gives a row the cost 0 if the provider reports none."""
     response = row.get("response")
     said = response.get("cost") if isinstance(response, dict) else None
     cost = said if said is not None else row.get("cost") or None

@@ -113,7 +113,7 @@ class _Dataset:
 
 
 def _compares(evaluator: dict[str, Any]) -> bool:
-    """Whether it compares the answer with what the case expects."""
+    """Whether it compares the answer with the case's expectation."""
     return "expected_from" in evaluator.get("config", ())
 
 

@@ -37,10 +37,10 @@ def expected_field(expected: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class EvaluatorReading:
-    """What becomes ours, and what is said of the rest."""
+    """The evaluators that become ours, and the notes on the rest."""
 
     lose: Callable[[str], None]
-    """Given each kind of what has no equivalent, in the plural."""
+    """Called with each kind that has no equivalent, in the plural."""
     say: Callable[[str], None]
 
     def read(self, listed: Iterable[Any], tell: Callable[[int, str], None]) -> Iterator[dict[str, Any]]:
@@ -119,7 +119,7 @@ def _result_name(name: str, arguments: dict[str, Any]) -> str:
 
 
 def _parted(one: Any) -> tuple[str | None, dict[str, Any]]:
-    """The name and the arguments of an evaluator; one argument alone is the first. No name for what is none."""
+    """The name and the arguments of an evaluator; a bare argument is the first. No name if it is not an evaluator."""
     if isinstance(one, str):
         return one, {}
     if not isinstance(one, dict):
@@ -153,7 +153,7 @@ _KINDS: dict[str, tuple[type | UnionType, str]] = {
 
 
 def _mistake(name: str, arguments: dict[str, Any]) -> str | None:
-    """What is wrong with the arguments of an evaluator, None if nothing is."""
+    """The problem with the arguments of an evaluator; None if there is none."""
     known = _ARGUMENTS[name]
     for key, value in arguments.items():
         if key not in known:

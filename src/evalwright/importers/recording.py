@@ -1,4 +1,4 @@
-"""One record of a file as a recording: of which cell, what happened and what was expected."""
+"""One record of a file as a recording: its cell, what happened, and what was expected."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 """Start and end of a recording without times; its latency is unknown."""
 
 Complain = Callable[[str, str], None]
-"""Takes the path of a value inside the record and what is wrong with it."""
+"""Takes the path of a value inside the record and the problem with it."""
 
 
 @dataclass(slots=True)
@@ -238,7 +238,7 @@ class _Parts:
 
 
 def _flaw_in(text: Json) -> str | None:
-    """What JSON does not have, such as NaN, by its name."""
+    """The name of a value that JSON lacks, such as NaN."""
     try:
         strict_json(bytes(text))
     except JsonFlaw as flaw:
