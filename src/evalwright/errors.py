@@ -46,7 +46,11 @@ _LONGEST = 4_096
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}… (+{len(text) - _LONGEST:,} characters)"
+    """Its beginning and its end, where mostly the reason stands."""
+    if len(text) <= _LONGEST:
+        return text
+    half = _LONGEST // 2
+    return f"{text[:half]}… ({len(text) - 2 * half:,} characters more) …{text[-half:]}"
 
 
 @dataclass(frozen=True, slots=True)
