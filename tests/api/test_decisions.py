@@ -175,7 +175,8 @@ def test_guards_slices_and_errors_are_those_of_the_command():
     decision = ew.decide(before, after, margin=0.02, guards={"latency": "+100000%"})
     [one] = decision.variants
     assert [(guard.name, guard.limit) for guard in one.guards] == [("latency", 1001.0)]
-    assert (one.changed.flipped, len(one.changed.better), one.judge, one.next) == (14, 14, None, None)
+    assert (one.changed.flipped, len(one.changed.better), one.judge) == (14, 14, None)
+    assert ew.decide(before, after, margin=0.02).variants[0].next is None  # latencies as measured may need more cases
     assert [part.name for part in one.evaluators] == list(one.numbers["evaluators"][0].values())[:1]
     assert ew.decide(before, after, better=True).accepted
     with pytest.raises(ew.InputError, match='did you mean "latency"') as raised:
