@@ -118,3 +118,52 @@ def test_the_cells_of_a_shard_without_an_index_are_its_records(
     for cell in cells:
         rows = [(one["evaluator"], one["passed"]) for one in decoded(cell.results)]
         assert rows == [("first", False), ("second", True), ("more", False)]
+
+
+def retried(folder: Path, judged: str = "ab") -> Path:
+    """A shard of two cells, the first of which was run again and not judged any more."""
+    plan = a_plan(cases_total=2, evaluators=[EvaluatorSpec(name, "contains_text") for name in NAMES])
+    with closing(LocalFiles(folder).create(plan, [a_case(id=name) for name in "ab"], {})) as writer:
+        for place, name in enumerate("ab"):
+            writer.append_trace(a_trace(case_id=name, case_index=place))
+            writer.append_results([a_result(case_id=name, evaluator=one) for one in NAMES])
+            if name in judged:
+                writer.append_verdict(a_verdict(case_id=name, case_index=place))
+        writer.append_trace(a_trace(case_id="a", case_index=0, attempt=2))
+    return Path(writer.folder)
+
+
+def test_verdicts_of_earlier_attempts_and_of_no_cell_do_not_count(tmp_path: Path) -> None:
+    shard = retried(tmp_path)
+    with (shard / "verdicts.jsonl").open("ab") as file:
+        file.write(encoded([a_verdict(case_id="z", case_index=9)]))
+    plan = LocalFiles(tmp_path).read(shard.name).plan
+    scanned = ScannedShard(shard, Grid(plan), renaming(shard.name, "whole"), NAMES, keep_open=True)
+    first, second = scanned.cells()
+    assert (first.verdict, decoded(first.trace)[0]["attempt"]) == (b"", 2)
+    assert decoded(second.verdict)[0]["case_id"] == "b"
+    assert scanned.statuses["pass"] == 1
+
+
+def test_a_cell_that_was_not_judged_has_no_verdict_in_an_indexed_shard(tmp_path: Path) -> None:
+    shard = retried(tmp_path, judged="a")
+    with closing(LocalFiles(tmp_path).read(shard.name)) as reader, closing(reader.index(keep=True)):
+        pass
+    assert [cell.verdict for cell in read(shard)] == [b"", b""]
+
+
+def test_an_index_that_goes_on_with_a_cell_has_what_one_made_anew_has(shard: Path) -> None:
+    def rows() -> list[tuple[object, ...]]:
+        with closing(LocalFiles(shard.parent).read(shard.name)) as reader, closing(reader.index(keep=True)):
+            pass
+        with closing(sqlite3.connect(shard / INDEX)) as index:
+            return index.execute("SELECT * FROM cells ORDER BY number").fetchall()
+
+    with closing(LocalFiles(shard.parent).open(shard.name)) as writer:
+        writer.append_trace(a_trace(case_id="a", case_index=0, attempt=2))
+        writer.append_results([a_result(case_id="a", evaluator=one, attempt=2) for one in NAMES])
+        writer.append_verdict(a_verdict(case_id="a", case_index=0, attempt=2))
+    followed = rows()
+    for file in shard.glob(f"{INDEX}*"):
+        file.unlink()
+    assert followed == rows()

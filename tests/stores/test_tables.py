@@ -125,3 +125,13 @@ def test_runs_that_started_at_once_are_listed_as_they_came(kept: Kept) -> None:
     for name in ("b", "a", "c"):
         kept.store().create(a_plan(run_id=name), [], {}).close()
     assert kept.store().run_ids() == ["b", "a", "c"]
+
+
+def test_the_index_of_a_run_that_is_written_has_all_that_was_appended(kept: Kept) -> None:
+    """Records wait to be written together."""
+    with closing(created(kept)) as writer:
+        writer.append_trace(a_trace(case_index=0))
+        writer.append_results([a_result()])
+        writer.append_verdict(a_verdict(case_index=0))
+        with closing(writer.index(small=True)) as index:
+            assert [(one.case_key, one.status) for one in index.cells()] == [(a_case().key, "pass")]
