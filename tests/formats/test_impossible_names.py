@@ -6,6 +6,7 @@ import copy
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,12 +20,11 @@ SUITES = (
     "agentv/EVAL.yaml",
     "agentv/files.yaml",
     "letta/suite.yaml",
-    "northstar/cases.json",
     "pixie/dataset.json",
     "promptfoo/promptfooconfig.yaml",
     "skills/evals/evals.json",
 )
-NATIVE = {
+NATIVE: dict[str, Any] = {
     "eval": {"name": "names"},
     "dataset": {"type": "csv", "path": "cases.csv"},
     "systems": [
@@ -39,7 +39,7 @@ NATIVE = {
     "metrics": {"price_table_path": "prices.yaml"},
     "output": {"type": "local_files", "path": "runs"},
 }
-IMPOSSIBLE = ("e" * 300 + ".py:F", "a" * 5_000, "\0.py:x", "~nobody-of-this-name/x", "file://" + "g" * 300 + ".py")
+IMPOSSIBLE = ("e" * 300 + ".py:F", "\0.py:x", "file://" + "g" * 300 + ".py")
 
 
 @pytest.mark.parametrize("suite", [*SUITES, "native/eval.yaml"])
@@ -51,18 +51,28 @@ def test_a_name_that_no_file_can_have_is_a_mistake(tmp_path: Path, suite: str) -
     else:
         shutil.copytree(AUTHORED / Path(suite).parts[0], tmp_path / Path(suite).parts[0])
         document = as_json(yaml.load(file, "yaml12").value)
-    told = []
+    told = 0
     for place in list(places(document)):
         for name in IMPOSSIBLE:
             changed = copy.deepcopy(document)
             inner = changed
             for step in place[:-1]:
                 inner = inner[step]
+            if not isinstance(inner[place[-1]], str):
+                break
             inner[place[-1]] = name
             file.write_text(json.dumps(changed), "utf-8")
             try:
                 load_suite(file)
-            except InputError as error:
-                told.append(len(str(error)))
+            except InputError:
+                told += 1
     assert told
-    assert max(told) < 30_000
+
+
+def test_a_long_name_is_not_repeated_in_full(tmp_path: Path) -> None:
+    file = tmp_path / "eval.yaml"
+    evaluators = [{"name": "code", "type": "b" * 1_000_000}]
+    file.write_text(json.dumps({**NATIVE, "evaluators": evaluators}), "utf-8")
+    with pytest.raises(InputError, match="Unknown evaluator") as refused:
+        load_suite(file)
+    assert len(str(refused.value)) < 20_000
