@@ -154,6 +154,22 @@ def test_what_would_reach_the_last_column_is_left_out_whole(clock, monkeypatch, 
         assert screen.wait().removesuffix("\x1b[K").endswith(shown_at_all)
 
 
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        (91, "\r" + "─" * 24 + "  0/9  ✓ 1  finishing 1 cell, press Ctrl-C again to stop now"),
+        (80, "\r" + "─" * 19 + "  0/9  ✓ 1  finishing 1 cell, press Ctrl-C again to stop now"),
+        (57, "\r  0/9  finishing 1 cell, press Ctrl-C again to stop now"),
+        (30, "\r  finishing 1 cell, press Ct…"),
+    ],
+)
+def test_what_the_user_may_do_stays_where_the_rest_has_no_room(clock, monkeypatch, columns, said):
+    monkeypatch.setattr("os.get_terminal_size", lambda _: os.terminal_size((columns, 24)))
+    state = RunState(total=9, passed=1, stopping=True, running=running(0))
+    with shown(state, terminal=True) as screen:
+        assert screen.wait() == said + "\x1b[K"
+
+
 def test_a_terminal_that_does_not_say_its_width_has_80_columns(clock, monkeypatch):
     monkeypatch.setattr("os.get_terminal_size", lambda _: os.terminal_size((0, 0)))
     with shown(RunState(total=9, stopping=True), terminal=True) as screen:

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TextIO
 
 from evalwright.errors import counted, money
-from evalwright.reports.text import Paint, is_terminal, one_line, paint_for, width
+from evalwright.reports.text import Paint, ended, is_terminal, one_line, paint_for, width
 from evalwright.run.cells import RunState
 
 __all__ = ["progress_on"]
@@ -97,8 +97,8 @@ def _live(state: RunState, out: TextIO, mask: Mask, over: threading.Event) -> No
     paint, start = paint_for(out), time.monotonic()
     with suppress(OSError, ValueError):
         while not over.wait(_FRAME):
-            parts = _live_parts(state, mask, time.monotonic() - start)
-            out.write("\r" + _fitting(_bar(state, paint), parts, paint, _columns(out)) + "\x1b[K")
+            parts = list(_live_parts(state, mask, time.monotonic() - start))
+            out.write("\r" + _line(state, parts, paint, _columns(out)) + "\x1b[K")
             out.flush()
         out.write("\r\x1b[K")
         out.flush()
@@ -111,9 +111,9 @@ def _columns(out: TextIO) -> int:
         return 80
 
 
-def _bar(state: RunState, paint: Paint) -> str:
-    full = _BAR if not state.total else _BAR * state.done // state.total
-    return paint("━" * full, "pass") + paint("─" * (_BAR - full), "dim")
+def _bar(state: RunState, paint: Paint, length: int) -> str:
+    full = length if not state.total else length * state.done // state.total
+    return paint("━" * full, "pass") + paint("─" * (length - full), "dim")
 
 
 def _live_parts(state: RunState, mask: Mask, seconds: float) -> Iterator[tuple[str, str]]:
@@ -126,7 +126,6 @@ def _live_parts(state: RunState, mask: Mask, seconds: float) -> Iterator[tuple[s
         if number:
             yield f"{mark} {number:,}", style
     if state.stopping:
-        yield _stopping(state), "pass" if state.answered else "error"
         return
     if state.cost_usd:
         yield money(state.cost_usd), ""
@@ -153,9 +152,20 @@ def _clock(seconds: float) -> str:
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
 
 
-def _fitting(bar: str, parts: Iterator[tuple[str, str]], paint: Paint, columns: int) -> str:
-    """The bar and as many parts as fit: a longer line would wrap, and its first half stay on the screen."""
-    line, used = bar, _BAR
+def _line(state: RunState, parts: list[tuple[str, str]], paint: Paint, columns: int) -> str:
+    """A longer line would wrap, and its first half stay on the screen."""
+    if not state.stopping:
+        return _bar(state, paint, _BAR) + _fitting(parts, paint, columns - _BAR)
+    said = ended(_stopping(state), columns - 3)  # what the user may do now matters most, then the counts
+    room = columns - 2 - width(said)
+    bar = max(0, min(_BAR, room - 1 - sum(2 + width(text) for text, _ in parts)))
+    style = "pass" if state.answered else "error"
+    return _bar(state, paint, bar) + _fitting(parts, paint, room - bar) + "  " + paint(said, style)
+
+
+def _fitting(parts: list[tuple[str, str]], paint: Paint, columns: int) -> str:
+    """As many parts as fit, each whole."""
+    line, used = "", 0
     for text, style in parts:
         used += 2 + width(text)
         if used >= columns:
