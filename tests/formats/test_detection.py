@@ -47,6 +47,12 @@ def test_what_is_not_there_is_named(tmp_path: Path, name: str) -> None:
     assert (problem.file, problem.message) == (str(tmp_path / name), "does not exist")
 
 
+def test_a_pipe_is_not_said_to_be_missing(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.yaml")
+    (problem,) = refusal(lambda: load_suite(tmp_path / "pipe.yaml")).problems
+    assert problem.message == "is not a regular file"
+
+
 def test_a_folder_is_no_suite(tmp_path: Path) -> None:
     assert "is a folder" in str(refusal(lambda: load_suite(tmp_path)))
 

@@ -33,7 +33,7 @@ def near_file(path: Path) -> str:
     from difflib import get_close_matches  # only for a mistake: every command loads this module
 
     if os.path.lexists(path):
-        return "; it exists, but is not a regular file" if os.path.exists(path) else "; it is a broken link"
+        return "; it is not a regular file" if os.path.exists(path) else "; it is a broken link"
     if "\\" in path.name:
         return "; write / between folders, which all systems understand"
     try:

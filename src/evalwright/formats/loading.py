@@ -96,9 +96,14 @@ def format_at(path: Path, dialect: str | None = None) -> Format:
     given = None if dialect is None else format_of(dialect)
     is_file = os.path.isfile(path)
     if not is_file and not (given is not None and given.reads_folders and os.path.isdir(path)):
-        what = "is a folder, expected a file" if os.path.isdir(path) else f"does not exist{near_file(path)}"
-        raise InputError(Problem(str(path), what))
+        raise InputError(Problem(str(path), _instead_of_a_file(path)))
     return given or _detected(path)
+
+
+def _instead_of_a_file(path: Path) -> str:
+    if os.path.isdir(path):
+        return "is a folder, expected a file"
+    return "is not a regular file" if os.path.exists(path) else f"does not exist{near_file(path)}"
 
 
 def _detected(path: Path) -> Format:
