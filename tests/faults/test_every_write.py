@@ -45,7 +45,8 @@ def test_death_at_every_write_loses_and_doubles_nothing(tmp_path, how):
     for at in range(1, writes + 1):
         project = make_project(tmp_path / f"{at}", ["fine"] * CELLS, concurrency=2)
         died = session(project, Fault("write", at, how))
-        assert died.status == -9
+        # cells that end together are one write: a run may have fewer of them than the counted one
+        assert died.status == (0 if 0 < died.calls < at else -9)
         assert session(project, Fault()).status == 0
         check_complete(project, CELLS)
         assert project.ledger.total() <= CELLS + 2
