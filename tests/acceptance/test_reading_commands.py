@@ -167,11 +167,12 @@ def test_two_runs_without_anything_in_common_are_no_success(made: Project) -> No
     assert (ended.code, "no case was judged in both runs" in ended.out) == (3, True)
 
 
-def test_two_result_files_without_a_case_in_common_are_no_success(made: Project, tmp_path: Path) -> None:
+def test_two_result_files_without_a_case_in_common_are_warned_of(made: Project, tmp_path: Path) -> None:
     for name in ("a", "b"):
         (tmp_path / f"{name}.jsonl").write_text(json.dumps({"test_id": name, "score": 0.5}) + "\n")
     ended = made.evalwright("compare", tmp_path / "a.jsonl", tmp_path / "b.jsonl")
-    assert (ended.code, ended.out) == (3, "no case is in both files\n")
+    assert (ended.code, ended.out) == (0, "")
+    assert "the two files have no case in common: nothing was compared" in ended.err
 
 
 def test_report_writes_markdown_to_a_file(made: Project, tmp_path: Path) -> None:

@@ -120,7 +120,7 @@ def _results_reader(dialect: str | None, *paths: object) -> Callable[[Path], _Sc
 def _score_files(a: _Scores, b: _Scores, threshold: float, as_json: bool) -> int:
     import msgspec
 
-    from evalwright.cli.screen import say
+    from evalwright.cli.screen import say, warn
     from evalwright.decisions.scores import compared
 
     (scores_a, lines_a), (scores_b, lines_b) = a, b
@@ -128,12 +128,13 @@ def _score_files(a: _Scores, b: _Scores, threshold: float, as_json: bool) -> int
     found["summary"]["total"] = lines_a + lines_b
     if as_json:
         say([msgspec.json.encode(found).decode()])
-    else:
+    elif found["matched"]:
         rows = [f"{m['outcome']:5} {m['delta']:+.3f}  {m['eval_id']}" for m in found["matched"]]
         total = found["summary"]
         counts = f"{total['wins']} won, {total['losses']} lost, {total['ties']} tied"
         mean = f"mean change {total['mean_delta']:+.3f} over {total['matched']} cases in both files"
-        say([*rows, f"{counts}; {mean}"] if rows else ["no case is in both files"])
+        say([*rows, f"{counts}; {mean}"])
     if not found["matched"]:
-        return 3
+        # The code stays the one that AgentV's own `compare` ends with.
+        warn(["the two files have no case in common: nothing was compared"])
     return 0 if found["summary"]["mean_delta"] >= 0 else 1
