@@ -70,8 +70,11 @@ def plan_from_json(place: str, data: bytes, environ: Mapping[str, str]) -> tuple
         plain = expand(msgspec.json.decode(data), environ, unresolved)
         _must_be_readable(place, plain)
         plan = msgspec.convert(plain, Plan)
-        if plan.gate is not None and "kind" not in plan.gate:
-            raise ValueError("the gate has no kind")
+        if plan.gate is not None:
+            from evalwright.model.stored_gate import gate_mistake
+
+            if mistake := gate_mistake(plan.gate):
+                raise ValueError(mistake)
         if plan.seal and plan.seal != _seal_of(msgspec.json.decode(data), create=False):
             plan.seal = ""
         return plan, unresolved

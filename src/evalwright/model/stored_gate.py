@@ -1,0 +1,104 @@
+"""The shapes that gates have in a stored plan, so that one edited by hand is refused before anything reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias
+
+import msgspec
+
+__all__ = ["gate_mistake"]
+
+_Operator: TypeAlias = Literal["gt", "gte", "lt", "lte", "eq"]
+_Aggregation: TypeAlias = Literal["avg_score", "accuracy", "min", "max", "median", "p50", "p95", "p99"]
+
+
+class _Simple(msgspec.Struct, tag_field="kind", tag="simple"):
+    metric_key: str
+    aggregation: _Aggregation
+    op: _Operator
+    value: float
+    pass_threshold: float = 1.0
+
+
+class _Weighted(msgspec.Struct, tag_field="kind", tag="weighted_average"):
+    weights: dict[str, float]
+    aggregation: _Aggregation
+    op: _Operator
+    value: float
+    pass_threshold: float = 1.0
+
+    def __post_init__(self) -> None:
+        if sum(self.weights.values()) <= 0:
+            raise ValueError("the weights of a gate must have a sum above 0")
+
+
+class _Legacy(msgspec.Struct, tag_field="kind", tag="legacy"):
+    metric_key: str
+    aggregation: _Aggregation
+    op: _Operator
+    value: float
+    pass_op: _Operator
+    pass_value: float
+
+
+class _Logical(msgspec.Struct, tag_field="kind", tag="logical"):
+    operator: Literal["and", "or"]
+    conditions: list[_Simple | _Weighted | _Legacy | _Logical]
+
+
+class _Reward(msgspec.Struct, tag_field="kind", tag="reward"):
+    metric_key: str
+
+
+class _Claim(msgspec.Struct):
+    metric: str
+    alpha: float
+    on_undecided: Literal["fail", "pass"]
+    group: str | None
+
+
+class _AtLeast(_Claim, tag_field="claim", tag="at_least"):
+    at_least: float
+    rule: Literal["interval", "point"]
+
+
+class _OfPairs(_Claim):
+    against: str
+    margin: float | None
+    errors: Literal["exclude", "fail", "strict"]
+    allow_changed: bool
+    slices: list[str]
+    slice_margin: float | None
+    guards: dict[str, float]
+
+
+class _NotWorse(_OfPairs, tag_field="claim", tag="not_worse_than"):
+    pass
+
+
+class _Better(_OfPairs, tag_field="claim", tag="better_than"):
+    pass
+
+
+class _Claims(msgspec.Struct, tag_field="kind", tag="claims"):
+    claims: list[_AtLeast | _NotWorse | _Better]
+    conditions: _Simple | _Weighted | _Legacy | _Logical | None
+
+
+_Known: TypeAlias = _Simple | _Weighted | _Legacy | _Logical | _Reward | _Claims
+_KINDS = ("simple", "weighted_average", "legacy", "logical", "reward", "claims")
+
+
+def gate_mistake(gate: Mapping[str, Any]) -> str:
+    """What is wrong with a gate of a kind that is ours, empty if nothing is. Other kinds belong to formats."""
+    if not isinstance(kind := gate.get("kind"), str):
+        return "the gate has no kind"
+    if not isinstance(limit := gate.get("max_error_rate", 0.0), int | float):
+        return f"the gate's max_error_rate: expected a number, found {limit!r}"
+    try:
+        if kind in _KINDS:
+            msgspec.convert(gate, _Known)
+    except msgspec.ValidationError as error:
+        return f"the gate: {error}"
+    return ""

@@ -1,0 +1,80 @@
+"""Gates of stored plans: those that suites write are read back, those that were edited by hand are refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from evalwright.errors import InputError
+from evalwright.files.masker import Masker
+from evalwright.formats.shared.claims import checked_gates
+from evalwright.scoring.gate import AGGREGATIONS, OPERATORS
+from evalwright.stores.documents import plan_from_json, plan_to_json
+from evalwright.testing import a_plan
+
+SIMPLE = {"kind": "simple", "metric_key": "m", "aggregation": "avg_score", "op": "gte", "value": 0.5}
+WEIGHTED = {**SIMPLE, "kind": "weighted_average", "weights": {"m": 1, "n": 2}}
+LOGICAL = {"kind": "logical", "operator": "and", "conditions": [SIMPLE]}
+AT_LEAST = {"at_least": 0.9}
+
+
+def read(gate: Any) -> Any:
+    stored = json.loads(plan_to_json(a_plan(), Masker({})))
+    return plan_from_json("plan.json", json.dumps({**stored, "gate": gate}).encode(), {})[0].gate
+
+
+def checked(written: Any) -> Any:
+    mistakes: list[Any] = []
+    gate = checked_gates(written, ["m", "n"], lambda *mistake: mistakes.append(mistake))
+    assert gate is not None, mistakes
+    return gate
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        *({"metric_key": "m", "aggregation": one, "op": "gte", "value": 1} for one in AGGREGATIONS),
+        *({"kind": "simple", "metric_key": "m", "op": one, "value": 1, "pass_threshold": 0.5} for one in OPERATORS),
+        {"op": "gte", "value": 0.5, "metric": "accuracy", "pass_op": "gt", "pass_value": 0.2},
+        {"kind": "weighted_average", "aggregation": "p95", "weights": {"m": 1, "n": 0}, "op": "lt", "value": 2},
+        {"kind": "logical", "operator": "or", "conditions": [SIMPLE, LOGICAL]},
+        AT_LEAST,
+        {"not_worse_than": "baseline", "margin": "2pp", "slices": {"by": "tag"}, "guards": {"cost": "+10%"}},
+        [{"better_than": "a", "group": "user", "errors": "strict"}, AT_LEAST, SIMPLE],
+        [AT_LEAST, SIMPLE, SIMPLE],
+    ],
+)
+def test_gates_that_suites_write_are_read_back(written: Any) -> None:
+    gate = checked(written)
+    assert read(gate) == json.loads(json.dumps(gate))
+
+
+def test_kinds_of_other_formats_are_theirs_to_read() -> None:
+    assert read({"kind": "toy", "value": ["any"]}) == {"kind": "toy", "value": ["any"]}
+
+
+@pytest.mark.parametrize(
+    ("gate", "told"),
+    [
+        ({}, "the gate has no kind"),
+        ({"kind": ["simple"]}, "the gate has no kind"),
+        ({**SIMPLE, "value": "0.5"}, r"\$\.value"),
+        ({**SIMPLE, "op": "above"}, r"\$\.op"),
+        ({**SIMPLE, "aggregation": "mode"}, r"\$\.aggregation"),
+        ({**SIMPLE, "metric_key": 3}, r"\$\.metric_key"),
+        ({**SIMPLE, "pass_threshold": None}, r"\$\.pass_threshold"),
+        ({**SIMPLE, "max_error_rate": "0.1"}, "max_error_rate: expected a number, found '0.1'"),
+        ({**LOGICAL, "conditions": SIMPLE}, r"\$\.conditions"),
+        ({**LOGICAL, "conditions": [{**SIMPLE, "value": []}]}, r"\$\.conditions\[(0|\.\.\.)\]\.value"),
+        ({**LOGICAL, "conditions": [{"kind": "reward", "metric_key": "m"}]}, r"\$\.conditions\[(0|\.\.\.)\]\.kind"),
+        ({**WEIGHTED, "weights": {"m": 0}}, "sum above 0"),
+        ({"kind": "claims", "claims": {}, "conditions": None}, r"\$\.claims"),
+        ({"kind": "claims", "claims": [{"claim": "at_most"}], "conditions": None}, r"\$\.claims\[(0|\.\.\.)\]\.claim"),
+        ({"kind": "claims", "claims": [{"claim": "at_least"}], "conditions": None}, r"\$\.claims\[(0|\.\.\.)\]"),
+    ],
+)  # fmt: skip
+def test_a_gate_edited_by_hand_is_refused_where_it_is_wrong(gate: Any, told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        read(gate)
