@@ -1,4 +1,4 @@
-"""What answers in place of an agent on a Letta server, one message after the other."""
+"""What answers instead of an agent on a Letta server, one message at a time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Backend", "Context", "backend_of", "called", "request_of", "turn_of"
 
 
 class Context:
-    """What a backend knows of the conversation that it is asked in."""
+    """What a backend knows about the conversation it takes part in."""
 
     agent: dict[str, Any]
     agent_id: str
@@ -67,7 +67,7 @@ def backend_of(spec: str, folder: Path, key: str = "backend") -> Backend:
 
 
 def request_of(backend: Backend, model: str | None) -> ChatRequest | None:
-    """What a chat model is asked, without its text, so that its key can be looked for; None for any other backend."""
+    """What a chat model will be asked, without the text, so that its key can be checked; None for other backends."""
     return backend.asks(model) if isinstance(backend, _OpenAI) else None
 
 

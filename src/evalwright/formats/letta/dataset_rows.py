@@ -26,13 +26,13 @@ class DatasetRow(NamedTuple):
     """From 0, counted over the whole file."""
     line: int
     fields: dict[str, Any] | None
-    """None where the line is no sample at all."""
+    """None where the line is not a sample at all."""
     mistakes: Sequence[tuple[str, str]] = ()
     """Fields and messages of what could not be read: such a field counts as absent, an input as text."""
 
 
 def rows_of(path: Path, shown: str) -> Iterator[DatasetRow]:
-    """The rows of a file; `shown` names it in messages. Raises InputError where it cannot be read on."""
+    """The rows of a file; `shown` names it in messages. Raises InputError where the rest cannot be read."""
     return _csv_rows(path, shown) if path.suffix.lower() == ".csv" else _jsonl_rows(path)
 
 
@@ -71,7 +71,7 @@ def _undecodable(path: Path, shown: str) -> Problem:
 
 
 def _near_column(header: Sequence[str]) -> str:
-    """What may be wrong with a header that has no column `input`."""
+    """What is probably wrong with a header without a column `input`."""
     if len(header) == 1 and any(mark in header[0] for mark in ";\t|"):
         return "; columns are separated by commas"
     return next((f"; should {name!r} be 'input'?" for name in header if did_you_mean(name.strip(), ["input"])), "")
@@ -128,7 +128,7 @@ def _decoded(number: int, line: int, cells: Iterable[tuple[str, _Cell | None, st
 
 
 _Cell = Callable[[str], Any]
-"""What a cell of a column says. Raises ValueError where it should be JSON and is not."""
+"""The value of a cell of a column. Raises ValueError where it should be JSON and is not."""
 
 
 def _text_or_list(text: str) -> Any:
@@ -147,6 +147,6 @@ _CELLS: dict[str, _Cell] = {
 
 
 def kind_in_sample(value: Any) -> str:
-    """What was found where something else was expected; of a list, its first item that is no text."""
+    """What was found where something else was expected; of a list, its first item that is not text."""
     wrong = [item for item in value if not isinstance(item, str)] if isinstance(value, list) else []
     return f"a list with {kind_in_sample(wrong[0])}" if wrong else kind_found(value, "an object")

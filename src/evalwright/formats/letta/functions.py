@@ -107,7 +107,7 @@ def _evaluation(given: Any) -> Evaluation:
 
 
 def _first(error: ValidationError) -> str:
-    """The first thing that is wrong with what a user's function gave."""
+    """The first mistake in what a user's function returned."""
     wrong = error.errors(include_url=False)[0]
     where = "".join(f"{step}: " for step in wrong["loc"])
     return f"{where}{expectation(wrong['msg'])}, found {wrong['input']!r:.80}"

@@ -33,7 +33,7 @@ _STATISTICS = "aggregate_stats.json"
 
 
 class LettaResults:
-    """Results as letta-evals writes them. Keys: `path`, the folder, and `config`, what of the suite is shown there."""
+    """Results as letta-evals writes them. Keys: `path`, the folder, and `config`, the part of the suite it shows."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         self._folder, self._config = Path(config["path"]), config["config"]
@@ -116,12 +116,12 @@ class _Writing:
         return numbers
 
     def _clear(self) -> None:
-        """Take away what an earlier run with another number of runs left, so that no reader mixes the two."""
+        """Remove what an earlier run with another number of runs left, so that no reader mixes the two."""
         for folder in (self._folder, *self._folder.glob("run_[0-9]*")):
             for name in (_HEADER, _RESULTS, _SUMMARY, _STATISTICS):
                 (folder / name).unlink(missing_ok=True)
             if folder != self._folder:
-                with suppress(OSError):  # something else is in it
+                with suppress(OSError):  # it holds something else
                     folder.rmdir()
 
 

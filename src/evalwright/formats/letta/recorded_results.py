@@ -23,7 +23,7 @@ _RUN = re.compile(r"run_\d+(\.jsonl)?\Z")
 
 
 class Cache:
-    """Recordings by sample and model."""
+    """Recordings, looked up by sample and model."""
 
     def __init__(self) -> None:
         self._by_sample: dict[str, dict[str | None, Recording]] = {}
@@ -161,7 +161,7 @@ def _turns(trajectory: Any) -> list[list[dict[str, Any]]]:
 
 
 def _error(said: Any) -> str | None:
-    """Why the agent gave nothing; a failure of judging is none of the agent's."""
+    """Why the agent gave nothing; a failure of the judging is not one of the agent."""
     if isinstance(said, dict) and said.get("category", "target") == "target":
         return str(said.get("message") or said)
     return said if isinstance(said, str) and said else None

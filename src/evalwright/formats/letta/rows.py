@@ -18,7 +18,7 @@ from evalwright.model.trace import Trace, TraceError
 __all__ = ["SampleRow", "masked", "row_of", "sample_fields"]
 
 _APART = ("submission", "per_turn", "metadata")
-"""Of a result's detail, what has a place of its own in a grade."""
+"""The parts of a result's detail that have a place of their own in a grade."""
 _CATEGORIES = {"extraction_error": "extraction", "grader_error": "grading", **dict.fromkeys(EMPTY, "extraction")}
 _EXCEPTION = re.compile(r"\b([A-Z]\w*(?:Error|Exception|Exit|Interrupt|Timeout))\b")
 
@@ -63,7 +63,7 @@ class SampleRow:
         return {"type": "result", "result": result}
 
     def newer(self) -> dict[str, Any]:
-        """The line of `<model>.jsonl`; what there is not is left out."""
+        """The line of `<model>.jsonl`; absent values are left out."""
         found = {
             "sample_id": self.case.extra.get("id", self.case.id),
             **self._answered(),

@@ -19,7 +19,7 @@ from evalwright.model.case import ExpectedBehavior, ForeignCase
 __all__ = ["RESERVED", "SAMPLE_KEYS", "Samples", "Selection"]
 
 RESERVED = ("input", "ground_truth", "submission")
-"""Names in rubrics that a sample's own variables must not take."""
+"""Names in rubrics that a sample's own variables must not use."""
 _MOST_PROBLEMS = 100
 _EMPTY = "the dataset is empty: no samples"
 _NOTHING = ExpectedBehavior()
@@ -30,7 +30,7 @@ Tell = Callable[[str, str], None]
 
 
 class Selection(NamedTuple):
-    """Which samples are taken, and what they must bring."""
+    """Which samples are taken, and what each must have."""
 
     tags: Sequence[str] = ()
     limit: int | None = None
@@ -40,15 +40,15 @@ class Selection(NamedTuple):
     recorded: Callable[[str], list[Any]] = lambda _sample_id: []
     """The inputs with which a sample was recorded."""
     rubrics: Mapping[str, Callable[[str | None], Set[str]]] = {}
-    """By grader, the names in its rubric or in a sample's own."""
+    """The names in each grader's rubric, or in the rubric of a sample."""
     strict: bool = False
-    """Whether a sample must have every name that a rubric uses; else one that lacks some is told of."""
+    """Whether a sample must have every name that a rubric uses; otherwise a missing one is a warning."""
     lacking: str = "it stays as it is"
-    """What becomes of a name that a sample lacks."""
+    """What happens to a name that a sample lacks."""
     by_truth: Sequence[str] = ()
     """The graders that score a sample without a ground truth 0."""
     warn: Callable[[Place, str], None] = lambda _place, _message: None
-    """Called, after the last sample, with what in the suite is most likely not meant."""
+    """Called after the last sample with what is most likely a mistake in the suite."""
 
 
 class _Mistakes:
@@ -57,7 +57,7 @@ class _Mistakes:
     def __init__(self, file: str) -> None:
         self.count = 0
         self.row: DatasetRow | None = None
-        """The row that is looked at."""
+        """The row being read."""
         self._file = file
         self._kept: list[Problem] = []
 
@@ -122,7 +122,7 @@ class Samples:
             self._selection.warn(("graders", grader), said)
 
     def _tell_repeated(self, hashes: set[int], mistakes: _Mistakes) -> None:
-        """Ids that come again, found by reading the file once more: only a file with a mistake pays for it."""
+        """Ids that occur twice, found by reading the file once more, which only a file with a mistake pays for."""
         lines: dict[str, int] = {}
         for row in rows_of(self._path, self._shown):
             name = _name(row)
@@ -148,7 +148,7 @@ class Samples:
         return all(tag in case.tags for tag in self._selection.tags)
 
     def _check(self, case: ForeignCase, tell: Tell, lacking: Counter[tuple[str, str]]) -> None:
-        """What a sample that is to be run must bring; counts what it may lack."""
+        """What a sample must have to be run; counts what it may lack."""
         variables = case.extra.get("rubric_vars") or {}
         for grader, names in self._selection.declared.items():
             if missing := [name for name in names if name not in variables]:
@@ -272,7 +272,7 @@ def _id(fields: dict[str, Any], number: int, tell: Tell) -> int | str:
 
 
 def _name(row: DatasetRow) -> str | None:
-    """The id of a row as text, where it has one that can be read."""
+    """The id of a row as text, if it has a readable one."""
     if row.fields is None:
         return None
     wrong: list[str] = []

@@ -32,7 +32,7 @@ __all__ = ["sample_schema", "suite_schema"]
 
 _WHOLE: Schema = {"type": "integer", "minimum": 0}
 _FALSY: list[object] = [None, "", [], {}, False, 0]
-"""What the reader takes for nothing."""
+"""Values that the reader treats as absent."""
 _NOTHING: Schema = {"enum": _FALSY}
 _TEXTS: Schema = {"anyOf": [_NOTHING, list_of(ANY_TEXT)]}
 

@@ -129,7 +129,7 @@ class _Reading:
             self._findings.warn(place, message, unread=unread)
 
     def _look(self, gate: Mapping[str, Any] | None) -> None:
-        """Warn of what is allowed but most likely not meant."""
+        """Warn about what is allowed but most likely a mistake."""
         for place, message in fractions(gate):
             self._warn(place, message)
 
@@ -285,5 +285,5 @@ def _names_in(spec: EvaluatorSpec, rubric: str | None = None) -> frozenset[str]:
     doubled = spec.config.get("braces") == "doubled"
     try:
         return frozenset(names_in_template(rubric or spec.config["prompt"], doubled=doubled))
-    except ValueError:  # the prompt's own mistake is told already, that of a sample's rubric is its error
+    except ValueError:  # the prompt's own mistake is told already, that of a sample's rubric is that sample's error
         return frozenset()

@@ -89,11 +89,11 @@ class ExactMatch(_Premade, frozen=True):
 
 
 class LevenshteinMatch(_Premade, frozen=True):
-    """One less the share of characters that must be edited."""
+    """1 minus the share of characters that must be edited."""
 
 
 class NumericDiff(_Premade, frozen=True):
-    """How near two numbers are, relative to their size."""
+    """How close two numbers are, relative to their size."""
 
 
 class JSONDiff(_Premade, frozen=True):
@@ -124,14 +124,14 @@ class ListContains(_Premade, frozen=True, kw_only=True):
 
 
 class EmbeddingSimilarity(_Judge, frozen=True, kw_only=True):
-    """How near output and expectation are in meaning, by their embeddings."""
+    """How close output and expectation are in meaning, by their embeddings."""
 
     default_model: ClassVar[str] = EMBEDDER
     prefix: str = ""
 
 
 class Moderation(_Premade, frozen=True, kw_only=True):
-    """Whether a moderation model takes no offence at the output."""
+    """Whether a moderation model has no objection to the output."""
 
     threshold: Annotated[float, msgspec.Meta(ge=0, le=1)] | None = None
     calls_models = True
@@ -188,8 +188,8 @@ class Faithfulness(_Judge, frozen=True):
 
 
 class AnswerRelevancy(_Judge, frozen=True):
-    """How near the questions that the output would answer are to the input."""
+    """How close the questions that the output would answer are to the input."""
 
 
 class AnswerCorrectness(_Judge, frozen=True):
-    """How many statements of output and expectation agree, and how near both are in meaning."""
+    """How far the statements of output and expectation agree, and how close the two are in meaning."""

@@ -91,7 +91,7 @@ def _distance(one: str, other: str) -> int:
 
 
 class Levenshtein:
-    """One less the share of characters that must be edited."""
+    """1 minus the share of characters that must be edited."""
 
     name = "Levenshtein"
 
@@ -110,7 +110,7 @@ def _nearness(one: Any, other: Any) -> float:
 
 
 class NumericDiff:
-    """How near two numbers are, relative to their size."""
+    """How close two numbers are, relative to their size."""
 
     name = "NumericDiff"
 
@@ -155,7 +155,7 @@ class JSONDiff:
 
 
 def _parsed(value: Any) -> Any:
-    """Text that is a JSON object or list, as that."""
+    """Text that is a JSON object or list, parsed."""
     if isinstance(value, str):
         try:
             parsed = json.loads(value)

@@ -136,7 +136,7 @@ class Application:
 
 
 async def _within(waiting: Awaitable[T]) -> T:
-    """What is awaited; a SystemExit would end the event loop of a task that raises it."""
+    """The awaited result; a SystemExit would end the event loop of the task that raises it."""
     try:
         return await waiting
     except SystemExit as error:
@@ -150,7 +150,7 @@ async def _awaited(method: Any) -> None:
 
 
 def _plain(result: Any) -> Any:
-    """A return value as JSON; text of what is none."""
+    """A return value as JSON, or as text if it is not JSON."""
     try:
         json.dumps(result)
         return result
@@ -159,14 +159,14 @@ def _plain(result: Any) -> Any:
 
 
 def collapsed(items: list[dict[str, Any]]) -> Any:
-    """Named values as one: none as null, one as itself, several by name."""
+    """Named values as one value: none as null, one as itself, several by name."""
     if not items:
         return None
     return items[0]["value"] if len(items) == 1 else {item["name"]: item["value"] for item in items}
 
 
 def observed_answer(extra: dict[str, Any], captured: list[dict[str, Any]], error: TraceError | None = None) -> Answer:
-    """The answer that named values make, for a case whose `extra` has the named values of its input."""
+    """The answer made of named values, for a case whose `extra` has the named values of its input."""
     value = collapsed(captured)
     text = value if isinstance(value, str) or value is None else msgspec.json.encode(value).decode()
     output = Output(final_answer=text, structured=value if isinstance(value, dict) else None)

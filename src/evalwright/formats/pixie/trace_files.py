@@ -32,7 +32,7 @@ _OF_CALL = (
     "operation", "provider", "request_model", "response_model", "input_messages", "output_messages",
     "tool_definitions", "finish_reasons", "output_type", "error_type",
 )  # fmt: skip
-"""What of a model call is expected again: nothing that differs from run to run."""
+"""The parts of a model call that are expected again: none that differ from run to run."""
 
 Record = dict[str, Any]
 
@@ -41,7 +41,7 @@ _logs: dict[Path, _Log] = {}
 
 
 class _Log:
-    """Writes model calls and what passes marked points when it happens."""
+    """Writes model calls and what passes marked points as they happen."""
 
     def __init__(self, path: Path) -> None:
         self._lines = LineFile(path)

@@ -58,14 +58,14 @@ def evaluator_at(place: str, folders: Sequence[Path]) -> Any:
 
 
 def _is_factory(function: Callable[..., Any]) -> bool:
-    """Whether a function can be called with nothing: then it makes the evaluator."""
+    """Whether a function can be called without arguments: then it makes the evaluator."""
     kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     parameters = inspect.signature(function).parameters.values()
     return all(p.default is not p.empty or p.kind in kinds for p in parameters)
 
 
 def attribute_at(place: str, folders: Sequence[Path], role: str) -> Any:
-    """What is at `file.py:Name`, the file looked for in each of `folders`. Raises InputError."""
+    """The object at `file.py:Name`, with the file looked for in each of `folders`. Raises InputError."""
     path, _, name = place.rpartition(":")
     file = next((one for folder in folders if os.path.isfile(one := folder / path)), None)
     if file is None:
@@ -90,5 +90,5 @@ def _module(file: Path) -> ModuleType:
     shims.serve(FORMAT)
     try:
         return module_at(file)
-    except AttributeError as error:  # of the user's own code, not of the name that is looked for
+    except AttributeError as error:  # raised by the user's own code, not for the missing name
         raise InputError(f"{file.name} cannot be imported: AttributeError: {error}") from error

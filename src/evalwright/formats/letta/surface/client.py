@@ -15,14 +15,14 @@ __all__ = ["Agent", "AsyncLetta", "BaseTool", "CreateBlock", "MessageCreate"]
 
 
 class _Record:
-    """An object with the fields that it was made with."""
+    """An object with the fields it was made with."""
 
     def __init__(self, **fields: Any) -> None:
         self.__dict__.update(fields)
 
 
 class CreateBlock(_Record):
-    """A memory block to create: `label`, `value` and whatever else it was given."""
+    """A memory block to create: `label`, `value` and any further fields."""
 
 
 class MessageCreate(_Record):

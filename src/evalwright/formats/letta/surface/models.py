@@ -26,7 +26,7 @@ LettaMessageUnion = LettaMessage
 
 
 def _no_truth_value(value: Any) -> Any:
-    """`True` is a verdict, and would else be taken for the score 1."""
+    """`True` is a verdict, and would otherwise count as the score 1."""
     if isinstance(value, bool):
         raise ValueError("expected a number from 0 to 1")
     return value

@@ -48,7 +48,7 @@ class ScoreThreshold:
     pct: float = 1.0
 
     def passes(self, said: Evaluation) -> bool:
-        """Whether a score is high enough; that of an evaluator that could not judge is none."""
+        """Whether a score is high enough; an evaluator that could not judge has no score."""
         return said.score >= self.threshold and not could_not_judge(said)
 
     def __call__(self, results: Matrix) -> tuple[bool, str]:

@@ -20,7 +20,7 @@ _TRUE = ("1", "true", "yes", "on")
 
 @dataclass(frozen=True)
 class RateLimitConfig:
-    """At most so many questions to models and tokens a second, and a minute."""
+    """The most requests to models, and tokens, per second and per minute."""
 
     rps: float = _LIMITS["rps"]
     rpm: float = _LIMITS["rpm"]
@@ -30,7 +30,7 @@ class RateLimitConfig:
 
 @dataclass(frozen=True)
 class PixieConfig:
-    """Where things are and how fast they may go."""
+    """Where files are, and how fast models may be asked."""
 
     root: str
     dataset_dir: str
@@ -42,9 +42,9 @@ class PixieConfig:
 
 
 def get_config() -> PixieConfig:
-    """The settings of this moment, of the nearest `.env` too. Raises SettingError.
+    """The current settings, including those of the nearest `.env`. Raises SettingError.
 
-    As the original's, it puts the variables of that file into the environment of the program that calls it; within a
+    Like the original, it puts the variables of that file into the environment of the program that calls it; within a
     run they stay in its session.
     """
     values = read_dotenv(nearest_dotenv(Path.cwd()))

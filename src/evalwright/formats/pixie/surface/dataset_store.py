@@ -36,7 +36,7 @@ class DatasetStore:
         self._folder = Path(dataset_dir if dataset_dir is not None else get_config().dataset_dir)
 
     def path(self, name: str) -> Path:
-        """The file of a dataset. Raises ValueError for a name without letters and digits."""
+        """The file of a dataset. Raises ValueError for a name without letters or digits."""
         slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
         if not slug:
             raise ValueError(f"a dataset's name needs letters or digits, found {name!r}")
@@ -120,7 +120,7 @@ class DatasetStore:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Hold the right to change the files of a folder; another process waits for it."""
+    """Hold the lock on the files of a folder; other processes wait for it."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)

@@ -74,7 +74,7 @@ P = ParamSpec("P")
 
 
 def _pre_made(make: Callable[P, AutoevalsAdapter]) -> Callable[P, AutoevalsAdapter]:
-    """Lets what is made know its name and options, by which a stored run names it."""
+    """Gives an evaluator its name and options, by which a stored run names it."""
 
     @wraps(make)
     def made(*arguments: P.args, **options: P.kwargs) -> AutoevalsAdapter:
@@ -93,13 +93,13 @@ def ExactMatch() -> AutoevalsAdapter:
 
 @_pre_made
 def LevenshteinMatch() -> AutoevalsAdapter:
-    """One less the share of characters that must be edited."""
+    """1 minus the share of characters that must be edited."""
     return AutoevalsAdapter(scorers.Levenshtein())
 
 
 @_pre_made
 def NumericDiff() -> AutoevalsAdapter:
-    """How near two numbers are, relative to their size."""
+    """How close two numbers are, relative to their size."""
     return AutoevalsAdapter(scorers.NumericDiff())
 
 
@@ -123,13 +123,13 @@ def ListContains(*, pairwise_scorer: Any = None, allow_extra_entities: bool = Fa
 
 @_pre_made
 def EmbeddingSimilarity(*, prefix: str = "", model: str | None = None, client: Any = None) -> AutoevalsAdapter:
-    """How near output and expectation are in meaning, by their embeddings."""
+    """How close output and expectation are in meaning, by their embeddings."""
     return AutoevalsAdapter(retrieval.EmbeddingSimilarity(prefix, model, client))
 
 
 @_pre_made
 def Moderation(*, threshold: float | None = None, client: Any = None) -> AutoevalsAdapter:
-    """Whether a moderation model takes no offence at the output."""
+    """Whether a moderation model has no objection to the output."""
     return AutoevalsAdapter(judges.ModerationScorer(threshold, client))
 
 
@@ -189,23 +189,23 @@ def Possible(*, model: str | None = None, client: Any = None) -> AutoevalsAdapte
 
 @_pre_made
 def ContextRelevancy(*, model: str | None = None, client: Any = None) -> AutoevalsAdapter:
-    """How much of `eval_metadata.context` is needed to answer the input."""
+    """The share of `eval_metadata.context` that is needed to answer the input."""
     return AutoevalsAdapter(retrieval.ContextRelevancy(model, client), extra_metadata_keys=("context",))
 
 
 @_pre_made
 def Faithfulness(*, model: str | None = None, client: Any = None) -> AutoevalsAdapter:
-    """How many statements of the output `eval_metadata.context` bears out."""
+    """The share of the output's statements that `eval_metadata.context` supports."""
     return AutoevalsAdapter(retrieval.Faithfulness(model, client), extra_metadata_keys=("context",))
 
 
 @_pre_made
 def AnswerRelevancy(*, model: str | None = None, client: Any = None) -> AutoevalsAdapter:
-    """How near the questions that the output would answer are to the input."""
+    """How close the questions that the output would answer are to the input."""
     return AutoevalsAdapter(retrieval.AnswerRelevancy(model, client), extra_metadata_keys=("context",))
 
 
 @_pre_made
 def AnswerCorrectness(*, model: str | None = None, client: Any = None) -> AutoevalsAdapter:
-    """How many statements of output and expectation agree, and how near both are in meaning."""
+    """How far the statements of output and expectation agree, and how close the two are in meaning."""
     return AutoevalsAdapter(retrieval.AnswerCorrectness(model, client))

@@ -33,7 +33,7 @@ class Evaluator(Protocol):
 
 
 async def evaluate(evaluator: Any, evaluable: Any, *, trace: Any = None) -> Evaluation:
-    """What `evaluator` says, its score held within 0 to 1; a synchronous one runs in a thread of its own.
+    """What `evaluator` returns, its score clamped to 0 to 1; a synchronous one runs in a thread of its own.
 
     What it raises comes out unchanged. Raises TypeError when it gives no score.
     """

@@ -28,7 +28,7 @@ class ObservationStore:
         self._spans: list[Span] = []
 
     async def create_tables(self) -> None:
-        """Nothing: there are none."""
+        """Does nothing: there are no tables."""
 
     async def save(self, span: Span) -> None:
         self._spans.append(span)
@@ -37,7 +37,7 @@ class ObservationStore:
         self._spans.extend(spans)
 
     async def get_trace(self, trace_id: str) -> list[ObservationNode]:
-        """The roots of a trace; none where nothing is known of it."""
+        """The roots of a trace; none for an unknown one."""
         return tree_of(await self.get_trace_flat(trace_id))
 
     async def get_trace_flat(self, trace_id: str) -> list[Span]:
@@ -71,7 +71,7 @@ class ObservationStore:
         return self._where(lambda span: _error(span) is not None, trace_id)
 
     async def list_traces(self, limit: int = 50, offset: int = 0) -> list[dict[str, Any]]:
-        """What there is of each trace, newest first: its id, root, beginning, size, and whether something failed."""
+        """A summary of each trace, newest first: its id, root, beginning, size, and whether something failed."""
         found = []
         for trace_id in dict.fromkeys(span.trace_id for span in self._spans):
             spans = await self.get_trace_flat(trace_id)

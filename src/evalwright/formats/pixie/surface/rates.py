@@ -1,4 +1,4 @@
-"""Asking models no faster than is configured: questions and tokens within a second and within a minute."""
+"""Asks models no faster than is configured: requests and tokens per second and per minute."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = [
 ]
 
 _TOKEN = 3
-"""Characters of a token, as an estimate."""
+"""Characters per token, as an estimate."""
 
 
 class RateLimiter:

@@ -43,7 +43,7 @@ _STYLE = (
 
 @dataclass(frozen=True)
 class DatasetEntryResult:
-    """What the evaluators said of one entry."""
+    """What the evaluators said about one entry."""
 
     evaluator_names: tuple[str, ...]
     evaluations: tuple[Evaluation, ...]
