@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
+from msgspec import Meta
 
 __all__ = ["gate_mistake"]
 
+# As `scoring/gate.py` has them, from which this room cannot import.
 _Operator: TypeAlias = Literal["gt", "gte", "lt", "lte", "eq"]
 _Aggregation: TypeAlias = Literal["avg_score", "accuracy", "min", "max", "median", "p50", "p95", "p99"]
 
@@ -22,7 +24,7 @@ class _Simple(msgspec.Struct, tag_field="kind", tag="simple"):
 
 
 class _Weighted(msgspec.Struct, tag_field="kind", tag="weighted_average"):
-    weights: dict[str, float]
+    weights: dict[str, Annotated[float, Meta(ge=0)]]
     aggregation: _Aggregation
     op: _Operator
     value: float
@@ -44,7 +46,8 @@ class _Legacy(msgspec.Struct, tag_field="kind", tag="legacy"):
 
 class _Logical(msgspec.Struct, tag_field="kind", tag="logical"):
     operator: Literal["and", "or"]
-    conditions: list[_Simple | _Weighted | _Legacy | _Logical]
+    # `and` over no condition would pass
+    conditions: Annotated[list[_Simple | _Weighted | _Legacy | _Logical], Meta(min_length=1)]
 
 
 class _Reward(msgspec.Struct, tag_field="kind", tag="reward"):
@@ -53,7 +56,7 @@ class _Reward(msgspec.Struct, tag_field="kind", tag="reward"):
 
 class _Claim(msgspec.Struct):
     metric: str
-    alpha: float
+    alpha: Annotated[float, Meta(gt=0, lt=1)]
     on_undecided: Literal["fail", "pass"]
     group: str | None
 
@@ -82,7 +85,7 @@ class _Better(_OfPairs, tag_field="claim", tag="better_than"):
 
 
 class _Claims(msgspec.Struct, tag_field="kind", tag="claims"):
-    claims: list[_AtLeast | _NotWorse | _Better]
+    claims: Annotated[list[_AtLeast | _NotWorse | _Better], Meta(min_length=1)]
     conditions: _Simple | _Weighted | _Legacy | _Logical | None
 
 
@@ -94,7 +97,8 @@ def gate_mistake(gate: Mapping[str, Any]) -> str:
     """What is wrong with a gate of a kind that is ours, empty if nothing is. Other kinds belong to formats."""
     if not isinstance(kind := gate.get("kind"), str):
         return "the gate has no kind"
-    if not isinstance(limit := gate.get("max_error_rate", 0.0), int | float):
+    limit = gate.get("max_error_rate", 0.0)
+    if isinstance(limit, bool) or not isinstance(limit, int | float):
         return f"the gate's max_error_rate: expected a number, found {limit!r}"
     try:
         if kind in _KINDS:
