@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 
 from evalwright.errors import InputError, Problem
+from evalwright.files.key_paths import steps_of
 from evalwright.files.yaml import dump
 from evalwright.formats.loading import load_suite
 
@@ -20,6 +22,7 @@ SOUND: dict[str, Any] = {
     "output": {"type": "local_files", "path": "runs"},
 }
 CASES = "cases:\n- {id: a, input: {}}\n"
+CONDITION = {"metric_key": "e", "aggregation": "accuracy", "op": "gte", "value": 90}
 TRACE = {
     "case_id": "a",
     "variant_name": "v",
@@ -29,6 +32,22 @@ TRACE = {
     "input": {},
     "output": {"final_answer": "hello"},
 }
+
+REMOVED = type("Removed", (), {"__repr__": lambda _: "removed"})()
+
+
+def changed(path: str, value: Any) -> dict[str, Any]:
+    """The sound suite with one value changed."""
+    suite = copy.deepcopy(SOUND)
+    *outer, last = steps_of(path)
+    inner: Any = suite
+    for step in outer:
+        inner = inner.setdefault(step, {}) if isinstance(inner, dict) else inner[step]
+    if value is REMOVED:
+        del inner[last]
+    else:
+        inner[last] = value
+    return suite
 
 
 def write(

@@ -7,6 +7,7 @@ import random
 import sqlite3
 from contextlib import closing, suppress
 from datetime import UTC, datetime
+from math import fsum
 from pathlib import Path
 
 import msgspec
@@ -14,7 +15,7 @@ import msgspec
 from evalwright.decisions.sides import sides_of
 from evalwright.errors import InputError, StorageError
 from evalwright.model.plan import EvaluatorSpec, Plan, Variant
-from evalwright.model.trace import Metrics, TraceError
+from evalwright.model.trace import Metrics, Trace, TraceError
 from evalwright.reports.cells import Choice, chosen_cells
 from evalwright.reports.junit import JUnit
 from evalwright.reports.markdown import Markdown
@@ -28,7 +29,17 @@ from evalwright.testing import a_case, a_plan, a_result, a_trace, a_verdict
 from evalwright.viewer.document import HtmlDocument
 from stores.stores import Kept
 
-__all__ = ["EVALUATORS", "History", "Scanned", "TableHistory", "answers", "must_agree", "said"]
+__all__ = [
+    "EVALUATORS",
+    "History",
+    "Scanned",
+    "TableHistory",
+    "a_run",
+    "answers",
+    "must_add_up",
+    "must_agree",
+    "said",
+]
 
 CASES = ("a", "b", "b", "c#2", "d")
 """The third is `b#2`, and the fourth only looks as if it were one of two."""
@@ -279,3 +290,24 @@ def must_agree(history: History, steps: list[str], *, reports: bool = True) -> N
     for _ in range(2):
         assert said(history, scanned=False, reports=reports) == said(history, scanned=True, reports=reports)
         history.close()
+
+
+def a_run(folder: Path, cells: int = 40) -> History:
+    history = History(folder, 7)
+    for _ in range(cells):
+        history.cell()
+    history.writer.close()
+    return history
+
+
+def must_add_up(index, reader) -> None:
+    """The sums that an index keeps are those of its cells, whatever was replaced."""
+    cells = list(index.cells())
+    found = index.sums()
+    for name in ("latency_ms", "cost_usd", "tokens_in", "tokens_out"):
+        values = [value for cell in cells if (value := getattr(cell, name)) is not None]
+        assert getattr(found, name) == (len(values), fsum(values))
+    assert found.finished_at == max(cell.finished_at for cell in cells)
+    assert found.grouped == sum(cell.group is not None for cell in cells)
+    assert found.measured == sum(cell.alike is None for cell in cells)
+    assert found.spent_usd == fsum(trace.metrics.cost_usd or 0 for trace in reader.traces(Trace))

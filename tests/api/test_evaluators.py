@@ -1,0 +1,72 @@
+"""The evaluators that `evaluate` takes, and those that it chooses by what cases expect."""
+
+import pytest
+
+import evalwright as ew
+from api import agents
+from api.evaluations import evaluate, passes, problems
+
+
+def test_expectations_choose_the_evaluators():
+    cases = [
+        ew.Case("a", "x", expected=ew.Expected(answer_should_include=["X"])),
+        {"id": "b", "input": "y", "expected": {"must_call_tools": ["look"]}},
+    ]
+    run = ew.evaluate(cases, agents.upper, out=None)
+    assert {cell.case_id: cell.status for cell in run} == {"a": "pass", "b": "fail"}
+    assert set(run.cell("a").results) == {"contains_text", "tool_called"}
+
+
+def test_a_case_that_expects_nothing_is_refused_beside_one_that_does():
+    cases = [ew.Case("a", "x", expected=ew.Expected(answer_should_include=["X"])), ew.Case("b", "y")]
+    assert "nothing is expected of 'b'" in problems(cases, agents.upper)[0]
+
+
+def test_evaluators_of_all_shapes():
+    @ew.evaluator(name="half", threshold=0.6)
+    def scored(output):
+        return 0.5, "only half"
+
+    @ew.evaluator
+    async def later(output, results):
+        return results["loud"].passed
+
+    run = evaluate(
+        ["a"],
+        evaluators=["answered", ew.Evaluator("contains_text", all_of=["A"], name="has"), agents.loud, scored, later],
+    )
+    [cell] = run
+    assert {name: result.passed for name, result in cell.results.items()} == {
+        "answered": True, "has": True, "loud": True, "half": False, "later": True,
+    }  # fmt: skip
+    assert (cell.status, cell.reasons) == ("fail", ["half: only half"])
+    assert scored("x") == (0.5, "only half")
+
+
+def test_an_evaluator_that_raises_leaves_the_cell_without_a_verdict():
+    def cannot(output):
+        raise RuntimeError("no idea")
+
+    [cell] = evaluate(["a"], evaluators=[cannot, passes])
+    assert (cell.status, cell.results["passes"].passed) == ("error", True)
+    assert "no idea" in cell.error
+
+
+def test_a_judge_is_an_llm_judge():
+    judge = ew.Judge("gpt-5", "It is polite.", "It is short.", name="polite", samples=3)
+    assert (judge.type, judge.name) == ("llm_judge", "polite")
+    assert judge.config == {"model": "gpt-5", "nl_assertions": ["It is polite.", "It is short."], "samples": 3}
+
+
+def test_a_judge_without_a_key_is_told_before_the_run(monkeypatch):
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    assert (
+        "OPENAI_API_KEY is not set" in problems(["a"], agents.upper, evaluators=ew.Judge("gpt-5", "It is polite."))[0]
+    )
+
+
+def test_a_misspelt_key_of_an_evaluator_is_reported_where_it_is_written():
+    with pytest.raises(ew.InputError, match=r"Evaluator\('contains_text'\).*'all_fo'; did you mean \"all_of\""):
+        ew.Evaluator("contains_text", all_fo=["a"])
+    with pytest.raises(ew.InputError, match=r'\'rubrik\'; did you mean "rubric"'):
+        ew.Judge("gpt-test", rubrik="The answer is polite.")
