@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import weakref
-from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, suppress
 from filecmp import cmp
-from itertools import accumulate
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, BinaryIO, TypeVar
@@ -36,6 +32,7 @@ from evalwright.stores.documents import (
     summary_to_plain,
     summary_to_yaml,
 )
+from evalwright.stores.local_files.case_index import CaseIndex
 from evalwright.stores.local_files.judgements import (
     COMMITTED,
     LocalJudgements,
@@ -43,6 +40,7 @@ from evalwright.stores.local_files.judgements import (
     finish_commit,
 )
 from evalwright.stores.local_files.lines import LineDecoder, LineEncoder, decoded_case, reserved_words
+from evalwright.stores.local_files.parts import cut_at_lines, line_number, lines_within
 from evalwright.stores.lock import RunLock
 
 if TYPE_CHECKING:
@@ -63,8 +61,6 @@ ARTIFACTS = "artifacts"
 
 _BUFFER = 1 << 20
 _INDEX = "index.sqlite"
-_CASES_AHEAD = 1 << 13
-"""Bytes that are read with a case: most ask for the next ones next, and reading them for nothing costs little."""
 _MOST_HELD = 1 << 16
 """Bytes of records that wait to be written: more would no longer be in the processor's cache when they are."""
 _BYTES_OF_CELL = 500
@@ -99,7 +95,7 @@ class LocalReader:
         self._variables = variables
         self.damage: list[str] = []
         self._cases_file = str(folder / CASES)
-        self._cases: _CaseIndex | None = None
+        self._cases: CaseIndex | None = None
         self.plan, self._placeholders = _stored_plan(folder / PLAN, variables)
         self.unresolved: list[str] = sorted(self._placeholders)
         self._numbering = self.plan
@@ -155,9 +151,9 @@ class LocalReader:
             raise IndexError(f"{self.location} has no case at position {index}")
         return decoded_case(self._cases_file, line, index + 1, self._variables)
 
-    def _case_index(self) -> _CaseIndex:
+    def _case_index(self) -> CaseIndex:
         if self._cases is None:
-            self._cases = _CaseIndex(self.folder / CASES)
+            self._cases = CaseIndex(_open_if_there(self.folder / CASES))
         return self._cases
 
     def parts(self, count: int) -> list[Part]:
@@ -166,15 +162,7 @@ class LocalReader:
         if file is None:
             return []
         with file:
-            size = file.seek(0, os.SEEK_END)
-            cuts = [0]
-            for number in range(1, count):
-                # One byte before the cut: if a line starts just there, `readline` reads only the LF before it.
-                file.seek(max(size * number // count - 1, 0))
-                file.readline()
-                cuts.append(file.tell())
-        ends = [*cuts[1:], size]
-        return [(start, end) for start, end in zip(cuts, ends, strict=True) if start < end]
+            return cut_at_lines(file, count)
 
     def traces(self, kind: type[T], part: Part | None = None) -> Iterator[T]:
         return self._records(TRACES, kind, part)
@@ -195,20 +183,14 @@ class LocalReader:
             if part is None:
                 yield from decoder.records(kind, file)
                 return
-            start, end = part
-            file.seek(start)
             yield from decoder.records(
-                kind, _lines_until(file, start, end), lambda position: position + self._line_number(name, start)
+                kind, lines_within(file, part), lambda position: position + self._line_number(name, part[0])
             )
 
     def _line_number(self, name: str, position: int) -> int:
         """The number of the line that starts at a byte position. Reads the file again: only damage asks for it."""
-        number = 1
         with (self.folder / name).open("rb") as file:
-            while position > 0 and (block := file.read(min(_BUFFER, position))):
-                number += block.count(b"\n")
-                position -= len(block)
-        return number
+            return line_number(file, position)
 
     def summary(self) -> RunSummary | None:
         """The stored summary; None if there is none or it cannot be read, as it can be rebuilt."""
@@ -249,41 +231,6 @@ class LocalReader:
         self._cases = None
 
 
-class _CaseIndex:
-    """The start of each line of the cases, at 8 bytes a case, and the open file.
-
-    It is read by `pread`, so that threads share no file position, and closed when the last user lets go of the index.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._starts = array("Q", [0])
-        self._block = (0, b"")
-        """What was read last, and where it starts: one case is mostly asked for after the one before it."""
-        self._closing: weakref.finalize[..., _CaseIndex] | None = None
-        file = _open_if_there(path)
-        if file is not None:
-            with file:
-                self._starts = array("Q", accumulate(map(len, file), initial=0))
-                self._descriptor = os.dup(file.fileno())
-                self._closing = weakref.finalize(self, os.close, self._descriptor)
-
-    def start_of(self, index: int) -> int:
-        return self._starts[min(index, len(self._starts) - 1)]
-
-    def line(self, index: int) -> bytes | None:
-        if not 0 <= index < len(self._starts) - 1:
-            return None
-        start, end = self._starts[index], self._starts[index + 1]
-        at, block = self._block  # in one: other threads put theirs there
-        if not at <= start <= end <= at + len(block):
-            at, block = self._block = start, os.pread(self._descriptor, max(end - start, _CASES_AHEAD), start)
-        return block[start - at : end - at]
-
-    def close(self) -> None:
-        if self._closing is not None:
-            self._closing()
-
-
 def _open_if_there(path: Path) -> BinaryIO | None:
     try:
         return path.open("rb", buffering=_BUFFER)
@@ -291,14 +238,6 @@ def _open_if_there(path: Path) -> BinaryIO | None:
         return None
     except OSError as error:
         raise InputError(Problem(str(path), f"cannot be read: {error.strerror}")) from error
-
-
-def _lines_until(file: BinaryIO, position: int, end: int) -> Iterator[bytes]:
-    for line in file:
-        if position >= end:
-            return
-        position += len(line)
-        yield line
 
 
 class LocalWriter(LocalReader):

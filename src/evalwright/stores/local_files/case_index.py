@@ -1,0 +1,49 @@
+"""The cases of a run folder by their position, without reading those before it."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from array import array
+from itertools import accumulate
+from typing import BinaryIO
+
+__all__ = ["CaseIndex"]
+
+_AHEAD = 1 << 13
+"""Bytes that are read with a case: most ask for the next ones next, and reading them for nothing costs little."""
+
+
+class CaseIndex:
+    """The start of each line of the cases, at 8 bytes a case, and the open file.
+
+    It is read by `pread`, so that threads share no file position, and closed when the last user lets go of the index.
+    """
+
+    def __init__(self, file: BinaryIO | None) -> None:
+        """Reads `file` to its end and closes it; without one there are no cases."""
+        self._starts = array("Q", [0])
+        self._block = (0, b"")
+        """What was read last, and where it starts: one case is mostly asked for after the one before it."""
+        self._closing: weakref.finalize[..., CaseIndex] | None = None
+        if file is not None:
+            with file:
+                self._starts = array("Q", accumulate(map(len, file), initial=0))
+                self._descriptor = os.dup(file.fileno())
+                self._closing = weakref.finalize(self, os.close, self._descriptor)
+
+    def start_of(self, index: int) -> int:
+        return self._starts[min(index, len(self._starts) - 1)]
+
+    def line(self, index: int) -> bytes | None:
+        if not 0 <= index < len(self._starts) - 1:
+            return None
+        start, end = self._starts[index], self._starts[index + 1]
+        at, block = self._block  # in one: other threads put theirs there
+        if not at <= start <= end <= at + len(block):
+            at, block = self._block = start, os.pread(self._descriptor, max(end - start, _AHEAD), start)
+        return block[start - at : end - at]
+
+    def close(self) -> None:
+        if self._closing is not None:
+            self._closing()
