@@ -46,6 +46,7 @@ TOGETHER = {
 """Tests that one worker runs, because they share what is costly or may not run at the same time."""
 _begun = pytest.StashKey[float]()
 _left_out = pytest.StashKey[int]()
+_earlier_runs = pytest.StashKey[set[str]]()
 
 
 @pytest.fixture(autouse=True)
@@ -88,6 +89,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--cpu-limit", type=float, metavar="SECONDS", help="fail when a test that is not slow uses more than this"
     )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.stash[_earlier_runs] = _runs_in_the_checkout(config)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -154,7 +159,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     output: dict[str, Any] | None = getattr(session.config, "workeroutput", None)
     if output is not None:
         output[LEFT_OUT] = session.config.stash.get(_left_out, 0)
-    elif _over_the_limit(session.config):
+    elif _over_the_limit(session.config) or _left_runs(session.config):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
@@ -167,8 +172,20 @@ def pytest_testnodedown(node: Any) -> None:
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     for seconds, name in _over_the_limit(config):
         terminalreporter.write_line(f"{seconds:.1f} CPU seconds (limit {config.option.cpu_limit:g}): {name}", red=True)
+    for name in _left_runs(config):
+        terminalreporter.write_line(f"a test left runs/{name} in the checkout: it must write to tmp_path", red=True)
     if slow := config.stash.get(_left_out, 0):
         terminalreporter.write_line(f"{slow} slow tests left out: make test-all")
+
+
+def _runs_in_the_checkout(config: pytest.Config) -> set[str]:
+    """There go the runs of a test that names no folder and stays in that of the checkout."""
+    folder = config.rootpath / "runs"
+    return {path.name for path in folder.iterdir()} if folder.is_dir() else set()
+
+
+def _left_runs(config: pytest.Config) -> list[str]:
+    return sorted(_runs_in_the_checkout(config) - config.stash[_earlier_runs])
 
 
 def _over_the_limit(config: pytest.Config) -> list[tuple[float, str]]:

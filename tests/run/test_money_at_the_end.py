@@ -77,6 +77,7 @@ def suite(folder, who):
     (folder / "cases.yaml").write_text(json.dumps({"cases": cases}))
     (folder / "eval.yaml").write_text(json.dumps(whole))
     loaded = load_suite(folder / "eval.yaml")
+    loaded.out = folder / "runs"
     loaded.prices = {model: Price(0.0, 1000.0)}
     return loaded
 

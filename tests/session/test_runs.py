@@ -140,7 +140,8 @@ def printed(text):
     return text
 
 
-def test_two_letta_suites_are_gathered(tmp_path, capsys):
+def test_two_letta_suites_are_gathered(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "agent.py").write_text(
