@@ -48,7 +48,7 @@ if TYPE_CHECKING:
         TraceError,
         TraceMessage,
     )
-    from evalwright.scoring.tally import Totals
+    from evalwright.scoring.totals import Totals
     from evalwright.session.workspace import workspace_path
 
 __all__ = [
@@ -163,7 +163,7 @@ _PLACES = {
     "TargetError": "errors",
     "ToolCall": "model.trace",
     "ToolResult": "model.trace",
-    "Totals": "scoring.tally",
+    "Totals": "scoring.totals",
     "Trace": "model.trace",
     "TraceError": "model.trace",
     "TraceMessage": "model.trace",

@@ -22,7 +22,7 @@ LOWER = {
     "model": "",
     "demo": "",
     "scoring": "model files registry statistics",
-    "stores": "model files statistics",
+    "stores": "model files registry statistics",
     "llm": "model files registry",
     "importers": "model files registry sandbox",
     "workspaces": "model files registry processes",

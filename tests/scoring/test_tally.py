@@ -345,7 +345,7 @@ def test_a_limit_of_costs_is_doubted_only_where_no_system_reports_any() -> None:
 
 
 def test_totals_of_a_format_are_those_of_all_shares() -> None:
-    gate = {"kind": "pass_rate", "pass_rate": 60.0}
+    gate = {"kind": "promptfoo", "pass_rate": 60.0}
     of = plan(variants=[Variant("v0", "replay")], cases_total=4, dialect="promptfoo", gate=gate)
     tally = Tally.of(of)
     for case, status in (("c0", "pass"), ("c1", "pass"), ("c2", "error"), ("c3", "fail")):

@@ -20,8 +20,12 @@ LOGICAL = {"kind": "logical", "operator": "and", "conditions": [SIMPLE]}
 AT_LEAST = {"at_least": 0.9}
 
 
-def read(gate: Any) -> Any:
-    stored = json.loads(plan_to_json(a_plan(), Masker({})))
+PASS_RATE = {"kind": "promptfoo", "pass_rate": 50.0}
+REWARD = {"kind": "reward", "metric_key": "m", "max_error_rate": 0.1}
+
+
+def read(gate: Any, totals: str = "") -> Any:
+    stored = json.loads(plan_to_json(a_plan(totals=totals), Masker({})))
     return plan_from_json("plan.json", json.dumps({**stored, "gate": gate}).encode(), {})[0].gate
 
 
@@ -51,8 +55,27 @@ def test_gates_that_suites_write_are_read_back(written: Any) -> None:
     assert read(gate) == json.loads(json.dumps(gate))
 
 
-def test_kinds_of_other_formats_are_theirs_to_read() -> None:
-    assert read({"kind": "toy", "value": ["any"]}) == {"kind": "toy", "value": ["any"]}
+@pytest.mark.parametrize(("totals", "gate"), [("promptfoo", PASS_RATE), ("promptfoo", SIMPLE), ("letta", REWARD)])
+def test_a_format_has_kinds_of_its_own_beside_conditions(totals: str, gate: Any) -> None:
+    assert read(gate, totals) == gate
+
+
+@pytest.mark.parametrize(
+    ("totals", "gate", "told"),
+    [
+        ("", {**SIMPLE, "kind": "simpel"}, "unknown kind 'simpel'; did you mean \"simple\""),
+        ("promptfoo", {**PASS_RATE, "kind": "promptfo"}, "unknown kind 'promptfo'; did you mean \"promptfoo\""),
+        ("promptfoo", {**PASS_RATE, "pass_rate": "high"}, r"\$\.pass_rate"),
+        ("promptfoo", {"kind": "promptfoo"}, "pass_rate"),
+        ("promptfoo", REWARD, "unknown kind 'reward'"),
+        ("letta", {**REWARD, "metric_key": ["m"]}, r"\$\.metric_key"),
+        ("", REWARD, "unknown kind 'reward'"),
+        ("agentv", PASS_RATE, "unknown kind 'promptfoo'"),
+    ],
+)
+def test_a_kind_is_read_by_the_format_whose_totals_the_run_has(totals: str, gate: Any, told: str) -> None:
+    with pytest.raises(InputError, match=rf"^plan\.json .*{told}"):
+        read(gate, totals)
 
 
 @pytest.mark.parametrize(

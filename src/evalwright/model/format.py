@@ -149,8 +149,10 @@ class Format:
     reports: Mapping[str, Ref] = field(default_factory=dict)
     mirrors: Mapping[str, Ref] = field(default_factory=dict)
     totals: Ref | None = None
-    """`(plan) -> Totals | None`: the numbers and the gate that the original program would give. By default a gate is a
-    condition on the scores of evaluators."""
+    """`(plan) -> Totals | None`: the numbers and the gate that the original program would give."""
+    gates: Mapping[str, Ref] = field(default_factory=dict)
+    """By kind, the gates that its `totals` decide, each as the msgspec.Struct that a stored one must have the shape of.
+    Others are conditions on the scores of evaluators, which are decided beside the totals."""
     judging: Judging = _TOGETHER
     verdicts: Ref | None = None
     """`(criteria, case, trace, results) -> CaseVerdict`: the rule by which a cell passes, if it is the format's own."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 from msgspec import UNSET
@@ -20,11 +20,12 @@ from evalwright.model.result import CaseVerdict, Status
 from evalwright.model.summary import EvaluatorRollup, RunSummary, TrialStatistics, VariantSummary
 from evalwright.registry import format_of_run, resolve
 from evalwright.scoring.counts import VariantCount
+from evalwright.scoring.totals import GatedTotals, Totals
 from evalwright.statistics.distributions import Interval
 from evalwright.statistics.rates import rate_of_counts, rate_with_design_effect
 from evalwright.statistics.trials import share_at_k, share_hat_k
 
-__all__ = ["Tally", "Totals", "totals_of"]
+__all__ = ["Tally", "totals_of"]
 
 # `summary.yaml` is read by people; the number of all is beside the names.
 _MOST_MIXED = 100
@@ -269,38 +270,21 @@ def _over_cases(
     return found.rate, found.ci
 
 
-class Totals(Protocol):
-    """Counts cells one by one, like the tally that holds it; counts of shares of a run add up. Picklable.
-
-    Registered as a callable `(plan) -> Totals | None` in `Format.totals`. One that decides gates of the kind `reward`
-    says so by an attribute `rewards = True`.
-    """
-
-    def add(
-        self, trace: TraceLike, results: Collection[ResultLike], status: Status, score: float | None = None
-    ) -> None:
-        """Count one finished cell with its verdict; the score is there only where cases bring their evaluators."""
-
-    def merge(self, other: Any) -> None:
-        """Add the count of another share of the same run."""
-
-    def finish(self, summary: RunSummary) -> None:
-        """Put `native`, `named_metrics` and `gate` into the summary."""
-
-
 def totals_of(plan: Plan) -> Totals | None:
-    """The empty totals of a plan's format; where that has none of its own, those of the plan's gate, if any.
+    """The empty totals of a plan's format and of the plan's gate, if any; None if there are neither.
 
     What a gate claims of the run as a whole is no matter of totals.
     """
-    ref = format_of_run(plan.totals, plan.dialect).totals
-    if plan.gate is not None and plan.gate["kind"] == "claims":
-        plan = msgspec.structs.replace(plan, gate=plan.gate["conditions"])
-    if ref is not None:
-        made: Totals | None = resolve(ref)(plan)
+    used, gate = format_of_run(plan.totals, plan.dialect), plan.gate
+    if gate is not None and gate["kind"] == "claims":
+        gate = gate["conditions"]
+    its_own = gate is None or gate["kind"] in used.gates
+    made: Totals | None = None
+    if used.totals is not None:
+        made = resolve(used.totals)(msgspec.structs.replace(plan, gate=gate if its_own else None))
+    if gate is None or its_own:
         return made
-    if plan.gate is None:
-        return None
     from evalwright.scoring.gate import GateTotals
 
-    return GateTotals(plan, plan.gate)
+    decided = GateTotals(plan, gate)
+    return decided if made is None else GatedTotals(made, decided)

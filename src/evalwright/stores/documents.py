@@ -17,6 +17,7 @@ from evalwright.files.masker import Masker, expand, variables_in
 from evalwright.model.plan import Plan
 from evalwright.model.summary import RunSummary
 from evalwright.model.trace import is_newer
+from evalwright.registry import format_of_run
 
 __all__ = [
     "INDEXED_FROM",
@@ -71,9 +72,9 @@ def plan_from_json(place: str, data: bytes, environ: Mapping[str, str]) -> tuple
         _must_be_readable(place, plain)
         plan = msgspec.convert(plain, Plan)
         if plan.gate is not None:
-            from evalwright.model.stored_gate import gate_mistake
+            from evalwright.stores.stored_gates import gate_mistake
 
-            if mistake := gate_mistake(plan.gate):
+            if mistake := gate_mistake(plan.gate, format_of_run(plan.totals, plan.dialect)):
                 raise ValueError(mistake)
         if plan.seal and plan.seal != _seal_of(msgspec.json.decode(data), create=False):
             plan.seal = ""

@@ -207,6 +207,13 @@ FORMAT = Format(
     unread="evalwright.formats.letta.conversion:unread",
     write="evalwright.formats.letta.writer:write_letta",
     totals="evalwright.formats.letta.totals:LettaTotals",
+    gates={
+        "simple": "evalwright.stores.stored_gates:Simple",
+        "weighted_average": "evalwright.stores.stored_gates:Weighted",
+        "legacy": "evalwright.stores.stored_gates:Legacy",
+        "logical": "evalwright.stores.stored_gates:Logical",
+        "reward": "evalwright.stores.stored_gates:Reward",
+    },
     command="evalwright.cli.letta:command",
     stands_for="letta-evals",
     shims=_SHIMS,

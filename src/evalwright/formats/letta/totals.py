@@ -48,8 +48,6 @@ class _Row(NamedTuple):
 class LettaTotals:
     """Rows by run."""
 
-    rewards = True
-
     def __init__(self, plan: Plan) -> None:
         self._keys = [spec.name for spec in plan.evaluators if spec.name != REWARD]
         self._counts = counted_by(plan)

@@ -109,8 +109,7 @@ def lenient_keys(type_name: str) -> dict[str, Any]:
 
 def _rewards(totals: str) -> bool:
     """Whether the totals of a format decide gates of the kind `reward`."""
-    ref = registry.format_of(totals).totals
-    return ref is not None and bool(getattr(registry.resolve(ref), "rewards", False))
+    return "reward" in registry.format_of(totals).gates
 
 
 class _Reading:

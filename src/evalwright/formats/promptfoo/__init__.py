@@ -94,5 +94,6 @@ FORMAT = Format(
     reports={"promptfoo": "evalwright.formats.promptfoo.result_file:ResultsReport"},
     names_in="evalwright.formats.promptfoo.conversion:names_in",
     totals="evalwright.formats.promptfoo.totals:PromptfooTotals",
+    gates={"promptfoo": "evalwright.formats.promptfoo.totals:PassRateGate"},
     known_by="evalwright.formats.promptfoo.recorded_results:known_by",
 )

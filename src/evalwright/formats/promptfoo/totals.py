@@ -6,6 +6,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from evalwright.formats.promptfoo.arithmetic import value_of
 from evalwright.model.facts import ResultLike, TraceLike
 from evalwright.model.plan import Plan
@@ -16,11 +18,16 @@ from evalwright.statistics.sums import ExactSum
 if TYPE_CHECKING:
     from evalwright.scoring.gate_intervals import CountedPasses
 
-__all__ = ["PromptfooTotals"]
+__all__ = ["PassRateGate", "PromptfooTotals"]
 
 
 _COUNT = "__count"
 """What derived metrics call the number of cells."""
+
+
+class PassRateGate(msgspec.Struct, tag_field="kind", tag="promptfoo"):
+    pass_rate: float
+    """The percentage of cells that must pass."""
 
 
 @dataclass(slots=True)
@@ -95,7 +102,7 @@ class PromptfooTotals:
     def __init__(self, plan: Plan) -> None:
         self._columns = {variant.name: _Column() for variant in plan.variants}
         self._derived = plan.metadata.get("derived_metrics") or []
-        self._gate = plan.gate
+        self._gate = None if plan.gate is None else msgspec.convert(plan.gate, PassRateGate)
         self._passes: CountedPasses | None = None
         if plan.gate is not None:
             from evalwright.scoring.gate_intervals import CountedPasses
@@ -134,7 +141,7 @@ class PromptfooTotals:
             summary.named_metrics = metrics
             summary.warnings = [*summary.warnings, *_incomputable(metrics)]
         if self._gate is not None:
-            summary.gate = self._decided()
+            summary.gate = self._decided(self._gate.pass_rate)
 
     def _metrics(self) -> Iterator[NamedMetric]:
         """Each metric of all columns, those that are derived behind the others."""
@@ -169,11 +176,9 @@ class PromptfooTotals:
                 derived[str(one.get("name"))] = found
         return derived
 
-    def _decided(self) -> GateOutcome:
-        assert self._gate is not None
+    def _decided(self, wanted: float) -> GateOutcome:
         columns = self._columns.values()
         passed, cells = sum(column.passed for column in columns), sum(column.cells for column in columns)
-        wanted: float = self._gate["pass_rate"]
         rate = 100 * passed / cells if cells else 0.0
         part = GatePart(f"pass rate >= {wanted:g} %", rate >= wanted, rate, n=cells)
         if self._passes is not None and (ends := self._passes.ends()) is not None:

@@ -8,14 +8,18 @@ from typing import Annotated, Any, Literal, TypeAlias
 import msgspec
 from msgspec import Meta
 
-__all__ = ["gate_mistake"]
+from evalwright.errors import did_you_mean
+from evalwright.model.format import Format, Ref
+from evalwright.registry import resolve
+
+__all__ = ["Legacy", "Logical", "Reward", "Simple", "Weighted", "gate_mistake"]
 
 # As `scoring/gate.py` has them, from which this room cannot import.
 _Operator: TypeAlias = Literal["gt", "gte", "lt", "lte", "eq"]
 _Aggregation: TypeAlias = Literal["avg_score", "accuracy", "min", "max", "median", "p50", "p95", "p99"]
 
 
-class _Simple(msgspec.Struct, tag_field="kind", tag="simple"):
+class Simple(msgspec.Struct, tag_field="kind", tag="simple"):
     metric_key: str
     aggregation: _Aggregation
     op: _Operator
@@ -23,7 +27,7 @@ class _Simple(msgspec.Struct, tag_field="kind", tag="simple"):
     pass_threshold: float = 1.0
 
 
-class _Weighted(msgspec.Struct, tag_field="kind", tag="weighted_average"):
+class Weighted(msgspec.Struct, tag_field="kind", tag="weighted_average"):
     weights: dict[str, Annotated[float, Meta(ge=0)]]
     aggregation: _Aggregation
     op: _Operator
@@ -35,7 +39,7 @@ class _Weighted(msgspec.Struct, tag_field="kind", tag="weighted_average"):
             raise ValueError("the weights of a gate must have a sum above 0")
 
 
-class _Legacy(msgspec.Struct, tag_field="kind", tag="legacy"):
+class Legacy(msgspec.Struct, tag_field="kind", tag="legacy"):
     metric_key: str
     aggregation: _Aggregation
     op: _Operator
@@ -44,13 +48,13 @@ class _Legacy(msgspec.Struct, tag_field="kind", tag="legacy"):
     pass_value: float
 
 
-class _Logical(msgspec.Struct, tag_field="kind", tag="logical"):
+class Logical(msgspec.Struct, tag_field="kind", tag="logical"):
     operator: Literal["and", "or"]
     # `and` over no condition would pass
-    conditions: Annotated[list[_Simple | _Weighted | _Legacy | _Logical], Meta(min_length=1)]
+    conditions: Annotated[list[Simple | Weighted | Legacy | Logical], Meta(min_length=1)]
 
 
-class _Reward(msgspec.Struct, tag_field="kind", tag="reward"):
+class Reward(msgspec.Struct, tag_field="kind", tag="reward"):
     metric_key: str
 
 
@@ -86,23 +90,27 @@ class _Better(_OfPairs, tag_field="claim", tag="better_than"):
 
 class _Claims(msgspec.Struct, tag_field="kind", tag="claims"):
     claims: Annotated[list[_AtLeast | _NotWorse | _Better], Meta(min_length=1)]
-    conditions: _Simple | _Weighted | _Legacy | _Logical | None
+    conditions: Simple | Weighted | Legacy | Logical | None
 
 
-_Known: TypeAlias = _Simple | _Weighted | _Legacy | _Logical | _Reward | _Claims
-_KINDS = ("simple", "weighted_average", "legacy", "logical", "reward", "claims")
+_CLAIMS = "claims"
+_KINDS: Mapping[str, Ref] = {
+    "simple": Simple, "weighted_average": Weighted, "legacy": Legacy, "logical": Logical, _CLAIMS: _Claims,
+}  # fmt: skip
 
 
-def gate_mistake(gate: Mapping[str, Any]) -> str:
-    """What is wrong with a gate of a kind that is ours, empty if nothing is. Other kinds belong to formats."""
+def gate_mistake(gate: Mapping[str, Any], used: Format) -> str:
+    """What is wrong with the gate of a run that is counted by the rules of a format; empty if nothing is."""
     if not isinstance(kind := gate.get("kind"), str):
         return "the gate has no kind"
     limit = gate.get("max_error_rate", 0.0)
     if isinstance(limit, bool) or not isinstance(limit, int | float):
         return f"the gate's max_error_rate: expected a number, found {limit!r}"
+    known = {**_KINDS, **used.gates}
+    if kind not in known:
+        return f"the gate: unknown kind {kind!r}{did_you_mean(kind, known)} ({', '.join(known)})"
     try:
-        if kind in _KINDS:
-            msgspec.convert(gate, _Known)
+        msgspec.convert(gate, resolve(known[kind]))
     except msgspec.ValidationError as error:
         return f"the gate: {error}"
     return ""
