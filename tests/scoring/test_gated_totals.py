@@ -10,6 +10,7 @@ from evalwright.scoring.tally import Tally
 from evalwright.testing import a_plan, a_result, a_trace, a_verdict
 
 GATE = {"kind": "simple", "metric_key": "says_hello", "aggregation": "avg_score", "op": "gte", "value": 0.5}
+LEGACY = {**GATE, "kind": "legacy", "metric_key": "gone", "pass_op": "gt", "pass_value": 1}
 
 
 def summary(plan: Plan, *scores: float, shares: int = 1) -> RunSummary:
@@ -44,3 +45,10 @@ def test_what_verdicts_say_for_the_totals_reaches_them() -> None:
     tally.add(a_trace(), [a_result(score=1.0)], a_verdict(score=1.0, extra={"asserts": [1, 0], "sums": {"m": 2.0}}))
     counted = tally.summary(plan, plan.started_at)
     assert [(metric.metric, metric.value) for metric in counted.named_metrics or []] == [("m", 2.0)]
+
+
+@pytest.mark.parametrize("gate", [None, LEGACY])
+def test_letta_s_totals_need_no_evaluator_that_the_gate_names(gate: dict[str, object] | None) -> None:
+    counted = summary(a_plan(totals="letta", gate=gate, evaluators=[]), 0.5)
+    assert counted.gate is not None
+    assert counted.native["total"] == 1

@@ -69,10 +69,15 @@ def _as_judged(reader: RunReader, tally: Tally) -> Tally:
     verdicts = {(v.case_key, v.variant_name, v.trial, v.attempt): v for v in reader.verdicts(_VerdictFacts)}
     for trace, results in newest_cells(reader):
         verdict = verdicts.get((trace.case_key, trace.variant_name, trace.trial, trace.attempt))
-        if verdict is not None:
-            tally.count(trace, results, verdict.status, verdict.score)
-            if verdict.extra is not UNSET:
+        if verdict is None:
+            continue
+        if verdict.extra is not UNSET:
+            try:
                 tally.count_extra(verdict.variant_name, verdict.extra)
+            except ValueError as error:
+                reader.damage.append(f"verdicts: {trace.case_key} of {trace.variant_name}: extra: {error}")
+                continue
+        tally.count(trace, results, verdict.status, verdict.score)
     return tally
 
 

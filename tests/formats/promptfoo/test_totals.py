@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import closing
 
 import pytest
@@ -11,7 +12,10 @@ from evalwright.formats.loading import load_suite
 from evalwright.reports.markdown import Markdown
 from evalwright.reports.terminal import run_lines
 from evalwright.reports.text import Paint
+from evalwright.run.outcomes import folded_summary
 from evalwright.run.stored_run import open_run
+from evalwright.scoring.tally import Tally
+from evalwright.testing import a_plan
 from formats.promptfoo.runs import ECHO, run, write
 
 
@@ -65,3 +69,32 @@ def test_the_share_that_must_pass_is_a_gate(tmp_path, monkeypatch):
     (part,) = outcome.summary.gate.parts
     assert (outcome.exit_code, part.value) == (0, 50)
     assert part.ci95 == pytest.approx((9.453, 90.547), abs=0.001), "Wilson's, of two cases"
+
+
+@pytest.mark.parametrize("given", ["most", "nan", "inf"])
+def test_the_share_that_must_pass_is_a_number(tmp_path, monkeypatch, given):
+    monkeypatch.setenv("PROMPTFOO_PASS_RATE_THRESHOLD", given)
+    with pytest.raises(InputError, match=f"expected a percentage, found '{given}'"):
+        load_suite(write(tmp_path, {**ECHO, "tests": [{"vars": {"q": "a"}}]}))
+
+
+@pytest.mark.parametrize("given", ["word", 3, [1], {"name": "a"}])
+def test_metadata_of_an_eval_yaml_that_is_no_list_of_metrics_is_told(given):
+    plan = a_plan(totals="promptfoo", metadata={"derived_metrics": given})
+    [told] = Tally.of(plan).summary(plan, plan.started_at).warnings
+    assert "metadata.derived_metrics" in told
+
+
+@pytest.mark.parametrize(
+    "extra", [{"asserts": "many"}, {"asserts": [1]}, {"sums": {"m": None}}, {"sums": 3}, {"behind": {"m": [1, "x"]}}]
+)
+def test_a_stored_verdict_that_says_nonsense_is_named_and_counts_for_nothing(tmp_path, extra):
+    tests = [{"vars": {"q": x}, "assert": [{"type": "equals", "value": "a"}]} for x in "ab"]
+    folder = run(tmp_path, {**ECHO, "tests": tests}).outcome.run_dir
+    good, bad = map(json.loads, (folder / "verdicts.jsonl").read_text().splitlines())
+    (folder / "verdicts.jsonl").write_text("".join(json.dumps(one) + "\n" for one in (good, {**bad, "extra": extra})))
+    reader, plan = open_run(folder)
+    with closing(reader):
+        found = folded_summary(reader, plan)
+    assert any(bad["case_id"] in one and "extra" in one for one in found.warnings)
+    assert sum(found.variants[0].cells.values()) == 1

@@ -50,6 +50,7 @@ class LettaTotals:
 
     def __init__(self, plan: Plan) -> None:
         self._keys = [spec.name for spec in plan.evaluators if spec.name != REWARD]
+        self._first = self._keys[0] if self._keys else ""
         self._counts = counted_by(plan)
         self._gate = plan.gate
         self._models = [v.name for v in plan.variants if v.config.get("model")]
@@ -59,7 +60,7 @@ class LettaTotals:
         self, trace: TraceLike, results: Collection[ResultLike], status: Status, score: float | None = None
     ) -> None:
         grades = None if trace.error is not None else self._counts(results)
-        first = next((getattr(r.error, "type", "") for r in results if r.evaluator == self._keys[0]), "")
+        first = next((getattr(r.error, "type", "") for r in results if r.evaluator == self._first), "")
         attempted = grades is not None and first not in _NOT_ATTEMPTED
         owner = (trace.case_key, False) if trace.group is UNSET else (trace.group, True)
         place = trace.variant_name, trace.case_index or 0
@@ -140,7 +141,7 @@ class LettaTotals:
         numbers["metrics"] = {key: found["pass_rate"] for key, found in numbers["by_metric"].items()}
         if self._models:
             numbers["per_model"] = [self._of_model(rows, model) for model in sorted(self._models)]
-        if "passed_attempts" in numbers["by_metric"][primary]:
+        if "passed_attempts" in numbers["by_metric"].get(primary, ()):
             numbers |= {name: numbers["by_metric"][primary][name] for name in ("passed_attempts", "failed_attempts")}
         return numbers
 
@@ -173,7 +174,7 @@ class LettaTotals:
     def _primary(self) -> str:
         """The grader that the averages are of: the first one, with a gate of the first era that of the gate."""
         gate = self._gate
-        return str(gate["metric_key"]) if gate is not None and gate["kind"] == "legacy" else self._keys[0]
+        return str(gate["metric_key"]) if gate is not None and gate["kind"] == "legacy" else self._first
 
     def _of_model(self, rows: Sequence[_Row], model: str) -> dict[str, Any]:
         mine = [row for row in rows if row.model == model]

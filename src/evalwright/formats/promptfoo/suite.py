@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import islice
+from math import isfinite, nan
 from pathlib import Path
 from typing import Any
 
@@ -226,9 +227,12 @@ class _Reading:
         if given is None:
             return None
         try:
-            return {"kind": "promptfoo", "pass_rate": float(given)}
+            rate = float(given)
         except ValueError:
-            raise InputError(f"{_PASS_RATE}: expected a percentage, found {given!r}") from None
+            rate = nan
+        if not isfinite(rate):
+            raise InputError(f"{_PASS_RATE}: expected a percentage, found {given!r}")
+        return {"kind": "promptfoo", "pass_rate": rate}
 
     def _document(self) -> dict[str, Any]:
         """What is kept of the configuration; many tests by their hash only, as they are stored as cases."""

@@ -30,6 +30,16 @@ class PassRateGate(msgspec.Struct, tag_field="kind", tag="promptfoo"):
     """The percentage of cells that must pass."""
 
 
+class _Extra(msgspec.Struct):
+    """What a verdict says beside its score."""
+
+    asserts: tuple[int, int] = (0, 0)
+    """How many assertions passed and failed."""
+    sums: dict[str, float] = {}
+    behind: dict[str, tuple[float, int]] = {}
+    """The weight of all scores of a name, and their number."""
+
+
 @dataclass(slots=True)
 class _Scores:
     """All scores of one name: their sum by weight, their weight, their number."""
@@ -85,12 +95,10 @@ class _Column:
         for name, found in other.named.items():
             self.named.setdefault(name, _Scores()).merge(found)
 
-    def add(self, extra: Mapping[str, Any]) -> None:
-        """What a verdict says beside its score."""
-        self._count(extra.get("asserts", (0, 0)))
-        behind = extra.get("behind", {})
-        for name, total in extra.get("sums", {}).items():
-            self.named.setdefault(name, _Scores()).add(total, *behind.get(name, (0, 0)))
+    def add(self, extra: _Extra) -> None:
+        self._count(extra.asserts)
+        for name, total in extra.sums.items():
+            self.named.setdefault(name, _Scores()).add(total, *extra.behind.get(name, (0, 0)))
 
     def _count(self, asserts: Collection[int]) -> None:
         self.asserts = [mine + theirs for mine, theirs in zip(self.asserts, asserts, strict=True)]
@@ -101,7 +109,9 @@ class PromptfooTotals:
 
     def __init__(self, plan: Plan) -> None:
         self._columns = {variant.name: _Column() for variant in plan.variants}
-        self._derived = plan.metadata.get("derived_metrics") or []
+        derived = plan.metadata.get("derived_metrics") or []
+        self._readable = isinstance(derived, list) and all(isinstance(one, dict) for one in derived)
+        self._derived: list[dict[str, Any]] = derived if self._readable else []
         self._gate = None if plan.gate is None else msgspec.convert(plan.gate, PassRateGate)
         self._passes: CountedPasses | None = None
         if plan.gate is not None:
@@ -121,7 +131,8 @@ class PromptfooTotals:
             self._passes.add(trace, status == "pass")
 
     def add_extra(self, variant: str, extra: Mapping[str, Any]) -> None:
-        self._columns.setdefault(variant, _Column()).add(extra)
+        found = msgspec.convert(extra, _Extra)
+        self._columns.setdefault(variant, _Column()).add(found)
 
     def merge(self, other: Any) -> None:
         for name, column in other._columns.items():
@@ -140,6 +151,9 @@ class PromptfooTotals:
         if metrics := list(self._metrics()):
             summary.named_metrics = metrics
             summary.warnings = [*summary.warnings, *_incomputable(metrics)]
+        if not self._readable:  # metadata of an eval.yaml may be anything
+            note = "metadata.derived_metrics: expected a list of mappings; no derived metric is computed"
+            summary.warnings = [*summary.warnings, note]
         if self._gate is not None:
             summary.gate = self._decided(self._gate.pass_rate)
 
