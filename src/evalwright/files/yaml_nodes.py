@@ -114,6 +114,7 @@ PLAIN = "?"
 """Stands for the tag of a plain scalar, which depends on the flavour. Compared by `is`: files may contain it too."""
 
 _MAX_DEPTH = 100
+_TOO_DEEP = f"nested deeper than {_MAX_DEPTH} levels"
 _MAX_SHOWN = 200
 """Characters of what the parser says that are quoted: some of its messages contain the whole scalar."""
 
@@ -136,7 +137,7 @@ class _Composer(_BaseLoader):  # type: ignore[misc]
     def descend_resolver(self, parent: yaml.Node | None, index: Any) -> None:
         self._depth += 1
         if self._depth > _MAX_DEPTH + 1 and parent is not None:
-            raise yaml_error(f"nested deeper than {_MAX_DEPTH} levels", parent)
+            raise yaml_error(_TOO_DEEP, parent)
 
     def ascend_resolver(self) -> None:
         self._depth -= 1
@@ -144,7 +145,13 @@ class _Composer(_BaseLoader):  # type: ignore[misc]
 
 def compose(data: bytes) -> yaml.Node | None:
     """The root of the only document in `data`, None if it is empty. Raises yaml.YAMLError."""
-    return yaml.compose(data, Loader=_Composer)
+    try:
+        return yaml.compose(data, Loader=_Composer)
+    except yaml.MarkedYAMLError as error:
+        # libyaml 0.2.6 has a limit of its own, and meets it before ours where its scanner looks ahead
+        if error.problem != "exceeded maximum nesting depth":
+            raise
+        raise yaml.MarkedYAMLError(problem=_TOO_DEEP, problem_mark=error.problem_mark) from None
 
 
 def line_numbers(root: yaml.Node) -> Lines | int:
