@@ -121,3 +121,23 @@ def test_a_second_signal_ends_a_process_at_once():
     )
     done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True)
     assert (done.returncode, done.stdout) == (130, b"")
+
+
+def test_a_signal_that_arrives_in_a_finaliser_prints_nothing_and_the_next_one_ends_the_process():
+    program = (
+        "import os, signal; from evalwright.session.signals import Ending\n"
+        "class Loop:\n    def __del__(self): os.kill(os.getpid(), signal.SIGINT)\n"
+        "Ending()\nLoop()\nprint('went on', flush=True)\nos.kill(os.getpid(), signal.SIGINT)"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True)
+    assert (done.returncode, done.stdout, done.stderr) == (130, b"went on\n", b"")
+
+
+def test_other_faults_of_finalisers_are_still_printed():
+    program = (
+        "from evalwright.session.signals import Ending\n"
+        "class Loop:\n    def __del__(self): raise ValueError('broken')\n"
+        "Ending()\nLoop()"
+    )
+    done = subprocess.run([sys.executable, "-c", program], check=False, capture_output=True)
+    assert b"ValueError: broken" in done.stderr

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -148,12 +149,18 @@ class Ending:
                 signal.signal(number, self._on_signal)
             # Behind threads that are waited for; the interpreter resets handlers that are functions before it is gone.
             atexit.register(_ignore)
+            self._unraisable, sys.unraisablehook = sys.unraisablehook, self._on_unraisable
 
     def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
         if self.code is not None:
             self._exit(self.code)
         self.code = INTERRUPTED
         raise KeyboardInterrupt
+
+    def _on_unraisable(self, lost: sys.UnraisableHookArgs) -> None:
+        """Python prints what a finaliser raises, and goes on. What a signal raised there has been noted already."""
+        if not issubclass(lost.exc_type, (KeyboardInterrupt, Interrupted)):
+            self._unraisable(lost)
 
 
 def _ignore() -> None:
