@@ -1,6 +1,6 @@
 """evalwright tests LLM agents and applications: cases in, traces, results and decisions out.
 
-PYTEST_DONT_REWRITE, which pytest else warns of where this was imported before it.
+PYTEST_DONT_REWRITE: without this word pytest warns if this package was imported first.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ _PLACES = {
     "resume": "api.again",
     "stream": "api.evaluation",
 }
-"""Where each name is found when it is first used, so that importing the package stays quick."""
+"""Where each name is defined. It is imported on first use, so that importing the package stays fast."""
 
 
 def __getattr__(name: str) -> Any:
@@ -108,7 +108,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     module, _, other = _PLACES[name].partition(":")
     found = getattr(import_module(f"{__name__}.{module}"), other or name)
-    # What users see in messages, documentation and pickles is the name by which they import it.
+    # In messages, documentation and pickles users see the name by which they import it.
     found.__module__, found.__name__, found.__qualname__ = __name__, name, name
     globals()[name] = found
     return found

@@ -30,7 +30,7 @@ def resume(
     on_cell: Callable[[Cell], None] | None = None,
     trust_run: bool = False,
 ) -> Run:
-    """Run what an interrupted run has not finished. What is finished stays as it is.
+    """Run the unfinished cells of an interrupted run. Finished cells stay as they are.
 
     Args:
         run: The run, or its folder.
@@ -45,7 +45,7 @@ def resume(
         InputError: it cannot be resumed: another process works on it, it was made elsewhere, or a system is a function
             that cannot be imported here; the message says which one to pass to `evaluate(..., resume=True)`.
         StorageError: a record could not be written.
-        KeyboardInterrupt: as `evaluate`.
+        KeyboardInterrupt: as in `evaluate`.
     """
     found = run_of(run)
 
@@ -73,9 +73,9 @@ def re_evaluate(
 
     Args:
         run: The run, or its folder. Its results and verdicts are replaced.
-        evaluators: Evaluators in addition to the run's own ones, whose results are kept; one with the name of an
+        evaluators: Evaluators in addition to the run's own, whose results are kept; one with the name of an
             evaluator of the run replaces it. None: all of the run's own evaluators, once more.
-        replace: Only `evaluators` judge; the run's own ones are dropped.
+        replace: Only `evaluators` judge; the run's own are dropped.
         trust_run: Use the code, addresses and variables that the run names, even if it was made elsewhere.
 
     Returns:
@@ -123,5 +123,5 @@ def _judged_by(run: Run, specs: list[EvaluatorSpec]) -> Suite:
 
 
 def _where(run: Run) -> Path | Place:
-    """Runs on disk are looked up again, with the secrets of their suite; one in memory is where it is."""
+    """Runs on disk are looked up again, with the secrets of their suite; one in memory is used as it is."""
     return run._place if run.path is None else run.path

@@ -15,7 +15,7 @@ __all__ = ["kind_problems"]
 
 
 def kind_problems(**given: Any) -> Iterator[Problem]:
-    """The arguments, named as functions that compare runs name them, that are of another kind than these take."""
+    """Problems of arguments of the wrong type, under the names that the functions comparing runs give them."""
     for name, value in given.items():
         expected = _EXPECTED[name]
         if not _fits(name, value):

@@ -1,4 +1,4 @@
-"""Cases from what a program has: inputs, mappings, tables, files."""
+"""Cases from what a program has at hand: inputs, mappings, tables, files."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ __all__ = ["CasesLike", "given_cases"]
 CasesLike: TypeAlias = (
     "Iterable[Case | Mapping[str, Any] | str] | Mapping[str, Any] | DataFrame | str | os.PathLike[str]"
 )
-"""What is asked: inputs, cases or mappings; a mapping from id to input; a DataFrame; a file."""
+"""What is asked of the systems: inputs, cases or mappings; a mapping from id to input; a DataFrame; a file."""
 
 _KEYS = tuple(f.name for f in msgspec.structs.fields(Case) if f.name not in ("recorded", "evaluators", "occurrence"))
 _EXPECTED = tuple(f.name for f in msgspec.structs.fields(Expected))
 
 
 def given_cases(given: Any) -> list[Case]:
-    """The cases, numbered from "1" where they have no id. Raises InputError that lists every problem."""
+    """The cases, numbered from "1" if they have no id. Raises InputError that lists every problem."""
     problems: list[Problem] = []
     cases = list(_cases(given, problems))
     again = [name for name, number in Counter(case.key for case in cases).items() if number > 1]
@@ -78,7 +78,7 @@ def _items(given: Any) -> Iterable[Any]:
 
 
 def _of_file(path: Path) -> Iterable[Any]:
-    """The cases of a file; of a suite's file those of the suite."""
+    """The cases of a file; of a suite file, the suite's."""
     if not path.is_file():
         raise InputError(refused("cases", f"there is no file {path}; a single input is written [{str(path)!r}]"))
     if path.suffix == ".csv":
@@ -96,7 +96,7 @@ def _of_file(path: Path) -> Iterable[Any]:
 
 
 def _of_lines(path: Path) -> list[Any] | None:
-    """The objects of a JSON Lines file; None if they are not cases, but those of a format of suites."""
+    """The objects of a JSON Lines file; None if its cases are those of a suite format."""
     lines: list[Any] = []
     for number, line in enumerate(path.read_bytes().splitlines(), 1):
         if line.strip():
@@ -124,7 +124,7 @@ def _of_input(item: Any, position: int) -> Case | str:
 
 
 def _of_mapping(item: Mapping[str, Any], position: int) -> Case | str:
-    """A case, or what is wrong with it: a key path and a message."""
+    """A case, or its problem as a key path and a message."""
     strange = next((key for key in item if key not in _KEYS), None)
     if strange is not None:
         return f".{strange}\0unknown key{did_you_mean(str(strange), _KEYS)} (known: {', '.join(_KEYS)})"

@@ -28,7 +28,7 @@ class Cell:
 
     @property
     def case_id(self) -> str:
-        """A name that is unique in the run: the case's id, followed by `#2` and so on if several cases have it."""
+        """A name that is unique in the run: the case's id, followed by `#2` and so on if several cases share it."""
         return self.trace.case_key
 
     @property
@@ -43,12 +43,12 @@ class Cell:
 
     @property
     def status(self) -> Status:
-        """The verdict; "error" means that there is none, because something broke."""
+        """The verdict; "error" means that there is none because something broke."""
         return self._verdict.status
 
     @property
     def score(self) -> float | None:
-        """The mean of the evaluators' scores; None where there is none, or no verdict."""
+        """The mean of the evaluators' scores; None if there are none, or no verdict."""
         return self._verdict.score
 
     @property
@@ -63,7 +63,8 @@ class Cell:
 
     @property
     def error(self) -> str | None:
-        """What went wrong in calling the system or, where the call was sound, in judging its answer."""
+        """What went wrong in calling the system or, if the call succeeded, in judging its answer; None if nothing
+        did."""
         if self.trace.error is not None:
             return self.trace.error.message
         if self.status != "error":
@@ -73,12 +74,12 @@ class Cell:
 
     @property
     def reasons(self) -> list[str]:
-        """Why it did not pass, a line for each evaluator that it failed; empty where it passed."""
+        """Why it did not pass, one line for each evaluator that failed it; empty if it passed."""
         return self._verdict.reasons
 
     @property
     def latency(self) -> float | None:
-        """Seconds that the call took; None for a recording whose time is unknown."""
+        """Seconds that the call took; None for a recording without times."""
         return None if self.trace.latency_ms is None else self.trace.latency_ms / 1000
 
     @property

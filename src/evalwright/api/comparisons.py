@@ -22,14 +22,13 @@ class Difference:
     variant: str
     """The variant; "a → b" if it had another name before."""
     difference: float | None
-    """After minus before (-1 to 1): the mean over cases of the change of their share of passed trials. None without
-    cases."""
+    """After minus before (-1 to 1): the mean change over cases of the share of passed trials. None without cases."""
     interval: tuple[float, float] | None
     """Its 95 % interval; None without cases."""
     p: float | None
     """Two-sided p-value for no difference; None if no test applies."""
     p_adjusted: float | None
-    """The same adjusted for all differences of the comparison (Holm 1979)."""
+    """`p` adjusted for all differences of the comparison (Holm 1979)."""
     n: int
     """Cases that both sides judged."""
     regressions: Sequence[str]
@@ -46,7 +45,7 @@ class Difference:
 
 
 class Comparison:
-    """Differences of pass rates, one for each variant; printing it shows them."""
+    """Differences of pass rates, one for each variant. Printing it shows them."""
 
     __slots__ = ("after", "before", "differences")
 
@@ -100,7 +99,7 @@ class Comparison:
 
 
 def within(report: ComparisonReport, name: str) -> Comparison:
-    """The variants of one run against its baseline."""
+    """The variants of one run compared with its baseline."""
     return Comparison(report.baseline, name, adjusted(report.deltas))
 
 

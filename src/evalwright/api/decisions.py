@@ -35,64 +35,64 @@ class VariantDecision:
     variant: str
     """The variant; "a → b" if it had another name before."""
     verdict: Literal["accepted", "rejected", "undecided"]
-    """"undecided" where the data allow neither."""
+    """"undecided" if the data allow neither."""
     difference: float | None
     """After minus before, the mean over the cases that both sides judged; None without such cases."""
     interval: tuple[float, float] | None
-    """Its interval, which determines the verdict; its level is 1 - alpha/m if m variants are decided together."""
+    """The interval that determines the verdict; its level is 1 - alpha/m if m variants are decided together."""
     p: float | None
-    """Two-sided, of a difference of exactly -margin (of none where B must be better), adjusted for the number of
-    variants as `correction` says."""
+    """Two-sided, for a difference of exactly -margin (of 0 if B must be better), adjusted for the number of variants as
+    `correction` says."""
     n: int
     """Cases that both sides judged."""
     errors: tuple[int, int]
-    """Trials without verdict before and after: they are left out, never counted as failures."""
+    """Trials without a verdict before and after: they are left out, never counted as failures."""
     method: str
     """The test: mcnemar, t, sign_flip or guarded; "" without cases."""
     undecided_by: str
-    """"data"; "errors": the verdict would be another one if these were failures, or passes; "guard": one is neither
-    held nor broken; "judge": people would have come to another verdict; "" if decided."""
+    """"data"; "errors": the verdict would differ if they all were failures, or all passes; "guard": one neither holds
+    nor is broken; "judge": human labels would have led to another verdict; "" if decided."""
     guards: Sequence[GuardPart]
-    """What must hold, too: `name`, `limit`, `value`, `ci`, `state` ("holds", "broken", "undecided")."""
+    """What must hold as well: `name`, `limit`, `value`, `ci`, `state` ("holds", "broken", "undecided")."""
     slices: Sequence[SlicePart]
     """By `key` and `value`: `difference`, `ci`, `p`, `p_holm` and `q` (adjusted), `n` cases."""
     evaluators: Sequence[EvaluatorPart]
     """Each evaluator by itself: `name`, `difference`, `ci`, `p`, `q`, `n`. They decide nothing."""
     judge: JudgePart | None
-    """The difference that people would have seen, with its `labels` and `method`; None without labels."""
+    """The difference that human labels would have shown, with its `labels` and `method`; None without labels."""
     changed: ChangedPart
     """Cases whose share of passed trials changed, and those of them `beyond_noise`."""
     next: NextPart | None
-    """The `cases` and `trials` it would take if the difference holds; None where it is decided or none would do."""
+    """The `cases` and `trials` it would take if the difference holds; None if it is decided or no number would do."""
     warnings: Sequence[str]
-    """What a reader must know beside the numbers."""
+    """What a reader must know besides the numbers."""
     numbers: Mapping[str, Any]
     """All numbers behind it, as `evalwright decide --json` prints them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Whether the later of two runs is no worse than the earlier one. Printing it says so in a sentence a variant."""
+    """Whether the later of two runs is no worse than the earlier one. Printing it shows a sentence for each variant."""
 
     accepted: bool
-    """Every variant is shown to be no worse than by the margin."""
+    """Every variant is shown to be worse by no more than the margin."""
     verdict: Literal["accepted", "rejected", "undecided"]
-    """"rejected" if a variant is shown to be worse than that; "undecided" if neither is shown."""
+    """"rejected" if a variant is shown to be worse by more than the margin; "undecided" if neither is shown."""
     metric: str
     """What was compared."""
     margin: float
     """The loss that would not matter: a fraction for rates, else in the units of the score."""
     alpha: float
-    """The error rate of the two-sided test; that of a false acceptance is at most half of it."""
+    """The error rate of the two-sided test; a false acceptance is at most half as likely."""
     correction: str
     """How the p-values of several variants are adjusted."""
     better: bool
-    """Whether only what is better is accepted."""
+    """Whether only better variants are accepted."""
     variants: Sequence[VariantDecision]
     """One for each variant."""
     dominated: Mapping[str, Sequence[str]]
-    """Of several variants those that others make superfluous, each with these: they are shown to be not worse in pass
-    rate (or the metric), cost and latency, and better in one of them."""
+    """Variants that others make superfluous, each with these others: they are shown to be no worse in pass rate (or the
+    metric), cost and latency, and better in one of them."""
     _records: Sequence[Record] = ()
 
     def svg(self) -> str:
@@ -166,26 +166,26 @@ def decide(
         before: The earlier run, or its folder.
         after: The later run, or its folder.
         metric: "pass_rate", or the name of an evaluator whose score is compared.
-        margin: The loss that would not matter (≥ 0): for rates a fraction below 1 (0.02 are 2 points) or a text
+        margin: The loss that would not matter (≥ 0): for rates a fraction below 1 (0.02 is 2 points) or a text
             ("2pp"), else in the score's units. 0: accepted means better. None: 2 points, or 2 % of its range.
         alpha: The error rate (0 to 1) of the two-sided test.
         correction: How p-values of several variants are adjusted: "holm" (Holm 1979), "bh" (Benjamini and Hochberg
-            1995); verdicts and intervals are at alpha divided by their number. "none": each is decided by itself.
-        variant: The one to decide, or a mapping from its name before to that after. None: all, or the only one.
-        better: Accept only what is better, not what is merely not worse.
-        guards: What must hold, too, as on the command line: `{"cost": "+10%", "latency_p95": "+30%",
+            1995); verdicts and intervals use alpha divided by their number. "none": each is decided by itself.
+        variant: The one to decide, or a mapping from its name before to its name after. None: all, or the only one.
+        better: Accept only a variant that is better, not one that is merely no worse.
+        guards: What must hold as well, as on the command line: `{"cost": "+10%", "latency_p95": "+30%",
             "evaluator:polite": "-1pp"}`.
         slices: Keys by which cases are shown apart: "tag", "metadata.lang".
-        errors: "exclude"; "fail": errors of the system are its failures; "strict": the verdict must hold whatever the
+        errors: "exclude"; "fail": errors of the system count as failures; "strict": the verdict must hold whatever the
             errors would have been.
-        population: "suite": its cases are all there are, and only their trials are a sample (2 a side).
+        population: "suite": its cases are all there are, and only their trials are a sample (at least 2 per run).
         group: A metadata key whose values are groups of cases; "none": no groups. None: the cases' own groups.
-        labels: A file of human labels of answers of both runs. None: those that `evalwright calibrate` kept with them.
+        labels: A file of human labels of answers of both runs. None: those that `evalwright calibrate` stored.
         allow_changed: Leave out cases that changed between the runs, and keep evaluators that did.
 
     Returns:
-        The decision; `accepted` is a bool for a release script. Trials that ended in an error are left out; where
-        counting all of them as failures or all as passes would turn the verdict, it is undecided.
+        The decision; `accepted` is a bool for a release script. Trials that ended in an error are left out; if
+        counting all of them as failures or all as passes would change the verdict, it is undecided.
 
     Raises:
         InputError: arguments or runs that cannot be used, or cases or evaluators that changed between the runs.
@@ -257,7 +257,7 @@ def _found(
     *,
     together: bool,
 ) -> tuple[list[tuple[tuple[str, str], Record]], dict[str, list[str]]]:
-    """The decision about each pair of variants, with their names; and which of them others dominate."""
+    """The decision about each pair of variants, with their names; and which variants are dominated, and by which."""
     from msgspec.structs import replace
 
     from evalwright.decisions.clusters import explain
@@ -289,7 +289,7 @@ def _guards(guards: Mapping[str, str], runs: TwoRuns) -> tuple[Guard, ...]:
 
 
 def _adjusted(ps: Sequence[float | None], correction: str) -> list[float | None]:
-    """Adjusted for the number of variants; what has no p keeps none."""
+    """p-values adjusted for the number of variants; those that are None stay None."""
     from evalwright.statistics.corrections import adjust_p_values
 
     known = [p for p in ps if p is not None]
@@ -348,7 +348,7 @@ def _check(
         pass
     elif not margin >= 0:
         problems.append(refused("margin", f"expected a number of at least 0, found {margin!r}"))
-    elif metric == "pass_rate" and margin >= 1:  # 2 may be meant as points: a loss of everything would not matter
+    elif metric == "pass_rate" and margin >= 1:  # 2 may be meant as points; 1 would allow any loss
         problems.append(refused("margin", f"expected a fraction below 1, like 0.02 or '2pp', found {margin!r}"))
     if not isinstance(alpha, int | float) or not 0 < alpha < 1:
         problems.append(refused("alpha", f"expected a number between 0 and 1, found {alpha!r}"))
@@ -364,7 +364,7 @@ def _check(
 
 
 def _must_be_alike(runs: TwoRuns, metric: str) -> None:
-    """Raise InputError where a case of both runs asks or expects something else, or an evaluator is another one."""
+    """Raise InputError if a case of both runs asks or expects something else in each, or if an evaluator differs."""
     from evalwright.decisions.identity import some_names
 
     changed, problems = runs.identity.cases, []

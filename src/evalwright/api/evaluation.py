@@ -48,30 +48,30 @@ def evaluate(cases: CasesLike | Suite, system: Systems = None, **options: Unpack
             suite. Without ids, cases are numbered `1`, `2`, … by position.
         system: What is tested; a mapping gives variants their names. Functions of one parameter get the input; of two,
             the case and the variant; a parameter named `trial`, `case` or `variant` gets that. None only for a Suite.
-        evaluators: What judges. None: the suite's; for plain cases those that `Case.expected` asks for.
+        evaluators: What judges. None: the suite's; for plain cases, those that `Case.expected` implies.
         name: The run's name; None: the suite's, or the system's.
-        trials: Times that each case is run (≥ 1); None: 1, or the suite's.
+        trials: How often each case is run (≥ 1); None: 1, or the suite's.
         concurrency: Cells in flight at once; None: 8, or the suite's.
         timeout: Seconds for one call of a system; None: 120, or the suite's.
         retries: Further attempts after `timeout` and `http_5xx`, with exponential back-off; None: 0, or the suite's.
-        limit: At most so many cases: the first ones, or with `seed` ones drawn at random; None: all.
+        limit: At most this many cases: the first ones, or random ones with `seed`; None: all.
         tags: Only cases with one of these tags.
         baseline: The variant that the others are compared with; None: none, or the suite's.
-        budget_usd: Cap for all model calls, US dollars; what would exceed it is the error `cost_limit`.
-        stop_after_equal_errors: The run stops if so many first cells all end in one and the same error; None: never.
-        seed: Makes the choice of `limit` random, and the same each time.
-        out: Folder that gets the run's folder; None keeps the run in memory. "runs" gives way to a suite's own folder.
+        budget_usd: Cap for all model calls, US dollars; a call that would exceed it is the error `cost_limit`.
+        stop_after_equal_errors: The run stops if this many first cells all end in the same error; None: never.
+        seed: Makes the choice of `limit` random, and the same every time.
+        out: Folder in which the run folder is created; None keeps the run in memory. A suite's own replaces "runs".
         on_cell: Called once for each finished cell, in order of completion, in the caller's thread or event loop.
-        progress: A line on stderr; None: when that is a terminal or a notebook.
+        progress: Show a line on stderr; None: only on a terminal or in a notebook.
         resume: Continue the newest unfinished run of the same name, configuration and cases in `out`, if there is one.
 
     Returns:
-        The finished run. A cell that failed or errored is no exception: see `Run.passed`, `Run.raise_for_status()`.
+        The finished run. A cell that failed or errored raises no exception: see `Run.passed`, `Run.raise_for_status()`.
 
     Raises:
         InputError: arguments, files or cases that cannot be used; every problem is listed; nothing was run.
         StorageError: a record could not be written; what was written stays, and `resume` continues.
-        KeyboardInterrupt: after the first Ctrl-C the cells in flight finish; the run can be resumed.
+        KeyboardInterrupt: on Ctrl-C, once the cells in flight have finished; the run can be resumed.
     """
     settings = Settings.of_call("evaluate", options)
     todo = _to_do(cases, system, settings)
@@ -115,8 +115,8 @@ async def aevaluate(cases: CasesLike | Suite, system: Systems = None, **options:
         The finished run.
 
     Raises:
-        InputError: as `evaluate`.
-        StorageError: as `evaluate`.
+        InputError: as in `evaluate`.
+        StorageError: as in `evaluate`.
     """
     settings = Settings.of_call("aevaluate", options)
     todo = _to_do(cases, system, settings)
@@ -150,8 +150,8 @@ def stream(
         A context manager: `async with stream(...) as cells: async for cell in cells: ...`
 
     Raises:
-        InputError: as `evaluate`.
-        StorageError: as `evaluate`, from the iterator.
+        InputError: as in `evaluate`.
+        StorageError: as in `evaluate`, from the iterator.
     """
     settings = Settings.of_call("stream", options)
     return _streamed(_to_do(cases, system, settings), settings)
@@ -185,7 +185,7 @@ async def _streamed(todo: Preparation, settings: Settings) -> AsyncIterator[Asyn
         listener.stop()
         await asyncio.wait([work])
         if not work.cancelled():
-            work.exception()  # what the block raised goes before it
+            work.exception()  # an exception of the block takes precedence
         raise
     listener.stop()
     await work
@@ -210,7 +210,7 @@ def _to_do(cases: CasesLike | Suite, system: Systems, settings: Settings) -> Pre
 
 
 def _unfinished(todo: Preparation) -> Path | None:
-    """The newest run of the same name, configuration and files that lacks cells."""
+    """The newest run with the same name, configuration and files that lacks cells."""
     store = store_of(todo.suite, todo.options.out, Masker.of(todo.suite.secrets, os.environ))
     digest = config_hash(todo.suite)
     files = {str(path.resolve()): file_digest_of(str(path)) for path in todo.suite.files}
@@ -220,12 +220,12 @@ def _unfinished(todo: Preparation) -> Path | None:
         if plan is None or (plan.name, plan.config_hash) != (todo.suite.name, digest):
             continue
         if any(found and plan.files.get(path, found) != found for path, found in files.items()):
-            continue  # its cases are others, or what they are judged by; code may have been mended since
+            continue  # its cases differ, or what judges them; code may have been fixed since
         if summary is None or summary.cells_missing:
             return location
     return None
 
 
 def run_from(outcome: Outcome, todo: Preparation, listener: Listener) -> Run:
-    """The run that the work left behind."""
+    """The run that the work left."""
     return Run(find_run(outcome.address), listener.stopped, todo.objects)

@@ -1,4 +1,4 @@
-"""What judges: functions, registered evaluators with a configuration, and judges that ask models."""
+"""What judges: functions, registered evaluators with a configuration, and judges that call models."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ class Evaluator:
         """
         Args:
             type: The registered name, such as "contains_text".
-            name: The name in results; None: that of the type.
+            name: The name in results; None: the type.
             threshold: The score from which it passes; None: the evaluator's own rule.
             config: The keys that it has in `eval.yaml`.
 
         Raises:
             InputError: a key that this evaluator does not have. An unknown `type` is reported with the other
-                mistakes of the arguments, where the evaluator is used.
+                mistakes of the arguments, when the evaluator is used.
         """
         from evalwright.evaluators.build import undeclared_keys
 
@@ -65,7 +65,7 @@ class Evaluator:
 
 
 class Judge(Evaluator):
-    """A model that judges whether assertions hold of an answer.
+    """A model that judges whether assertions are true of an answer.
 
     Example:
         `Judge("claude-sonnet-4-5", "The reply is polite and answers the question.", name="polite")`
@@ -76,8 +76,8 @@ class Judge(Evaluator):
     def __init__(self, model: str | Sequence[str], /, *assertions: str, name: str | None = None, **config: Any) -> None:
         """
         Args:
-            model: The model that is asked, or several of which the majority decides.
-            assertions: What must hold of an answer, each a sentence; all must.
+            model: The model to call, or several, whose majority decides.
+            assertions: Sentences, all of which must be true of an answer.
             name: The name in results; None: "llm_judge".
             config: Further keys of `llm_judge`, such as `rubric`, `samples`, `temperature`, `cost_limit_usd`.
         """
@@ -90,7 +90,7 @@ class Judge(Evaluator):
 class JudgingFunction(Protocol):
     """A function whose parameters are filled by name.
 
-    Type checkers take it for `Callable[..., Any]`, but for the first parameter, which gives that of a lambda a type.
+    Type checkers see `Callable[..., Any]` with a first parameter, which gives the parameter of a lambda a type.
     """
 
     def __call__(self, first: Any, /, *others: Any, **by_name: Any) -> Any: ...
@@ -121,10 +121,10 @@ def evaluator(
     `Evaluation`; it raises if it cannot judge. It may be `async`.
 
     Args:
-        function: The function, where the decorator is used without arguments.
-        name: The name in results; None: that of the function.
-        threshold: The number from which it passes (0 to 1); None: 0.5.
-        uses_model: It waits for a model, so that stored traces are re-evaluated several at a time.
+        function: The function, if the decorator is used without arguments.
+        name: The name in results; None: the function's.
+        threshold: The lowest number that passes (0 to 1); None: 0.5.
+        uses_model: It waits for a model; several stored traces are then re-evaluated at a time.
 
     Returns:
         The function itself, or a decorator.
@@ -143,7 +143,7 @@ def evaluator(
 def specs_of(
     given: EvaluatorLike | Sequence[EvaluatorLike], places: Passed, problems: list[Problem]
 ) -> list[EvaluatorSpec]:
-    """The evaluators of a plan; functions are noted in `places`, what is wrong in `problems`."""
+    """The evaluators of a plan. Functions are added to `places`, problems to `problems`."""
     single = isinstance(given, str | Evaluator) or callable(given)
     listed: Sequence[Any] = [given] if single else given  # type: ignore[assignment]
     if not isinstance(listed, Iterable):
@@ -179,7 +179,8 @@ def _spec(place: str, one: Any, places: Passed, problems: list[Problem]) -> Eval
         with with_objects(places.objects):
             build(spec)
     except InputError as error:
-        named = isinstance(one, Evaluator)  # what a function is built with has keys of ours, which say nothing here
+        # the keys of a function's spec are our own: a problem that names them would mean nothing to the caller
+        named = isinstance(one, Evaluator)
         problems += [refused(f"{place}.{p.key}" if p.key and named else place, p.message) for p in error.problems]
         return None
     return spec
@@ -207,11 +208,11 @@ _BY_EXPECTATION: Mapping[str, tuple[str, ...]] = {
     "contains_text": ("answer_should_include", "answer_should_not_include"),
     "tool_called": ("must_call_tools",),
 }
-"""Which evaluator looks at what a case expects."""
+"""Which evaluators check what a case expects."""
 
 
 def asked_for(cases: Sequence[Case]) -> list[EvaluatorSpec]:
-    """The evaluators that the cases' `expected` asks for. Raises InputError for cases that ask for none."""
+    """The evaluators that the cases' `expected` implies. Raises InputError for cases that imply none."""
     asked: set[str] = set()
     idle = []
     for case in cases:

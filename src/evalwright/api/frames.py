@@ -27,12 +27,12 @@ def frame_of(cells: Iterable[Cell], kind: Kind, backend: Library | None) -> Any:
     for row in rows:
         columns |= dict.fromkeys(row)
     data = {column: [row.get(column) for row in rows] for column in columns}
-    # Without strict, polars makes one type of a column whose values have several; pandas always does.
+    # Without `strict=False`, polars allows only one type in a column; pandas always allows several.
     return module.DataFrame(data) if module.__name__ == "pandas" else module.DataFrame(data, strict=False)
 
 
 def library(backend: Library | None, purpose: str) -> Any:
-    """The module pandas or polars. Raises InputError that names the extra where it is not installed."""
+    """The module pandas or polars. If it is not installed, raises InputError that names the extra."""
     if backend not in (None, "pandas", "polars"):
         raise InputError(refused("backend", f"expected 'pandas' or 'polars', found {backend!r}"))
     for name in ("pandas", "polars") if backend is None else (backend,):
@@ -102,7 +102,7 @@ def _tool_call_rows(cell: Cell) -> Iterator[dict[str, Any]]:
 
 
 def _expected(expected: Any) -> str | None:
-    """What is expected of the answer as JSON; None where nothing is."""
+    """What the answer is expected to be, as JSON; None if nothing is expected."""
     import msgspec
 
     said = {key: value for key, value in msgspec.to_builtins(expected).items() if value}

@@ -1,4 +1,4 @@
-"""Options of a run from Python, beside its cases and systems."""
+"""Options of a run from Python, besides its cases and systems."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Options(TypedDict, total=False):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
     """The same with defaults. None for a number means 1 trial, 8 cells at once, 120 seconds, no retry, or the suite's
-    own."""
+    value."""
 
     evaluators: EvaluatorLike | Sequence[EvaluatorLike] | None = None
     name: str | None = None
@@ -71,7 +71,7 @@ class Settings:
         return cls(**options)
 
     def problems(self) -> list[Problem]:
-        """What is wrong with single values."""
+        """Problems of single values."""
         found = []
         for key, least in _LEAST.items():
             value = getattr(self, key)
@@ -81,7 +81,7 @@ class Settings:
             if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)) or not value >= least:
                 word = "a whole number" if whole else "a number"
                 found.append(refused(key, f"expected {word} of at least {least:g}, found {value!r}"))
-        if isinstance(self.tags, str):  # a text is a sequence, too: of its letters
+        if isinstance(self.tags, str):  # a string is a sequence, too: of its letters
             found.append(refused("tags", f"expected a list of tags, found the text {self.tags!r}"))
         name: object = self.name
         if name is not None and not (isinstance(name, str) and name.strip()):
@@ -104,7 +104,7 @@ _LEAST: Mapping[str, float] = {
 
 
 def signature(function: Callable[..., Any]) -> Signature:
-    """The parameters that `help()` and notebooks show: those of `function` with the options one by one."""
+    """The signature that `help()` and notebooks show: the function's, with each option as a parameter."""
     shown = Signature.from_callable(function)
     own = [p for p in shown.parameters.values() if p.kind is not Parameter.VAR_KEYWORD]
     more = [Parameter(f.name, Parameter.KEYWORD_ONLY, default=f.default, annotation=f.type) for f in fields(Settings)]

@@ -35,7 +35,7 @@ def compare(
         after: The later run, or its folder.
         variant: The variant to compare, or a mapping from its name before to its name after. None: all variants that
             both runs have, or the only one of each.
-        by: A metadata key: the cases of each of its values are compared by themselves. None: all cases together.
+        by: A metadata key; the cases of each of its values are compared separately. None: all cases together.
 
     Returns:
         One difference for each variant (and value of `by`), with its interval and p.

@@ -1,4 +1,5 @@
-"""Names for functions that are passed to a run: by them the plan notes a function, and the run finds it."""
+"""Names for functions that are passed to a run: the plan stores a function by its name, and the run finds it by
+that."""
 
 from __future__ import annotations
 
@@ -11,13 +12,13 @@ __all__ = ["Passed", "name_of"]
 
 
 class Passed:
-    """The functions of one run, each under a place that no other one has."""
+    """The functions of one run, each under a unique place."""
 
     def __init__(self) -> None:
         self.objects: dict[str, Any] = {}
 
     def add(self, function: Callable[..., Any]) -> str:
-        """`module:qualname` if the function is found there again, by any process; else a place with `<` in its name."""
+        """`module:qualname` if any process finds the function there; else a place with `<` in its name."""
         for known, other in self.objects.items():
             if other is function:
                 return known
@@ -31,7 +32,7 @@ class Passed:
 
 
 def name_of(function: Callable[..., Any]) -> str:
-    """The name under which results show a function; that of a lambda is `lambda`."""
+    """The name under which results show a function; `lambda` for a lambda."""
     while isinstance(function, functools.partial):
         function = function.func
     name = getattr(function, "__name__", None) or type(function).__name__
@@ -39,7 +40,7 @@ def name_of(function: Callable[..., Any]) -> str:
 
 
 def _importable(function: Callable[..., Any]) -> str | None:
-    """A place that `import` leads to. A script's own `__main__` is none: importing it would run the script again."""
+    """A place that can be imported, or None. A script's `__main__` cannot: importing it would run the script again."""
     module, name = getattr(function, "__module__", None), getattr(function, "__qualname__", None)
     if not isinstance(module, str) or not isinstance(name, str) or module == "__main__" or "<" in name:
         return None

@@ -33,14 +33,14 @@ class CasesPlan:
 
     @property
     def rows(self) -> Sequence[PlanRow]:
-        """One for each assumption and number of trials: `assumed`, `trials`, `power` of the suite as it is (0 to 1),
+        """One row per assumption and number of trials: `assumed`, `trials`, `power` of the suite as it is (0 to 1),
         `detectable` (the least difference that it shows), `needs` (for some powers `cases`, `cost_usd`, `minutes`),
         `cheapest`, `curve` (cases and power)."""
         return tuple(self._record.rows)
 
     @property
     def gate(self) -> GatePlan | None:
-        """What a gate `at_least` would do: it passes from `passes_from` cases; `rows` are true rates and chances."""
+        """What a gate `at_least` would do: it passes from `passes_from` cases on; `rows` are true rates and chances."""
         return self._record.gate
 
     @property
@@ -60,7 +60,7 @@ class CasesPlan:
             trials: One of the numbers of trials that were planned.
 
         Returns:
-            The number of cases; None where no number has the power, or the trials were not planned.
+            The number of cases; None if no number gives the power, or the trials were not planned.
         """
         power = self._record.power
         rows = (row for row in self._record.rows if row.trials == trials)
@@ -105,13 +105,13 @@ def plan(
 
     Args:
         suite: A suite, its file, or a number of cases.
-        detect: The difference of pass rates to see (0 to 1): 0.03 or "3pp" are 3 points.
-        margin: To show that B is not worse than by this (0 to 1), if it is better by `detect`.
-        at_least: The rate (0 to 1) of a gate that is to be tried.
+        detect: The difference in pass rates to see (0 to 1): 0.03 and "3pp" are 3 points.
+        margin: Show that B is worse by at most this (0 to 1), if it is really better by `detect`.
+        at_least: The rate (0 to 1) of a gate to try.
         power: The chance (0 to 1) to see the difference.
         alpha: The error rate (0 to 1) of the two-sided test.
-        runs: A run of the suite, or two of the same cases: how much cases and trials vary, and what a cell costs. None:
-            some shares of changing pairs are assumed, for the first number of trials.
+        runs: A run of the suite, or two of the same cases, which show how much cases and trials vary and what a cell
+            costs. None: some shares of changing pairs are assumed, for the first number of trials.
         trials: Numbers of trials to compare.
 
     Returns:

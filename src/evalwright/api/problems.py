@@ -17,7 +17,7 @@ def refused(place: str, message: str) -> Problem:
 
 @contextmanager
 def named_as_arguments() -> Iterator[None]:
-    """What the command line calls `--slices` is the argument `slices` here."""
+    """Problems name arguments as Python does: `slices` instead of the command line's `--slices`."""
     try:
         yield
     except InputError as error:
@@ -28,7 +28,7 @@ def named_as_arguments() -> Iterator[None]:
 
 
 def points_of(value: float | str, name: str) -> float:
-    """A difference or a margin as a number; texts like `2pp` are read as on the command line. Raises InputError."""
+    """A difference or a margin as a number; strings like `2pp` are read as on the command line. Raises InputError."""
     if isinstance(value, str):
         from evalwright.decisions.terms import margin_of
 

@@ -31,7 +31,8 @@ _LISTED = 10
 
 
 class Run:
-    """A view of a stored run, which may still be in progress elsewhere. It is iterated by case, variant and trial."""
+    """A view of a stored run, which may still be in progress elsewhere. Iterating gives cells by case, variant and
+    trial."""
 
     def __init__(self, place: Place, stopped: str | None = None, objects: Mapping[str, Any] | None = None) -> None:
         """Do not call this: `evaluate` and `open_run` return runs."""
@@ -53,7 +54,7 @@ class Run:
 
     @property
     def name(self) -> str:
-        """The name that the run was given."""
+        """The name of the run."""
         return self._plan.name
 
     @property
@@ -63,7 +64,7 @@ class Run:
 
     @property
     def summary(self) -> Summary:
-        """The run in numbers, as its records say now."""
+        """The run in numbers, from its records as they are now."""
         return Summary(self._record(), self.name)
 
     @property
@@ -76,12 +77,12 @@ class Run:
 
     @property
     def passed(self) -> bool:
-        """Whether the command line would end with 0: the gate passed or, without one, every cell passed or was
+        """Whether the command line would exit with 0: the gate passed or, without one, every cell passed or was
         skipped."""
         return Outcome(self._place.address, self._plan, self._record()).exit_code == 0
 
     def _record(self) -> RunSummary:
-        """The stored summary while it counts every cell; else the records are counted again."""
+        """The stored summary if it counts every cell; else the records are counted again."""
         reader, plan = self._opened()
         with closing(reader):
             stored = reader.summary() if reader.plan is not None else None
@@ -103,7 +104,7 @@ class Run:
         case: str | None = None,
         tag: str | None = None,
     ) -> Iterator[Cell]:
-        """The cells by case, variant and trial, read one after the other: they need not fit into memory.
+        """The cells by case, variant and trial, read one at a time: they need not fit into memory.
 
         Args:
             status: Only cells with this verdict, or with one of these.
@@ -145,7 +146,7 @@ class Run:
             for trace, results, verdict in cells.all([variant.name for variant in plan.variants]):
                 while trace.case_index is not None and position < trace.case_index:
                     position, case = next(cases)
-                if case is None or position != trace.case_index:  # another program's run has no list of its cases
+                if case is None or position != trace.case_index:  # runs of other programs have no list of their cases
                     case = Case(trace.case_id, trace.input)
                 found = verdict or cell_verdict(plan.pass_criteria, needed, trace, results)
                 yield Cell(case, trace, results, found)
@@ -196,7 +197,7 @@ class Run:
             backend: "pandas" or "polars"; None: the one that is installed, pandas if both are.
 
         Returns:
-            A DataFrame of pandas; with polars one of polars.
+            A pandas or polars DataFrame.
 
         Raises:
             InputError: neither is installed; the message names the extra.
@@ -208,7 +209,7 @@ class Run:
 
         Args:
             format: One of `evalwright list reports`: markdown, html, json, junit, …
-            out: A file to write; None: none.
+            out: A file to write the report to, too; None: no file.
 
         Returns:
             The report as text.

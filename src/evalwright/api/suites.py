@@ -39,7 +39,7 @@ _CONCURRENCY, _TIMEOUT, _BACKOFF = 8, 120.0, 1.0
 
 @dataclass(frozen=True, slots=True)
 class Preparation:
-    """What is to be run: a suite, the choices for this run, and the functions that were passed, by place."""
+    """What is to be run: a suite, the choices for this run, and the functions that were passed, by their places."""
 
     suite: Suite
     options: RunOptions
@@ -59,12 +59,12 @@ def load(
 
     Args:
         path: The file; for some formats a folder.
-        format: One of `evalwright list formats`; None: the one that the file's keys show.
+        format: One of `evalwright list formats`; None: detected from the file's keys.
         variables: Values for `${NAME}` in the file, before those of the environment.
         options: Options of the format, named as on the command line with `_` for `-`.
 
     Returns:
-        The suite, to be changed or run.
+        The suite, which can be changed or run.
 
     Raises:
         InputError: every problem of the file, with its line.
@@ -121,7 +121,7 @@ def _of_cases(cases: CasesLike, system: Systems, settings: Settings, places: Pas
     else:
         variants = variants_of(system, settings.timeout or _TIMEOUT, places, problems)
     evaluators = _evaluators(found, settings, places, problems)
-    # Equal errors stop the run by `stop_after_equal_errors`, which `Run.stopped` tells.
+    # Equal errors stop the run through `stop_after_equal_errors`, which `Run.stopped` reports.
     run = _run_settings(RunSettings(max_concurrency=_CONCURRENCY, stop_after_errors=0), settings)
     name = settings.name or (variants[0].name if len(variants) == 1 else "evaluation")
     document = {
@@ -174,7 +174,7 @@ def _evaluators(
 def _of_suite(
     suite: Suite, system: Systems, settings: Settings, places: Passed, problems: list[Problem]
 ) -> tuple[Suite, str | None]:
-    """The suite with what was passed in the place of its own, and a choice among its variants."""
+    """The suite, with its own parts replaced by those that were passed, and the variant that was chosen."""
     changes: dict[str, Any] = {"run": _run_settings(suite.run, settings)}
     variants, target = suite.variants, None
     if isinstance(system, str):
@@ -220,7 +220,7 @@ def _run_settings(run: RunSettings, settings: Settings) -> RunSettings:
 
 
 def _sampled(suite: Suite, settings: Settings) -> tuple[Suite, int | None]:
-    """With a seed the cases of a limited run are drawn at random, and keep their order."""
+    """With a seed, the cases of a limited run are drawn at random and keep their order."""
     if settings.limit is None or settings.seed is None:
         return suite, settings.limit
     tags = set(settings.tags)
@@ -238,6 +238,6 @@ def _digest(cases: Sequence[Case]) -> str:
 
 
 def _script() -> Path:
-    """Where the run comes from, for messages and for imports: the script that is running, if there is one."""
+    """Where the run comes from, for messages and imports: the running script, if there is one."""
     file = getattr(sys.modules.get("__main__"), "__file__", None)
     return Path(file) if isinstance(file, str) else Path.cwd() / "<python>"

@@ -21,9 +21,9 @@ class Rate:
     def __init__(self, variant: str, value: float | None, n: int, interval: tuple[float, float] | None) -> None:
         self.variant: str = variant
         self.value: float | None = value
-        """The mean over cases of their share of passed trials (0 to 1); None where no case was judged."""
+        """The mean over cases of the share of passed trials (0 to 1); None if no case was judged."""
         self.n: int = n
-        """Cases that were judged; repeats of a case are not independent and do not count."""
+        """Number of judged cases; repeats of a case are not independent and do not count."""
         self.interval: tuple[float, float] | None = interval
         """The 95 % Wilson interval (Wilson 1927); None without cases."""
 
@@ -57,12 +57,12 @@ class Summary:
 
     @property
     def finished_at(self) -> datetime:
-        """When the last work on it ended."""
+        """When the latest work on it ended."""
         return self._record.finished_at
 
     @property
     def cases(self) -> int:
-        """Cases of the run."""
+        """Number of cases."""
         return self._record.cases_total
 
     @property
@@ -73,12 +73,12 @@ class Summary:
 
     @property
     def missing(self) -> int:
-        """Cells that were not run."""
+        """Number of cells that were not run."""
         return self._record.cells_missing
 
     @property
     def warnings(self) -> Sequence[str]:
-        """What is valid in the suite and its cases, but probably a mistake: one line each."""
+        """What is valid in the suite and its cases but probably a mistake: one line each."""
         return self._record.warnings
 
     @property
@@ -88,7 +88,7 @@ class Summary:
 
     @property
     def pass_rate(self) -> float | None:
-        """The pass rate of the only variant (0 to 1); None where no case was judged.
+        """The pass rate of the only variant (0 to 1); None if no case was judged.
 
         Raises:
             ValueError: the run has several variants: see `rates`.
@@ -108,27 +108,27 @@ class Summary:
 
     @property
     def latency(self) -> Mapping[str, float | None]:
-        """Mean seconds of a call by variant; None where none was measured."""
+        """Mean seconds of a call by variant; None if none was measured."""
         return {v.name: None if v.avg_latency_ms is None else v.avg_latency_ms / 1000 for v in self._record.variants}
 
     @property
     def cost_usd(self) -> float | None:
-        """What the calls of the systems cost in all, US dollars; None where none reported it."""
+        """Total cost of the systems' calls, US dollars; None if none was reported."""
         return _sum([v.cost_total_usd for v in self._record.variants])
 
     @property
     def judge_cost_usd(self) -> float | None:
-        """What judging cost in all, US dollars; None where no model was asked, or none was priced."""
+        """Total cost of judging, US dollars; None if no model was called, or none was priced."""
         return _sum([v.judge_cost_usd for v in self._record.variants])
 
     @property
     def comparison(self) -> Comparison | None:
-        """The variants against the baseline; None where the run has none."""
+        """The variants compared with the baseline; None if the run has none."""
         report = self._record.comparison
         return None if report is None else within(report, self._name)
 
     def variant(self, name: str) -> VariantSummary:
-        """All numbers of one variant, as stored in `summary.yaml`; milliseconds there.
+        """All numbers of one variant, as stored in `summary.yaml`; times are in milliseconds.
 
         Raises:
             KeyError: no variant has the name; the message says which is nearest.

@@ -18,7 +18,7 @@ from evalwright.model.trace import Answer
 __all__ = ["Returned", "System", "SystemLike", "variants_of"]
 
 Returned: TypeAlias = str | Mapping[str, Any] | Answer | None
-"""What a system returns; None is an error."""
+"""What a system returns. None is an error."""
 
 _FromFunction: TypeAlias = Returned | Awaitable[Returned] | Iterator[str] | AsyncIterator[str]
 
@@ -26,7 +26,7 @@ _FromFunction: TypeAlias = Returned | Awaitable[Returned] | Iterator[str] | Asyn
 class Function(Protocol):
     """A function that is a system.
 
-    To type checkers it is `Callable[..., …]`, except that its first parameter gives that of a lambda a type.
+    Type checkers see `Callable[..., …]` with a first parameter, which gives the parameter of a lambda a type.
     """
 
     def __call__(self, first: Any, /, *others: Any, **by_name: Any) -> _FromFunction: ...
@@ -43,13 +43,13 @@ class System:
     call: Function | str
     """The function, or `"module:callable"`."""
     name: str | None = None
-    """The variant's name in results; None: that of the function."""
+    """The variant's name in results; None: the function's."""
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """What the function finds in `variant.config`; plain data, stored with the run."""
+    """What the function gets as `variant.config`; plain data, stored with the run."""
     timeout: float | None = None
-    """Seconds for one call; None: those of the run."""
+    """Seconds for one call; None: the run's."""
     concurrency: int | None = None
-    """Calls of this system at once; None: as many as the run has."""
+    """Calls of this system at once; None: the run's."""
 
 
 SystemLike: TypeAlias = System | Function | str
@@ -62,7 +62,7 @@ def variants_of(
     places: Passed,
     problems: list[Problem],
 ) -> list[Variant]:
-    """A variant for each system; functions are noted in `places`, what is wrong in `problems`."""
+    """A variant for each system. Functions are added to `places`, problems to `problems`."""
     named: list[tuple[str, str | None, Any]]
     if isinstance(given, Mapping):
         named = [(f"system[{name!r}]", str(name), one) for name, one in given.items()]

@@ -1,4 +1,4 @@
-"""Tables of cases: rows of a DataFrame, of a CSV file or of a Parquet file, as mappings in the shape of a case."""
+"""Tables of cases: rows of a DataFrame, a CSV file or a Parquet file as mappings in the shape of a case."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ _LISTS = (
 
 
 def is_frame(value: Any) -> bool:
-    """Whether it is a DataFrame of pandas or polars; neither is imported for that."""
+    """Whether it is a DataFrame of pandas or polars; imports neither."""
     return type(value).__name__ == "DataFrame" and type(value).__module__.partition(".")[0] in ("pandas", "polars")
 
 
 def rows_of_frame(frame: Any, file: str = "") -> Iterator[dict[str, Any]]:
-    """Each row as a case. Raises InputError for columns that say nothing of a case."""
+    """Each row as a case. Raises InputError for columns that are not part of a case."""
     _check(map(str, frame.columns), file)
     records: Iterable[Mapping[Any, Any]]
     if type(frame).__module__.partition(".")[0] == "polars":
@@ -52,7 +52,7 @@ def rows_of_csv(path: Path) -> Iterator[dict[str, Any]]:
 
 
 def rows_of_parquet(path: Path) -> Iterator[dict[str, Any]]:
-    """Each row as a case. Raises InputError, also where neither pandas nor polars is installed."""
+    """Each row as a case. Raises InputError, also if neither pandas nor polars is installed."""
     from evalwright.api.frames import library
 
     module = library(None, f"reading {path}")
@@ -110,7 +110,7 @@ def _of_text(value: str) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Values of numpy as those of Python; what is missing is None."""
+    """Numpy values as Python ones; missing values as None."""
     if hasattr(value, "tolist"):
         value = value.tolist()
     return None if value != value or type(value).__name__ in ("NAType", "NaTType") else value

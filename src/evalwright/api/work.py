@@ -38,13 +38,13 @@ class Listener:
         self._finished = 0
         self._error: tuple[str, str] | None = None
         self.state: RunState | None = None
-        """Of the run, once it works."""
+        """The state of the run once it works."""
         self.stopped: str | None = None
-        """Why the run was stopped, if it was stopped here."""
+        """Why the run was stopped, if this listener stopped it."""
 
     @contextmanager
     def watch(self, state: RunState) -> Iterator[None]:
-        """The display that a run is started with."""
+        """The display with which a run is started."""
         self.state, state.listener = state, self._hear
         with self._display(state):
             yield
@@ -54,7 +54,7 @@ class Listener:
         if self.state is None:
             return
         if self.state.stopping and self.state.stop_now is not None:
-            with contextlib.suppress(RuntimeError):  # the loop has closed: there is nothing to cancel any more
+            with contextlib.suppress(RuntimeError):  # the loop has closed: nothing is left to cancel
                 self.state.stop_now()
         self.state.stopping = True
 
@@ -76,10 +76,10 @@ class Listener:
         if self._on_cell is not None:
             self._on_cell(Cell(case, trace, results, verdict))
         elif self._equal_errors is None and self.state is not None:
-            self.state.listener = None  # cells that nobody hears of can be written together
+            self.state.listener = None  # cells that no listener receives can be written together
 
     def _count(self, trace: Trace) -> None:
-        """Only the first cells count: a system that has answered once is not broken altogether."""
+        """Only the first cells count: a system that has answered once is not entirely broken."""
         error = None if trace.error is None else (trace.error.type, trace.error.message)
         if error is None or (self._finished and error != self._error) or self.state is None:
             self._equal_errors = None
@@ -118,7 +118,7 @@ def in_thread(
         try:
             with with_objects(objects):
                 events.put(_Over(work(listener), None))
-        except BaseException as error:  # whatever it is: without this last event the caller would wait for ever
+        except BaseException as error:  # whatever it is: without this last event the caller would wait forever
             events.put(_Over(None, error))
 
     thread = threading.Thread(target=context.run, args=(run,), name="evalwright-run", daemon=True)

@@ -1,4 +1,4 @@
-"""The `evalwright` command: a table of commands, each a module of its own that is loaded when it is called."""
+"""The `evalwright` command: a table of commands; the module of each is imported when it is called."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
 
 
 def commands() -> dict[str, str]:
-    """Our commands with one line each, the command lines of formats after the general ones.
+    """Our commands with one line each; the command lines of formats follow the general ones.
 
     Those of plug-in formats are found by name only: to list them, all installed packages would have to be searched.
     """
@@ -61,7 +61,8 @@ def commands() -> dict[str, str]:
 
 
 def _refuse_empty_paths(ctx: click.Context, command: click.Command | None, arguments: Sequence[str]) -> None:
-    """An empty path would mean the working directory: it is what a shell makes of a variable that is not set."""
+    """Reject empty paths: Path makes the working directory of them, and a shell makes them of variables that are not
+    set."""
     params = [
         param
         for param in getattr(command, "params", ())
@@ -107,7 +108,7 @@ class _Commands(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
-            formatter.write_dl([*commands().items()])  # once it is imported, `list` is our module
+            formatter.write_dl([*commands().items()])  # once imported, `list` is a module here
 
 
 @click.group(
@@ -132,22 +133,22 @@ def _evalwright() -> None:
 
 
 def exit_code_of(command: click.Command, arguments: Sequence[str]) -> int:
-    """Run a command; its return value is the exit code, and so is whatever it raises."""
+    """Run a command. The exit code is what it returns, or stands for what it raises."""
     if _only_asks(arguments):
         return _ended(command, arguments)
     from evalwright.session import Session
     from evalwright.session.signals import as_ctrl_c
 
-    # the process is ours until the last message is out; our own output is no print of user code
+    # The process is ours until the last message is out; what we print ourselves must not be captured as a suite's.
     with Session(owns_process=True, stdout="keep"), as_ctrl_c():
         return _ended(command, arguments)
 
 
 def _only_asks(arguments: Sequence[str]) -> bool:
-    """Whether arguments ask for help or the version, and for nothing else.
+    """Whether the arguments ask for help or the version and for nothing else.
 
-    Nothing happens then that a session has to bound, mask or undo, and making one takes as long as our part of the
-    help. With more than one word before it, `--help` may be the value of an option.
+    Nothing then needs a session, which takes as long to create as our part of the help. After more than one word,
+    `--help` may be the value of an option.
     """
     return not arguments or (len(arguments) <= 2 and arguments[-1] in ("-h", "--help")) or [*arguments] == ["--version"]
 
@@ -169,8 +170,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(errors="backslashreplace")
-    given = sys.argv[1:] if arguments is None else [*arguments]  # `list` is a module here, once it is loaded
-    if arguments is not None or _only_asks(given):  # the process is the caller's, and goes on; or nothing is begun
+    given = sys.argv[1:] if arguments is None else [*arguments]  # once imported, `list` is a module here
+    if arguments is not None or _only_asks(given):  # no session, or the process is the caller's and goes on
         sys.exit(exit_code_of(_evalwright, given))
     from evalwright.errors import Interrupted
     from evalwright.session.signals import INTERRUPTED, Ending
@@ -178,6 +179,6 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     ending = Ending()
     try:
         ending.code = code = exit_code_of(_evalwright, given)
-    except (KeyboardInterrupt, Interrupted):  # between the last block that hears of signals and the line above
+    except (KeyboardInterrupt, Interrupted):  # raised after the last block that handles signals, before the line above
         code = INTERRUPTED
     sys.exit(code)

@@ -1,4 +1,4 @@
-"""Pages of runs as files."""
+"""Write the pages of runs as files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ MOST_CELLS = 20_000
 def write_pages(
     places: Sequence[Path], out: Path, only: str, earlier: Path | None, limit: int, *, with_labels: bool = False
 ) -> int:
-    """Write a bundle of the runs at these places. Raises InputError, also for more pages of cells than `limit`."""
+    """Write a bundle of the runs at these places. Raises InputError, also if more than `limit` cells would have
+    pages."""
     from evalwright.cli.screen import say, tell
     from evalwright.cli.viewed_runs import runs_at
     from evalwright.files.durable import storage_error

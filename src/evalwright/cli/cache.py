@@ -49,7 +49,7 @@ class _Age(click.ParamType[float]):
 @click.option("--max-size", type=_Size(), metavar="SIZE", help="prune: remove the oldest replies beyond SIZE (200MB).")
 @click.option("--older-than", type=_Age(), metavar="AGE", help="prune: remove replies older than AGE (30d, 12h).")
 def command(action: str, path: Path | None, max_size: int | None, older_than: float | None) -> int:
-    """Show what is cached of each model (stats), remove the oldest replies (prune), or all of them (clear)."""
+    """Show what is cached for each model (stats), remove the oldest replies (prune), or all of them (clear)."""
     from evalwright.cli.screen import say
     from evalwright.llm.cache import Cache, default_path
 

@@ -100,12 +100,13 @@ def command(
     if not fail_on_regression:
         return code
     worse = [regressed(one.decision, loss or 0.0) for one in comparison.variants]
-    # One regression that is known decides, whatever errors leave open elsewhere.
+    # One certain regression decides, whatever errors leave open elsewhere.
     return 1 if True in worse else 3 if None in worse else code
 
 
 def _results_reader(dialect: str | None, *paths: object) -> Callable[[Path], _Scores] | None:
-    """What reads result files of a format; None for runs. JSON Lines are of the format that has such files."""
+    """What reads the result files of a format; None for runs. JSON Lines belong to the format that has such result
+    files."""
     if dialect is None and any(Path(str(path)).suffix != ".jsonl" for path in paths):
         return None
     from evalwright.registry import format_of, formats, resolve
@@ -135,6 +136,6 @@ def _score_files(a: _Scores, b: _Scores, threshold: float, as_json: bool) -> int
         mean = f"mean change {total['mean_delta']:+.3f} over {total['matched']} cases in both files"
         say([*rows, f"{counts}; {mean}"])
     if not found["matched"]:
-        # The code stays the one that AgentV's own `compare` ends with.
+        # AgentV's own `compare` exits with this code.
         warn(["the two files have no case in common: nothing was compared"])
     return 0 if found["summary"]["mean_delta"] >= 0 else 1

@@ -1,4 +1,4 @@
-"""`evalwright completion`, and what a shell is offered for a word."""
+"""`evalwright completion`, and the words that it offers to a shell."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WHERE = {
 """Where the script of each shell belongs."""
 _MOST = 200
 _LONGEST_FILE = 2_000_000
-"""Bytes of a dataset that are searched for ids: a shell waits for the answer."""
+"""Bytes of a dataset that are searched for ids: the shell waits for the answer."""
 
 
 @click.command("completion")
@@ -42,23 +42,23 @@ def command(shell: str) -> int:
 
 
 def evaluator_names(incomplete: str) -> list[str]:
-    """Names of evaluators; none is imported."""
+    """Names of evaluators, without importing any."""
     from evalwright.registry import INTERNAL, names
 
     return [name for name in names("evaluators") if name.startswith(incomplete) and name not in INTERNAL]
 
 
 def case_ids(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Ids in the files of the folder of the suite or run that the line names, else of the working directory."""
+    """Case ids from files in the folder of the suite or run on the command line, else in the working directory."""
     from evalwright.run.case_places import ids_in
 
-    # Of a line that ends with an option without its value, click leaves the words as they are.
+    # If the line ends with an option without its value, click leaves its words unparsed.
     words = [*(ctx.params.get("paths") or ()), ctx.params.get("run"), *ctx.args]
     path = Path(str(next((word for word in words if word and not str(word).startswith("-")), ".")))
     folder = path if path.is_dir() else path.parent
     found: dict[str, None] = {}
     for file in sorted(folder.iterdir()) if folder.is_dir() else ():
-        # In a run folder all other files repeat the ids of this one.
+        # The other files of a run folder only repeat the ids of this one.
         if (folder / "plan.json").exists() and file.name != "cases.jsonl":
             continue
         if len(found) < _MOST and file.is_file() and file.stat().st_size <= _LONGEST_FILE:

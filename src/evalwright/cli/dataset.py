@@ -20,9 +20,9 @@ __all__ = ["command"]
 
 _TABLES = ("csv", "parquet", "tsv")
 _ROWS = ("json", "jsonl")
-"""Tables where no format takes the file for a suite."""
+"""Suffixes of files that are tables if no format recognises them as a suite."""
 _LISTED = 20
-"""Findings of one kind that are listed: one habit of a dataset may give thousands."""
+"""How many findings of one kind are listed: one habit of a dataset may cause thousands."""
 
 
 @click.group("dataset")

@@ -98,8 +98,8 @@ def command(
     """May run B replace run A? SHIP (exit 0), DON'T (1) or UNDECIDED (3), and what it would take to decide.
 
     SHIP: B is shown to be worse by no more than the margin, and every guard holds. DON'T: B is shown to be worse by
-    more, or a guard is broken. Errors are in no rate; if they could change the decision, or records cannot be read, it
-    is UNDECIDED.
+    more, or a guard is broken. Errors count in no rate; if they could change the decision, or records cannot be read,
+    it is UNDECIDED.
     """
     from evalwright.decisions.clusters import explain
     from evalwright.decisions.runs import pairs_of
@@ -132,7 +132,7 @@ def command(
 
 
 def _decided(runs: TwoRuns, pairs: Sequence[tuple[str, str]], guard: str | None) -> list[Decision]:
-    """The decisions about pairs of variants, made together."""
+    """Decide about several pairs of variants together."""
     import msgspec
 
     from evalwright.decisions.terms import guards_of

@@ -32,7 +32,7 @@ def command(out: Path) -> int:
 
     path = demo.write(out)
     say([f"The example is in {harmless(str(path.parent))}. This is the output of `evalwright run`:", ""])
-    with chdir(path.parent):  # files of these names in the working directory would take precedence
+    with chdir(path.parent):  # files of the same names in the working directory would take precedence
         here = Path.cwd()
         outcome = run_suite(load_suite(here / path.name), RunOptions(out=here / "runs"), watch_of(False))
     present(outcome, as_json=False, quiet=False)

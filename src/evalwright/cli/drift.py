@@ -73,7 +73,7 @@ def command(
         folder = Path(reader.location)
         against: Path | Place | None = baseline or baseline_of(folder, plan.name, runs_root)
     if isinstance(against, Path) and against.parent == folder.parent and not folder.exists():
-        against = Place(place.store, against.name, against)  # on one server, whose address is only known of RUN
+        against = Place(place.store, against.name, against)  # on the same server, whose address is known only for RUN
     if against is None:
         say([f"no baseline for {plan.name!r}: promote a run first, or pass --baseline RUN"])
         return 3 if fail_on_regression else 0

@@ -31,7 +31,7 @@ def list_lines(listed: Iterable[Listed], paint: Paint) -> Iterator[str]:
 
 
 def _row(one: Listed, names: int, paint: Paint) -> Iterator[str]:
-    """`  name  sentence`, what is more on lines of its own below the sentence."""
+    """`  name  sentence`; the remaining lines below the sentence."""
     indent = " " * (names + 4)
     sentence = f"{one.sentence} [{one.format}]" if one.format else one.sentence
     first, *rest = _wrapped(sentence, _WIDTH - len(indent))
@@ -44,7 +44,7 @@ def _row(one: Listed, names: int, paint: Paint) -> Iterator[str]:
 
 
 def description_lines(one: Description, paint: Paint) -> Iterator[str]:
-    """The sentence, a table of the keys, and an example as it stands in a suite file."""
+    """The sentence, a table of the keys, and an example as it is written in a suite file."""
     from evalwright.files.yaml import dump
 
     of = ", ".join(filter(None, (one.group, one.format)))

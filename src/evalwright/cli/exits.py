@@ -1,4 +1,4 @@
-"""What a command that failed says: the one place where exceptions become messages and exit codes."""
+"""What a failed command prints: the one place where exceptions become messages and exit codes."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NOTHING_DONE = {
 
 
 def code_after(error: Exception | KeyboardInterrupt, command: str) -> int:
-    """Say on stderr why a command ended as it did; the exit code for that."""
+    """Print on stderr why a command ended, and return the exit code for that."""
     if isinstance(error, click.Abort | KeyboardInterrupt | Interrupted):
         from evalwright.session.signals import INTERRUPTED
 
@@ -46,7 +46,7 @@ def code_after(error: Exception | KeyboardInterrupt, command: str) -> int:
 
 
 def show_input_error(error: InputError, command: str) -> None:
-    """Say on stderr what is wrong, and what the command has therefore not done."""
+    """Print on stderr what is wrong, and what the command has therefore not done."""
     _say(input_error_lines(error, _NOTHING_DONE.get(command, "")))
 
 
@@ -64,7 +64,7 @@ def _failed(error: Exception) -> int:
 
 
 def input_error_lines(error: InputError, nothing_done: str = "") -> list[str]:
-    """`file:line  key.path  what was found` for each problem, and how many there are."""
+    """`file:line  key.path  what was found` for each problem, and the number of problems."""
     if not error.problems:
         return [f"{_ERROR} {error.headline}" + (f"; {nothing_done}" if nothing_done else "")]
     shown = error.problems[:_MOST_PROBLEMS]
@@ -93,14 +93,14 @@ def _aligned(rows: Sequence[tuple[str, str, str]]) -> list[str]:
 
 
 def _say(lines: Sequence[str]) -> None:
-    """Lines on stderr, without secrets and without characters that act on a terminal."""
+    """Print lines on stderr, without secrets and without characters that control a terminal."""
     from evalwright.cli.screen import screen_masker
     from evalwright.reports.text import harmless, paint_for
 
     mask = screen_masker().mask_text
     text = harmless("\n".join(mask(line.rstrip("\n")) for line in lines))
     if text.startswith(_ERROR):
-        # Painted last: `harmless` takes out the codes of colours as it does those of a system's output.
+        # Painted last: `harmless` removes our colour codes just as it removes those in a system's output.
         text = paint_for(sys.stderr)(_ERROR, "fail") + text.removeprefix(_ERROR)
     with suppress(OSError, ValueError):
         print(text, file=sys.stderr, flush=True)

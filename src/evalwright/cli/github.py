@@ -1,4 +1,4 @@
-"""What GitHub Actions shows of a run: annotations, the summary of the job, outputs of the step."""
+"""What GitHub Actions shows of a run: annotations, the job summary, step outputs."""
 
 from __future__ import annotations
 
@@ -28,18 +28,19 @@ __all__ = ["append_data", "show_on_github"]
 
 _SUMMARY, _OUTPUT = "GITHUB_STEP_SUMMARY", "GITHUB_OUTPUT"
 _MOST_BYTES = 1_000_000
-"""GitHub shows no summary of a step above one MiB, not even a part."""
+"""GitHub shows no step summary above one MiB, not even a part of it."""
 
 
 def show_on_github(
     run: Path | Place, exit_code: int | None = None, *, compare: Path | None = None, link: str = ""
 ) -> int:
-    """Annotations to standard error; summary and outputs into the files that the runner names, where it does.
+    """Write annotations to standard error, and the summary and outputs into the files that the runner names, if it
+    does.
 
-    Returns 3 where records cannot be read, else 0.
+    Returns 3 if records cannot be read, else 0.
 
-    `exit_code` is that with which the run ended; None: what its verdicts give. Raises InputError for an earlier run
-    that cannot be compared, StorageError for a file that cannot be written.
+    `exit_code` is the one with which the run ended; None: the one that its verdicts give. Raises InputError for an
+    earlier run that cannot be compared, StorageError for a file that cannot be written.
     """
     reader, plan = open_run(run)
     with closing(reader), opened_context(run, compare, link) as context:
@@ -72,7 +73,7 @@ def _append(path: Path, text: str) -> None:
 
 
 def append_data(path: Path, data: bytes) -> None:
-    """Add to the end of a file that others write, too. Raises StorageError."""
+    """Append to a file that other programs write, too. Raises StorageError."""
     file = AppendFile(path)
     try:
         file.append(data)
@@ -92,7 +93,7 @@ def _outputs(run: Path, summary: RunSummary, exit_code: int, context: ReportCont
         "passed": str(cells("pass")),
         "failed": str(cells("fail", "borderline")),
         "errors": str(cells("error")),
-        # of several variants the lowest: a threshold in a workflow is one for all of them
+        # The lowest of several variants: a workflow compares all of them with one threshold.
         "pass_rate": f"{min(rates):.6g}" if rates else "",
         "worse": "" if comparison is None else str(worse_cases(comparison)),
         "decision": sentence_of(summary, comparison),
@@ -101,6 +102,6 @@ def _outputs(run: Path, summary: RunSummary, exit_code: int, context: ReportCont
 
 
 def _assigned(name: str, value: str) -> str:
-    """An output of any lines: what ends it is random, so that no data can end it and set another."""
+    """An output of any number of lines: its end marker is random, so that no data can end it and set another output."""
     end = f"evalwright-{uuid.uuid4()}"
     return f"{name}<<{end}\n{value}\n{end}\n"

@@ -79,7 +79,7 @@ def command(
 
 
 def _format_of(files: Sequence[Path], given: str | None, searched: bool) -> tuple[str, list[Path]]:
-    """The format, and the files of it: all of them, unless a folder was searched for them."""
+    """The format, and the files in it: all of them, unless a folder was searched for them."""
     from evalwright.errors import InputError, Problem
     from evalwright.importers.detection import check, detected, head_of, unknown
 
@@ -110,7 +110,7 @@ def _format_of(files: Sequence[Path], given: str | None, searched: bool) -> tupl
 
 
 def _refuse_suites(files: Sequence[Path]) -> None:
-    """Raises InputError if a file is a suite: there is nothing recorded in it, and it can be run."""
+    """Raises InputError if a file is a suite: it holds no recording, and can be run instead."""
     import shlex
 
     from evalwright.errors import InputError, Problem
@@ -132,7 +132,7 @@ def _refuse_suites(files: Sequence[Path]) -> None:
 
 
 def _list_prices(name: str) -> ListPricing:
-    """The list prices, for a format whose costs can be worked out. Raises InputError for others."""
+    """The list prices, for a format whose costs can be computed from them. Raises InputError for others."""
     from evalwright.errors import InputError
     from evalwright.importers.pricing import ListPricing
     from evalwright.importers.traces import TraceImporter
@@ -152,7 +152,7 @@ def _list_prices(name: str) -> ListPricing:
 def _imported(
     name: str, files: Sequence[Path], out: Path, stated: Mapping[str, str], more: Mapping[str, Any]
 ) -> ImportResult:
-    """What the importer wrote; those of plug-ins may take one file."""
+    """What the importer wrote. An importer of a plug-in may take only one file."""
     importer = registry.load("importers", name)
     several = getattr(importer, "import_files", None)
     if several is not None:

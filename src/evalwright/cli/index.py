@@ -17,7 +17,7 @@ __all__ = ["command"]
 def command(run: Path) -> int:
     """Build or update the index of RUN and print its size.
 
-    Commands that read a run of 20,000 cells or more do this by themselves. An index is derived from the records:
+    Commands that read a run of 20,000 cells or more build it themselves. An index is derived from the records:
     deleting `index.sqlite` is safe at any time. It is in the run folder, beside a SQLite file, or in the user's cache.
     """
     import time

@@ -23,7 +23,7 @@ def command(folder: Path) -> int:
     from evalwright.files.durable import replace_file, storage_error
     from evalwright.reports.text import harmless
 
-    # All before the first is written: half a suite would be refused at the next try.
+    # All are checked before the first is written: the next attempt would be rejected because of half a suite.
     present = [Problem(str(folder / name), "already exists") for name in _FILES if (folder / name).exists()]
     if present:
         raise InputError(present, "existing files are never overwritten; choose another folder")

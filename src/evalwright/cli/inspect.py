@@ -18,7 +18,8 @@ __all__ = ["command"]
 
 _LONGEST = 400
 _MOST_COMPARED = 1000
-"""Cases among which the nearest name is looked for: to read all of them can take longer than everything else."""
+"""Number of cases among which the nearest name is looked for: reading all of them can take longer than everything else.
+"""
 
 
 @click.command("inspect")
@@ -60,14 +61,14 @@ def command(
         say([f"{shown:,} shown" if shown else "no traces match"])
         if not shown and (names := _looked_for(reader, plan, case, variant)):
             print(harmless(f"looked for {names}"), file=sys.stderr)
-        # Only now: what is damaged is found while the records are read.
+        # Only now: damage is found while the records are read.
         for note in reader.damage:
             print(harmless(note), file=sys.stderr)
         return 2 if reader.damage else 0
 
 
 def _looked_for(reader: RunReader, plan: Plan, case: str | None, variant: str | None) -> str:
-    """What the run was searched for in vain, with the nearest name that it has."""
+    """What the run was searched for in vain, and the nearest name that it has."""
     from itertools import islice
 
     from evalwright.errors import did_you_mean

@@ -65,7 +65,7 @@ def command(names: tuple[str, ...], into: Path | None, remove: bool) -> int:
 
 
 def _originals() -> dict[str, str]:
-    """The originals' commands, and the formats whose command lines stand for them."""
+    """The originals' commands, and the formats whose command lines replace them."""
     from evalwright.registry import WITH_COMMAND, format_of
 
     return {original: name for name in WITH_COMMAND if (original := format_of(name).stands_for)}
@@ -92,7 +92,7 @@ def _write(path: Path, name: str) -> None:
 
 
 def _hidden(name: str, path: Path) -> str:
-    """What to say where another command of that name would be started first."""
+    """A note if another command of the same name comes first on PATH, else empty."""
     import shutil
 
     first = shutil.which(name)

@@ -22,7 +22,7 @@ from evalwright.reports.table import Table
 __all__ = ["command"]
 
 _RUNS = Path("runs")
-"""Where runs are by default; that there are none yet is no mistake."""
+"""Where runs are by default. It is no mistake if there are none yet."""
 
 
 class _Kind(click.Choice[str]):
@@ -100,7 +100,7 @@ def _first_line(kind: str, name: str) -> str:
     try:
         thing = registry.load(kind, name)
     except InputError as error:
-        # One plug-in that cannot be loaded must not hide all others.
+        # A plug-in that cannot be loaded must not hide all others.
         return str(error)
     if isinstance(thing, Format):
         return thing.summary

@@ -14,7 +14,7 @@ __all__ = ["stored_summary"]
 
 
 def stored_summary(run: Path | Place) -> RunSummary:
-    """The summary of a run; rebuilt where there is none, or only another program's. Raises InputError."""
+    """The summary of a run, rebuilt if there is none or only another program's. Raises InputError."""
     reader, plan = open_run(run)
     with closing(reader):
         stored = reader.summary() if reader.plan is not None else None

@@ -1,4 +1,4 @@
-"""Running several suites: each in a process of its own, so that modules and environments of one never reach another."""
+"""Running several suites, each in a process of its own, so that modules and variables of one never reach another."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _SAID = {0: "passed", 1: "did not pass", 2: "rejected", 3: "without a verdict"}
 
 
 def runnable_files(files: Sequence[Path], load: Callable[[Path], Suite], options: RunOptions) -> list[Path]:
-    """The suites in which a case is chosen. Raises InputError with the mistakes of all, or when there is none."""
+    """The suites of which a case is chosen. Raises InputError with the mistakes of all, or if there is none."""
     problems: list[Problem] = []
     chosen = []
     for file in files:
         try:
-            with nothing_imported(), Session(stdout="keep"):  # the variables of one suite's `.env` never reach another
+            with nothing_imported(), Session(stdout="keep"):  # one suite's `.env` must not reach another
                 suite = load(file)
                 if suite.variants and any_chosen(suite, options):
                     chosen.append(file)
@@ -47,13 +47,13 @@ def runnable_files(files: Sequence[Path], load: Callable[[Path], Suite], options
 
 
 def run_each(files: Sequence[Path], context: click.Context) -> int:
-    """Run the command of `context` with the same options for each file. The highest exit code; 130 ends all."""
-    # -P keeps the working directory from being searched before installed packages, which `-m` alone would do.
+    """Run the command of `context` with the same options for each file; the highest exit code. 130 ends them all."""
+    # With `-m` alone, the working directory would be searched before installed packages; -P prevents that.
     words = [sys.executable, "-P", "-m", "evalwright", str(context.info_name), *_options(context)]
     codes: list[int] = []
     for file in files:
         tell([f"== {file}"])
-        # Behind `--` a file whose name begins with a dash is no option.
+        # After `--`, a file whose name begins with a dash is not taken for an option.
         codes.append(_ended([*words, "--", str(file)]))
         if codes[-1] == _INTERRUPTED:
             break
@@ -69,16 +69,16 @@ def _options(context: click.Context) -> Iterator[str]:
         if isinstance(option, click.Option) and given and option.name in context.params:
             value = context.params[str(option.name)]
             for one in value if option.multiple else [value]:
-                # With `=`, as a value may begin with a dash.
+                # With `=`, because a value may begin with a dash.
                 yield option.opts[0] if option.is_flag else f"{option.opts[0]}={one}"
     if context.color is not None:
         yield f"--color={'always' if context.color else 'never'}"
 
 
 def _ended(words: Sequence[str]) -> int:
-    """The exit code, 130 after a signal. Signals are handed on: the terminal does not reach the process."""
+    """The exit code, 130 after a signal. Signals are passed on: those of the terminal do not reach the process."""
     mark, its_mark = os.pipe()
-    # Tied, so that it ends with us even where we are killed and can hand on no signal.
+    # Tied, so that it ends with us even if we are killed and cannot pass on a signal.
     process, tied = ties.start(words, mark=mark, pass_fds=[its_mark])
     signalled = False
 

@@ -1,4 +1,4 @@
-"""Numbers among the options of commands."""
+"""Numbers as options of commands."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["NumberRange"]
 
 
 class NumberRange(click.FloatRange):
-    """A finite number within bounds. Comparisons with NaN never say that it lies outside, and infinity is no limit."""
+    """A finite number within bounds. NaN is never outside by comparison, and infinity is no limit."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         number = super().convert(value, param, ctx)

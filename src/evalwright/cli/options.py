@@ -81,12 +81,12 @@ keep_going: Callable[[F], F] = click.option(
 
 
 def run_argument(name: str = "run") -> Callable[[F], F]:
-    """A run folder; whether it is one is checked where it is opened. Needs `store_options` on the command."""
+    """A run folder; that it is one is checked where it is opened. Needs `store_options` on the command."""
     return click.argument(name, type=RunPath(), metavar=name.upper())
 
 
 class RunPath(click.Path):
-    """The path of a run; one whose folder only notes in which store it is becomes a Place by what the user trusts."""
+    """The path of a run. A folder that only notes its store becomes a Place, if the user trusts that note."""
 
     def __init__(self) -> None:
         super().__init__(path_type=Path)
@@ -110,13 +110,13 @@ _STORE, _SUITE = "evalwright.store", "evalwright.suite"
 
 
 def store_choice(ctx: click.Context) -> dict[str, Any]:
-    """What `--suite` and `--trust-run` say, as keywords of `find_run`; empty without them."""
+    """`--suite` and `--trust-run` as keywords of `find_run`; empty without them."""
     chosen: dict[str, Any] = ctx.meta.get(_STORE, {})
     return chosen
 
 
 def store_options(command: F) -> F:
-    """Options that say whose word counts for the address of a store; they are read before the arguments."""
+    """Options that say which store address to trust; they are read before the arguments."""
     for option in reversed(_STORE_OPTIONS):
         command = option(command)
     return command
@@ -137,7 +137,7 @@ def _note_trust(ctx: click.Context, param: click.Parameter, value: bool) -> None
 
 
 def suite_option(*, expose: bool = False, help: str = "Suite that names the store of RUN.") -> Callable[[F], F]:
-    """`--suite FILE`, whose store is that of a run elsewhere."""
+    """`--suite FILE`: the suite whose store holds the run, if the run folder does not."""
     return click.option(
         "--suite",
         "suite_file",
@@ -163,21 +163,21 @@ _STORE_OPTIONS = (suite_option(), trust_run)
 
 
 def going_on_options(command: F) -> F:
-    """Options of commands that call systems again: whose word counts for a run that the user did not make."""
+    """Options of commands that call systems again: what to trust in a run that the user did not make."""
     for option in reversed(_GOING_ON_OPTIONS):
         command = option(command)
     return command
 
 
 def trust_of(ctx: click.Context) -> Trust:
-    """What `--suite` and `--trust-run` say of a run that is to go on."""
+    """What `--suite` and `--trust-run` say about a run that is to be continued."""
     from evalwright.run.origin import Trust
 
     return Trust(ctx.meta.get(_SUITE), store_choice(ctx).get("trusted", False))
 
 
 def model_options(command: F) -> F:
-    """Options of commands that may ask models: the wrapped command gets them as `models`."""
+    """Options of commands that may call models: the wrapped command gets them as `models`."""
 
     def wrapped(*arguments: Any, **given: Any) -> Any:
         from evalwright.llm.choices import ModelChoices
@@ -225,15 +225,15 @@ _MODEL_OPTIONS = (
 
 
 _LARGEST_SUITE = 2**20
-"""Bytes. The same flag may name a result file, which is large, and is not to be read to see that it is no suite."""
+"""Bytes. The same flag may name a result file, which is large and need not be read to see that it is not a suite."""
 
 
 class SuiteCommand(click.Command):
-    """A command that reads suites: it has the options of every format, each format's under a heading of its own.
+    """A command that reads suites: it has the options of every format, those of each under a heading of its own.
 
-    They are keyword arguments of the function by their `Option.keyword`, all of them whether given or not; which of
-    them a suite's format has is checked where it is loaded. A plug-in that has another option by the same name as one
-    that is there already is named in a warning, and its options are left out.
+    The function gets all of them as keyword arguments named by their `Option.keyword`, given or not; whether a suite's
+    format has them is checked where it is loaded. If a plug-in has an option with the name of a different one that is
+    there already, a warning names it, and the plug-in's options are left out.
     """
 
     def __init__(self, name: str, params: list[click.Parameter], **settings: Any) -> None:
@@ -259,7 +259,7 @@ class SuiteCommand(click.Command):
         return super().parse_args(ctx, [*_without_suite_flags(args, flags, known)])
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """General options, those of models, and then those of each format."""
+        """General options, those of models, then those of each format."""
         own = [param for param in self._own if isinstance(param, click.Option)]
         sections = {"Options": [option for option in own if option.name not in _MODEL_NAMES]}
         sections["Options"] += filter(None, [self.get_help_option(ctx)])
@@ -275,7 +275,7 @@ class SuiteCommand(click.Command):
 
 
 def _without_suite_flags(args: Sequence[str], flags: Mapping[str, Format], known: Container[str]) -> Iterator[str]:
-    """The arguments without flags that only name a suite; what follows `--` is left as it is."""
+    """The arguments without flags that only name a suite; everything after `--` is left as it is."""
     rest = iter(args)
     for arg in rest:
         flag, equals, value = arg.partition("=")
@@ -307,7 +307,7 @@ def _warn(one: Format, clash: str) -> None:
 
 
 def _clash(option: Option, made: click.Option, known: Mapping[str, tuple[click.Parameter, str]]) -> str:
-    """Why an option cannot stand beside those that are known by their flags; empty if it can."""
+    """Why an option cannot be added to those known by their flags; empty if it can."""
     found = next((known[flag] for flag in option.flags if flag in known), None)
     if found is None or (_kind(found[0]) == _kind(made) and found[0].name == option.keyword):
         return ""
@@ -329,7 +329,7 @@ def _clicked(option: Option) -> click.Option:
 
 
 def format_option(option: Option) -> Callable[[F], F]:
-    """An option of a format, for a command of that format's own."""
+    """An option of a format, for one of that format's own commands."""
 
     def added(command: F) -> F:
         made: list[click.Parameter] = getattr(command, "__click_params__", [])
@@ -358,23 +358,23 @@ def _kind(param: click.Parameter) -> object:
 
 
 def written_by(values: Mapping[str, Any]) -> list[str]:
-    """Flags of those given options that name a file or folder to be written, which several suites cannot share."""
+    """Flags of the given options that name a file or folder to be written, which several suites cannot share."""
     flags = {option.keyword: option.flags[0] for one in formats() for option in one.options if option.writes}
     return [flags[name] for name, value in values.items() if name in flags and value is not None]
 
 
 def complete_cases(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Ids of cases for a shell."""
+    """Case ids for the shell."""
     from evalwright.cli.completion import case_ids
 
     return case_ids(ctx, param, incomplete)
 
 
 def suite_argument() -> Callable[[F], F]:
-    """A suite's file (or folder, where a dialect has those)."""
+    """A suite's file (or folder, in formats that have those)."""
     return click.argument("path", type=click.Path(path_type=Path))
 
 
 def suites_argument() -> Callable[[F], F]:
-    """Suites' files, folders to search for them, and globs; none where a repository says itself what it has."""
+    """Suites' files, folders to search for them, and globs; may be empty if the repository itself lists its suites."""
     return click.argument("paths", type=click.Path(path_type=Path), nargs=-1, metavar="PATH...")

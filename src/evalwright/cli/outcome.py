@@ -24,7 +24,7 @@ __all__ = ["present", "tell_whose_word", "watch_of"]
 
 
 def watch_of(quiet: bool) -> Callable[[RunState], AbstractContextManager[None]]:
-    """What is shown while a run works: its warnings, then the progress unless that is off."""
+    """What is shown while a run works: its warnings, then the progress unless `quiet`."""
 
     @contextmanager
     def watch(state: RunState) -> Iterator[None]:
@@ -86,7 +86,7 @@ def _failures(outcome: Outcome, summary: RunSummary, run: str, paint: Paint) -> 
 
 
 def tell_whose_word(outcome: Outcome, suite: Path | None = None) -> None:
-    """Say with whose configuration a stored run was continued: a run folder may be anyone's."""
+    """Print whose configuration a stored run was continued with: a run folder may come from anyone."""
     if suite is not None:
         tell([f"suite: {suite}, as you named it"])
     elif outcome.plan.config_path:
@@ -94,7 +94,7 @@ def tell_whose_word(outcome: Outcome, suite: Path | None = None) -> None:
 
 
 def _store_option(outcome: Outcome) -> str:
-    """What commands need beside the path of a run in a store whose address only its suite has."""
+    """The option that commands need, besides the run's path, if only its suite has the address of the store."""
     from evalwright.run.locations import NOTE, find_run
 
     if (outcome.run_dir / NOTE).is_file():
@@ -107,7 +107,7 @@ def _store_option(outcome: Outcome) -> str:
 
 def _next(outcome: Outcome, run: str) -> str:
     """The command that most likely comes next."""
-    # To resume would call the system again for unreadable traces; runs of other programs cannot be resumed.
+    # Resuming would call the system again for unreadable traces; runs of other programs cannot be resumed.
     if outcome.unreadable or outcome.of_original:
         return f"evalwright inspect {run}"
     if outcome.summary.cells_unread:
@@ -127,7 +127,7 @@ def _next(outcome: Outcome, run: str) -> str:
         return f"evalwright {'promote' if awaited else 'inspect'} {run}"
     if outcome.unread and not errors:
         return f"evalwright inspect {run}"
-    # only a system that erred is called again; what a judge could not say is asked for without it
+    # Only a system that failed is called again; judges that failed are called again without it.
     again = "retry" if any(variant.cases_errored for variant in outcome.summary.variants) else "re-evaluate"
     commands = {0: f"evalwright inspect {run}", 3: f"evalwright {again} {run}"}
     return commands.get(outcome.exit_code) or (

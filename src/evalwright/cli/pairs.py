@@ -33,7 +33,7 @@ class Opened(NamedTuple):
 
 @contextmanager
 def opened_pair(a: Path | Place, b: Path | Place, terms: Terms, labels: Path | None = None) -> Iterator[Opened]:
-    """Open run A and run B; what is damaged in them is said on standard error. `labels` is a file of human labels."""
+    """Open run A and run B; damage in them is reported on standard error. `labels` is a file of human labels."""
     from evalwright.cli.screen import tell_damage
     from evalwright.decisions.runs import two_runs
     from evalwright.run.judged_pairs import judges_of_runs

@@ -128,7 +128,7 @@ def _trials(text: str) -> list[int]:
 
 
 def _side(run: Path) -> SideCounts:
-    """The first variant of a run."""
+    """The counts of the run's first variant."""
     from evalwright.decisions.sides import sides_of
     from evalwright.decisions.spreads import judged_side
     from evalwright.run.stored_run import open_run

@@ -24,7 +24,7 @@ _OF_A_RUN = (
     *("plan.json", "cases.jsonl", "traces.jsonl", "results.jsonl", "verdicts.jsonl", "summary.yaml", "config.yaml"),
     *("config_hash.txt", "index.sqlite", "manifest.json", "shard.json", "labels.jsonl", "calibration.json"),
 )
-"""Files of a run folder, none of which is a report."""
+"""Files of a run folder, none of which a report may replace."""
 
 
 @click.command("report")
@@ -96,7 +96,7 @@ def command(
     with closing(reader):
         summary = folded_summary(reader, plan)
         add_tradeoffs(summary, reader, plan)
-        # A folder that evalh wrote has none of its own, and reports ask the reader.
+        # A folder that evalh wrote holds no plan, and reports take it from the reader.
         reader.plan = plan
         if hasattr(report, "check"):
             report.check(summary, str(run))
@@ -116,7 +116,7 @@ def command(
 
 
 def _in_folder(run: Path, out: Path, format_: str, compare: Path | None, link: str | None) -> int:
-    """A page for each cell, as `view --bundle` writes them."""
+    """Write a page for each cell, like `view --bundle`."""
     if format_ != "html":
         raise click.UsageError(f"--out {out} is a folder, and --format {format_} is one file")
     if link is not None:
@@ -129,7 +129,7 @@ def _in_folder(run: Path, out: Path, format_: str, compare: Path | None, link: s
 def _with_context(
     report: Any, reader: RunReader, summary: RunSummary, run: Path, lost: list[str], **given: Any
 ) -> Iterator[str]:
-    """The report; what cannot be read of the earlier run is added to `lost`."""
+    """The report. What cannot be read of the earlier run is added to `lost`."""
     from evalwright.cli.report_context import opened_context
     from evalwright.model.damage import unreadable_records
     from evalwright.run.case_places import CasePlaces
@@ -143,7 +143,7 @@ def _with_context(
 
 
 def _pieces(report: Any, *asked: Any) -> Iterable[str]:
-    """The text of a report, in pieces where it need not all be held."""
+    """The text of a report, in pieces if it need not be held as a whole."""
     return report.pieces(*asked) if hasattr(report, "pieces") else [report.render(*asked)]
 
 
@@ -156,7 +156,7 @@ def _on_github(run: Path, compare: Path | None, link: str, *, format_given: bool
 
 
 def _must_not_replace(out: Path, run: Path, plan: Plan) -> None:
-    """Raises InputError for a file of the run itself, or of its suite, which a report would destroy."""
+    """Raises InputError if `out` is a file of the run or of its suite, which a report would destroy."""
     place, suite = out.resolve(), Path(plan.config_path)
     if place in (suite, *((suite.parent / name).resolve() for name in plan.files)):
         raise InputError(f"--out {out} is a file of the suite: name another one")
@@ -167,7 +167,7 @@ def _must_not_replace(out: Path, run: Path, plan: Plan) -> None:
 def _write(out: Path, pieces: Iterable[str], append: bool) -> None:
     from evalwright.files.durable import make_folder, replace_lines
 
-    # Records may hold half of a surrogate pair, for which UTF-8 has no bytes.
+    # Records may contain half of a surrogate pair, which UTF-8 cannot encode.
     data = (piece.encode("utf-8", "backslashreplace") for piece in pieces)
     make_folder(out.parent)
     if append:

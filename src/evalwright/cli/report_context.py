@@ -1,4 +1,4 @@
-"""What reports know beside the run: the earlier run, the places of the cases, the address of the bundle."""
+"""What reports use besides the run: the earlier run, the places of the cases, the address of the bundle."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LIMIT = ReportContext().limit
 def opened_context(
     run: Path | Place, compare: Path | None, link: str = "", limit: int | None = None
 ) -> Iterator[ReportContext]:
-    """The context of a report on `run`; the earlier run is open as long. Places are still to be found."""
+    """The context of a report on `run`, while the earlier run is open. The places of cases are not searched for yet."""
     link, limit = link.rstrip("/"), LIMIT if limit is None else limit
     if compare is None:
         yield ReportContext(link=link, limit=limit)

@@ -104,7 +104,7 @@ def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> Sha
 @click.option(
     "--until-decided",
     is_flag=True,
-    help="Stop as soon as the comparison is decided; valid at any number of looks.",
+    help="Stop as soon as the comparison is decided; valid however often it is checked.",
 )
 @click.option("--against", metavar="RUN|VARIANT", help="With --until-decided: the run or variant to compare with.")
 @click.option("--margin", metavar="M", help="With --until-decided: the largest loss that does not matter, 2pp or 0.02.")
@@ -154,14 +154,14 @@ def command(
     from evalwright.formats.loading import OPTIONS_OF_ALL, load_suite
     from evalwright.run.options import RunOptions
 
-    # An option with the name of a field of RunOptions fills it; what is left belongs to the suite's format.
+    # Options named like a field of RunOptions fill it; the rest belong to the suite's format.
     chosen = {field.name: given.pop(field.name) for field in fields(RunOptions) if field.name in given}
     options, of_format = RunOptions(models=models, **chosen), given
     _check_sequence(options)
     quiet = quiet or of_format.get("display") == "none"
     if retried is None and include_evaluator_failures:
         raise click.UsageError("--include-evaluator-failures needs --retry-only-failed RUN")
-    # It would be accepted and not read: the cells that are run again are those of the stored run.
+    # It would be accepted but never read: the cells that are run again are those of the stored run.
     if retried is not None and options != RunOptions(models=models, keep_going=options.keep_going):
         raise click.UsageError(
             "--retry-only-failed runs cells of a stored run: options that select cases cannot be combined with it"
@@ -191,7 +191,7 @@ def command(
 
 
 def _meant(paths: tuple[Path, ...], dialect: str | None) -> list[Path]:
-    """The suites at the paths: one file is what is meant, all else is searched."""
+    """The suites at the paths: a single file is taken as a suite; folders and globs are searched."""
     if len(paths) == 1 and os.path.isfile(paths[0]):
         return [*paths]
     from evalwright.cli.screen import tell
@@ -203,7 +203,7 @@ def _meant(paths: tuple[Path, ...], dialect: str | None) -> list[Path]:
 
 
 def _check_sequence(options: RunOptions) -> None:
-    """Raise UsageError unless --until-decided says against what, and where its options stand without it."""
+    """Raise UsageError if --until-decided has nothing to compare with, or if its options are given without it."""
     if options.until_decided and options.against is None:
         raise click.UsageError("--until-decided needs --against RUN, or --against VARIANT")
     if options.until_decided and options.shard is not None:
@@ -236,7 +236,8 @@ def _retried(run: Path, suite: Suite, options: RunOptions, failures: bool, watch
 
 
 def _with_code(suite: Suite, options: RunOptions, watch: Watch) -> Watch:
-    """The display, and before it what the suite executes, if this is its first run in the folder, and what may act."""
+    """The display, preceded by what the suite has to announce and, on its first run in the folder, the code that it
+    executes."""
     from glob import escape
 
     from evalwright.cli.screen import tell
@@ -259,7 +260,7 @@ def _with_code(suite: Suite, options: RunOptions, watch: Watch) -> Watch:
 
 
 def _ran(suite: Suite, options: RunOptions, watch: Watch) -> Outcome:
-    """Run the suite. Where that is refused, its warnings may say why."""
+    """Run the suite. If that is rejected, its warnings are printed too: they may say why."""
     from evalwright.cli.screen import warn
     from evalwright.run.start import run_suite
 
@@ -284,7 +285,7 @@ def _print_forecast(load: Callable[[], Suite], options: RunOptions, *, as_json: 
     from evalwright.run.selection import all_warnings
     from evalwright.session.imports import nothing_imported
 
-    # Asking what a run would cost must not execute the code of a suite that is not trusted yet.
+    # Estimating the cost must not execute the code of a suite that is not trusted yet.
     with nothing_imported():
         suite = load()
         found = forecast(suite, options)

@@ -22,7 +22,7 @@ _OF_NO_FORMAT: Mapping[str, tuple[Ref, str]] = {
 
 
 def schemas() -> dict[str, tuple[Ref, str]]:
-    """By name, what makes the schema and what it is of: those of the native format first, of plug-ins last."""
+    """By name, what makes each schema and what it describes: the native format's first, those of plug-ins last."""
     from evalwright.registry import NATIVE, format_of, formats
 
     native = format_of(NATIVE)
@@ -34,7 +34,7 @@ def schemas() -> dict[str, tuple[Ref, str]]:
 
 
 def text_of(name: str) -> str:
-    """The schema as a file has it."""
+    """The schema as it is written to a file."""
     import json
 
     from evalwright.files.yaml import schema_address

@@ -1,4 +1,4 @@
-"""Writing to the user, with no error if the reader has gone."""
+"""Writing to the terminal, without an error if the reader has gone."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOST_WARNINGS = 50
 
 
 def warn(problems: Iterable[Problem | str]) -> None:
-    """One line on stderr for each of the first fifty."""
+    """Print one line on stderr for each of the first fifty problems."""
     shown = list(problems)
     tell(f"warning: {problem}" for problem in shown[:_MOST_WARNINGS])
     if len(shown) > _MOST_WARNINGS:
@@ -35,7 +35,7 @@ def warn(problems: Iterable[Problem | str]) -> None:
 
 
 def tell(lines: Iterable[str]) -> None:
-    """Lines to stderr, without secrets and without characters that act on a terminal."""
+    """Print lines on stderr, without secrets and without characters that control a terminal."""
     if shown := list(lines):
         mask = screen_masker().mask_text
         with suppress(OSError):  # the terminal has gone
@@ -44,7 +44,8 @@ def tell(lines: Iterable[str]) -> None:
 
 
 def tell_damage(reader: RunReader) -> int:
-    """What of a run cannot be read, on stderr; the exit code of a command that has told the rest: 3, or 0."""
+    """Print on stderr what cannot be read of a run. Returns the exit code of a command that printed all else, 3 or
+    0."""
     from evalwright.model.damage import unreadable_records
 
     tell(reader.damage)
@@ -59,17 +60,17 @@ def screen_masker() -> Masker:
 
 
 def say(lines: Iterable[str]) -> None:
-    """Lines to stdout. If the reader (`| head`) or the terminal has gone, the rest is dropped."""
+    """Print lines on stdout. If the reader (`| head`) or the terminal has gone, the rest is dropped."""
     _say(f"{line}\n" for line in lines)
 
 
 def say_text(pieces: Iterable[str]) -> None:
-    """A text to stdout, as it comes, and with one line end. As `say`."""
+    """Print a text on stdout as it arrives, with one line end. Errors as in `say`."""
     _say(_with_end(pieces))
 
 
 def _with_end(pieces: Iterable[str]) -> Iterator[str]:
-    held = ""  # the line ends of each piece, until more text follows
+    held = ""  # line ends are held back until more text follows
     for piece in pieces:
         text = piece.rstrip("\n")
         if text:
@@ -84,21 +85,21 @@ def _say(pieces: Iterable[str]) -> None:
         sys.stdout.writelines(pieces)
         sys.stdout.flush()
     except OSError:
-        # Else Python would try to write the rest at its exit, fail again, and end with 120.
+        # Otherwise Python would try to write the rest at exit, fail again, and exit with 120.
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
 
 
 def screen_paint() -> Paint:
-    """What standard output can show, with the colours that `--color` asks for."""
+    """What standard output can show, in the colours that `--color` asks for."""
     paint = paint_for(sys.stdout)
     context = click.get_current_context(silent=True)
     return paint if context is None or context.color is None else replace(paint, on=context.color)
 
 
 def write_plot(path: Path, picture: str) -> None:
-    """A picture into a file, without secrets. Raises StorageError."""
+    """Write a picture to a file, without secrets. Raises StorageError."""
     from evalwright.files.durable import replace_file
 
     replace_file(path, screen_masker().mask_text(picture).encode("utf-8", "backslashreplace") + b"\n")

@@ -23,7 +23,7 @@ __all__ = ["command", "loaded_to_check"]
 _LONGEST = 600
 """Characters of the first case that are shown."""
 _MOST_FILES = 3
-"""Files that are named after the first one with the same warning."""
+"""How many files are named after the first one with the same warning."""
 
 
 @click.command("validate", cls=SuiteCommand)
@@ -69,7 +69,7 @@ def command(paths: tuple[Path, ...], dialect: str | None, import_: bool, as_json
 def loaded_to_check(
     file: Path, dialect: str | None, options: Mapping[str, Any] = MappingProxyType({})
 ) -> tuple[Suite, Sequence[Problem]]:
-    """The suite, and what it needs that is not on this machine: it may well run elsewhere."""
+    """The suite, and problems because something is missing on this machine: it may well run elsewhere."""
     from evalwright.formats.loading import load_suite
 
     try:
@@ -81,7 +81,7 @@ def loaded_to_check(
 
 
 def _told_once(warnings: Sequence[Problem]) -> list[Problem | str]:
-    """The same warning of several files at the first of them."""
+    """Warnings of several files, each once, at the first of them."""
     files: dict[tuple[str, str], dict[str, None]] = {}
     for one in warnings:
         files.setdefault((one.key, one.message), {})[one.file] = None
@@ -106,7 +106,7 @@ class _Checked:
         self._found: Counter[str] = Counter()
 
     def add(self, file: Path, dialect: str | None, options: dict[str, Any], *, keep: bool) -> None:
-        """Read a suite; with `keep`, the cases that its format describes whole are shown."""
+        """Read a suite. With `keep`, the cases are shown that its format describes in full."""
         from evalwright.run.missing_packages import missing_packages
         from evalwright.run.selection import all_warnings
 
@@ -114,12 +114,12 @@ class _Checked:
             suite, absent = loaded_to_check(file, dialect, options)
             count, own = _count(_claimed(suite), self._cases if keep else None)
             if not count and suite.variants and not options["allow_empty"]:
-                # as JSON it shows what was read: a program may well generate the cases later
+                # as JSON, which shows what was read: a program may well generate the cases later
                 self._add_emptiness(suite, refuse=not keep)
             lost = getattr(suite.cases, "problems", ())
             self.warnings += [*absent, *(w for w in all_warnings(suite) if w not in lost), *missing_packages(suite)]
             if lost:
-                raise InputError(lost)  # of cases that a run would tell as errors
+                raise InputError(lost)  # among cases that a run would report as errors
         except InputError as error:
             self.refusals.append(error)
             return
@@ -155,7 +155,7 @@ class _Checked:
 
 
 def _claimed(suite: Suite) -> Iterable[Any]:
-    """The cases, with what the gate names of them."""
+    """The cases, counting those that the gate names."""
     if suite.gate is None:
         return suite.cases
     from evalwright.formats.shared.claims import with_claimed_keys
@@ -164,7 +164,7 @@ def _claimed(suite: Suite) -> Iterable[Any]:
 
 
 def _count(found: Iterable[object], kept: list[dict[str, object]] | None) -> tuple[int, int]:
-    """The number of cases, and of the names of their own evaluators; what a format describes whole is kept."""
+    """The number of cases, and of the evaluators that they define; cases that the format describes in full are kept."""
     count = 0
     names: set[str] = set()
     for case in found:
@@ -178,13 +178,13 @@ def _count(found: Iterable[object], kept: list[dict[str, object]] | None) -> tup
 
 
 def _first(cases: Iterable[object]) -> str | None:
-    """The first case of a table, whose columns may have become other parts of it than was meant."""
+    """The first case of a table, whose columns may have been read as something else than was meant."""
     case = next(iter(cases), None) if getattr(cases, "of_rows", False) else None
     if case is None:
         return None
     from evalwright.model.case import EvalCase
 
-    if not isinstance(case, EvalCase):  # a recording, whose answer is not its case
+    if not isinstance(case, EvalCase):  # a recording, whose answer is not part of its case
         return None
     text = case.model_dump_json(exclude_unset=True)
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}... ({len(text):,} characters)"

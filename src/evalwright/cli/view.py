@@ -12,7 +12,12 @@ __all__ = ["command"]
 @click.command("view")
 @click.argument("places", nargs=-1, type=click.Path(path_type=Path), metavar="[RUN | DIR | DB-URL]...")
 @click.option(
-    "--port", type=click.IntRange(0, 65535), default=7766, show_default=True, metavar="N", help="Port; 0: any."
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=7766,
+    show_default=True,
+    metavar="N",
+    help="Port; 0 picks a free one.",
 )
 @click.option("--host", default="127.0.0.1", show_default=True, metavar="H", help="Address to listen on.")
 @click.option("--no-open", is_flag=True, help="Do not open a browser.")

@@ -1,4 +1,4 @@
-"""The stored runs at the places that the command line names, for the viewer."""
+"""The stored runs that the command line names, for the viewer."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["StoredRun", "runs_at"]
 _RECORDS = ("traces.jsonl", "results.jsonl", "verdicts.jsonl", "summary.yaml", "plan.json")
 _DEEPEST = 2
 _MOST_READ = 16 << 20
-"""Bytes of new records that are read at once."""
+"""Bytes of new records that are read at a time."""
 
 
 class StoredRun:
@@ -36,7 +36,7 @@ class StoredRun:
         self.path: str = str(path)
 
     def open(self) -> tuple[RunReader, Plan]:
-        from evalwright.run.stored_run import open_run  # not before a run is looked at: it takes long
+        from evalwright.run.stored_run import open_run  # not before a run is looked at: the import takes long
 
         return open_run(self._path)
 
@@ -51,7 +51,7 @@ class StoredRun:
             return folded_summary(reader, plan)
 
     def stamp(self) -> str:
-        """Sizes and times of the files; of a run in a database, whether it is finished and else the time."""
+        """Sizes and times of the files; for a run in a database, whether it is finished, else the time."""
         if self._path.is_dir() and not (self._path / NOTE).exists():
             found = []
             for name in _RECORDS:
@@ -75,7 +75,7 @@ class StoredRun:
             return 0
 
     def appended(self, kind: str, offset: int) -> tuple[list[Mark], int]:
-        """The records of a kind appended since; of a run in a database, all of them each time."""
+        """The records of a kind appended since; all of them each time if the run is in a database."""
         if not self._path.is_dir() or (self._path / NOTE).exists():
             reader, _ = self.open()
             with closing(reader):
@@ -87,7 +87,7 @@ class StoredRun:
                 read = file.read(_MOST_READ)
         except OSError:
             return [], offset
-        whole = read[: read.rfind(b"\n") + 1]  # a torn last line is read once it is whole
+        whole = read[: read.rfind(b"\n") + 1]  # a torn last line is read once it is complete
         return list(LineDecoder(name, []).records(Mark, whole.splitlines(True))), offset + len(whole)
 
     def labels_path(self) -> Path:
@@ -96,8 +96,8 @@ class StoredRun:
             return folder_beside(reader) / "labels.csv"
 
     def is_baseline(self) -> bool:
-        name = self.id.partition("_")[2]  # as safe as a file name as the link to the baseline is
-        first, _, number = name.rpartition("-")  # of several runs in one second
+        name = self.id.partition("_")[2]  # as safe in a path as the name of the baseline's link
+        first, _, number = name.rpartition("-")  # of several runs in one second, all but the first end with a number
         names = [name, first] if number.isdecimal() else [name]
         found = [baseline for one in names if one and (baseline := baseline_of(self._path, one)) is not None]
         return any(one == self._path or (one.is_dir() and one.samefile(self._path)) for one in found)
@@ -126,7 +126,7 @@ def runs_at(places: Sequence[Path]) -> Iterator[StoredRun]:
 
 def _in_file(place: Path) -> Iterator[StoredRun]:
     if place.is_file():
-        find_run(place)  # says what is wrong with a file that is no database
+        find_run(place)  # reports what is wrong with a file that is no database
         yield from map(StoredRun, run_places(place))
         return
     found = find_run(place)  # `FILE.sqlite/RUN_ID`, or the id of a run below `runs`

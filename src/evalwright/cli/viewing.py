@@ -22,11 +22,11 @@ _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _TRIES = 50
 _SECONDS_TO_END = 0.5
 _WAITING = 128
-"""Connections that may wait for their turn; a browser has at most six."""
+"""Connections that may wait; a browser opens six at most."""
 
 
 def needs_view() -> None:
-    """Raises InputError where the packages of the viewer are not installed."""
+    """Raises InputError if the packages of the viewer are not installed."""
     try:
         import starlette
         import uvicorn
@@ -48,7 +48,7 @@ def serve_viewer(
     cell: str | None,
     compare: Path | None = None,
 ) -> int:
-    """Serve until Ctrl-C. Raises InputError for places without runs, and where the address cannot be used."""
+    """Serve until Ctrl-C. Raises InputError for places without runs, and if the address cannot be used."""
     from evalwright.cli.viewed_runs import runs_at
     from evalwright.viewer.access import Access
     from evalwright.viewer.app import viewer
@@ -89,7 +89,7 @@ def serve_viewer(
 
 
 def _user() -> str:
-    """The user's name on this system: the only thing about a person that labels hold."""
+    """The user's name on this system: nothing else about a person is stored in labels."""
     import getpass
 
     try:
@@ -99,7 +99,7 @@ def _user() -> str:
 
 
 def _page(found: Sequence[StoredRun], places: int, cell: str | None, earlier: Sequence[StoredRun]) -> str:
-    """The page to begin with: of one run, its own."""
+    """The page to open first: a single run's own, or the list."""
     if earlier:
         return f"/compare?{urlencode({'a': earlier[0].id, 'b': found[0].id})}"
     if places != 1 or len(found) != 1:
@@ -112,7 +112,7 @@ def _page(found: Sequence[StoredRun], places: int, cell: str | None, earlier: Se
 
 
 def _listening(host: str, port: int) -> socket.socket:
-    """A socket on the port, or on the next one that is free."""
+    """A socket listening on the port, or on the next free one."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for number in range(port, port + (_TRIES if port else 1)):
         one = socket.socket(family, socket.SOCK_STREAM)
@@ -165,17 +165,17 @@ def _run(app: object, listening: socket.socket) -> None:
             loop.add_signal_handler(number, stop)
         await server._serve([listening])
 
-    # uvicorn's own `serve` raises the signal again once it has ended, and Ctrl-C is how this command ends well
+    # uvicorn's own `serve` raises the signal again once it has ended, but Ctrl-C is the normal end of this command
     asyncio.run(serve())
     _leave_unfinished_pages()
 
 
 def _leave_unfinished_pages() -> None:
-    """End the process where a thread still makes the page of a large run: Python would wait until it is done.
+    """End the process while a thread still makes the page of a large run: Python would wait for that thread.
 
-    Nothing is lost: a label is on the disk before its page is answered.
+    Nothing is lost: a label is on disk before the browser gets the page.
     """
-    import posix  # `os._exit` is refused while a session is open, which is meant for code of users
+    import posix  # While a session is open, `os._exit` is replaced so that code of users cannot call it.
     import threading
 
     threads = [one for one in threading.enumerate() if not one.daemon and one is not threading.main_thread()]

@@ -1,4 +1,4 @@
-"""What a run of pixie datasets leaves below the configured root: `result.json` and scorecards, as the original's."""
+"""What a run of pixie datasets leaves in the configured root: `result.json` and scorecards, as in the original."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["Entry", "is_pending", "save_results", "save_scorecard"]
 
 
 class Entry(NamedTuple):
-    """One entry of a dataset, and what came of it."""
+    """One entry of a dataset and its outcome."""
 
     case: Case
     trace: Trace
@@ -29,7 +29,7 @@ class Entry(NamedTuple):
 
     @property
     def pending(self) -> bool:
-        """Whether nothing failed and a grade is still missing."""
+        """Whether nothing failed and a score is still missing."""
         return self.status in ("pass", "skip") and any(is_pending(row) for row in self.results)
 
     @property
@@ -38,22 +38,22 @@ class Entry(NamedTuple):
 
     @property
     def input(self) -> Any:
-        """What the entry gives, collapsed."""
+        """What the entry gives to the application, collapsed."""
         return collapsed(self.case.extra["eval_input"])
 
     @property
     def output(self) -> Any:
-        """What was captured, collapsed."""
+        """The captured output, collapsed."""
         return (self.trace.extra.get("observed") or {}).get("output")
 
 
 def is_pending(row: EvaluationResult) -> bool:
-    """Whether an evaluator left its grade to a person or another program."""
+    """Whether an evaluator left its score to a person or another program."""
     return row.skipped and bool(row.detail.get("pending"))
 
 
 def save_results(datasets: list[tuple[str, list[Entry]]], command: str, started: datetime) -> Path:
-    """Write `results/<id>/result.json`; its path. The id is the time, with a suffix when it is taken."""
+    """Write `results/<id>/result.json` and return its path. The id is the time, with a suffix if that is taken."""
     folder = Path(get_config().root) / "results"
     folder.mkdir(parents=True, exist_ok=True)
     name = made = f"{started:%Y%m%d-%H%M%S}"
@@ -95,7 +95,7 @@ def _exported(entry: Entry) -> dict[str, Any]:
 
 
 def save_scorecard(name: str, entries: list[Entry], command: str, started: datetime) -> Path:
-    """Write the page of one dataset; its path."""
+    """Write the page of one dataset and return its path."""
     return Path(save_dataset_scorecard(DatasetScorecard(name, [_shown(entry) for entry in entries], started), command))
 
 

@@ -45,9 +45,9 @@ class _Ran(NamedTuple):
 
 
 def run_files(files: Sequence[Path], *, verbose: bool, command: str, shown: bool, options: Mapping[str, Any]) -> int:
-    """Run each dataset and write what is left of it.
+    """Run each dataset and write its results.
 
-    0 when every entry of every one passed or is pending, 130 when that was interrupted, else 1. With `shown` the
+    Returns 0 if every entry of every dataset passed or is pending, 130 if interrupted, else 1. With `shown` the
     scorecard of a single dataset is opened in the browser. `options` are those of the format.
     """
     started = datetime.now(UTC)
@@ -113,7 +113,8 @@ def _ran(file: Path, options: Mapping[str, Any]) -> _Ran:
 
 
 def _lines(number: int, entry: Entry, verbose: bool, told: dict[str, int]) -> Iterator[str]:
-    """The line of an entry and why it has no score; `told` has the causes so far, with the entry that they were of."""
+    """The line of an entry, and why it has no score. `told` has the causes so far and the entry where each first
+    occurred."""
     title = entry.case.description or entry.case.id
     title = title if len(title) <= _WIDEST else title[:_WIDEST] + "…"
     labels = ", ".join(row.evaluator for row in entry.results)
@@ -126,7 +127,7 @@ def _lines(number: int, entry: Entry, verbose: bool, told: dict[str, int]) -> It
 
 
 def _causes(number: int, entry: Entry, told: dict[str, int]) -> Iterator[str]:
-    """Why there is no score, each cause in full where it is first met."""
+    """Why there is no score; each cause in full where it first occurs."""
     failure = entry.trace.error
     causes: dict[str, list[str]] = {}
     if failure is not None and failure.type != "wrap_error":

@@ -1,4 +1,5 @@
-"""Commands of `evalwright pixie` beside the test: record a run, turn it into an entry, analyse results, begin."""
+"""Commands of `evalwright pixie` besides `test`: record a run, make an entry of it, analyse results, start a
+project."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ _FILE = click.Path(path_type=Path, dir_okay=False)
 
 
 def refused(error: object) -> int:
-    """Print what is wrong; returns the exit code."""
+    """Print what is wrong and return the exit code."""
     from evalwright.reports.text import harmless
 
     print(harmless(f"Error: {error}"), file=sys.stderr)

@@ -1,4 +1,4 @@
-"""The system under test. Replace the body of `answer` by a call of your own agent."""
+"""The system under test. Replace the body of `answer` with a call of your own agent."""
 
 from __future__ import annotations
 
