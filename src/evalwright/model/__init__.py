@@ -1,1 +1,1 @@
-"""The nouns: authored ones are pydantic models, produced ones are msgspec structs."""
+"""The nouns: pydantic models for what people write, msgspec structs for what evalwright writes."""

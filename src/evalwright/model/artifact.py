@@ -28,7 +28,7 @@ class FileManifest(msgspec.Struct):
 
 
 class FilesystemDiff(msgspec.Struct):
-    """Sorted relative paths, and unified diffs of the text files among the modified and added ones."""
+    """Sorted relative paths, and unified diffs of the modified and added text files."""
 
     added: list[str] = []
     removed: list[str] = []
@@ -37,7 +37,7 @@ class FilesystemDiff(msgspec.Struct):
 
 
 class Changes(msgspec.Struct, frozen=True):
-    """What happened to the files of a workspace."""
+    """What changed among the files of a workspace."""
 
     before_manifest: FileManifest
     after_manifest: FileManifest
@@ -56,14 +56,14 @@ class FilesystemArtifact(OfCase, msgspec.Struct):
     diff: FilesystemDiff
     artifacts_path: str
     left_out: dict[str, str] = {}
-    """What could not be read or was too large, by path, with the reason; `.` stands for everything else."""
+    """Files that could not be read or were too large, by path, with the reason; `.` stands for everything else."""
     trial: int = 0
     attempt: int = 1
     schema_version: str = SCHEMA_VERSION
 
 
 class Artifact(msgspec.Struct, frozen=True):
-    """What evaluators get: the record, and the folder with `before/`, `after/` and `diff.txt`."""
+    """What evaluators get: the record, and the folder that contains `before/`, `after/` and `diff.txt`."""
 
     record: FilesystemArtifact
     folder: Path

@@ -25,7 +25,7 @@ Interval = tuple[float, float]
 
 
 class Label(msgspec.Struct, frozen=True, gc=False):
-    """A human label for what one evaluator evaluated, one attempt of a cell, as stored in `labels.jsonl`.
+    """A human label for what one evaluator judged, one attempt of a cell, as stored in `labels.jsonl`.
 
     At least one of `passed` and `score` is set; the score is on the evaluator's own scale.
     """
@@ -40,7 +40,7 @@ class Label(msgspec.Struct, frozen=True, gc=False):
 
 
 class Share(msgspec.Struct, frozen=True):
-    """A share of `n` items with its 95 % Wilson interval; null where there are no items."""
+    """A share of `n` items with its 95 % Wilson interval; null without items."""
 
     value: float | None
     n: int
@@ -57,7 +57,7 @@ class Confusion(msgspec.Struct, frozen=True):
 
 
 class ScoreAgreement(msgspec.Struct, frozen=True):
-    """A judge's scores compared with human scores. Weighted kappa only if all scores are whole numbers."""
+    """A judge's scores compared with human scores. Weighted kappa is computed only if all scores are whole numbers."""
 
     n: int
     kappa_linear: float | None
@@ -71,7 +71,7 @@ class ScoreAgreement(msgspec.Struct, frozen=True):
 
 
 class Flips(msgspec.Struct, frozen=True):
-    """Answers that were judged several times: `flipped` ones got both verdicts."""
+    """Answers that were judged several times; `flipped` is the number of those that got both verdicts."""
 
     repeated: int
     flipped: int
@@ -82,51 +82,54 @@ class LengthBias(msgspec.Struct, frozen=True):
     """How the judge's error (its verdict or score, minus the human one) grows with the length of the answer."""
 
     slope: float | None
-    """Change of the error for an answer twice as long; None where all are of one length or fewer than 10 cases."""
+    """Change of the error for an answer twice as long; None if all have the same length or there are fewer than 10
+    cases."""
     ci95: Interval | None
     n: int
-    """Labelled answers that are a text."""
+    """Labelled answers that are text."""
 
 
 class SelfAgreement(msgspec.Struct, frozen=True):
-    """A model that judged the same answers several times (`samples`)."""
+    """A model that judged each answer several times (`samples`)."""
 
     model: str
     same: Share
-    """The answers to which all its replies agreed."""
+    """The answers on which all its replies agreed."""
 
 
 class SelfPreference(msgspec.Struct, frozen=True):
-    """The judge's error (its verdict minus the human one) on systems of its own maker, against those of others."""
+    """The judge's error (its verdict minus the human one) on systems by its own maker, compared with those by
+    others."""
 
     maker: str
     own: int
-    """Labelled answers of models of the judge's maker; `others`: of other makers. Unknown ones are left out."""
+    """Labelled answers of models by the judge's maker; `others`: by other makers. Answers of unknown models are left
+    out."""
     others: int
     difference: float | None
-    """How much more often it passes its own wrongly; None for fewer than 10 cases."""
+    """How much more often it wrongly passes its own maker's; None for fewer than 10 cases."""
     ci95: Interval | None = None
 
 
 class PositionBias(msgspec.Struct, frozen=True):
-    """Answers of one variant compared with a reference, shown first and shown second."""
+    """Answers of one variant compared with a reference, shown first and then second."""
 
     variant: str
     pairs: int
     consistency: float | None
-    """The share of pairs of orders in which the same one won."""
+    """The share of pairs in which the same answer won in both orders."""
     wins: int
-    """Won in both orders; what is neither won nor lost in both is a tie."""
+    """Won in both orders; pairs neither won nor lost in both are ties."""
     losses: int
     ties: int
     first_won: float | None
-    """The share of decided comparisons that the answer shown first won; 0.5 without a bias."""
+    """The share of decided comparisons won by the answer shown first; 0.5 without a bias."""
     p: float
     """p-value for no preference for a position, from pairs whose winner changes with the order (exact, two-sided)."""
 
 
 class Strength(msgspec.Struct, frozen=True):
-    """One of what a judge compared, on the Elo scale with the reference at 0."""
+    """The strength of one of the things that a judge compared, on the Elo scale with the reference at 0."""
 
     name: str
     elo: float
@@ -139,14 +142,14 @@ class Confidence(msgspec.Struct, frozen=True):
     brier: float
     """Mean squared error (Brier 1950); 0.25 for a judge that always says 0.5."""
     calibration_error: float
-    """Mean distance of score and share of human passes, over ten bins of equal width (Guo et al. 2017)."""
+    """Mean distance between score and share of human passes, over ten bins of equal width (Guo et al. 2017)."""
 
 
 class CorrectedRate(msgspec.Struct, frozen=True):
-    """The pass rate of one variant: the judge's, and corrected to that of human labels by two estimators.
+    """The pass rate of one variant: the judge's, and two estimates of what human labels would give.
 
     `corrected` inverts the judge's error rates (Rogan and Gladen 1978), with the interval of Lang and Reiczigel 2014;
-    `powered` is prediction-powered inference (PPI++) from the labels of this variant; `refused` says why there is none.
+    `powered` is prediction-powered inference (PPI++) from the labels of this variant; `refused` is why there is none.
     """
 
     variant: str
@@ -165,15 +168,15 @@ class JudgeCalibration(msgspec.Struct):
     evaluator: str
     labels: int = 0
     unjudged: int = 0
-    """Labelled answers without a verdict of the evaluator: errored or skipped."""
+    """Labelled answers on which the evaluator has no verdict: it errored or was skipped."""
     superseded: int = 0
-    """Labels of answers that a later attempt has replaced."""
+    """Labels of answers that a later attempt replaced."""
     confusion: Confusion | None = None
     accuracy: Share | None = None
     tpr: Share | None = None
-    """The share that the judge passed of the answers that humans passed."""
+    """The share of answers passed by humans that the judge passed, too."""
     tnr: Share | None = None
-    """The share that the judge failed of the answers that humans failed."""
+    """The share of answers failed by humans that the judge failed, too."""
     cohen_kappa: float | None = None
     cohen_kappa_ci95: Interval | None = None
     gwet_ac1: float | None = None
@@ -182,11 +185,11 @@ class JudgeCalibration(msgspec.Struct):
     confidence: Confidence | None = None
     length: LengthBias | None = None
     length_at_label: LengthBias | None = None
-    """The judge's own score, else its verdict, by length among answers with the same human label."""
+    """The judge's score, or its verdict without scores, by length among answers with the same human label."""
     preference: SelfPreference | None = None
     repeats: list[SelfAgreement] = []
     panel: Share | None = None
-    """Of answers that several models judged, the share on which they disagreed."""
+    """The share of answers judged by several models on which they disagreed."""
     position: list[PositionBias] = []
     strengths: list[Strength] = []
     rates: list[CorrectedRate] = []

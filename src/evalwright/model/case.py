@@ -1,4 +1,4 @@
-"""A case as its author writes it (pydantic): the canonical form into which every format reads its files."""
+"""A case as its author writes it (pydantic): the canonical form to which every format converts its cases."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from evalwright.model.conversation_case import ConversationExpectation
 
 __all__ = ["EvalCase", "ExpectedBehavior", "ForeignCase"]
 
-# Factories, because pydantic would deep-copy a mutable default for every case that is read.
+# Factories, because pydantic would deep-copy a mutable default for every case.
 
 
 class ExpectedBehavior(BaseModel):
-    """What the author expects of an answer; every part is optional."""
+    """What the author expects of an answer. Every part is optional."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="ignore", defer_build=True)
 
@@ -27,7 +27,7 @@ class ExpectedBehavior(BaseModel):
     must_modify_files: list[StrictStr] = Field(default_factory=list)
     must_not_modify_files: list[StrictStr] = Field(default_factory=list)
     conversation: ConversationExpectation | None = None
-    """What is expected of the conversation as a whole: tools, phrases, limits, the goal for judges."""
+    """What is expected of the conversation as a whole: tools, phrases, limits, and the goal for judges."""
 
 
 class EvalCase(BaseModel):
@@ -35,7 +35,7 @@ class EvalCase(BaseModel):
 
     model_config: ClassVar[ConfigDict] = ConfigDict(
         extra="ignore", ser_json_inf_nan="strings", defer_build=True
-    )  # NaN must not become null unseen
+    )  # NaN must not silently become null
 
     id: StrictStr
     input: Any
@@ -44,24 +44,24 @@ class EvalCase(BaseModel):
     metadata: dict[StrictStr, Any] = Field(default_factory=dict)
     tags: list[StrictStr] = Field(default_factory=list)
     recorded: Any = None
-    """A recorded trace of this case (mapping in the shape of a stored trace), for replay."""
+    """A recorded trace of this case, for replay: a mapping in the shape of a stored trace."""
     group: StrictStr | None = None
     """Cases of one group (a conversation, a document) are not independent of each other."""
     schema_version: StrictStr = "1.0"
 
 
 class ForeignCase(EvalCase):
-    """A case of another format than the native one, with what only such formats have."""
+    """A case of a format other than the native one, with what only such formats have."""
 
     description: StrictStr | None = None
     note: StrictStr | None = None
     extra: dict[str, Any] = Field(default_factory=dict)
     """What only the case's format has; targets and evaluators may read it."""
     evaluators: list[dict[str, Any]] | None = None
-    """Evaluators of this case alone, instead of the suite's; each in the shape of `EvaluatorSpec`."""
+    """Evaluators for this case alone, instead of the suite's; each in the shape of `EvaluatorSpec`."""
 
     def described(self) -> dict[str, Any] | None:
-        """The case as its format reads it, to be shown to people; None for one that could not be read."""
+        """The case as its format reads it, to be shown to people; None if it could not be read."""
         extra = self.extra
         if "load_error" in extra:
             return None

@@ -1,4 +1,4 @@
-"""What every record of a cell has in common: the case that it belongs to."""
+"""What all records of a cell share: the case that they belong to."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["OfCase", "case_key", "cell_key"]
 
 
 def case_key(case_id: str, occurrence: int | msgspec.UnsetType) -> str:
-    """A name that is unique in the run: the id, followed by `#2` and so on if several cases have it."""
+    """A name that is unique in the run: the id, followed by `#2` and so on if several cases share it."""
     return case_id if occurrence is msgspec.UNSET else f"{case_id}#{occurrence}"
 
 
@@ -22,7 +22,7 @@ def cell_key(case_key: str, variant: str, trial: int) -> str:
 
 
 class OfCase(msgspec.Struct, gc=False, kw_only=True):
-    """A record of a case, or some parts of one. `occurrence` is not written where the id is enough."""
+    """A record of a case, or a part of one. `occurrence` is not written if the id is enough."""
 
     case_id: str
     occurrence: int | msgspec.UnsetType = msgspec.UNSET

@@ -1,7 +1,7 @@
-"""The cells of a stored run as a table that can be searched: what reading commands and the viewer ask a run index.
+"""The cells of a stored run as a searchable table, which the reading commands and the viewer query.
 
-`RunReader` gives records in the order in which they were written; a `CellIndex` gives cells, each once, by case, by
-outcome, sorted and in pages, at the cost of what is asked for and not of the run.
+`RunReader` gives records in the order in which they were written; a `CellIndex` gives each cell once: by case, by
+outcome, sorted and in pages. Its cost depends on what is asked for, not on the size of the run.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ __all__ = [
 V = TypeVar("V", bound=OfCase)
 
 CellOrder = Literal["stored", "dataset", "latency_ms", "cost_usd", "score", "tokens_in", "tokens_out"]
-"""`stored` is the order of the newest traces; `dataset` that of cases, then variants of the suite, then trials."""
+"""`stored`: the order in which the newest traces were stored; `dataset`: by case, then variant of the suite, then
+trial."""
 
 CellMeasure = Literal["latency_ms", "cost_usd"]
 
@@ -46,7 +47,7 @@ OutcomeStatus = Literal["pass", "fail", "skip", "error"]
 
 
 class StaleIndex(Exception):
-    """The records at a place are not those that the index has noted: the run was changed behind its back."""
+    """The records at a place are not those that were indexed: the run has changed since."""
 
 
 class CellOutcome(msgspec.Struct, frozen=True, gc=False):
@@ -62,10 +63,10 @@ class CellOutcome(msgspec.Struct, frozen=True, gc=False):
 
 
 class CellEntry(msgspec.Struct, gc=False):
-    """One cell: its newest attempt, which is the highest one, and of equal ones the last."""
+    """One cell: its attempt with the highest number, and the last one of those with the same number."""
 
     number: int
-    """Its place in the order `dataset`, from 0; unique in the run."""
+    """Its position in the order `dataset`, from 0; unique in the run."""
     case_id: str
     occurrence: int | msgspec.UnsetType
     variant: str
@@ -73,11 +74,11 @@ class CellEntry(msgspec.Struct, gc=False):
     attempt: int
     case_index: int | None
     status: Status | None
-    """Of the stored verdict; None for a cell that has none yet, or in a folder without verdicts."""
+    """The stored verdict's status; None for a cell without a verdict yet, or in a folder without verdicts."""
     error: str | None
-    """The type of the error of the system."""
+    """The type of the system's error."""
     outcomes: Sequence[CellOutcome]
-    """In the order of the results; the last one of each evaluator."""
+    """The last one of each evaluator, in the order of the results."""
     score: float | None
     latency_ms: int | None
     cost_usd: float | None
@@ -87,7 +88,7 @@ class CellEntry(msgspec.Struct, gc=False):
     finished_at: datetime | None
     """When the last of its records was finished."""
     alike: int | None
-    """Cells of one index with the same number have variant, status, error and outcomes in common; None says nothing."""
+    """Cells of one index with the same number share variant, status, error and outcomes. None: not compared."""
 
     @property
     def kind(self) -> int:
@@ -96,42 +97,42 @@ class CellEntry(msgspec.Struct, gc=False):
 
     @property
     def case_key(self) -> str:
-        """The name of the case as it is shown: the id, and `#2` and so on where the id is not enough."""
+        """The name under which the case is shown: the id, followed by `#2` and so on if the id is not enough."""
         return case_key(self.case_id, self.occurrence)
 
     @property
     def failed(self) -> bool:
-        """As `inspect --failed` means it: an error of the system, or a result that neither passed nor was skipped."""
+        """As for `inspect --failed`: the system errored, or a result neither passed nor was skipped."""
         return self.error is not None or any(not one.passed and not one.skipped for one in self.outcomes)
 
 
 class CellSelection(NamedTuple):
-    """Which cells are wanted: those that match everything given here. None does not restrict."""
+    """Which cells are wanted: those that match every field. A field that is None does not restrict."""
 
     case: str | None = None
-    """The id of a case, or its name as it is shown."""
+    """The id of a case, or the name under which it is shown."""
     variant: str | None = None
     trial: int | None = None
     failed: bool = False
-    """Only cells of which `CellEntry.failed` is true."""
+    """Only cells whose `CellEntry.failed` is true."""
     statuses: Collection[Status | None] | None = None
-    """Statuses of verdicts; None among them stands for cells without one."""
+    """Statuses of verdicts; None among them stands for cells without a verdict."""
     evaluator: str | None = None
-    """Cells with a result of this evaluator; with `outcome`, only where it has that status."""
+    """Cells with a result of this evaluator; with `outcome`, only if that result has this status."""
     outcome: OutcomeStatus | None = None
-    """Without `evaluator`: cells with a result of any evaluator that has this status."""
+    """Without `evaluator`: cells in which any evaluator's result has this status."""
     error: str | None = None
-    """The type of the error of the system."""
+    """The type of the system's error."""
     singular: bool = False
-    """Only cells with a result that has a cost, or a score other than 0 and 1: they are like no other."""
+    """Only cells with a result that has a cost, or a score other than 0 and 1: no other cell is counted with them."""
     case_contains: str | None = None
-    """A part of the name of the case, upper and lower case of ASCII letters alike. Looks at every cell."""
+    """A part of the case's name, ignoring the case of ASCII letters. Looks at every cell."""
 
 
 class CellCount(NamedTuple):
-    """How many cells look alike: the same variant, status, error type and outcomes.
+    """The number of cells that look alike: with the same variant, status, error type and outcomes.
 
-    Counts by status, by evaluator, by error type are sums over these; a run has a handful of them.
+    Counts by status, evaluator or error type are sums over these, and a run has only a handful of them.
     """
 
     n: int
@@ -139,11 +140,11 @@ class CellCount(NamedTuple):
     status: Status | None
     error: str | None
     outcomes: Sequence[CellOutcome]
-    """In the order of the results; a score other than 0 and 1, and a cost, are those of a cell and not said here."""
+    """In the order of the results; without costs and scores other than 0 and 1, which belong to single cells."""
     alike: int
     """As `CellEntry.alike`."""
     singular: int
-    """How many of them are like no other, for a score or a cost of a result: each is of a kind of its own."""
+    """How many of them have a result with a cost or such a score; each of these has a kind of its own."""
 
 
 class CellSum(NamedTuple):
@@ -165,13 +166,13 @@ class CellSums(NamedTuple):
     grouped: int
     """Cells whose case is in a group."""
     measured: int
-    """Cells with a result that has a cost, or a score other than 0 and 1: `counts` does not say all of them."""
+    """Cells with a result that has a cost, or a score other than 0 and 1, which `counts` leaves out."""
     spent_usd: float
-    """By all attempts, superseded ones included."""
+    """By all attempts, including superseded ones."""
 
 
 class CellMeasures(NamedTuple):
-    """What some cells took, column by column; all else is known of their kinds."""
+    """What some cells took, column by column; everything else follows from their kinds."""
 
     case_keys: Sequence[str]
     groups: Sequence[str | None]
@@ -184,35 +185,35 @@ class CellMeasures(NamedTuple):
 
 
 class CellAttempts(NamedTuple):
-    """How far cells are, by their numbers."""
+    """How far the cells are, by their numbers."""
 
     usual: int
-    """Every cell with a number below it passed, or was skipped, at its first attempt, but for the others."""
+    """Every cell with a lower number passed or was skipped at its first attempt, except the `others`."""
     others: Iterator[tuple[int, int, bool, Status | None]]
     """Number, attempt, whether the system errored, status of the verdict."""
 
 
 class CellPlaces(NamedTuple):
-    """Which cells of a run are of one variant and its only trial: those with the numbers `first`, `first + every`, …"""
+    """Which cells belong to a variant with one trial: those with the numbers `first`, `first + every`, …"""
 
     first: int
     every: int
 
 
 class CellPairs(Protocol):
-    """The cells of two indexed runs that are of the same cases. To be closed by who asked for it."""
+    """The cells of two indexed runs, paired by case. The caller has to close it."""
 
     counts: Sequence[tuple[int, int, int]]
-    """The kinds of both cells, and how many pairs are of these."""
+    """For each pair of kinds: the two kinds, and the number of pairs."""
 
     def cases(self, kinds: Collection[tuple[int, int]]) -> Iterator[tuple[str, int, int]]:
-        """The names of the cases of these pairs of kinds, each with its pair. In no order."""
+        """The cases whose pair has one of these kinds: name, kind, kind. In no particular order."""
 
     def close(self) -> None: ...
 
 
 class CellRecords(NamedTuple):
-    """The records of a cell: the newest trace, the last result of each evaluator on it, the verdict on it."""
+    """The records of a cell: the newest trace, each evaluator's last result on it, and its verdict."""
 
     trace: Trace
     results: list[EvaluationResult]
@@ -220,17 +221,17 @@ class CellRecords(NamedTuple):
 
 
 class CellIndex(Protocol):
-    """The cells of one stored run: see `index_of`. To be closed by who asked for it.
+    """The cells of one stored run: see `index_of`. The caller has to close it.
 
-    It answers as a scan of the records would have at one moment: when it was opened. A run that is being written may be
-    ahead of it by a moment. One thread uses it at a time.
+    It answers as a scan of the records would have at the moment when it was opened; a run that is being written may be
+    slightly ahead of it. Only one thread may use it at a time.
     """
 
     def __len__(self) -> int:
         """The number of cells with a trace."""
 
     def counts(self) -> list[CellCount]:
-        """All cells, counted by what they look alike in. Costs nothing that grows with the run."""
+        """All cells, counted by what they have in common. The cost does not grow with the run."""
 
     def count(self, chosen: CellSelection = ...) -> int:
         """How many cells are chosen. By status, evaluator, error or variant alone it costs as little as `counts`."""
@@ -244,13 +245,13 @@ class CellIndex(Protocol):
         offset: int = 0,
         limit: int | None = None,
     ) -> Iterator[CellEntry]:
-        """The chosen cells, sorted; ties in the order of the dataset, what is not measured last. Streams."""
+        """The chosen cells, sorted; ties in the order of the dataset, cells without the measure last. Streams."""
 
     def measured(self, variant: str) -> Iterator[CellMeasures]:
         """What the cells of a variant took, in blocks, in the order `dataset`. Streams."""
 
     def cell(self, case: str, variant: str, trial: int = 0) -> CellEntry | None:
-        """One cell by the name of its case as it is shown, its variant and its trial."""
+        """One cell, by the name under which its case is shown, its variant and its trial."""
 
     def records(self, entry: CellEntry) -> CellRecords:
         """Read the records of a cell at their places.
@@ -262,25 +263,27 @@ class CellIndex(Protocol):
         """The sum of a measure over the cells of some `counts`."""
 
     def spread(self, measure: CellMeasure, alike: Collection[int]) -> list[tuple[float, int]]:
-        """The values of a measure that cells of some `counts` have, the least first, and how many have each."""
+        """The values that a measure has in the cells of some `counts`, in ascending order, each with its number of
+        cells."""
 
     def pairs(self, other: CellIndex, mine: CellPlaces, theirs: CellPlaces) -> CellPairs | None:
-        """The cells of this run and of another one of the same cases; None where they cannot be joined."""
+        """The cells of this run and another, paired by case; None if they cannot be joined."""
 
     def sums(self) -> CellSums:
         """What all cells together took and cost."""
 
     def superseded(self) -> int:
-        """The number of traces that do not count, because a later one of their cell does."""
+        """The number of traces that do not count because their cell has a later one."""
 
     def attempts(self) -> CellAttempts:
-        """How far each cell is, at the cost of those that are not as most are."""
+        """How far each cell is. The cost depends on the number of unusual cells only."""
 
     def verdict(self, entry: CellEntry) -> CaseVerdict | None:
-        """The record of the verdict alone; as `records`."""
+        """The record of the verdict alone. Raises as `records` does."""
 
     def verdicts(self, kind: type[V], chosen: CellSelection) -> Iterator[V]:
-        """The verdicts of the chosen cells that have one, as `kind`, as they were written; as `records`. Streams."""
+        """The verdicts of the chosen cells that have one, as `kind`, in the order written. Raises as `records`.
+        Streams."""
 
     def close(self) -> None: ...
 
@@ -290,11 +293,11 @@ class _Indexed(Protocol):
 
 
 def index_of(reader: object, *, small: bool = False, make: bool = True) -> CellIndex | None:
-    """The index of a run, brought up to date or made; None where a reader must scan.
+    """The index of a run, created or brought up to date; None if the caller has to scan the records.
 
-    That is: a store that keeps none, a run of fewer than 20,000 cells (with `small` those have one too, in memory), one
-    with lines that cannot be read, and one that another process is busy to make the index of. Without `make`, one that
-    has none yet, too: for who reads a few fields once, and then replaces records, making it costs more than it saves.
+    That is the case if the store keeps no index, the run has fewer than 20,000 cells (with `small` it gets an index in
+    memory), lines cannot be read, or another process is creating the index. Without `make`, also if there is no index
+    yet: for a caller that reads a few fields once and then replaces the records, creating it costs more than it saves.
     """
     indexed = cast(_Indexed, reader) if hasattr(reader, "index") else None
     return None if indexed is None else indexed.index(small=small, make=make)

@@ -30,7 +30,8 @@ class Waits(msgspec.Struct, frozen=True):
     """How a call is retried; a field that is None is left to the run."""
 
     first_seconds: float | None = None
-    """The longest wait before the second attempt; each further one is `factor` as long, up to `longest_seconds`."""
+    """The longest wait before the second attempt; each further wait is `factor` times as long, up to
+    `longest_seconds`."""
     longest_seconds: float | None = None
     factor: float | None = None
     statuses: list[int] | None = None
@@ -59,7 +60,7 @@ class ChatRequest(msgspec.Struct, frozen=True):
     base_url: str | None = None
     api_key_env: str | None = None
     extra: dict[str, Any] = {}
-    """Further parameters of the provider's API, passed as they are."""
+    """Further parameters of the provider's API, passed on unchanged."""
     attempts: int | None = None
     """Maximum number of attempts; `attempt_seconds` is the time limit of each. None leaves both to the run."""
     waits: Waits | None = None
@@ -67,9 +68,9 @@ class ChatRequest(msgspec.Struct, frozen=True):
     api: Literal["responses"] | msgspec.UnsetType = msgspec.UNSET
     """OpenAI's Responses API, in place of chat completions."""
     stream: bool | msgspec.UnsetType = msgspec.UNSET
-    """Whether the reply is to come piece by piece, so that the time of its first word is known."""
+    """Whether the reply should arrive in pieces, so that the time of its first word is known."""
     default_limit: bool | msgspec.UnsetType = msgspec.UNSET
-    """Whether `max_tokens` is a default, which a model that reasons may exceed."""
+    """Whether `max_tokens` is only a default, which a reasoning model may exceed."""
 
 
 class Usage(msgspec.Struct, frozen=True):
@@ -100,9 +101,9 @@ class ChatReply(msgspec.Struct, frozen=True):
     reply_format: str | None = None
     """How the format of the reply was requested: `strict` or `json_schema`, `tool`, `json_object`, `prompt`."""
     left_out: list[str] = []
-    """Parameters of the request that were not sent, as the model refuses them."""
+    """Parameters of the request that were not sent because the model rejects them."""
     limit: int | None = None
-    """The token limit of the reply, null if none was sent."""
+    """The token limit of the reply; null if none was sent."""
     first_ms: int | None = None
     """Milliseconds until the first piece of a streamed reply."""
 
@@ -128,7 +129,7 @@ class Moderation(msgspec.Struct, frozen=True):
 class Models(Protocol):
     """The only way to call models in a run: retries, limits, budget, cache, recording. Safe to share in one loop.
 
-    Raises EvaluatorError (judges) or TargetError (systems and users) whose `type` says why there is no answer:
+    Raises EvaluatorError (judges) or TargetError (systems and users); their `type` says why there is no answer:
     `rate_limited`, `authentication`, `quota`, `bad_request`, `http_5xx`, `connection`, `timeout`, `refused`,
     `bad_reply`, `cost_limit`, `no_price`, `not_recorded`, `network_refused`.
     """
@@ -140,4 +141,4 @@ class Models(Protocol):
     async def moderate(self, model: str, text: str) -> Moderation: ...
 
     def price(self, model: str) -> Price | None:
-        """The price of a model, None if it is unknown."""
+        """The price of a model; None if it is unknown."""

@@ -1,4 +1,4 @@
-"""A recorded conversation as graders see it, and what a case expects of one (produced)."""
+"""A recorded conversation as evaluators see it, and what a case expects of one (produced)."""
 
 from __future__ import annotations
 
@@ -39,14 +39,14 @@ class ToolOutput(msgspec.Struct, gc=False):
 
 
 class ToolInteraction(msgspec.Struct, gc=False):
-    """A call and what came back for it: the last message with its id."""
+    """A call and its outcome: the last message with its id."""
 
     call: ToolUse
     output: ToolOutput | None
 
 
 class Conversation(msgspec.Struct, gc=False):
-    """Messages taken apart by role; `final_response` is the last text of the system, null when there is none."""
+    """Messages separated by role; `final_response` is the system's last text, null if there is none."""
 
     messages: list[Any] = []
     system_prompts: list[str] = []
@@ -58,7 +58,8 @@ class Conversation(msgspec.Struct, gc=False):
 
     @property
     def tool_interactions(self) -> list[ToolInteraction]:
-        """The calls with their outputs; one with an empty id has none, since others may have it, too."""
+        """The calls with their outputs. A call with an empty id gets none, since other calls may have an empty id,
+        too."""
         by_id = {output.tool_call_id: output for output in self.tool_outputs}
         return [ToolInteraction(call, by_id.get(call.id) if call.id else None) for call in self.tool_calls]
 
@@ -78,7 +79,7 @@ class StateTransition(msgspec.Struct, gc=False):
 
 
 class TraceExpected(msgspec.Struct, gc=False, omit_defaults=True):
-    """What is expected of the steps inside a run; null asks for nothing."""
+    """What is expected of the steps inside a run; null expects nothing."""
 
     max_repeated_tool_calls: Annotated[int, msgspec.Meta(gt=0)] | None = None
     allowed_state_transitions: list[StateTransition] | None = None
@@ -89,7 +90,7 @@ class TraceExpected(msgspec.Struct, gc=False, omit_defaults=True):
 
 
 class ConversationExpected(msgspec.Struct, gc=False, omit_defaults=True):
-    """What is expected of a conversation; null asks for nothing, an empty list or text is there."""
+    """What is expected of a conversation; null expects nothing, unlike an empty list or text."""
 
     goal: str | None = None
     ground_truth: str | None = None

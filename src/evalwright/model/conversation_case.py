@@ -1,7 +1,7 @@
 """What a case expects of a conversation, as its author writes it (pydantic): the twin of `model.conversation`.
 
-Unknown keys are refused at every level; numbers may be written as texts, truth as yes or no, and one text where a
-list of texts is expected.
+Unknown keys are rejected at every level; numbers may be written as strings, booleans as yes or no, and a single string
+in place of a list.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class TraceExpectation(_Strict):
 
 
 class ConversationExpectation(_Strict):
-    """What is expected of a conversation; null asks for nothing, an empty list or text is there."""
+    """What is expected of a conversation; null expects nothing, unlike an empty list or text."""
 
     goal: StrictStr | None = None
     ground_truth: StrictStr | None = None

@@ -1,4 +1,4 @@
-"""Notes about records of a run that cannot be read, and which of them leave something out."""
+"""Notes about unreadable records of a run, and which of them mean that something is missing."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ __all__ = ["Mended", "unreadable_records"]
 
 
 class Mended(str):
-    """A note of damage that left nothing out: the end of an unfinished line, a summary that is made of the records."""
+    """A note about damage that lost nothing: the end of an unfinished line, or a summary that was rebuilt."""
 
     __slots__ = ()
 
 
 def unreadable_records(reader: RunReader) -> list[str]:
-    """What could not be read of a run until now and is in no number: nothing that is told of the run is the whole."""
+    """Records that could not be read so far and are in no number: whatever is reported of the run is incomplete."""
     return [note for note in reader.damage if not isinstance(note, Mended)]

@@ -1,4 +1,4 @@
-"""The decision about two sides, A and B (produced): every number, together with the n behind it.
+"""The decision about two sides, A and B (produced): every number, together with its n.
 
 Every difference is B - A over the cases that both sides judged; every interval has the level 1 - alpha.
 """
@@ -36,11 +36,11 @@ UNREAD = "unreadable records"
 """A reason of an undecided decision: these records could change it."""
 
 BETTING = "betting"
-"""The method of a decision that was made while the run worked."""
+"""The method of a decision that was made while the run was still going on."""
 
 
 class SideRate(msgspec.Struct):
-    """One side over all of its own cases; None where none was judged."""
+    """One side over all of its own cases; None if none was judged."""
 
     rate: float | None = None
     ci: Interval | None = None
@@ -55,7 +55,7 @@ class ErrorCounts(msgspec.Struct):
 
 
 class Bound(msgspec.Struct):
-    """The decision if errors were verdicts."""
+    """The decision if errors were counted as verdicts."""
 
     difference: float | None
     ci: Interval | None
@@ -68,9 +68,10 @@ class ErrorPart(msgspec.Struct):
     a: ErrorCounts
     b: ErrorCounts
     counting: str = "exclude"
-    """`exclude`; `fail`: those of the system are its failures; `strict`: the extremes must give the verdict, too."""
+    """`exclude`; `fail`: the system's errors are its failures; `strict`: both extremes must lead to the verdict,
+    too."""
     share_difference: float | None = None
-    """Mean over cases of the share of trials that erred, B - A."""
+    """Mean over cases of the share of errored trials, B - A."""
     ci: Interval | None = None
     all_failed: Bound | None = None
     """None without errors."""
@@ -88,7 +89,7 @@ class JudgePart(msgspec.Struct):
     evaluator: str
     labels: int
     method: str
-    """`powered` or `corrected`; empty where neither is possible."""
+    """`powered` or `corrected`; empty if neither is possible."""
     difference: float | None = None
     ci: Interval | None = None
     verdict: Answer = "undecided"
@@ -100,7 +101,7 @@ class JudgePart(msgspec.Struct):
 
 
 class SlicePart(msgspec.Struct):
-    """The cases of one tag or of one value of a metadata key."""
+    """The cases of one tag, or of one value of a metadata key."""
 
     key: str
     value: str
@@ -112,11 +113,12 @@ class SlicePart(msgspec.Struct):
     p_holm: float | None = None
     q: float | None = None
     p_margin: float | None = None
-    """Two-sided, of a difference of -margin of the slices, Holm-adjusted; None where slices decide nothing."""
+    """Two-sided, for a difference of -margin, Holm-adjusted over the slices; None if slices do not decide."""
 
 
 class GuardPart(msgspec.Struct):
-    """A limit that must hold, too; `value` is B/A for costs and times, else B - A as a share of the range of scores."""
+    """A further limit that must hold; `value` is B/A for costs and times, else B - A as a share of the range of
+    scores."""
 
     name: str
     limit: float
@@ -128,7 +130,7 @@ class GuardPart(msgspec.Struct):
 
 
 class EvaluatorPart(msgspec.Struct):
-    """One evaluator: secondary, never a verdict."""
+    """One evaluator: additional information, never a verdict."""
 
     name: str
     difference: float | None
@@ -137,9 +139,9 @@ class EvaluatorPart(msgspec.Struct):
     n: int
     q: float | None = None
     scored: bool = False
-    """Whether its scores say more than whether it passed; the above is of scores then."""
+    """Whether its scores say more than whether it passed; the numbers above are then about scores."""
     rate_difference: float | None = None
-    """Of its pass rates; where it is not scored, the same as the above."""
+    """The difference of its pass rates; the same as above if it is not scored."""
     rate_ci: Interval | None = None
     rate_p: float | None = None
 
@@ -162,32 +164,32 @@ class ChangedPart(msgspec.Struct):
     flipped_expected: float | None = None
     """How many an unchanged system would show; None with one trial per side."""
     b_won: float | None = None
-    """Of the cases that changed the share that B won; it and the next three only with one trial a side, no groups."""
+    """The share of the changed cases that B won; this and the next three only with one trial per side and no groups."""
     b_won_ci: Interval | None = None
     """Exact (Clopper and Pearson 1934): it excludes 1/2 exactly when the difference is beyond noise."""
     chance_b_better: float | None = None
-    """The chance that B is better, by a flat prior (Bowyer, Aitchison and Ivanova 2025, arXiv 2503.01747)."""
+    """The chance that B is better, from a flat prior (Bowyer, Aitchison and Ivanova 2025, arXiv 2503.01747)."""
     e_value: float | None = None
-    """Evidence of a change; those of separate nights multiply, and 1/alpha is enough however often one looks."""
+    """Evidence of a change. Values of separate nights multiply; 1/alpha is enough, however often it is checked."""
     too_few_trials: bool = False
-    """No case has the 4 trials a side that could show a change."""
+    """No case has the 4 trials per side that are needed to show a change."""
 
 
 class FailureCluster(msgspec.Struct):
-    """Failures and errors with about the same reason, in how many cells of A and of B."""
+    """Failures and errors with about the same reason, and in how many cells of A and of B they occur."""
 
     signature: str
     a: int
     b: int
     cases: list[str] = []
     gained: list[str] = []
-    """Cases that B has it in, and A not."""
+    """Cases that have it in B but not in A."""
     lost: list[str] = []
-    """Cases that A has it in, and B not."""
+    """Cases that have it in A but not in B."""
 
 
 class NextPart(msgspec.Struct):
-    """What it would take to decide, if the difference holds."""
+    """What it would take to decide if the difference holds."""
 
     cases: int
     trials: int
@@ -212,7 +214,7 @@ class Decision(msgspec.Struct, kw_only=True):
     verdict: Answer
     reasons: list[str] = []
     """Why it is undecided: `data`, `units` (all cases are one group), `errors`, `guard`, `judge`, `unreadable records`;
-    the slices that forbid it."""
+    or the slices that prevent it."""
     exit_code: int = 3
     metric: str = "pass_rate"
     variant_a: str
@@ -220,27 +222,27 @@ class Decision(msgspec.Struct, kw_only=True):
     alpha: float = 0.05
     margin: float = 0.0
     better: bool = False
-    """Whether B must be better, not only not worse."""
+    """Whether B must be better, rather than no worse."""
     population: str = "cases"
     group: str | None = None
     """The metadata key that groups the cases, or `none`; None: their own groups."""
     family: int = 1
-    """Comparisons that are decided together; alpha is divided by it."""
+    """Number of comparisons that are decided together; alpha is divided by it."""
     method: str | None = None
     difference: float | None = None
     ci: Interval | None = None
     p_better: float | None = None
-    """Two-sided, of no difference."""
+    """Two-sided, for no difference."""
     p_margin: float | None = None
-    """Two-sided, of a difference of -margin."""
+    """Two-sided, for a difference of -margin."""
     p_equivalent: float | None = None
-    """One-sided, that B differs by the margin or more (two t-tests, Schuirmann 1987); None by other methods and with
-    groups."""
+    """One-sided, for a difference of the margin or more (two t-tests, Schuirmann 1987); None with other methods and
+    with groups."""
     n: int = 0
     units: int = 0
     effective_units: float = 0.0
     trials: tuple[int, int] = (0, 0)
-    """The most trials of a case on each side."""
+    """The highest number of trials of a case on each side."""
     a: SideRate
     b: SideRate
     errors: ErrorPart

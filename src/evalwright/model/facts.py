@@ -1,4 +1,4 @@
-"""The parts of stored records that are read for counts, comparisons and the index; decoding less is faster."""
+"""The parts of stored records that counts, comparisons and the index read: decoding less is faster."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class MetricFacts(msgspec.Struct, gc=False):
 
 
 class AttemptFacts(OfCase, gc=False):
-    """Which attempt at which cell a record belongs to."""
+    """The attempt and the cell to which a record belongs."""
 
     variant_name: str
     trial: int = 0
@@ -45,7 +45,7 @@ class AttemptFacts(OfCase, gc=False):
 
 
 class TraceFacts(OfCase, gc=False):
-    """What is read of a stored trace; `trial` and `attempt` are missing in folders of other programs."""
+    """The parts read of a stored trace; folders of other programs have no `trial` and `attempt`."""
 
     case_id: str
     variant_name: str
@@ -60,7 +60,7 @@ class TraceFacts(OfCase, gc=False):
 
 
 class VerdictFacts(msgspec.Struct, gc=False):
-    """A stored verdict of one of our own runs, and the cell that it belongs to."""
+    """A stored verdict of one of our own runs, and its cell."""
 
     variant_name: str
     status: Status
@@ -70,7 +70,7 @@ class VerdictFacts(msgspec.Struct, gc=False):
 
 
 class ResultFacts(OfCase, gc=False):
-    """What is read of a stored result."""
+    """The parts read of a stored result."""
 
     case_id: str
     variant_name: str
@@ -93,7 +93,7 @@ class _MetricsLike(Protocol):
 
 
 class TraceLike(Protocol):
-    """What counting reads of a trace: `Trace` and `TraceFacts` both have it."""
+    """What counting reads of a trace; both `Trace` and `TraceFacts` have it."""
 
     variant_name: str
     latency_ms: int | None
@@ -115,7 +115,7 @@ class TraceLike(Protocol):
 
 
 class ResultLike(Protocol):
-    """What judging and counting read of a result: `EvaluationResult` and `ResultFacts` both have it."""
+    """What judging and counting read of a result; both `EvaluationResult` and `ResultFacts` have it."""
 
     evaluator: str
     passed: bool

@@ -27,5 +27,5 @@ _NAMES = {maker: re.compile(rf"(?:^|[/.:@])(?:{names})", re.IGNORECASE) for make
 
 
 def maker_of(model: str) -> str | None:
-    """The maker of a model, whoever serves it; None if the name does not show it."""
+    """The maker of a model, whoever serves it; None if its name does not tell."""
     return next((maker for maker, names in _NAMES.items() if names.search(model)), None)

@@ -1,6 +1,6 @@
-"""The plan of a run (produced): everything that running, resuming and re-evaluating need, as `plan.json`.
+"""The plan of a run (produced), stored as `plan.json`: all that running, resuming and re-evaluating need.
 
-Values that came from secret environment variables are stored as `${NAME}` and expanded again on read.
+Values that came from secret environment variables are stored as `${NAME}` and expanded again when the plan is read.
 """
 
 from __future__ import annotations
@@ -34,19 +34,20 @@ class Plugin(msgspec.Struct, frozen=True):
 
 
 class Price(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What a model costs: US dollars per million tokens. Thinking tokens are part of the output unless priced apart."""
+    """What a model costs: US dollars per million tokens. Thinking tokens are part of the output unless priced
+    separately."""
 
     input_per_million_tokens: float
     output_per_million_tokens: float
     thinking_per_million_tokens: float = 0.0
     cached_input_per_million_tokens: float | None = None
-    """Input that was read from the provider's cache; None: the same as other input."""
+    """Input read from the provider's cache; None: costs the same as other input."""
     cache_write_per_million_tokens: float | None = None
-    """Input that was written to the provider's cache; None: the same as other input."""
+    """Input written to the provider's cache; None: costs the same as other input."""
 
 
 class Placement(msgspec.Struct, frozen=True):
-    """The resources that each worker of a system takes from a cluster, by Ray's names; None leaves it to Ray."""
+    """The resources that each worker of a system takes from a cluster, under Ray's names; None leaves it to Ray."""
 
     num_cpus: float | None = None
     num_gpus: float | None = None
@@ -58,25 +59,25 @@ class Placement(msgspec.Struct, frozen=True):
 
 
 class Executor(msgspec.Struct, frozen=True):
-    """Where the systems are called, if not in this process: `ray` is by the workers of a Ray cluster."""
+    """Where the systems are called, if not in this process: with `ray`, by the workers of a Ray cluster."""
 
     type: str
     address: str | None = None
-    """Of the cluster. None: that in the variable RAY_ADDRESS, else a cluster of this machine for the run alone."""
+    """Of the cluster. None: the variable RAY_ADDRESS, else a cluster on this machine for this run alone."""
     working_dir: str | msgspec.UnsetType | None = msgspec.UNSET
-    """The folder that is sent to other machines; None if they have all that is needed. Unset: the suite's."""
+    """The folder that is sent to other machines; None if they have all they need. Unset: the suite's."""
     runtime_env: dict[str, Any] = {}
-    """For Ray as it is."""
+    """Passed to Ray unchanged."""
     actors: int | None = None
-    """The workers of each system; None: one for each machine, and enough for all calls at once."""
+    """The number of workers of each system; None: one for each machine, and enough for all concurrent calls."""
     per_actor: int = 64
-    """Calls at once in one worker."""
+    """Concurrent calls in one worker."""
     wait_seconds: float = 600.0
     """How long the run waits for a system that has no worker left."""
 
 
 class Variant(msgspec.Struct, frozen=True):
-    """One system under test: `adapter` names a target type, `config` is that target's own."""
+    """One system under test: `adapter` names the target type, `config` is the target's own."""
 
     name: str
     adapter: str
@@ -89,53 +90,51 @@ class Variant(msgspec.Struct, frozen=True):
     trials: int | None = None
     """Overrides the run's number of trials."""
     pool: str | None = None
-    """One of `RunSettings.pools`: the variant's calls share its limit with other variants there."""
+    """One of `RunSettings.pools`: the variant shares its limit of calls with other variants in the pool."""
     enrich_trace_from: list[Plugin] = []
     evalh_rules: bool = False
-    """The suite is run as evalh's (`--format evalh`), whose rules then hold: names that a template does not find are
-    empty, an answer may be absent, and a Python function of a case and a variant returns a mapping, with any keys.
-    """
+    """The suite is run by evalh's rules (`--format evalh`): names that a template does not find are empty, an answer
+    may be missing, and a Python function of a case and a variant returns a mapping with any keys."""
     any_mapping: bool = False
-    """A Python function may return a mapping with keys of its own, which is its structured answer: of systems that
-    come from Python, where there is no file to say so.
-    """
+    """A Python function may return a mapping with any keys as its structured answer. Set for systems passed from
+    Python, where no file could say so."""
     ray: Placement | msgspec.UnsetType = msgspec.UNSET
     schema_version: str = "1.0"
 
 
 class EvaluatorSpec(msgspec.Struct, frozen=True):
-    """One evaluator of a plan: `type` names an evaluator type, `config` is that evaluator's own."""
+    """One evaluator of a plan: `type` names the evaluator type, `config` is the evaluator's own."""
 
     name: str
     type: str
     config: dict[str, Any] = {}
     weight: float = 1.0
-    """Its share in the score of a cell, if the pass criteria weigh scores."""
+    """Its weight in the score of a cell, if the pass criteria weigh scores."""
     required: float | None = None
     """A cell fails if this evaluator's score is below this number."""
     threshold: float | None = None
     """The score from which a result passes, compared by `threshold_op`; None leaves that to the evaluator."""
     threshold_op: str = "gte"
     extractor: Plugin | None = None
-    """Picks the text that is evaluated in place of the final answer; the text is kept in the result."""
+    """Picks the text that is evaluated instead of the final answer; the text is kept in the result."""
     called: str | msgspec.UnsetType = msgspec.UNSET
-    """The type's name in results, if the format has its own name for it."""
+    """The type's name in results, if the format has a name of its own for it."""
 
     def gate_missed(self, score: float | None) -> str:
-        """What is said of a score below the one that is required; "" for one that reaches it."""
+        """The message for a score below the required one; "" if the score reaches it."""
         missed = self.required is not None and (score or 0.0) < self.required
         return f"required, at least {self.required:g}" if missed else ""
 
 
 class PassCriteria(msgspec.Struct, frozen=True):
-    """When a cell passes; without criteria, when every evaluator passed without error.
+    """When a cell passes; without criteria, if every evaluator passed without error.
 
-    With the rule `bands` it is the weighted mean of the scores that decides, and a cell may be `borderline`; with a
-    `threshold` it passes from that mean on, and fails below it.
-    `errored_cases` says what becomes of a cell whose system raised an error: `error` shows it to no evaluator and
-    leaves it out of every rate; `evaluate` lets its evaluators decide; `count` lets them judge it, keeps it an error
-    and counts errors as not passed in rates, as the original evalh does.
-    `errored_evaluators` is `error` (a cell with an evaluator that errored has no verdict) or `fail` (it has failed).
+    With the rule `bands`, the weighted mean of the scores decides, and a cell may be `borderline`; with a `threshold`,
+    it passes if that mean reaches the threshold, and fails otherwise. `errored_cases` decides about a cell whose system
+    raised an error: `error` shows it to no evaluator and leaves it out of every rate; `evaluate` lets its evaluators
+    decide; `count` lets them judge it, keeps it an error, and counts errors as not passed in rates, as the original
+    evalh does. `errored_evaluators` is `error` (a cell with an evaluator that errored has no verdict) or `fail` (it
+    fails).
     """
 
     all_required: list[str] = []
@@ -143,7 +142,7 @@ class PassCriteria(msgspec.Struct, frozen=True):
     errored_cases: str = "error"
     errored_evaluators: str = "error"
     spoiling_errors: list[str] = []
-    """Error types of one evaluator that spoil the cell: the other results are kept, but do not count."""
+    """Error types of a single evaluator that spoil the cell: the other results are kept but do not count."""
     rule: str = "evaluators"
     threshold: float | None = None
 
@@ -155,7 +154,7 @@ class RetryRule(msgspec.Struct, frozen=True):
     on: list[str] = []
     backoff_seconds: float = 0.0
     once: bool = False
-    """The suite asks for one attempt, so even a service that says when to call again is called only once."""
+    """The suite asks for one attempt: a service is called only once even if it says when to call again."""
 
 
 class RunSettings(msgspec.Struct, frozen=True):
@@ -168,35 +167,36 @@ class RunSettings(msgspec.Struct, frozen=True):
     baseline_variant: str | None = None
     evaluator_timeout_seconds: float = 60.0
     cost_limit_usd: float | None = None
-    """US dollars for all calls of the systems; what would start beyond it is recorded as `cost_limit`."""
+    """US dollars for all calls of the systems; a call that would start beyond it is recorded as `cost_limit`."""
     stop_after_errors: int = 20
-    """A system is no longer called after this many cells with the same error and none with an answer; 0: never."""
+    """A system is no longer called after this many cells with the same error and none with an answer; 0: no limit."""
     alternate: bool | msgspec.UnsetType = msgspec.UNSET
-    """The variants of a case and trial start one after the other, with another one first each time: what drifts
-    meanwhile, such as a service, is the same for all."""
+    """The variants of a case and trial start one after the other, each time with a different one first, so that drift
+    during the run, such as of a service, affects all alike."""
     pools: dict[str, int] = {}
     """Maximum number of cells in flight, by the name of a pool."""
     keep_judge_calls: bool = True
-    """Results keep what their evaluators asked models and the replies in full, as `detail.judge_calls`."""
+    """Results keep what their evaluators sent to models, and the replies, in full as `detail.judge_calls`."""
     executor: Executor | msgspec.UnsetType = msgspec.UNSET
     """Unset: this process."""
     index: bool | msgspec.UnsetType = msgspec.UNSET
-    """False: no index is kept of the run or made of it unasked, however large it is."""
+    """False: no index of the run is written, and none is built without being asked for, however large the run is."""
 
 
 class UntilDecided(msgspec.Struct, frozen=True):
-    """A run that ends as soon as it is decided, however often one looks; its cases are stored in the order of bets."""
+    """A run that ends as soon as it is decided, however often that is checked; its cases are stored in the order of
+    bets."""
 
     against: str
-    """As the user named it: a run, or another variant of this one."""
+    """As the user named it: a run, or another variant of this run."""
     run_id: str | None
-    """None where it is a variant of this run."""
+    """None for a variant of this run."""
     variant_a: str
     variant_b: str
     margin: float
     alpha: float
     seed: int
-    """Of the order in which units are looked at."""
+    """Determines the order in which units are looked at."""
     max_cost_usd: float | None = None
     continues: str | None = None
     """The id of the run whose capital this one takes over."""
@@ -210,7 +210,7 @@ class Shard(msgspec.Struct, frozen=True):
     of: int
     by: str = "case"
     cases_sha256: str = ""
-    """SHA-256 (hex) of all cases as stored, which are those of every shard."""
+    """SHA-256 (hex) of all cases as stored; the same for every shard."""
     cost_limit_usd: float | None = None
     """The share of the run's cost limit, US dollars."""
 
@@ -218,7 +218,7 @@ class Shard(msgspec.Struct, frozen=True):
         return f"shard {self.index} of {self.of}"
 
     def cases(self, total: int) -> int:
-        """How many of so many cases belong to this shard."""
+        """How many of `total` cases belong to this shard."""
         return len(range(self.index - 1, total, self.of))
 
     def has(self, position: int) -> bool:
@@ -227,7 +227,7 @@ class Shard(msgspec.Struct, frozen=True):
 
 
 class Plan(msgspec.Struct):
-    """One run: which cells there are and how they are judged."""
+    """One run: its cells and how they are judged."""
 
     run_id: str
     name: str
@@ -240,14 +240,13 @@ class Plan(msgspec.Struct):
     evaluators: list[EvaluatorSpec]
     pass_criteria: PassCriteria = PassCriteria()
     evaluators_by_case: bool = False
-    """Cases bring evaluators of their own instead of those of the plan."""
+    """Cases bring their own evaluators instead of using the plan's."""
     gate: dict[str, Any] | None = None
     """The rule by which the whole run passes, instead of each of its cells: a tree of conditions, which `scoring`
-    understands, or `{kind: claims, claims: [...], conditions: tree}` with what must be shown of the run as a whole.
-    """
+    evaluates, or `{kind: claims, claims: [...], conditions: tree}` with what must be shown for the run as a whole."""
     run: RunSettings = RunSettings()
     import_paths: list[str] = []
-    """Folders from which user code may be imported, first one first."""
+    """Folders from which user code may be imported, in this order."""
     metadata: dict[str, Any] = {}
     store: Plugin = Plugin("local_files")
     """Where the run is kept: the first entry of `output`."""
@@ -259,23 +258,23 @@ class Plan(msgspec.Struct):
     prices: dict[str, Price] = {}
     until_decided: UntilDecided | None = None
     totals: str = ""
-    """The format whose totals and rule for the gate the summary has; by default that of `dialect`."""
+    """The format that gives the summary its totals and decides the gate; by default `dialect`."""
     evaluator_digests: dict[str, str] = {}
-    """By evaluator, the hash of what it looks for, made before secrets were masked."""
+    """By evaluator, the hash of what determines its verdicts, made before secrets were masked."""
     files: dict[str, str] = {}
-    """SHA-256 (hex) of each file that was used when the run began: the suite, its dataset, its code, and so on."""
+    """SHA-256 (hex) of each file used when the run began: the suite, its dataset, its code, and so on."""
     warnings: list[str] = []
-    """What is valid in the suite and its cases, but probably a mistake: one line each, with file, line and key."""
+    """What is valid in the suite and its cases but probably a mistake: one line each, with file, line and key."""
     shard: Shard | None = None
-    """Only these cells are run here; the cases and everything else are those of the whole run."""
+    """Only these cells are run here; the cases and everything else are the whole run's."""
     cases_sha256: str = ""
-    """SHA-256 (hex) of the cases as stored, which the seal covers with the plan."""
+    """SHA-256 (hex) of the cases as stored; the seal covers it together with the plan."""
     seal: str = ""
-    """Stored: a hash of what the run executes, made with a key that only the user's account has. Read: empty for a run
-    that another user made, or whose plan was changed."""
+    """Stored: a hash of what the run executes, made with a key that only the user's account has. Read: empty if another
+    user made the run, or if its plan was changed."""
     schema_version: str = "1.0"
 
     @property
     def has_list_prices(self) -> bool:
-        """Whether models that are not in the price table cost what providers list: not so in evalh's own suites."""
+        """Whether models without an entry in the price table cost the list price; not so in evalh's own suites."""
         return not any(variant.evalh_rules for variant in self.variants)

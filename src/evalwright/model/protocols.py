@@ -41,21 +41,21 @@ __all__ = [
 T = TypeVar("T")
 
 Part = tuple[int, int]
-"""A slice of a run's traces: opaque, made by `RunReader.parts`, understood only by the same kind of reader."""
+"""A slice of a run's traces: opaque, made by `RunReader.parts`, and understood only by the same kind of reader."""
 
 
 class OlderFormat(Protocol):
-    """What a suite format was before `model.format.Format`; classes of the group `evalwright.dialects` still work.
+    """What a suite format was before `model.format.Format`; classes in the group `evalwright.dialects` still work.
 
-    `options` of the class names what else `load` takes as keywords: the format's own options of the command line,
-    and `target` if the format chooses that itself (and sets `Suite.target_chosen`).
+    `options` of the class names the other keywords that `load` takes: the format's own command-line options, and
+    `target` if the format chooses it itself (and sets `Suite.target_chosen`).
     """
 
     def detects(self, path: Path, head: Mapping[str, Any]) -> bool:
-        """Whether `path`, whose top-level mapping is `head` (empty if it is none), is of this format."""
+        """Whether `path`, whose top-level mapping is `head` (empty if it has none), has this format."""
 
     def load(self, path: Path, variables: Mapping[str, str], *, to_run: bool = True) -> Suite:
-        """The suite in `path`, with `variables` before the environment. Raises InputError with every problem.
+        """The suite in `path`; `variables` take precedence over the environment. Raises InputError with every problem.
 
         Without `to_run` its systems are not built, nor their code imported, and its dataset may be missing.
         """
@@ -66,15 +66,15 @@ class Target(Protocol):
     """A way to call the system under test. Registered as a callable `(variant) -> Target`.
 
     Constructing it checks the configuration (raises InputError before anything runs). The optional methods
-    `async open()` and `async close()` are called once around a run; `close()` also when `open()` failed. `asks(case)`
-    is as that of an evaluator. In a run with workspaces `evalwright.plugins.workspace_path()` is the folder
-    of the cell that `run` is called for.
+    `async open()` and `async close()` are called once around a run; `close()` also if `open()` failed. `asks(case)`
+    is the same as for evaluators. In a run with workspaces, `evalwright.plugins.workspace_path()` is the folder
+    of the cell for which `run` is called.
     """
 
     def run(self, case: Case, trial: int) -> Awaitable[Answer]:
-        """Answer one case; `trial` counts its repeats from 0. Whatever is raised becomes the trace's error.
+        """Answer one case; `trial` counts its repeats from 0. Any exception becomes the trace's error.
 
-        TargetError names the error's type. The runner bounds the time and cancels the call when it is over.
+        TargetError names the type of the error. The runner limits the time, and cancels the call when it is up.
         """
 
 
@@ -83,32 +83,32 @@ class Evaluator(Protocol):
     """Judges traces; registered as a class. A pure function of its arguments: no state, no clock, no environment.
 
     A `msgspec.Struct` class declares its configuration as fields; any other class gets its configuration as keyword
-    arguments and rejects a bad one with ValueError or TypeError. What else it declares are class attributes, properties
-    or methods named as the fields of `Traits`, all optional.
+    arguments and rejects a bad one with ValueError or TypeError. All else that it declares is optional: class
+    attributes, properties or methods named like the fields of `Traits`.
     """
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation | Awaitable[Evaluation]:
-        """Evaluate one trace. Raise EvaluatorError (or anything) if no verdict is possible.
+        """Evaluate one trace. Raise EvaluatorError (or any exception) if no verdict is possible.
 
         A third argument is the artifact or the results, if the evaluator declares that it uses them.
         """
 
 
 class Traits(msgspec.Struct, frozen=True, kw_only=True):
-    """What an evaluator declares about itself, and a target. Read by `evaluators.build` and `targets.build` only."""
+    """What an evaluator or a target declares about itself. Read by `evaluators.build` and `targets.build` only."""
 
     uses_case: bool = True
-    """False: never looks at `case`, which then need not be read when stored traces are re-evaluated."""
+    """False: it never looks at `case`, which then need not be read when stored traces are re-evaluated."""
     uses_artifact: bool = False
     """`evaluate` gets an `Artifact | None` as a third argument: what the cell did to the files of its workspace."""
     uses_results: bool = False
     """`evaluate` is called last and gets the results of all other evaluators as a third argument."""
     compares: bool = False
     """It judges the answers of all variants to one case and trial together, after all other evaluators: instead of
-    `evaluate`, `async compare(case, cells)` is called with the trace and the results of each cell, in the order of the
-    variants, and gives an evaluation for each."""
+    `evaluate`, `async compare(case, cells)` is called with the trace and the results of each cell, in the order of
+    the variants, and returns an evaluation for each."""
     calls_models: bool | Callable[[Mapping[str, Any]], bool] = False
-    """Whether evaluating waits for models; a static method decides by the configuration."""
+    """Whether evaluating waits for models; a static method decides it from the configuration."""
     imports_code: bool = False
     """Building it runs the user's code, so it is not built for suites that are only read."""
     asks: Callable[[Case], Iterable[ChatRequest]] | None = None
@@ -116,7 +116,7 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     paths: Mapping[str, str] = {}
     """Configuration keys that hold a path relative to the suite's folder, each with the value that is not a path."""
     scores: tuple[float, float] = (0.0, 1.0)
-    """The lowest and the highest score that it can give; any other is an error of the evaluator."""
+    """The lowest and the highest score that it can give; any other score is an error of the evaluator."""
     timeout_seconds: float = 0.0
     """The time limit that an asynchronous evaluator sets itself; 0 if it sets none."""
     config_problems: Callable[[dict[str, Any]], list[Problem]] | None = None
@@ -124,24 +124,25 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Enricher(Protocol):
-    """Completes traces from elsewhere. Registered as a callable `(config) -> Enricher` (raises InputError)."""
+    """Completes traces with data from elsewhere. Registered as a callable `(config) -> Enricher` (raises
+    InputError)."""
 
     async def enrich(self, trace: Trace) -> None:
-        """Change a trace before it is stored. Whatever is raised is noted in it and the run goes on."""
+        """Change a trace before it is stored. An exception is noted in the trace, and the run goes on."""
 
 
 class Mirror(Protocol):
     """A further output of a run. Registered as a callable `(config) -> Mirror` (raises InputError).
 
     All methods are optional and may block: each mirror is called in a thread of its own, one call after the other,
-    except `start` and `prepare`, which must be quick. Whatever is raised goes to `sink_errors` of the summary.
+    except `start` and `prepare`, which must be quick. Exceptions are listed in `sink_errors` of the summary.
     """
 
     def start(self, plan: Plan) -> None:
         """A run, or a further session of it, begins."""
 
     def prepare(self, trace: Trace) -> None:
-        """Put ids of this mirror into a trace that is about to be stored."""
+        """Add ids of this mirror to a trace that is about to be stored."""
 
     def trace(self, trace: Trace, results: Sequence[EvaluationResult], verdict: CaseVerdict) -> None:
         """A cell is stored."""
@@ -155,18 +156,18 @@ class Mirror(Protocol):
 class Export(Protocol):
     """Writes a stored run in the format of another program. Registered as a callable `(config) -> Export`.
 
-    If it has a method `check`, that is called before the first cell; it raises InputError where `write` could not
+    If it has a method `check`, that is called before the first cell; it raises InputError if `write` could not
     write.
     """
 
     def write(self, run: RunWriter, plan: Plan, summary: RunSummary) -> None:
-        """Replace what an earlier session wrote. Raises StorageError."""
+        """Write the run, replacing what an earlier session wrote. Raises StorageError."""
 
 
 class Workspace(Protocol):
     """Makes a folder for each cell. Registered as a callable `(config, suite_folder) -> Workspace` (raises InputError).
 
-    All methods block and are called in threads, `prepare` and what it gives in several at once.
+    All methods block and are called in threads, `prepare` and the methods of `Prepared` in several at once.
     """
 
     kind: str
@@ -176,21 +177,21 @@ class Workspace(Protocol):
         """Called once before all cells. Raises InputError."""
 
     def prepare(self, case: Case, trial: int) -> Prepared:
-        """A fresh folder for one try at one cell. Whatever is raised becomes the error of the cell."""
+        """A fresh folder for one attempt at a cell. Any exception becomes the error of the cell."""
 
     def close(self) -> None:
-        """Called once at the end: removes whatever is left of the folders."""
+        """Called once at the end: remove whatever is left of the folders."""
 
 
 class Prepared(Protocol):
-    """The folder of one try at one cell."""
+    """The folder of one attempt at a cell."""
 
     path: Path
 
     def collect(self, into: Path, mask: Callable[[str], str] | None) -> Changes:
         """What happened to the files. Copies go to the new folders `before` and `after` of `into`, and to `diff.txt`.
 
-        `mask` takes secrets out of names and texts that are copied.
+        `mask` removes secrets from names and texts that are copied.
         """
 
     def remove(self) -> None: ...
@@ -200,13 +201,13 @@ class Extractor(Protocol):
     """Picks the text to be judged out of a conversation; registered and configured like an evaluator."""
 
     def extract(self, turns: list[list[dict[str, Any]]], blocks: dict[str, str] | None) -> str:
-        """One text, "" when there is none. `turns` and `blocks` are those of `evaluators.turns`."""
+        """One text, "" if there is none. For `turns` and `blocks` see `evaluators.turns`."""
 
 
 class RunReader(Protocol):
     """One stored run, read only. Records come in the order in which they were written, superseded ones included.
 
-    `kind` may be any msgspec struct with a part of the record's fields; decoding less is quicker.
+    `kind` may be any msgspec struct with some of the record's fields; decoding fewer is faster.
     Lines that cannot be read are left out and appended to `damage`.
     """
 
@@ -222,13 +223,13 @@ class RunReader(Protocol):
         """The folder of the run's artifacts, which may not exist."""
 
     def cases(self, start: int = 0) -> Iterator[Case]:
-        """The cases as run, from position `start`."""
+        """The cases as they were run, from position `start`."""
 
     def case(self, index: int) -> Case:
         """The case at a position of the dataset. Raises IndexError."""
 
     def parts(self, count: int) -> list[Part]:
-        """Split the traces into at most `count` parts of about the same size."""
+        """Split the traces into at most `count` parts of about equal size."""
 
     def traces(self, kind: type[T], part: Part | None = None) -> Iterator[T]: ...
 
@@ -247,15 +248,16 @@ class RunWriter(RunReader, Protocol):
 
     An append has reached the operating system when the call returns (a database may hold it back until `sync`),
     and the disk after `sync`. Order matters: trace, then results, then verdict, so that a crash leaves at most a
-    cell without its verdict. A writer with a method `hold(later)` may keep appends until `later` calls what it is
-    given, or what `hold` returned is called; after `hold(None)` appends are written at once again.
+    cell without its verdict. A writer with a method `hold(later)` may keep appends until `later` calls the function it
+    gets, or the caller calls the one that `hold` returned; after `hold(None)` appends are written at once again.
     """
 
     def reveal(self, variables: Mapping[str, str]) -> dict[str, str]:
-        """Put values into the plan and the cases where secrets are stored as `${NAME}`, to call systems and judges.
+        """Replace `${NAME}`, which is stored for secrets, by their values in the plan and the cases, to call systems
+        and judges.
 
-        A run that is only looked at keeps its placeholders. Returns those of the variables that the plan names, which
-        are masked from now on in all that is written.
+        A run that is only looked at keeps its placeholders. Returns the variables that the plan names; they are masked
+        from now on in everything that is written.
         """
 
     def append_trace(self, trace: Trace) -> None: ...
@@ -272,16 +274,16 @@ class RunWriter(RunReader, Protocol):
         """Replace the summary atomically."""
 
     def mask(self, text: str) -> str:
-        """A text without secrets, for files that are written beside the records."""
+        """The text without secrets, for files that are written beside the records."""
 
     def save_artifact(self, artifact: FilesystemArtifact) -> None:
-        """Write `artifact.json` into the cell's folder of artifacts; a newer attempt's replaces it."""
+        """Write `artifact.json` into the cell's folder of artifacts, replacing an earlier attempt's."""
 
     def save_plan(self, plan: Plan) -> None:
         """Replace the plan atomically: re-evaluating with other evaluators changes it."""
 
     def rewrite_judgements(self) -> JudgementWriter:
-        """Start a complete new set of results and verdicts, which replaces the old one when committed."""
+        """Start a complete new set of results and verdicts, which replaces the old set when committed."""
 
 
 class JudgementWriter(Protocol):
@@ -298,7 +300,7 @@ class JudgementWriter(Protocol):
 
 
 class JudgementShare(Protocol):
-    """One process's share of new judgements; shares are joined in the order of their numbers."""
+    """One process's share of new results and verdicts; shares are joined in the order of their numbers."""
 
     def append_results(self, results: Sequence[EvaluationResult]) -> None: ...
 
@@ -310,28 +312,28 @@ class JudgementShare(Protocol):
 class Store(Protocol):
     """A place where runs are kept. Registered as a callable `(config, masker, runs) -> Store` (raises InputError).
 
-    It connects to nothing yet. `masker` masks what is written (None: the secrets of the environment); in the folder
-    `runs` a store without a folder of its own keeps artifacts, and its caller a note of where each run is.
+    Creating one connects to nothing yet. `masker` masks what is written (None: the secrets of the environment). In the
+    folder `runs`, a store without a folder of its own keeps artifacts, and its caller a note of where each run is.
     """
 
     def create(self, plan: Plan, cases: Iterable[Case], documents: Mapping[str, bytes]) -> RunWriter:
         """A new run with its cases and documents (file name to content), complete or not there at all.
 
-        `plan` is changed: `run_id` gets a suffix `-2`, `-3`, ... when taken, `cases_total` is set from `cases`.
-        An exception from `cases` goes through and leaves nothing behind.
+        `plan` is changed: `run_id` gets a suffix `-2`, `-3`, ... if it is taken, `cases_total` is set from `cases`.
+        An exception from `cases` is passed on and leaves nothing behind.
         """
 
     def open(self, run_id: str) -> RunWriter:
-        """The run for writing: locks it, cuts torn tails. Raises InputError, RunLockedError, StorageError."""
+        """Open a run for writing: lock it, cut torn tails. Raises InputError, RunLockedError, StorageError."""
 
     def read(self, run_id: str) -> RunReader:
-        """The run for reading. Raises InputError when there is none."""
+        """Open a run for reading. Raises InputError if there is none."""
 
     def run_ids(self) -> list[str]:
         """Ids of the stored runs, oldest first."""
 
 
 class Report(Protocol):
-    """One format for people or machines."""
+    """One output format for people or machines."""
 
     def render(self, reader: RunReader, summary: RunSummary) -> str: ...

@@ -1,7 +1,7 @@
 """What evaluators return (`Evaluation`), what is stored (`EvaluationResult`), and the verdict of a cell."""
 
-# No `from __future__ import annotations`: msgspec looks annotations that are text up in the module that a class names
-# as its own, which for public records is `evalwright`.
+# No `from __future__ import annotations`: msgspec resolves annotations that are strings in the module named by the
+# class, which for public records is `evalwright`.
 
 from datetime import datetime
 from typing import Any, Literal
@@ -19,9 +19,9 @@ Status = Literal["pass", "borderline", "fail", "skip", "error"]
 class Evaluation(msgspec.Struct, gc=False):
     """What an evaluator returns: no ids, no times, no status; the runner adds those.
 
-    `score` lies in the evaluator's own range (0 to 1 for deterministic ones), null where there is none.
-    `skipped` says that the case does not ask for this check. `cost_usd` is what judging cost (US dollars): it is kept
-    apart from the cost of the system. `hits` and `misses` name what was found and what was not, where there is a list.
+    `score` is in the evaluator's own range (0 to 1 for deterministic ones), null if there is none. `skipped` says that
+    the case does not ask for this check. `cost_usd` is the cost of judging (US dollars), which is kept apart from the
+    system's cost. `hits` and `misses` name what was found and what was not, if there is a list.
     """
 
     passed: bool
@@ -73,7 +73,8 @@ class _JudgeCall(msgspec.Struct):
 
 
 def is_judge_call(value: Any) -> bool:
-    """Whether one of `detail.judge_calls` has the parts that readers show; other programs may keep anything."""
+    """Whether an entry of `detail.judge_calls` has the parts that readers show; other programs may store anything
+    there."""
     try:
         msgspec.convert(value, _JudgeCall)
     except msgspec.ValidationError:
@@ -96,9 +97,9 @@ class CaseVerdict(OfCase, msgspec.Struct, gc=False):
     case_index: int | None = None
     schema_version: str = SCHEMA_VERSION
     named_scores: dict[str, float] | msgspec.UnsetType = msgspec.UNSET
-    """Scores of parts of the answer by name, where the format has such."""
+    """Scores for parts of the answer by name, if the format has any."""
     extra: dict[str, Any] | msgspec.UnsetType = msgspec.UNSET
-    """What the totals of the format count beside status and score."""
+    """What the format's totals count besides status and score."""
 
 
 PASSING = 0.8
@@ -108,7 +109,7 @@ PASSING = 0.8
 def band(score: float) -> Literal["pass", "borderline", "fail"]:
     """`pass` from 0.8, `borderline` from 0.6, else `fail` (AgentEvals 1.0).
 
-    Scores are rounded to nine digits first, so that a mean of 0.8 is not lost to the arithmetic of floats.
+    Scores are rounded to nine digits first, so that floating-point error does not push a mean of 0.8 below it.
     """
     rounded = round(score, 9)
     return "pass" if rounded >= PASSING else "borderline" if rounded >= 0.6 else "fail"

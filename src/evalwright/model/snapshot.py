@@ -1,13 +1,12 @@
-"""The case as it was run (msgspec): one line of `cases.jsonl`, and what targets and evaluators are given.
+"""The case as it was run (msgspec): one line of `cases.jsonl`, and what targets and evaluators get.
 
-It is the produced twin of the authored `EvalCase`, so that resuming and judging again read a run
-without the author's files and without pydantic. What it asks, and what an evaluator looks for, have one hash
-each: equal ones were run alike. Hashes are made of the values before secrets are masked, as what is stored may show
-`${NAME}` for two different values.
+It is the produced twin of the authored `EvalCase`, so that resuming and re-evaluating read a run without the author's
+files and without pydantic. What it asks and what evaluators look for have one hash each: equal hashes mean that they
+were run alike. Hashes are made before secrets are masked, because two different values may both be stored as `${NAME}`.
 """
 
-# No `from __future__ import annotations`: msgspec looks annotations that are text up in the module that a class names
-# as its own, which for public records is `evalwright`.
+# No `from __future__ import annotations`: msgspec resolves annotations that are strings in the module named by the
+# class, which for public records is `evalwright`.
 
 from collections.abc import Callable, Iterable
 from hashlib import blake2b
@@ -56,22 +55,22 @@ class Case(msgspec.Struct, gc=False):
     description: str | None = None
     note: str | None = None
     extra: dict[str, Any] = {}
-    """What the case's format has beyond this: arguments of targets, variables of rubrics, ..."""
+    """What else the case's format has: arguments of targets, variables of rubrics, ..."""
     evaluators: list[EvaluatorSpec] | None = None
     """The case's own evaluators, if the plan says that cases have them."""
     schema_version: str = "1.0"
     occurrence: int | msgspec.UnsetType = msgspec.UNSET
-    """Which of the cases with this id it is, from 1, where another one has the id too, or where there is no id."""
+    """Which of the cases with this id it is, from 1, if another case has the same id, or if it has no id."""
     digest: str | msgspec.UnsetType = msgspec.UNSET
-    """The hash of what it asks and expects, made before secrets were masked."""
+    """The hash of what the case asks and expects, made before secrets were masked."""
 
     @property
     def key(self) -> str:
-        """The name that no other case of the run has."""
+        """A name that is unique in the run."""
         return case_key(self.id, self.occurrence)
 
     def argument(self) -> dict[str, Any]:
-        """The case as plain data for user code: fresh containers each time, without the recorded trace."""
+        """The case as plain data for user code: new containers each time, without the recorded trace."""
         return {
             "schema_version": self.schema_version,
             "id": self.id,
@@ -96,12 +95,12 @@ def snapshot(case: "EvalCase | Case") -> Case:
 
 
 _NOTHING_BESIDE: list[Any] = [{}, None]
-"""What most cases are judged by beside their expectation."""
+"""What most cases are judged by besides their expectation."""
 _sorted_json = msgspec.json.Encoder(order="sorted").encode
 
 
 def case_digest(case: Case) -> str:
-    """Of input, expectation, group, and what else the case is judged by."""
+    """The hash of input, expectation, group, and whatever else the case is judged by."""
     if case.extra or case.evaluators is not None:
         beside = _placeless(msgspec.to_builtins([case.extra, case.evaluators]))
     else:
@@ -119,10 +118,10 @@ def _nothing(_path: str) -> str:
 
 
 def evaluator_digests(specs: Iterable[EvaluatorSpec], content: Callable[[str], str] = _nothing) -> dict[str, str]:
-    """By name, of what decides an evaluator's verdict; its weight is the suite's.
+    """By name, hashes of what determines the evaluators' verdicts; weights are left out, as they belong to the suite.
 
-    `content` gives the hash of the file at an absolute path, empty for what is none: a prompt or patch that is kept in
-    a file decides as much as one in the configuration.
+    `content` returns the hash of the file at an absolute path, "" if there is no file: a prompt or patch in a file
+    determines verdicts as much as one in the configuration.
     """
     found = {}
     for spec in specs:
@@ -136,7 +135,8 @@ def _digest(parts: Any) -> str:
 
 
 def _placeless(value: Any, content: Callable[[str], str] = _nothing) -> Any:
-    """Absolute paths by their last part and what is in them: a suite that lies in another folder is the same suite."""
+    """Absolute paths are replaced by their last part and the file's hash: a suite moved to another folder is the same
+    suite."""
     if isinstance(value, dict):
         return {key: _placeless(inner, content) for key, inner in value.items()}
     if isinstance(value, list):

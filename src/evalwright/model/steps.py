@@ -63,7 +63,7 @@ class Edge(msgspec.Struct, gc=False):
 
 
 class Steps(msgspec.Struct, gc=False):
-    """Spans by start and events by time; those without a time come last, in the order of their file."""
+    """Spans by start and events by time; those without a time come last, in file order."""
 
     run: RunFacts | None = None
     spans: list[Step] = []

@@ -1,8 +1,8 @@
 """A suite as its author means it; every format reads its files into this.
 
-A format checks the shape of its files with its own models and says here what they mean. That is not checked again, so
-that a format without pydantic models loads and runs without pydantic.
-`cases` is a re-iterable stream, so that a suite of a million cases is never held.
+A format checks the shape of its files with its own models and states here what they mean. This is not checked again, so
+that a format without pydantic models loads and runs without pydantic. `cases` is a re-iterable stream, so that a suite
+of a million cases is never held in memory.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Suite(msgspec.Struct, kw_only=True):
     pass_criteria: PassCriteria = PassCriteria()
     run: RunSettings = RunSettings()
     out: Path | None = None
-    """The folder where runs are kept, if the suite says so and its store keeps them in a folder."""
+    """The folder where runs are kept, if the suite names one and its store keeps runs in a folder."""
     store: Plugin = Plugin("local_files")
     """Where runs are kept: the first entry of `output`."""
     mirrors: list[Plugin] = []
@@ -45,26 +45,26 @@ class Suite(msgspec.Struct, kw_only=True):
     """Formats of other programs in which the stored run is also written."""
     workspace: Plugin | None = None
     evaluators_by_case: bool = False
-    """Cases bring evaluators of their own; `evaluators` is then empty."""
+    """Cases bring their own evaluators; `evaluators` is then empty."""
     empty: Literal["refused", "loaded", "run"] = "refused"
-    """What the original does with a dataset without cases: where it loads one, that is worth a warning only."""
+    """What the original does with a dataset without cases: if it loads one, that deserves only a warning."""
     target_chosen: bool = False
     """The format has applied the choice of `--target` itself."""
     gate: dict[str, Any] | None = None
     """The rule by which the whole run passes, if the suite has one."""
     totals: str = ""
-    """The format whose totals and rule for the gate a run has, if it is not `dialect`."""
+    """The format whose totals and gate rule a run has, if it is not `dialect`."""
     prices: dict[str, Price] = {}
     document: dict[str, Any] = {}
-    """The whole authored document with defaults, in its dialect's own shape: written to `config.yaml`, masked."""
+    """The whole authored document with defaults, in its format's own shape: written to `config.yaml`, masked."""
     secrets: dict[str, str] = {}
     """Values that must never reach disk or terminal, by the name of the variable or key they came from."""
     environment: dict[str, str] = {}
-    """Variables of the `.env` files that belong to the suite, which those of the process win over."""
+    """Variables from the suite's `.env` files; those of the process take precedence."""
     files: list[Path] = []
-    """Files beside `source` that the suite is read from, or runs; `Plan.files` has them with those of its code."""
+    """Files besides `source` that the suite is read from or runs; `Plan.files` has them, and the files of its code."""
     warnings: list[Problem] = []
-    """What is valid, but probably a mistake."""
+    """What is valid but probably a mistake."""
     unexecuted: list[Problem] = []
-    """What is made by users' code, and is missing where none is executed."""
+    """What users' code would produce, missing if none is executed."""
     metadata: dict[str, Any] = {}

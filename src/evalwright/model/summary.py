@@ -1,7 +1,7 @@
 """Folds over the records of a run (produced): safe to delete, rebuilt on demand.
 
-Every rate carries `n` and a 95 % interval, every mean its `n`. Field names without a comment are
-those of the evalh format, section b.2.
+Every rate carries `n` and a 95 % interval, every mean its `n`. Field names without a comment are those of the evalh
+format, section b.2.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class TrialStatistics(msgspec.Struct):
     """Several trials of each case: unbiased pass@k and pass^k for k = 1 .. trials, means over cases.
 
     pass@k = 1 - C(n-c, k)/C(n, k) (Chen et al. 2021); pass^k = C(c, k)/C(n, k) (Yao et al. 2024, tau-bench).
-    Position k-1 of a list belongs to k; null where no case has k judged trials.
+    Position k-1 of a list belongs to k; null if no case has k judged trials.
     """
 
     trials: int
@@ -43,24 +43,24 @@ class TrialStatistics(msgspec.Struct):
     pass_at_k: list[float | None]
     pass_hat_k: list[float | None]
     cases_by_k: list[int] = []
-    """Cases with at least k judged trials, behind the rates and their Wilson intervals."""
+    """Cases with at least k judged trials, on which the rates and their Wilson intervals rest."""
     pass_at_k_ci95: list[Interval | None] = []
     pass_hat_k_ci95: list[Interval | None] = []
     flake_rate: float | None = None
     """The probability that two trials of one case disagree."""
     flake_rate_ci95: Interval | None = None
     mixed_cases: int = 0
-    """Cases with trials that passed and trials that failed."""
+    """Cases with both passed and failed trials."""
     mixed: list[str] = []
-    """The first hundred of them, those that contradict themselves most often first."""
+    """The first hundred of them, the most contradictory first."""
 
 
 class VariantSummary(msgspec.Struct):
     """One variant of a run.
 
     `pass_rate` is the mean over cases of the share of passed trials among those with a verdict: with one trial,
-    passed / judged; None if no cell has a verdict. Skipped cells and errors are in `cells` alone. `cases_passed` counts
-    cases whose every judged trial passed and none errored, `cases_errored` cases with a trial whose target errored.
+    passed / judged; None if no cell has a verdict. Skipped cells and errors are only in `cells`. `cases_passed` counts
+    cases in which every judged trial passed and none errored, `cases_errored` those with a trial whose target errored.
     """
 
     name: str
@@ -84,23 +84,23 @@ class VariantSummary(msgspec.Struct):
     tokens_output_n: int = 0
     cost_total_usd: float | None = None
     judge_cost_usd: float | None = None
-    """What judging this variant cost in total, US dollars; never part of the system's cost."""
+    """Total cost of judging this variant, US dollars; never part of the system's cost."""
     trials: TrialStatistics | None = None
-    """Only when some case ran more than once."""
+    """Only if some case ran more than once."""
     detectable: float | None = None
-    """The smallest difference of pass rates to another run of the same cases and trials that would be shown with 80 %
-    power at alpha 0.05, if their expected results differ by the same; None where the run says nothing of that."""
+    """The smallest difference in pass rate, to another run of the same cases and trials, that would be shown with 80 %
+    power at alpha 0.05 if every case's expected result differs by the same; None if the run does not tell."""
     dominated_by: list[str] = []
-    """Variants shown to be not worse in pass rate, cost and latency, and better in one (Pareto).
-    Only reports, and runs with a baseline variant, look for them."""
+    """Variants shown to be no worse in pass rate, cost and latency, and better in one of them (Pareto). Only reports,
+    and runs with a baseline variant, look for them."""
 
 
 class EvaluatorRate(msgspec.Struct):
     """One evaluator on one variant: `n` counts results with a verdict, `scored` the scores behind `avg_score`.
 
-    `pass_rate` is the mean over cases of the share of passed results, with the interval that a variant's rate has;
-    without results there is none. Errors and skipped results are counted beside it. `cases` is the number of cases, or
-    of groups of cases, behind it: repeats of a case are not independent, nor are cases of a group.
+    `pass_rate` is the mean over cases of the share of passed results, with the same kind of interval as a variant's
+    rate; there is none without results. Errors and skipped results are counted separately. `cases` is the number of
+    cases, or of groups of cases, behind it: repeats of a case are not independent, nor are cases of a group.
     """
 
     pass_rate: float | None
@@ -112,9 +112,9 @@ class EvaluatorRate(msgspec.Struct):
     skipped: int = 0
     cases: int = 0
     cost_usd: float | None = None
-    """What this evaluator's models cost in total, US dollars."""
+    """Total cost of this evaluator's models, US dollars."""
     grouped: bool = False
-    """Whether some case has a group, so that `cases` counts groups."""
+    """Whether any case has a group, so that `cases` counts groups."""
 
 
 class EvaluatorRollup(msgspec.Struct):
@@ -123,26 +123,26 @@ class EvaluatorRollup(msgspec.Struct):
     evaluator: str
     by_variant: dict[str, EvaluatorRate]
     calibration: JudgeCalibration | None = None
-    """Only for judges, and for other evaluators with human labels: how well they agree."""
+    """How well it agrees with human labels; only for judges, and for other evaluators that have labels."""
 
 
 class NamedMetric(msgspec.Struct):
-    """A number that the suite has a name for, on one variant."""
+    """A number to which the suite gives a name, on one variant."""
 
     metric: str
     variant: str
     value: float | None
     """As the suite defines it: a weighted sum of scores, or computed from such sums; None if that is impossible."""
     mean: float | None = None
-    """Of scores: their mean by weight."""
+    """The weighted mean, for a sum of scores."""
     n: int = 0
     """Scores behind the mean."""
 
 
 class VariantDelta(msgspec.Struct):
-    """One variant against the baseline: rates as fractions, latency in milliseconds, ids sorted.
+    """One variant compared with the baseline: rates as fractions, latency in milliseconds, ids sorted.
 
-    Interval and `p_value` are those of the cases that both sides judged, and never contradict each other: p is at most
+    Interval and `p_value` are about the cases that both sides judged, and never contradict each other: p is at most
     0.05 exactly when the interval excludes 0 (`evalwright.statistics.decide_difference`).
     """
 
@@ -150,18 +150,18 @@ class VariantDelta(msgspec.Struct):
     pass_rate_delta: float | None
     avg_latency_delta_ms: float | None
     regressions: list[str]
-    """Cases of which a smaller share of the trials passed, by chance or not."""
+    """Cases in which a smaller share of the trials passed, by chance or not."""
     improvements: list[str]
     n: int = 0
     """Cases that were judged on both sides."""
     pass_rate_delta_ci95: Interval | None = None
     p_value: float | None = None
     p_holm: float | None = None
-    """The same adjusted for all variants of the comparison (Holm 1979), where there are several."""
+    """`p_value` adjusted for all variants of the comparison (Holm 1979), if there are several."""
 
 
 class ComparisonReport(msgspec.Struct):
-    """Variants of a run against its baseline variant (`ad_hoc`), or a run against a baseline run (`drift`)."""
+    """Variants of a run compared with its baseline variant (`ad_hoc`), or a run with a baseline run (`drift`)."""
 
     baseline: str
     deltas: list[VariantDelta]
@@ -170,13 +170,13 @@ class ComparisonReport(msgspec.Struct):
     regressions_count: int | None = None
     improvements_count: int | None = None
     counted: int | None = None
-    """Of `drift`: the cases of both runs together, behind the two counts, which have no error rate."""
+    """For `drift`: the number of cases in both runs, on which the two counts without an error rate rest."""
     union_delta: float | None = None
-    """Of `drift`: the difference of the rates over these cases."""
+    """For `drift`: the difference of the rates over these cases."""
     decision: Decision | None = None
-    """The comparison of the cases that both runs judged, where one variant is in both."""
+    """The comparison of the cases that both runs judged, if a variant is in both."""
     decisions: list[Decision] = []
-    """One for each variant, where several are."""
+    """One for each variant, if there are several."""
 
 
 class GatePart(msgspec.Struct):
@@ -185,22 +185,22 @@ class GatePart(msgspec.Struct):
     name: str
     passed: bool
     value: float | None = None
-    """None where nothing was measured."""
+    """None if nothing was measured."""
     op: str = ""
     threshold: float | None = None
     n: int = 0
     """Scores behind the value; cases behind a rate or a difference."""
     ci: Interval | None = None
-    """Of a claim: the interval that decides it, at its own error rate."""
+    """For a claim: the interval that decides it, at its own error rate."""
     undecided: bool = False
-    """Of a claim: the interval contains the threshold, or the outcome depends on errors."""
+    """For a claim: the interval contains the threshold, or the outcome depends on errors."""
     ci95: Interval | None = None
-    """Of a condition on a value: the interval around it, which decides nothing."""
+    """For a condition on a value: the interval around it, which decides nothing."""
     interval_reason: str = ""
     """Why a measured value has no interval."""
     unit: str = ""
-    """What value, threshold and ends are: `rate` (a share), `points` (a difference of shares), `ratio` (B/A); empty for
-    plain numbers."""
+    """The unit of value, threshold and interval: `rate` (a share), `points` (a difference of shares), `ratio` (B/A);
+    empty for plain numbers."""
 
 
 class GateOutcome(msgspec.Struct):
@@ -210,18 +210,18 @@ class GateOutcome(msgspec.Struct):
     parts: list[GatePart] = []
     reason: str = ""
     runs: list[GateOutcome] = []
-    """The outcome of each run, in order, if the suite ran several times and was decided run by run."""
+    """The outcome of each run, in order, if the suite ran several times and each run was decided separately."""
     undecided: bool = False
-    """Nothing was measured, or what had an error could turn the outcome: neither passed nor failed."""
+    """Nothing was measured, or errors could change the outcome: neither passed nor failed."""
     tolerated: bool = False
-    """Undecided, which the suite asks to let pass (`on_undecided: pass`)."""
+    """Undecided, and the suite asks for this to pass (`on_undecided: pass`)."""
     decision: Decision | None = None
-    """The outcome of a claim against a baseline, if there is one comparison."""
+    """The outcome of a claim compared with a baseline, if there is one comparison."""
     decisions: list[Decision] = []
-    """Where there are several."""
+    """If there are several comparisons."""
     baselines: dict[str, str | None] | msgspec.UnsetType = msgspec.UNSET
-    """Of claims against other runs: by the name that the suite has for it (`baseline`, a path), the id of the run that
-    the claim was held against; null where there was none. Unset in runs that did not keep it."""
+    """For claims about other runs: by the name that the suite gives it (`baseline`, a path), the id of the run that it
+    was compared with; null if there was none. Unset in runs that did not keep it."""
 
 
 class RunSummary(msgspec.Struct):
@@ -243,15 +243,15 @@ class RunSummary(msgspec.Struct):
     cells_missing: int = 0
     gate: GateOutcome | None = None
     named_metrics: list[NamedMetric] | msgspec.UnsetType = msgspec.UNSET
-    """By metric, each on all variants; unset where the suite names none."""
+    """By metric, each on all variants; unset if the suite names none."""
     native: dict[str, Any] | None = None
-    """The original system's own aggregate under its own names, where the suite is of another dialect."""
+    """The original system's own totals under its own names, if the suite has another format."""
     warnings: list[str] = []
-    """Those of the plan (`Plan.warnings`), and what the numbers alone do not show."""
+    """The plan's (`Plan.warnings`), and what the numbers alone do not show."""
     cells_unread: int | msgspec.UnsetType = msgspec.UNSET
-    """Cells whose case could not be read, where there are any: they are errors until the suite is mended."""
+    """Cells whose case could not be read, if there are any: they are errors until the suite is fixed."""
     scored: bool | msgspec.UnsetType = msgspec.UNSET
-    """True where the suite has no score from which a cell passes: reports then show scores, no rates of passes."""
+    """True if the suite has no score from which a cell passes: reports then show scores instead of pass rates."""
     shard: str | msgspec.UnsetType = msgspec.UNSET
-    """`shard 2 of 8`, where these are the numbers of one shard; the run's gate is asked when all are merged."""
+    """`shard 2 of 8`, if these are the numbers of one shard; the run's gate is decided once all are merged."""
     schema_version: str = SCHEMA_VERSION

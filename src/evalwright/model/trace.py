@@ -5,8 +5,8 @@ ignore unknown keys and fill missing ones. Additions of ours: `trial`, `attempt`
 `group`.
 """
 
-# No `from __future__ import annotations`: msgspec looks annotations that are text up in the module that a class names
-# as its own, which for public records is `evalwright`.
+# No `from __future__ import annotations`: msgspec resolves annotations that are strings in the module named by the
+# class, which for public records is `evalwright`.
 
 from datetime import UTC, datetime
 from typing import Any
@@ -35,14 +35,14 @@ SCHEMA_VERSION = "1.0"
 _MAJOR = 1
 _DIGITS = 9
 UNDATED = datetime(1970, 1, 1, tzinfo=UTC)
-"""Start of a recording without a date: replayed, it begins at once. The date of reading would make
-other cases of the same file each time."""
+"""Start of a recording without a date; its replay begins at once. The date of reading would make a different case of
+the same file each time."""
 
 
 def is_newer(version: object) -> bool:
-    """Whether a later major version of evalwright wrote a record, which may mean other things by the same names.
+    """Whether a later major version of evalwright wrote a record, in which the same names may have other meanings.
 
-    What does not begin with a short number is read as ours: its fields decide.
+    A version that does not begin with a short number is read as ours: its fields decide.
     """
     head = str(version).partition(".")[0]
     return head.isascii() and head.isdigit() and len(head) <= _DIGITS and int(head) > _MAJOR
@@ -55,11 +55,11 @@ class TraceError(msgspec.Struct, frozen=True, gc=False):
     message: str
     stack: str | None = None
     status: int | msgspec.UnsetType = msgspec.UNSET
-    """The HTTP status with which a service refused to answer."""
+    """The HTTP status of a service that refused to answer."""
     retry_after_seconds: float | msgspec.UnsetType = msgspec.UNSET
     """How long the service asked to wait before the next call."""
     attempts: int | msgspec.UnsetType = msgspec.UNSET
-    """How often a model was called: the layer that calls models retries on its own, so that no other layer must."""
+    """How often a model was called: the layer that calls models retries itself, so that no other layer has to."""
 
 
 class ToolCall(msgspec.Struct, gc=False):
@@ -144,7 +144,7 @@ class Span(msgspec.Struct, gc=False):
 class Answer(msgspec.Struct, gc=False):
     """What a target returns for one case; the runner makes the trace of it.
 
-    `started_at`, `finished_at` and `latency_ms` are set by replay only: the runner measures all others itself.
+    `started_at`, `finished_at` and `latency_ms` are set by replay only; for everything else the runner measures them.
     """
 
     output: Output = msgspec.field(default_factory=Output)
@@ -172,7 +172,7 @@ class Answer(msgspec.Struct, gc=False):
         cost_usd: float | None = None,
         extra: dict[str, Any] | None = None,
     ) -> "Answer":
-        """An answer by the parts that most systems know; `cost_usd` is what the call cost, US dollars."""
+        """An answer from the parts that most systems know; `cost_usd` is the cost of the call, US dollars."""
         return cls(
             output=Output(text, thinking, structured),
             tool_calls=tool_calls or [],
@@ -187,7 +187,7 @@ class Trace(OfCase, msgspec.Struct, gc=False):
     `attempt` counts finished attempts at the cell, from 1; the newest one wins in every reader.
     `latency_ms` is null only for a recording without a measured time.
     `case_index` is the position of the case in the run's `cases.jsonl`, null in folders of other programs.
-    `group` is that of the case, and not written where it has none.
+    `group` is the case's, and not written if it has none.
     """
 
     case_id: str
