@@ -1,1 +1,1 @@
-"""Checks on traces: pure functions of a case and a trace, one module a family."""
+"""Checks on traces: pure functions of a case and a trace, one folder for each family."""

@@ -1,7 +1,7 @@
-"""From an evaluator's type and configuration to the evaluator, every mistake of the configuration at once.
+"""Makes an evaluator from its type and configuration, reporting all mistakes of the configuration at once.
 
-The fields of a `msgspec.Struct` class are its keys. Rules across them are those of `Traits.config_problems`: it gets
-the converted value of every key that was given (`msgspec.UNSET` for one that is wrong by itself) and returns problems.
+The fields of a `msgspec.Struct` class are its keys. Rules across keys are in `Traits.config_problems`, which gets the
+converted value of every key that was given (`msgspec.UNSET` for one that is itself wrong) and returns problems.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ class Built(NamedTuple):
 
     @property
     def evaluate(self) -> Callable[..., Evaluation | Awaitable[Evaluation]]:
-        """The evaluator's method. It takes a third argument as `traits` say."""
+        """The evaluator's method. Whether it takes a third argument depends on `traits`."""
         return self.evaluator.evaluate
 
 
 def declared(kind: str, name: str) -> Traits:
-    """What an evaluator or extractor (`kind`) declares before it has a configuration. Raises InputError if unknown.
+    """What an evaluator or extractor (`kind`) declares without a configuration. Raises InputError if it is unknown.
 
     What may depend on the configuration has its default here: `uses_*`, `scores` and `timeout_seconds`.
     """
@@ -63,7 +63,7 @@ def calls_models(type_name: str, config: Mapping[str, Any]) -> bool:
 
 
 def is_judge(spec: EvaluatorSpec) -> bool:
-    """Whether an evaluator calls models; False for one of a plug-in that is not installed here."""
+    """Whether an evaluator calls models; False for one of a plug-in that is not installed."""
     try:
         return calls_models(spec.type, spec.config)
     except InputError:
@@ -71,10 +71,10 @@ def is_judge(spec: EvaluatorSpec) -> bool:
 
 
 def uses_results(spec: EvaluatorSpec) -> bool:
-    """Whether an evaluator goes by the results of others; False for one that cannot be built here."""
+    """Whether an evaluator uses the results of other evaluators; False for one that cannot be built here."""
     try:
         said = getattr(load("evaluators", spec.type), "uses_results", False)
-        # of some it depends on their configuration, which only one that is built knows
+        # for some, this depends on the configuration and is known only once they are built
         return said if isinstance(said, bool) else build_evaluator(spec.type, spec.config).traits.uses_results
     except InputError:
         return False
@@ -83,8 +83,8 @@ def uses_results(spec: EvaluatorSpec) -> bool:
 def build_evaluator(type_name: str, config: Mapping[str, Any]) -> Built:
     """The evaluator registered under `type_name` with its configuration.
 
-    Raises InputError for an unknown type, for one of a plug-in that is not an evaluator, and for a bad configuration
-    one whose problems have keys relative to it.
+    Raises InputError for an unknown type, for something of a plug-in that is not an evaluator, and for a bad
+    configuration; the problems then have keys relative to it.
     """
     kind = load("evaluators", type_name)
     evaluator = _built(kind, config)
@@ -94,7 +94,7 @@ def build_evaluator(type_name: str, config: Mapping[str, Any]) -> Built:
 
 
 def undeclared_keys(type_name: str, config: Mapping[str, Any]) -> list[Problem]:
-    """Keys of a configuration that an evaluator does not have, as far as it says which ones it has.
+    """Keys of a configuration that an evaluator does not have, if it declares its keys.
 
     Raises InputError for an unknown type.
     """
@@ -109,13 +109,13 @@ def undeclared(given: Iterable[str], known: Iterable[str]) -> list[Problem]:
 
 
 def build(spec: EvaluatorSpec) -> Built:
-    """The evaluator of a plan, behind its extractor and its threshold. Raises InputError like `build_evaluator`."""
+    """The evaluator of a plan, with its extractor and threshold applied. Raises InputError like `build_evaluator`."""
     evaluator, traits = build_evaluator(spec.type, spec.config)
     if spec.extractor is not None:
         from evalwright.evaluators.conversation.extraction import Extracted
 
         extractor = build_extractor(spec.extractor.type, spec.extractor.config)
-        # Every extracted text is judged with the case: one ground truth or several decide how.
+        # An extracted text is always judged with the case, which decides whether there is one ground truth or several.
         evaluator, traits = Extracted(evaluator, extractor), msgspec.structs.replace(traits, uses_case=True)
     if spec.threshold is not None:
         from evalwright.evaluators.combined.thresholds import Threshold
@@ -170,9 +170,9 @@ def _built(kind: Any, config: Mapping[str, Any]) -> Any:
 
 @cache
 def fields_by_key(kind: Any) -> dict[str, msgspec.structs.FieldInfo]:
-    """By key: the fields of a Struct, the arguments of what else is called.
+    """The keys of a class or function: the fields of a Struct, or the arguments of any other callable.
 
-    msgspec reads the annotations again each time, which takes most of the time of building evaluators.
+    Cached: msgspec reads the annotations again each time, which takes most of the time of building evaluators.
     """
     if _is_struct(kind):
         return {field.encode_name: field for field in msgspec.structs.fields(kind)}
@@ -180,7 +180,7 @@ def fields_by_key(kind: Any) -> dict[str, msgspec.structs.FieldInfo]:
 
 
 _ANY_NUMBER = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
-"""Arguments that have no name of their own: what a plug-in takes by them, it alone knows."""
+"""Arguments without names of their own: only the plug-in knows what it takes as them."""
 
 
 def _is_struct(kind: Any) -> TypeGuard[type[msgspec.Struct]]:
@@ -194,14 +194,14 @@ def _takes_any_key(kind: Any) -> bool:
 def _arguments(kind: Any) -> Mapping[str, inspect.Parameter]:
     try:
         return inspect.signature(kind, eval_str=True).parameters
-    except NameError:  # an annotation that only type checkers can read makes all of them texts
+    except NameError:  # an annotation that only type checkers can resolve leaves all of them as strings
         return {name: one.replace(annotation=Any) for name, one in inspect.signature(kind).parameters.items()}
-    except ValueError:  # a class in C that does not say what it takes
+    except ValueError:  # a class written in C that does not declare its arguments
         return inspect.signature(lambda **config: None).parameters
 
 
 def _as_field(argument: inspect.Parameter) -> msgspec.structs.FieldInfo:
-    """An argument; of any type if JSON has none for it: a plug-in then makes of the value what it needs."""
+    """An argument; of any type if JSON has no equivalent of its own, which leaves the value to the plug-in."""
     missing, expected = argument.default is argument.empty, argument.annotation
     try:
         msgspec.json.schema(expected)
@@ -216,7 +216,7 @@ def _as_field(argument: inspect.Parameter) -> msgspec.structs.FieldInfo:
 
 
 def _checked(kind: Any, config: Mapping[str, Any]) -> tuple[dict[str, Any], list[Problem]]:
-    """The value of every known key that was given, and what is wrong with the keys one by one."""
+    """The value of every known key that was given, and the problems of single keys."""
     fields = fields_by_key(kind)
     values: dict[str, Any] = {}
     problems = []
@@ -227,7 +227,7 @@ def _checked(kind: Any, config: Mapping[str, Any]) -> tuple[dict[str, Any], list
             continue
         values[key] = msgspec.UNSET
         try:
-            # A plan is stored as JSON: what it cannot hold (dates of a YAML file) becomes text before it is used.
+            # A plan is stored as JSON, so what JSON cannot hold (dates of a YAML file) becomes text before it is used.
             found = msgspec.to_builtins(found)
             values[key] = msgspec.convert(found, fields[key].type)
         except (msgspec.ValidationError, TypeError, RecursionError) as error:
@@ -246,7 +246,8 @@ def _unknown(key: object, names: Collection[str]) -> Problem:
 
 
 def _mismatch(key: str, expected: Any, found: Any, detail: str) -> Problem:
-    """What was found and what was expected. `detail` is msgspec's message: where inside the value, which bound."""
+    """What was found and what was expected. `detail` is msgspec's message, which says where in the value, or which
+    bound."""
     detail, _, inner = detail.partition(" - at `")
     place = key + inner.rstrip("`").removeprefix("$") if inner.startswith("$") else key
     message = f"{key!r} must be {in_words(expected)}"

@@ -1,4 +1,4 @@
-"""What evaluators there are, for people who choose one: by family, format and package."""
+"""The available evaluators, for people who choose one: by family, format and package."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Key(msgspec.Struct, frozen=True):
     """In words: `a list of strings`."""
     required: bool
     default: Any = None
-    """As JSON has it; None also if the key has no default."""
+    """As in JSON; also None if the key has no default."""
 
 
 class Listed(msgspec.Struct, frozen=True, kw_only=True):
@@ -33,12 +33,12 @@ class Listed(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     group: str
-    """Its family, the format that brings it, or the package that it comes from."""
+    """Its family, the format that has it, or the package that it comes from."""
     sentence: str
     format: str
-    """The title of the format whose vocabulary it is; "" for that of `eval.yaml`."""
+    """The title of the format to whose vocabulary it belongs; "" for `eval.yaml`."""
     see: Mapping[str, str]
-    """Similar evaluators and where they differ."""
+    """Similar evaluators and how they differ."""
 
 
 class Description(Listed, frozen=True, kw_only=True):
@@ -56,7 +56,7 @@ def catalogue() -> Iterator[Listed]:
 
 
 def describe(name: str) -> Description:
-    """One evaluator with its keys. Raises InputError for an unknown one, and one that cannot be loaded."""
+    """One evaluator with its keys. Raises InputError if it is unknown or cannot be loaded."""
     kind = registry.load("evaluators", name)
     group, row = _rows().get(name) or ("", _undescribed(name))
     return Description(
@@ -83,7 +83,7 @@ def _rows() -> dict[str, tuple[str, EvaluatorEntry]]:
 
 
 def _undescribed(name: str) -> EvaluatorEntry:
-    """A row for an evaluator without one: its sentence is the first line of its documentation."""
+    """An entry for an evaluator without one: its sentence is the first line of its docstring."""
     try:
         document = inspect.getdoc(registry.load("evaluators", name)) or ""
     except InputError as error:

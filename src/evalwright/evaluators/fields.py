@@ -1,4 +1,4 @@
-"""Choosing a value of a trace by path: JSONPath over the trace as it is stored, first match only.
+"""Selects a value of a trace by path: JSONPath over the trace as it is stored, first match only.
 
 Plain dotted paths with indexes, the common case, are read from the record itself; everything else goes through
 jsonpath-ng, parsed once for each path. `output.final_answer` and `$.output.final_answer` are the same.
@@ -34,7 +34,7 @@ ABSENT = Absent()
 """The result of a path that matches nothing. Null is a value."""
 
 _AS_THEY_ARE = frozenset((str, dict, int, float, bool, type(None)))
-"""Types of which every value is stored as it is."""
+"""Types whose values are stored as they are."""
 _DOTTED = re.compile(r"(?:\$\.)?([A-Za-z_]\w*)((?:\.[A-Za-z_]\w*|\[-?\d{1,9}\])*)")
 _STEP = re.compile(r"\.([A-Za-z_]\w*)|\[(-?\d+)\]")
 
@@ -43,7 +43,7 @@ _STEP = re.compile(r"\.([A-Za-z_]\w*)|\[(-?\d+)\]")
 def select(path: str) -> Callable[[Any], Any]:
     """A function from a record (struct or plain data) to the first match of `path` in it, or ABSENT.
 
-    A malformed path shows when the function is called, as an EvaluatorError.
+    A malformed path is reported when the function is called, as an EvaluatorError.
     """
     dotted = _DOTTED.fullmatch(path)
     if dotted is None:
@@ -56,7 +56,7 @@ def select(path: str) -> Callable[[Any], Any]:
     def first(record: Any) -> Any:
         try:
             found = read(record) if record.__class__ is Trace else _walk(record, steps)
-        except AttributeError:  # the trace was made of plain data
+        except AttributeError:  # the trace was made from plain data
             found = _walk(record, steps)
         return found if found.__class__ in _AS_THEY_ARE else as_stored(found)
 
@@ -64,7 +64,7 @@ def select(path: str) -> Callable[[Any], Any]:
 
 
 def _part_of_trace(steps: list[str | int]) -> Callable[[Any], Any] | None:
-    """Reads a part that every trace has, at the end of attributes alone; None where steps lead into values."""
+    """Reads a part that every trace has, reached through attributes alone; None if steps lead into values."""
     shape: Any = Trace
     for step in steps:
         if step not in getattr(shape, "__struct_fields__", ()):
@@ -74,16 +74,16 @@ def _part_of_trace(steps: list[str | int]) -> Callable[[Any], Any] | None:
 
 
 def must_be_there(path: str, found: Any) -> Any:
-    """What was found at a path. Raises EvaluatorError if that is nothing: a check of it would say nothing."""
+    """What was found at a path. Raises EvaluatorError if there is nothing: checking it would prove nothing."""
     if found is ABSENT:
         raise EvaluatorError(f"there is nothing at {shorten(path)}", "absent_field")
     return found
 
 
 def text_at(path: str, record: Any, *, absent: str = "error") -> str:
-    """The value at a path as text, null as the empty one. Raises EvaluatorError if there is nothing at the path.
+    """The value at a path as text, "" for null. Raises EvaluatorError if there is nothing at the path.
 
-    With `absent` `empty` nothing is the empty text, too.
+    With `absent="empty"`, nothing is also "".
     """
     value = select(path)(record)
     if absent == "error":
@@ -109,7 +109,7 @@ def _walk(record: Any, steps: list[str | int]) -> Any:
 
 
 def as_stored(value: Any) -> Any:
-    """A part of a trace or of a case as it is stored: mappings, lists, texts, numbers, booleans, null."""
+    """A part of a trace or case as it is stored: mappings, lists, strings, numbers, booleans, null."""
     if isinstance(value, msgspec.Raw):
         return ABSENT
     if isinstance(value, Case):
@@ -139,7 +139,7 @@ def _jsonpath(path: str) -> Callable[[Any], Any]:
 
 @cache
 def _parsed(path: str) -> Any:
-    """The parsed path, or why there is none: building the parser again for every trace is what costs."""
+    """The parsed path, or why it cannot be parsed. Cached: building the parser for every trace would be expensive."""
     from evalwright.sandbox.jsonpaths import parsed
 
     try:

@@ -19,7 +19,7 @@ _Render = Callable[[Case], Any]
 
 
 def has_template(value: Any) -> bool:
-    """Whether any string inside a configured value holds a template."""
+    """Whether any string inside a configured value contains a template."""
     if isinstance(value, str):
         return _TEMPLATE.search(value) is not None
     if isinstance(value, dict):
@@ -30,8 +30,8 @@ def has_template(value: Any) -> bool:
 def renderer(value: Any) -> _Render:
     """A function from a case to the value with its templates filled in.
 
-    A string that is one template gives the native value; within other text a value is written as text. An unknown
-    root or path is null, or nothing within text.
+    A string that is a single template gives the value itself; within other text, the value is written as text. An
+    unknown root or path gives null, or nothing within text.
     """
     if not has_template(value):
         return lambda _case: value

@@ -1,4 +1,4 @@
-"""Values, texts and types in words: in the reasons that evaluators give, short enough for a list of failures."""
+"""Values, texts and types in words, for the reasons that evaluators give; short enough for a list of failures."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def shown(value: object, longest: int = LONGEST) -> str:
         return shorten(repr(value[: longest + 1]), longest)
     try:
         return shorten(_repr.repr(value), longest)
-    except ValueError:  # an integer of more digits than Python writes
+    except ValueError:  # an integer with more digits than Python prints
         return f"a huge {type(value).__name__}"
 
 
@@ -62,7 +62,7 @@ def assigned(arguments: Mapping[str, object]) -> list[str]:
 
 @cache
 def in_words(expected: Any) -> str:
-    """A type as a person says it, null left out: `a list of strings`, `an int`."""
+    """A type in plain words, without null: `a list of strings`, `an int`."""
     choices = typing.get_args(expected) if typing.get_origin(expected) in _UNIONS else (expected,)
     kinds = [kind for kind in choices if kind is not type(None) and kind is not msgspec.UnsetType]
     if set(kinds) == {int, float}:

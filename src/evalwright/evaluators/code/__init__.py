@@ -21,7 +21,7 @@ EVALUATORS: dict[str, EvaluatorEntry] = {
     ),
     "python_function": entry(
         "evalwright.evaluators.code.function:FunctionEvaluator",
-        "The Python function `function` returns a pass or a score; its parameters say what it is given.",
+        "The Python function `function` returns a pass or a score; its parameters select what it gets.",
         see={"python_code": "code in the file, in a process of its own"},
         example={"function": "checks:short", "threshold": 0.8},
     ),

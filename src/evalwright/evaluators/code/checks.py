@@ -1,8 +1,8 @@
-"""Checks written as code, run in a separate process: a function `validate` (NorthStar 0.1, code graders).
+"""Checks written as code and run in a separate process: a function `validate` (NorthStar 0.1, code graders).
 
 `validate(output, case, run)` gets the final response and plain data. It returns true or false, or a mapping with
-`passed` and optionally `reason`, `feedback`, `score` and `metadata`. Any other value is an error, as is code that ends
-without returning one.
+`passed` and optionally `reason`, `feedback`, `score` and `metadata`. Any other value is an error, and so is code that
+ends without returning one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class _Code(msgspec.Struct, frozen=True):
     code: str
     timeout_ms: Annotated[int, msgspec.Meta(ge=1, le=5000)] = 1000
     other_values: Literal["error", "fail"] = "error"
-    """`fail`, as NorthStar: a value of another kind fails, and any finite number is a score."""
+    """`fail`, as in NorthStar: a value of another type fails, and any finite number is a score."""
 
     kind: ClassVar[str]
 

@@ -1,4 +1,5 @@
-"""A Python function as an evaluator: its parameters say what it is given, what it returns says whether that passes."""
+"""A Python function as an evaluator: its parameters select what it gets, its return value decides whether that
+passes."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ _GIVEN: dict[str, Callable[[Case, Trace, Any], Any]] = {
     "artifact": lambda case, trace, third: third,
     "results": lambda case, trace, third: {row.evaluator: row for row in third},
 }
-"""What a parameter of each name is given; the third argument is the artifact or the results."""
+"""What a parameter gets by its name; the third argument is the artifact or the results."""
 
 Third = Artifact | Sequence[EvaluationResult] | None
 
@@ -44,9 +45,9 @@ class FunctionEvaluator(msgspec.Struct, frozen=True, dict=True):
     function: str
     """`module.path:callable`."""
     threshold: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.5
-    """A number without a verdict of its own passes from here on."""
+    """The lowest number that passes, if the function returns no verdict."""
     uses_model: bool = False
-    """Whether it waits for a model, so that several cells are evaluated at a time."""
+    """Whether it waits for a model; several cells are then evaluated at a time."""
 
     imports_code = True
 
@@ -134,7 +135,7 @@ class FunctionEvaluator(msgspec.Struct, frozen=True, dict=True):
 
 
 def _scalar(value: Any) -> Any:
-    """Numbers and bools of numpy and its like as those of Python."""
+    """Numbers and bools of numpy and the like as Python ones."""
     if isinstance(value, bool | int | float) or not hasattr(value, "item"):
         return value
     try:

@@ -24,13 +24,13 @@ __all__ = ["CodeJudge", "Reply", "asked", "printed", "script_of"]
 
 _ALWAYS = ("PATH", "LANG")
 _TOLD = 200
-"""Characters of unreadable output in the reason."""
+"""Characters of unreadable output that the reason quotes."""
 _LAST = 2000
 """Characters of each stream in the message."""
 
 
 class Reply(NamedTuple):
-    """The program's reply; a lenient reading of one that cannot be read has the score 0, and the reasoning says why."""
+    """The program's reply. Read leniently, an unreadable one has the score 0, and the reasoning says why."""
 
     score: float
     hits: list[str]
@@ -49,11 +49,11 @@ class CodeJudge(msgspec.Struct, frozen=True):
     config: dict[str, Any] | None = None
     timeout_seconds: Annotated[float, msgspec.Meta(gt=0)] = 120.0
     env: list[str] = []
-    """Variables of the environment that the program gets, beside PATH, LANG and an empty folder as HOME."""
+    """Variables of the environment that the program gets, besides PATH, LANG and an empty folder as HOME."""
     lenient: bool = False
-    """As AgentV: a score outside 0 to 1 is moved to the nearest bound, and an unreadable reply counts as 0."""
+    """As in AgentV: a score outside 0 to 1 is moved to the nearest bound, and an unreadable reply counts as 0."""
     newer: bool = False
-    """Whether the program reads what AgentV 4 gives a `code-grader`: `output` is the text of the answer then."""
+    """Whether the program expects what AgentV 4 gives to a `code-grader`: `output` is then the text of the answer."""
 
     paths: ClassVar[dict[str, str]] = {"cwd": "."}
 
@@ -94,10 +94,10 @@ async def asked(
 ) -> Reply:
     """The program's reply. `env` names the variables that it gets; `extra` are further ones.
 
-    With `plain`, what is no JSON object is the text of one assertion, which the exit code says holds or does not.
+    With `plain`, output that is not a JSON object is the text of one assertion; the exit code says whether it holds.
 
-    Raises EvaluatorError if one is not set, if the program cannot be started or exits with a code other than 0, and
-    unless `lenient` for a reply without a score from 0 to 1.
+    Raises EvaluatorError if a variable is not set, if the program cannot be started or exits with a code other than 0,
+    and, unless `lenient`, for a reply without a score from 0 to 1.
     """
     finished = await _run(command, cwd, document, extra, env)
     text = _printed(finished)
@@ -113,7 +113,7 @@ async def asked(
 
 
 async def printed(command: Sequence[str], cwd: str, document: Mapping[str, Any]) -> str:
-    """What a program prints that reads a document. Raises EvaluatorError for one that fails or prints nothing."""
+    """The output of a program that reads a document. Raises EvaluatorError if it fails or prints nothing."""
     finished = await _run(command, cwd, document, {}, ())
     _need_success(finished, "the program of the prompt")
     if not (text := _printed(finished)):
@@ -150,7 +150,7 @@ def _plain(text: str, finished: Finished) -> Reply:
 
 
 def _said(finished: Finished) -> str:
-    """The end of both streams: libraries tell their mistakes on either."""
+    """The end of both streams: libraries report their errors on either."""
     last = [stream.last.decode(errors="replace")[-_LAST:].strip() for stream in (finished.stderr, finished.stdout)]
     return "; ".join(filter(None, [last[0], last[1] and f"standard output: {last[1]}"]))
 
@@ -192,7 +192,7 @@ def _unreadable(what: str, text: str) -> Reply:
 
 
 def _asserted(said: Mapping[str, Any], passed: bool) -> list[str]:
-    """The texts of `assertions` ([{text, passed, evidence}], the newer form) that hold, or that do not."""
+    """The texts of `assertions` ([{text, passed, evidence}], the newer form) that hold, or those that do not."""
     listed = said.get("assertions")
     return [
         f"{one['text']} ({one['evidence']})" if isinstance(one.get("evidence"), str) else one["text"]

@@ -1,6 +1,6 @@
-"""What a program that judges reads on stdin: the fields of AgentV 2.7, and those that later releases call otherwise.
+"""What a judging program reads on stdin: the fields of AgentV 2.7, and the names that later releases give them.
 
-AgentV's SDK for such programs checks its input and takes no null for what was not measured, so that is left out.
+AgentV's SDK for such programs validates its input and rejects null for what was not measured, so that is left out.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def judge_payload(case: Case, trace: Trace, config: Mapping[str, Any] | None, *,
         "metadata": case.metadata,
         "conversation_id": case.group,
     }
-    # Programs look `config` up whether there is one or not.
+    # Programs read `config` whether there is one or not.
     return _both_spellings({**known(document), "config": dict(config) if config else None})
 
 
@@ -65,7 +65,7 @@ _MEASURED = ("token_usage", "cost_usd", "duration_ms", "start_time", "end_time")
 
 
 def _with_named_calls(message: dict[str, Any]) -> dict[str, Any]:
-    """The message without nulls, its calls with `tool` and `input` whatever shape they have."""
+    """The message without nulls; its calls have `tool` and `input`, whatever their original shape."""
     calls = message.get("tool_calls")
     if not isinstance(calls, list):
         return known(message)
@@ -80,13 +80,14 @@ def _named(call: dict[str, Any]) -> dict[str, Any]:
 
 
 def workspace_of(trace: Trace) -> str | None:
-    """The folder in which the system worked; it is gone once the run is over."""
+    """The folder in which the system worked; it no longer exists once the run is over."""
     path = trace.extra.get("workspace_path")
     return path if isinstance(path, str) and Path(path).is_dir() else None
 
 
 def _both_spellings(document: dict[str, Any]) -> dict[str, Any]:
-    """The top-level keys in camel case as well: pages of AgentEvals 1.0 have those. Nested keys are the user's."""
+    """The top-level keys in camel case as well, as in the documentation of AgentEvals 1.0. Nested keys are the
+    user's."""
     camel = {}
     for key, value in document.items():
         first, *rest = key.split("_")
@@ -96,7 +97,7 @@ def _both_spellings(document: dict[str, Any]) -> dict[str, Any]:
 
 
 def trace_summary(trace: Trace) -> dict[str, Any] | None:
-    """AgentV's summary of a trace: calls by tool, tokens, US dollars, milliseconds, each where it was measured.
+    """AgentV's summary of a trace: calls by tool, tokens, US dollars, milliseconds, each if it was measured.
 
     None if the trace has no messages.
     """

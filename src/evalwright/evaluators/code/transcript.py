@@ -1,4 +1,4 @@
-"""A cell as a conversation and as events, as AgentV 4 gives them to programs that judge."""
+"""A cell as a conversation and as events, in the form that AgentV 4 gives to judging programs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _OF_MESSAGES = ("role", "name", "content", "metadata")
 
 
 def whole_conversation(asked: Sequence[dict[str, Any]], said: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What was asked and what was said, unless the system gave the whole conversation back."""
+    """The input followed by the system's messages, unless these already contain the whole conversation."""
     if any(message.get("role") in ("user", "system") for message in said):
         return [*said]
     return [*map(_with_text, asked), *said]
@@ -26,7 +26,7 @@ def _with_text(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def events_of(told: Sequence[dict[str, Any]], calls: Sequence[TracedCall], answer: str) -> list[dict[str, Any]]:
-    """Messages, calls of tools and their results in order, then the answer; `calls` are those of the last messages."""
+    """Messages, tool calls and their results in order, then the answer; `calls` are those of the last messages."""
     counts = [len(message.get("tool_calls") or ()) for message in told]
     before = sum(counts) - len(calls)
     found: list[dict[str, Any]] = []
@@ -51,7 +51,7 @@ def events_of(told: Sequence[dict[str, Any]], calls: Sequence[TracedCall], answe
 def _of_call(
     raw: Mapping[str, Any], call: TracedCall | None, parent: str, ordinal: int, metadata: dict[str, int]
 ) -> Iterator[dict[str, Any]]:
-    """The call, with what the trace says of it, and its result if there is one."""
+    """The call, with what the trace records about it, and its result if there is one."""
     place = {"event_id": f"{parent}-tool-{metadata['tool_index']}", "parent_event_id": parent, "ordinal": ordinal}
     given, output, duration = (raw.get("input"), raw.get("output"), None)
     if call is not None:
@@ -66,5 +66,5 @@ def _of_call(
 
 
 def known(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Those that are not None: AgentV's SDK takes no null for what was not measured."""
+    """The values that are not None: AgentV's SDK rejects null for what was not measured."""
     return {key: value for key, value in values.items() if value is not None}

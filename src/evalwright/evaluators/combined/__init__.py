@@ -1,4 +1,4 @@
-"""Evaluators made of others."""
+"""Evaluators made of other evaluators."""
 
 from evalwright.model.format import EvaluatorEntry, entry
 

@@ -1,4 +1,4 @@
-"""Results whose score decides between pass, borderline and fail (AgentEvals 1.0: from 0.8, from 0.6, below)."""
+"""Results whose score decides between pass (from 0.8), borderline (from 0.6) and fail (AgentEvals 1.0)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ def banded(
     detail: dict[str, Any] | None = None,
     verdict: str | None = None,
 ) -> Evaluation:
-    """An evaluation with the score clamped to 0..1. It passes if its verdict, by default its band, is `pass`."""
+    """An evaluation with the score clamped to 0..1. It passes if its verdict, by default the score's band, is
+    `pass`."""
     clamped = min(max(score, 0.0), 1.0) if math.isfinite(score) else 0.0
     said = verdict or band(clamped)
     given = reason or "; ".join(misses)

@@ -36,11 +36,11 @@ AGGREGATORS: Mapping[str, tuple[str, ...] | None] = {
     "code_judge": ("path",),
     "llm_judge": None,
 }
-"""The keys that each of them reads; None: those of its judge."""
+"""The keys that each aggregator reads; None: the keys of its judge."""
 
 
 class _Said(NamedTuple):
-    """The result of one member; where errors count, one counts as 0."""
+    """The result of one member; an error counts as 0 if errors count."""
 
     spec: EvaluatorSpec
     evaluation: Evaluation
@@ -55,7 +55,7 @@ class _Said(NamedTuple):
         return "fail" if self.error is not None else self.evaluation.detail.get("verdict") or band(self.score)
 
     def child(self) -> dict[str, Any]:
-        """The member's result as the composite's result keeps it."""
+        """The member's result as the composite's result stores it."""
         e = self.evaluation
         return {
             "evaluator": self.spec.name,
@@ -73,10 +73,10 @@ class _Said(NamedTuple):
 
 
 class Composite:
-    """Combines `evaluators`, given as in a plan, by `aggregator` {type, ...}: by default their weighted average.
+    """Combines `evaluators`, given as in a plan, by `aggregator` {type, ...}; default: their weighted average.
 
-    It has an error where a member or the aggregator has one; with `errors` `count` they count as 0, as in AgentV.
-    Raises InputError for a member that cannot be built, and for an aggregator that is unknown or names other members.
+    It errors if a member or the aggregator does; with `errors: count` they count as 0, as in AgentV. Raises InputError
+    for a member that cannot be built, and for an aggregator that is unknown or names members that do not exist.
     """
 
     @staticmethod

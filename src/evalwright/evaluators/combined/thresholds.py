@@ -17,7 +17,7 @@ _COMPARISONS = {"gt": operator.gt, "gte": operator.ge, "lt": operator.lt, "lte":
 
 
 class Threshold:
-    """`evaluator` passes where its score compares with `threshold` by `op` (gt, gte, lt, lte or eq)."""
+    """`evaluator` passes if its score compares with `threshold` by `op` (gt, gte, lt, lte or eq)."""
 
     def __init__(self, evaluator: Evaluator, threshold: float, op: str = "gte") -> None:
         self._evaluator, self._threshold, self._compare = evaluator, threshold, _COMPARISONS[op]

@@ -1,4 +1,4 @@
-"""Checks of conversations, and the extractors of their texts."""
+"""Checks of conversations, and extractors of their texts."""
 
 from evalwright.model.format import EvaluatorEntry, entry
 

@@ -1,4 +1,4 @@
-"""A case and its run as plain data, with NorthStar's key names: what patterns and code are checked against."""
+"""A case and its run as plain data under NorthStar's key names, for patterns and code to check."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def case_document(case: Case, trace: Trace) -> dict[str, Any]:
 
 
 def run_document(case: Case, trace: Trace) -> dict[str, Any]:
-    """The conversation taken apart, what was measured and the steps."""
+    """The conversation by role, what was measured, and the steps."""
     conversation = conversation_of(trace)
     found: dict[str, Any] = msgspec.to_builtins(conversation)
     found["tool_interactions"] = msgspec.to_builtins(conversation.tool_interactions)

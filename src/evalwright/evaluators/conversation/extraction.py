@@ -77,7 +77,7 @@ class Extracted:
 
 
 _SPOILING = ("extraction_error", "grader_error")
-"""Errors of one turn that make the whole result an error. Any other failure of a turn scores 0, as in letta-evals."""
+"""Errors of one turn that make the whole result an error. Any other failure in a turn scores 0, as in letta-evals."""
 _NOTHING = Evaluation(False, 0.0, "empty submission")
 
 
@@ -105,7 +105,7 @@ async def _kept_later(judging: Awaitable[Evaluation], text: str) -> Evaluation:
 
 @contextmanager
 def _known(text: str) -> Iterator[None]:
-    """Whatever the evaluator raises carries the text that it could not evaluate."""
+    """Adds the text that could not be evaluated to whatever the evaluator raises."""
     try:
         yield
     except EvaluatorError as error:

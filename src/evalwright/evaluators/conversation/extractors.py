@@ -32,7 +32,7 @@ _Name = Annotated[str, msgspec.Meta(min_length=1)]
 
 
 class LastAssistant(msgspec.Struct, frozen=True):
-    """The last assistant message of the conversation, also when a later turn has none."""
+    """The last assistant message of the conversation, even if later turns have none."""
 
     def extract(self, turns: list[Turn], blocks: Blocks) -> str:
         texts = assistant_texts(turns)
@@ -68,7 +68,7 @@ class LastTurn(msgspec.Struct, frozen=True):
 class Pattern(msgspec.Struct, frozen=True):
     """What a regular expression finds in the newest assistant message that it matches.
 
-    With `search_all` everything that it finds there, joined with a space: of several groups, the one at `group`
+    With `search_all` everything that it finds there, joined with spaces; if it has several groups, the one at `group`,
     counted from 0.
     """
 
@@ -102,7 +102,7 @@ class Pattern(msgspec.Struct, frozen=True):
 
 
 class ToolArguments(msgspec.Struct, frozen=True):
-    """The arguments of the first call of a tool as JSON text; `{}` when it was not called."""
+    """The arguments of the first call of a tool as JSON text; `{}` if it was not called."""
 
     tool_name: _Name
 

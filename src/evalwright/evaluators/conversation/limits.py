@@ -1,6 +1,6 @@
 """Limits of a recorded conversation's latency and cost, inclusive (NorthStar's graders).
 
-The limit stands in the case, or in the configuration for all cases; a case without one is skipped.
+The limit is in the case, or in the configuration for all cases; a case without one is skipped.
 """
 
 from __future__ import annotations

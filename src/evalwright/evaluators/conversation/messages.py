@@ -1,4 +1,4 @@
-"""Messages in the shape of chat APIs taken apart by role by the rules of NorthStar. Never raises on plain data."""
+"""Chat API messages sorted by role, by the rules of NorthStar. Never raises on plain data."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ __all__ = [
 RECORDING = "recording"
 """The key of `Trace.extra` with what was recorded: `{messages, metrics, metadata}`, as its author wrote it.
 
-A run that lives in memory only may have its `conversation` and its `steps` there, taken apart already: they are judged
+A run that exists only in memory may have its `conversation` and its `steps` there, already parsed: they are then judged
 as they are, whatever the messages say.
 """
 
 _decode = msgspec.json.Decoder().decode
 _NOTHING = ConversationExpected()
 _last: tuple[Trace | None, Conversation] = (None, Conversation())
-"""The trace that was taken apart last: eleven evaluators in a row ask for the same one. It is read and replaced as a
-whole, so that threads with other traces only take theirs apart again."""
+"""The last trace and its conversation: eleven evaluators in a row ask for the same one. Read and replaced as a whole,
+so that threads with other traces only parse theirs again."""
 
 
 def expected_of(case: Case) -> ConversationExpected:
@@ -60,7 +60,7 @@ def conversation_of(trace: Trace) -> Conversation:
 
 
 def latency_of(trace: Trace) -> float | None:
-    """Milliseconds; for a recording those that were measured, None if none were."""
+    """Milliseconds; for a recording the measured ones, None if none were."""
     recording = trace.extra.get(RECORDING)
     if not isinstance(recording, dict):
         return trace.latency_ms
@@ -70,7 +70,7 @@ def latency_of(trace: Trace) -> float | None:
 
 
 def normalized(messages: Sequence[Any]) -> Conversation:
-    """The conversation in messages; anything but a message of a known role is skipped."""
+    """The conversation in messages; anything that is not a message of a known role is skipped."""
     found = Conversation(list(messages))
     for message in messages:
         role = message.get("role") if isinstance(message, dict) else None
@@ -99,7 +99,7 @@ def json_text(value: Any) -> str:
 
 
 def calls_in(message: dict[str, Any]) -> list[ToolUse]:
-    """The calls of tools in one message of the system, of every shape."""
+    """The tool calls in one message of the system, of any shape."""
     found: list[ToolUse] = []
     listed = message.get("tool_calls")
     for call in listed if isinstance(listed, list) else ():
@@ -120,7 +120,7 @@ def _word(value: Any) -> str | None:
 
 
 def _text(content: Any) -> str | None:
-    """The text of a message's content: null stays null, a list is joined from its parts."""
+    """The text of a message's content: null stays null, the parts of a list are joined."""
     if content is None or isinstance(content, str):
         return content
     try:
@@ -160,7 +160,7 @@ def _of_parts(trace: Trace) -> Conversation:
 
 
 def parsed_json(given: Any) -> Any:
-    """What a JSON text says; anything else, and a text that is not JSON, as it is."""
+    """The value of a JSON text; anything else, and text that is not JSON, is returned as it is."""
     if not isinstance(given, str):
         return given
     try:
@@ -170,7 +170,7 @@ def parsed_json(given: Any) -> Any:
 
 
 def _python_json(text: str) -> Any:
-    """What Python's own dialect of JSON, which has NaN and infinities, makes of a text; else the text itself."""
+    """The value of a text in Python's own variant of JSON, which has NaN and infinities; else the text itself."""
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

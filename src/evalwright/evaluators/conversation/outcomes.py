@@ -1,4 +1,4 @@
-"""What checks of conversations have in common: results, and the bound of what a result lists."""
+"""What checks of conversations share: results, and the limit on what a result lists."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ __all__ = ["MOST_SHOWN", "NO_ANSWER", "graded", "skipped"]
 
 NO_ANSWER = "the conversation has no final response"
 MOST_SHOWN = 20
-"""Calls or terms that a reason or a detail lists."""
+"""Calls or terms that a reason or detail lists at most."""
 
 
 def skipped(key: str) -> Evaluation:
-    """The result for a case that does not ask for anything under `key`."""
+    """The result for a case that asks for nothing under `key`."""
     return Evaluation(False, None, f"the case has no {key}", skipped=True)
 
 

@@ -1,6 +1,6 @@
 """What the final response of a conversation contains (NorthStar's graders).
 
-What is expected stands in the case, or in the configuration for all cases; a case that asks for nothing is skipped.
+The expectation is in the case, or in the configuration for all cases; a case that expects nothing is skipped.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["Contains", "GroundTruthMatch", "NotContains", "ToolOutputReferenced"
 
 _STRIPPED = ".,:;!?()[]{}\"'"
 _STOP_WORDS = frozenset(re.findall(r"\w+", "a an and are as at be for from in is it of on or so the to with"))
-# Made once: files of a million conversations skip most checks.
+# Made once: in files of a million conversations, most checks are skipped.
 _NO_REFERENCE = skipped("require_tool_output_reference")
 _NO_PHRASES = skipped("contains")
 _NO_BANNED = skipped("not_contains")
@@ -88,8 +88,8 @@ def _plain(text: str) -> str:
 class ToolOutputReferenced(msgspec.Struct, frozen=True):
     """The final response refers to a tool's output: it contains enough of the terms of one output.
 
-    Terms are words of more than two characters, without stop words, punctuation and case. With `values`
-    the names of fields in JSON outputs do not count, and numbers and short words do.
+    Terms are words of more than two characters, without stop words, punctuation and case. With `values`,
+    the names of fields in JSON outputs do not count, while numbers and short words do.
     """
 
     required: bool | None = None
@@ -131,7 +131,7 @@ def _split(text: str) -> Iterable[str]:
 
 
 def _values(value: Any) -> Iterable[str]:
-    """The texts and numbers inside plain data, without the names of its fields."""
+    """The strings and numbers inside plain data, without the names of its fields."""
     if isinstance(value, dict):
         value = list(value.values())
     if isinstance(value, list):

@@ -1,6 +1,6 @@
 """Which tools a conversation used, how often, in which order and with which arguments (NorthStar's graders).
 
-What is expected stands in the case, or in the configuration for all cases; a case that asks for nothing is skipped.
+The expectation is in the case, or in the configuration for all cases; a case that expects nothing is skipped.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from evalwright.model.trace import Trace
 __all__ = ["ForbiddenTools", "MaxToolCalls", "RequiredTools", "ToolArgumentsMatch", "ToolSequence"]
 
 _MAPPINGS = (dict, Mapping)
-"""`dict` first: nearly all are, and an abstract class is slow to ask."""
-# Made once: files of a million conversations skip most checks.
+"""`dict` first: nearly all are one, and checking an abstract class is slow."""
+# Made once: in files of a million conversations, most checks are skipped.
 _NO_MOST = skipped("max_tool_calls")
 _NO_REQUIRED = skipped("required_tools")
 _NO_FORBIDDEN = skipped("forbidden_tools")

@@ -1,9 +1,9 @@
-"""A trace as a conversation in turns: each turn the messages with which the system answered one user message.
+"""A trace as a conversation in turns: each turn has the messages with which the system answered one user message.
 
 Messages are plain data with a `message_type`: `assistant_message` {content}, `tool_call_message` {tool_call:
 {name, arguments: JSON text, tool_call_id}, tool_calls}, `tool_return_message` {tool_call_id, tool_return, status},
-`reasoning_message` {reasoning}. A trace that holds its turns (`extra.turns`) is read as it is; of any other
-trace they are made from its messages, tool calls and answer.
+`reasoning_message` {reasoning}. If a trace holds its turns (`extra.turns`), they are
+used as they are; otherwise they are made from its messages, tool calls and answer.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Turn = list[dict[str, Any]]
 
 
 def turns_of(trace: Trace) -> list[Turn]:
-    """The turns of a trace; empty when nothing at all was said."""
+    """The turns of a trace; empty if nothing at all was said."""
     stored = trace.extra.get("turns")
     if isinstance(stored, list):
         return [[m for m in turn if isinstance(m, dict)] for turn in stored if isinstance(turn, list)]
@@ -29,7 +29,7 @@ def turns_of(trace: Trace) -> list[Turn]:
 
 
 def blocks_of(trace: Trace) -> dict[str, str] | None:
-    """The system's memory after the last turn by label, None where the trace does not say."""
+    """The system's memory after the last turn, by label; None if the trace does not record it."""
     blocks = trace.extra.get("blocks")
     return {str(k): str(v) for k, v in blocks.items()} if isinstance(blocks, dict) else None
 
@@ -45,7 +45,7 @@ def assistant_texts(turns: list[Turn]) -> list[str]:
 
 
 def _assistant_text(message: dict[str, Any]) -> str:
-    """The text of a message whose content is text or a list of text parts, which one space joins."""
+    """The text of a message whose content is text, or a list of text parts, joined with spaces."""
     content = message.get("content")
     if isinstance(content, list):
         parts = [part.get("text") if isinstance(part, dict) else part for part in content]
@@ -54,7 +54,7 @@ def _assistant_text(message: dict[str, Any]) -> str:
 
 
 def _from_messages(trace: Trace) -> list[Turn]:
-    """Tool messages carry no id of their call: they have those of the results, in order."""
+    """Tool messages carry no id of their call: they get the ids of the results, in order."""
     turns: list[Turn] = [[]]
     ids = (result.tool_call_id for result in trace.tool_results)
     for message in trace.messages:

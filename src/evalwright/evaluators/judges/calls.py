@@ -1,4 +1,4 @@
-"""Calls of judges: their settings, the replies or the reasons why there are none, and their cost."""
+"""Calls of judges: their settings, their replies or why there are none, and their cost."""
 
 from __future__ import annotations
 
@@ -31,28 +31,28 @@ _UNKNOWN = Price(3.0, 15.0)
 """The price assumed for a model without one, as in evalh 2.0: 3 and 15 US dollars per million tokens."""
 _LIKELY_OUTPUT = 512
 _KEPT = 2000
-"""Characters of a reply that are kept in a result when it could not be read."""
+"""Characters of an unreadable reply that a result keeps."""
 _OF_THE_RUN = frozenset({"cost_limit", "no_price", "not_recorded", "network_refused", "not_installed", "truncated"})
 """Failures that the run's own settings cause: they keep their type, which distinguishes them from the judge's."""
 _REPLIED = frozenset({"judge_reply", "judge_thinking"})
-"""What the detail of an error holds if the judge did reply."""
+"""What the detail of an error contains if the judge did reply."""
 
 
 class Asking(msgspec.Struct, frozen=True, kw_only=True):
     """The settings that all judges share."""
 
     max_tokens: Annotated[int, msgspec.Meta(gt=0)] | None = None
-    """None: `least_tokens`, more for models that reason."""
+    """None: `least_tokens`, more for reasoning models."""
     temperature: Annotated[float, msgspec.Meta(ge=0)] | None = None
     """None: the provider's default."""
     cost_limit_usd: Annotated[float, msgspec.Meta(ge=0)] | None = None
-    """Cost limit in US dollars for all calls of one evaluation."""
+    """Maximum cost of all calls of one evaluation, in US dollars."""
     base_url: str | None = None
     api_key_env: str | None = None
     """The environment variable with the key. None: the provider's usual one."""
     reasoning_effort: str | None = None
     thinking: dict[str, Any] | None = None
-    """How long the model may think, in its provider's words; both are passed on as they are."""
+    """How long the model may think, in its provider's terms; passed on unchanged, like the next key."""
     reply_retries: ReplyRetries = 1
 
     calls_models = True
@@ -79,7 +79,7 @@ class Asking(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def model_problems(values: Mapping[str, Any], models: Iterable[tuple[str, Any]]) -> list[Problem]:
-    """What is wrong with the address and the model names of a configuration. A custom `base_url` accepts any name."""
+    """Problems of the address and the model names in a configuration. A custom `base_url` accepts any name."""
     problems = endpoint_problems(values)
     if isinstance(values.get("base_url"), str):
         return problems
@@ -108,7 +108,7 @@ class Prompt(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Word(Generic[T]):
-    """One judge's outcome: `value` is what its last reply says, or `error` why there is none."""
+    """One judge's outcome: `value` is what its last reply says, or `error` says why there is none."""
 
     model: str
     value: T | None = None
@@ -124,9 +124,9 @@ async def ask(
     schema: dict[str, Any],
     read: Callable[[str], T],
 ) -> list[Word[T]]:
-    """Ask all questions (model, prompt, repeat) at once; `read` makes of a reply's text what it says, or BadReply.
+    """Send all questions (model, prompt, repeat) at once. `read` parses the text of a reply, or raises BadReply.
 
-    Raises EvaluatorError `cost_limit_exceeded`, before asking when the estimate is above the limit.
+    Raises EvaluatorError `cost_limit_exceeded`, before anything is sent if the estimate is above the limit.
     """
     limit = asking.cost_limit_usd
     if limit is not None:
@@ -164,7 +164,7 @@ async def _word(
     )
 
     def affordable(replies: Sequence[ChatReply]) -> bool:
-        # each judge has its share of the limit, and the next reply may cost as much as the last
+        # each judge has its share of the limit, and the next reply may cost as much as the last one
         share = None if asking.cost_limit_usd is None else asking.cost_limit_usd / judges
         costs = [_spent(reply) or 0.0 for reply in replies]
         return share is None or sum(costs) + costs[-1] <= share
@@ -190,7 +190,7 @@ def _read(reply: ChatReply, read: Callable[[str], T]) -> T:
 
 
 def unheard(judge: str, error: EvaluatorError) -> str:
-    """Why a judge has no verdict: it could not be called, or its reply cannot be used."""
+    """Why a judge has no verdict: it could not be called, or its reply is unusable."""
     if error.type in ("truncated", "bad_reply") or not _REPLIED.isdisjoint(error.detail):
         return f"the reply of the judge {judge} cannot be used: {error}"
     again = " again" if error.detail.get("asked_again") else ""
@@ -206,13 +206,13 @@ def failure(error: EvaluatorError, detail: Mapping[str, Any], words: Sequence[Wo
 def cost(words: Sequence[Word[Any]]) -> float | None:
     """Cost of all calls in US dollars; None if the price of any is unknown."""
     costs = [reply.cost_usd for word in words for reply in word.replies]
-    # what was paid before a call that failed is in its error
+    # the error of a failed call has what was paid before it
     costs += [word.error.cost_usd for word in words if word.error and not word.replies and word.error.cost_usd]
     return sum(c for c in costs if c is not None) if costs and None not in costs else None
 
 
 def spending(words: Sequence[Word[Any]]) -> dict[str, Any]:
-    """Cost and tokens of all calls for a result's detail, how they were made, and what the judges thought.
+    """Cost and tokens of all calls, how they were made, and what the judges thought, for a result's detail.
 
     Models without a price are counted at an assumed one.
     """
@@ -237,7 +237,7 @@ def spending(words: Sequence[Word[Any]]) -> dict[str, Any]:
 
 
 def _total(counts: Iterable[int | None]) -> int | None:
-    """The sum of the values that are known; None if none is."""
+    """The sum of the known values; None if none is known."""
     known = [count for count in counts if count is not None]
     return sum(known) if known else None
 
@@ -266,7 +266,7 @@ def _too_costly(what: str, dollars: float, limit: float, words: Sequence[Word[An
 
 
 def _backend_problem(model: str) -> str | None:
-    """Why no provider serves `model`; None if one does. `provider/model` names the provider itself."""
+    """Why no provider serves `model`; None if one does. In `provider/model`, the name itself says which provider."""
     provider, slash, rest = model.partition("/")
     if (slash and provider and rest) or _KNOWN.fullmatch(model) or model.startswith("python:"):
         return None

@@ -29,10 +29,10 @@ __all__ = [
 ]
 
 _KEPT = 2000
-"""Characters of a reply that are kept in the result when it cannot be used."""
+"""Characters of an unusable reply that the result keeps."""
 _MOST_SPANS, _MOST_EVENTS = 80, 40
 _LONGEST_SPAN, _LONGEST_CONTENT, _LONGEST_EVENT = 1000, 1500, 800
-"""Characters of the attributes of a span, the content of an event and its attributes that a judge is shown."""
+"""Characters that a judge sees of a span's attributes, of an event's content, and of an event's attributes."""
 
 
 class Question(NamedTuple):
@@ -63,12 +63,12 @@ class ConversationJudge(msgspec.Struct, frozen=True, kw_only=True):
         return [] if problem is None else [Problem("", problem, key="scoring")]
 
     def material(self, case: Case, trace: Trace) -> dict[str, Any] | str:
-        """What the judge is shown, or the reason for skipping."""
+        """What the judge sees, or why it is skipped."""
         raise NotImplementedError
 
     @property
     def scores(self) -> tuple[float, float]:
-        """A binary score is that of the scale, a numeric one its share."""
+        """A binary score is on the judge's scale, a numeric one is its share of that scale."""
         scale = Scale.of(self.scoring, self.threshold)
         return (scale.low, scale.high) if scale.mode == "binary" else (0.0, 1.0)
 
@@ -81,7 +81,7 @@ class ConversationJudge(msgspec.Struct, frozen=True, kw_only=True):
         return self.verdict(asked, found)
 
     def asked(self, case: Case, trace: Trace) -> Question | Evaluation:
-        """The request to the model; a skipped evaluation if there is nothing to evaluate."""
+        """The request to the model, or a skipped evaluation if there is nothing to evaluate."""
         material = self.material(case, trace)
         if isinstance(material, str):
             return Evaluation(False, None, material, skipped=True)
@@ -103,7 +103,7 @@ class ConversationJudge(msgspec.Struct, frozen=True, kw_only=True):
         return Question(request, scale, counts)
 
     def verdict(self, asked: Question, found: Heard[Reading]) -> Evaluation:
-        """The result of a reply. Raises EvaluatorError for one without a clear verdict."""
+        """The result from a reply. Raises EvaluatorError if it has no clear verdict."""
         scale, reading, reply = asked.scale, found.value, found.replies[-1]
         costs = [one.cost_usd for one in found.replies]
         cost = None if None in costs else sum(one or 0.0 for one in costs)
@@ -218,6 +218,6 @@ def _shown(record: Step | StepEvent, **longest: int) -> dict[str, Any]:
 
 
 def _cut(value: Any, longest: int) -> Any:
-    """The value, or the beginning of its JSON when that is longer."""
+    """The value, or the beginning of its JSON if that is longer."""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
     return value if len(text) <= longest else text[:longest] + "..."

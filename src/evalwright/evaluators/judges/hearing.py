@@ -1,4 +1,4 @@
-"""Calling a judge until its reply can be read: with the complaint, as often as its configuration allows."""
+"""Calling a judge until its reply is readable: with the complaint, as often as its configuration allows."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ T = TypeVar("T")
 ReplyRetries = Annotated[int, msgspec.Meta(ge=0, le=3)]
 """How often a judge is called again if its reply cannot be read."""
 _SHOWN = 8000
-"""Characters of its unreadable reply that a judge is shown again."""
+"""Characters of its unreadable reply that a judge sees again."""
 
 
 class Heard(NamedTuple, Generic[T]):
-    """What a judge says: `value`, or why its last reply cannot be read; `complaints` led to its further replies."""
+    """A judge's `value`, or why its last reply is unreadable; `complaints` are what led to its further replies."""
 
     value: T | None
     replies: Sequence[ChatReply]
@@ -40,10 +40,10 @@ async def heard(
     retries: int,
     may_go_on: Callable[[Sequence[ChatReply]], bool] = lambda _: True,
 ) -> Heard[T]:
-    """The reply as parsed by `read`, which raises ValueError for one that it cannot read.
+    """The reply as parsed by `read`, which raises ValueError for an unreadable one.
 
-    A refusal is not asked again. `may_go_on` says, by the replies so far, whether another one can be paid for. Raises
-    EvaluatorError where there is no reply, with what the replies before it cost.
+    After a refusal the judge is not called again. `may_go_on` decides from the replies so far whether another one can
+    be paid for. Raises EvaluatorError if there is no reply, with the cost of the replies before it.
     """
     replies: list[ChatReply] = []
     complaints: list[str] = []
@@ -64,7 +64,7 @@ async def heard(
 
 
 def what_was_sent(replies: Sequence[ChatReply]) -> dict[str, Any]:
-    """How the form of the replies was asked for, and which parameters the model refuses, for a result's detail."""
+    """How the form of the replies was requested, and which parameters the model rejected, for a result's detail."""
     formats = list(dict.fromkeys(reply.reply_format for reply in replies if reply.reply_format))
     left_out = list(dict.fromkeys(name for reply in replies for name in reply.left_out))
     return {
@@ -74,7 +74,7 @@ def what_was_sent(replies: Sequence[ChatReply]) -> dict[str, Any]:
 
 
 def _complained(request: ChatRequest, reply: ChatReply, problem: str) -> ChatRequest:
-    # an empty message of the assistant is refused by some servers
+    # some servers reject an empty message of the assistant
     said = [ChatMessage("assistant", reply.text[:_SHOWN])] if reply.text.strip() else []
     complaint = f"This reply cannot be used: {problem}. Reply once more, only with the JSON object that was asked for."
     return msgspec.structs.replace(request, messages=[*request.messages, *said, ChatMessage("user", complaint)])

@@ -25,7 +25,7 @@ _RULES = ("all", "any", "majority")
 class LlmJudge(Panel, frozen=True, kw_only=True, dict=True):
     """Whether, according to a model, assertions hold for an answer and a rubric's score is reached.
 
-    The judge is shown the fields of `include_in_prompt` (paths over the trace plus `case`) and what the case expects.
+    The judge sees the fields of `include_in_prompt` (paths over the trace plus `case`) and what the case expects.
     """
 
     nl_assertions: list[str | Assertion] | None = None
@@ -39,7 +39,8 @@ class LlmJudge(Panel, frozen=True, kw_only=True, dict=True):
     """What is judged in place of the final answer: shown instead of it, or beside what `include_in_prompt` lists."""
     judge_response_schema: dict[str, Any] | None = None
     lenient: bool = False
-    """As the original evalh reads replies: an assertion without `passed` does not hold, and true as a score is 1."""
+    """Replies are read as by the original evalh: an assertion without `passed` does not hold, and true as a score is
+    1."""
     combine: Literal["majority", "mean"] = "majority"
     """With several judges: the majority of their verdicts, or the verdict on their mean."""
 
@@ -67,7 +68,7 @@ class LlmJudge(Panel, frozen=True, kw_only=True, dict=True):
 
     @property
     def scores(self) -> tuple[float, float]:
-        """The share of assertions, or by a rubric alone its own scale."""
+        """The share of assertions or, with only a rubric, the rubric's own scale."""
         return (0.0, 1.0) if self.nl_assertions else (self.scale.min, self.scale.max)
 
     async def evaluate(self, case: Case, trace: Trace) -> Evaluation:
@@ -121,7 +122,7 @@ class LlmJudge(Panel, frozen=True, kw_only=True, dict=True):
         if not shown:
             message = "there is nothing to judge: 'include_in_prompt' is empty, and the case expects nothing"
             raise EvaluatorError(message, "absent_field")
-        # What is the same in every cell stands first: providers keep the head of a prompt, and ask less for it.
+        # What is the same for every cell comes first: providers cache the beginning of a prompt and charge less for it.
         return Prompt(f"{_TASK}\n\n{DATA_RULE}\n\n{_question(self.criteria)}", data_blocks(shown))
 
 
@@ -152,7 +153,7 @@ def _question(criteria: Criteria) -> str:
 def _together(said: Sequence[Verdict]) -> Verdict:
     """The mean of several replies: an assertion holds if more than half of them agree; a score is the mean.
 
-    Reasons are those of the first judge that agrees.
+    Reasons are taken from the first judge that agrees.
     """
     if len(said) == 1:
         return said[0]

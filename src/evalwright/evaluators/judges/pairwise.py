@@ -39,10 +39,10 @@ _Choice = tuple[str, str]
 
 
 class PairwiseJudge(Panel, frozen=True, kw_only=True):
-    """Whether an answer is as good as a reference (or better); each of them comes first once.
+    """Whether an answer is as good as a reference (or better); each of them is shown first once.
 
-    The score is the share of comparisons that the answer wins, a tie counting half. `consistency` in the detail is
-    the share of pairs of orders in which the same one won.
+    The score is the share of comparisons that the answer wins; a tie counts half. `consistency` in the detail is the
+    share of pairs in which the same one won in both orders.
     """
 
     criteria: str

@@ -1,7 +1,7 @@
 """Data shown to a judge in such a way that it cannot be taken for instructions.
 
-Each piece stands between markers that carry a fingerprint of all pieces: an evaluated text cannot contain
-it, and so cannot end its own block. The fingerprint depends on nothing else, so that equal prompts hit the cache.
+Each piece is enclosed in markers that carry a fingerprint of all pieces: an evaluated text cannot contain it, and so
+cannot end its own block. The fingerprint depends on nothing else, so that equal prompts hit the cache.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def fields_of(paths: Sequence[str], case: Case, trace: Trace) -> list[_Piece]:
 def field_of(path: str, case: Case, trace: Trace) -> Any:
     """The first match of a path over the trace plus `case`.
 
-    Raises EvaluatorError for a malformed path, and for one at which there is nothing: a judge would not see it.
+    Raises EvaluatorError for a malformed path, and for one at which there is nothing: the judge would not see it.
     """
     bare = path.removeprefix("$.")
     if bare == "case":

@@ -1,4 +1,4 @@
-"""Reading a judge's reply: the one JSON object in it, and truths and numbers as models write them.
+"""Reading a judge's reply: the one JSON object in it, and booleans and numbers as models write them.
 
 Nothing is guessed: an unclear or repeated statement is a BadReply.
 """
@@ -20,7 +20,7 @@ _TRUTHS = {"true": True, "yes": True, "false": False, "no": False}
 
 
 class BadReply(ValueError):
-    """A reply that holds no verdict; the message says what is missing or wrong."""
+    """A reply without a verdict; the message says what is missing or wrong."""
 
 
 def only_object(text: str, keys: Iterable[str]) -> dict[str, Any]:
@@ -50,14 +50,14 @@ def _between_prose(text: str, keys: frozenset[str]) -> dict[str, Any]:
             found.append(value)
     if not found:
         raise BadReply("expected a JSON object, found none")
-    # as text: true equals 1, and must not pass for the same verdict
+    # compared as text: true equals 1, but must not count as the same verdict
     if (different := len({json.dumps(one, sort_keys=True) for one in found})) > 1:
         raise BadReply(f"expected one verdict, found {different} different ones")
     return found[0]
 
 
 def _values(text: str) -> Iterator[Any]:
-    """The outermost JSON objects and lists in a text. Raises BadReply where an object begins and is broken."""
+    """The outermost JSON objects and lists in a text. Raises BadReply if an object begins but is broken."""
     position = failed = 0
     while failed < _MOST_BRACKETS and (opening := _OPENING.search(text, position)) is not None:
         try:
@@ -71,7 +71,7 @@ def _values(text: str) -> Iterator[Any]:
 
 
 def keys_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The object of a JSON decoder (`object_pairs_hook`). Raises BadReply for a key that comes twice."""
+    """The object of a JSON decoder (`object_pairs_hook`). Raises BadReply for a repeated key."""
     value = dict(pairs)
     if len(value) < len(pairs):
         twice = next(key for i, (key, _) in enumerate(pairs) if any(key == other for other, _ in pairs[:i]))
@@ -79,11 +79,11 @@ def keys_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return value
 
 
-_decoder = json.JSONDecoder(object_pairs_hook=keys_once, strict=False)  # line breaks within texts are no harm
+_decoder = json.JSONDecoder(object_pairs_hook=keys_once, strict=False)  # line breaks within strings do no harm
 
 
 def truth_in(value: Any, what: str) -> bool:
-    """A truth: true or false, yes or no, 1 or 0. Raises BadReply for anything else."""
+    """A boolean: true or false, yes or no, 1 or 0. Raises BadReply for anything else."""
     if isinstance(value, str) and (said := _TRUTHS.get(value.strip().lower())) is not None:
         return said
     if isinstance(value, (int, float)) and value in (0, 1):
@@ -92,7 +92,7 @@ def truth_in(value: Any, what: str) -> bool:
 
 
 def number_in(value: Any, what: str, lowest: float, highest: float, *, truths: bool = False) -> float:
-    """A number of a scale, both ends included; a text with a number in it will do, with `truths` true is 1.
+    """A number within a scale, both ends included. A string with a number is accepted; with `truths`, true is 1.
 
     Raises BadReply.
     """

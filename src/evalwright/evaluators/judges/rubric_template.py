@@ -38,12 +38,12 @@ _SCHEMA = {
 _WAIT = 20.0
 """Longest wait between two attempts in seconds, as in `llm.retries`."""
 _KEPT = 2000
-"""Characters of a reply that are kept in the result."""
+"""Characters of a reply that the result keeps."""
 
 
 class RubricTemplate(msgspec.Struct, frozen=True):
     """Score from 0 to 1 by a judge. `{input}`, `{ground_truth}`, `{submission}` and the case's own variables
-    (`extra.rubric_vars`) are put into the prompt in one pass; what the prompt does not place is added below it.
+    (`extra.rubric_vars`) are inserted into the prompt in one pass; what the prompt does not place is appended.
 
     A case's `extra.rubric` replaces the prompt. `braces: doubled` reads it as `str.format` does: `{{` is a brace.
     """
@@ -54,15 +54,15 @@ class RubricTemplate(msgspec.Struct, frozen=True):
     provider: Literal["openai", "anthropic", "google"] = "openai"
     system_prompt: str | None = None
     timeout: Annotated[float, msgspec.Meta(gt=0)] = 120.0
-    """Seconds of one attempt."""
+    """Seconds per attempt."""
     max_attempts: Annotated[int, msgspec.Meta(ge=1)] = 6
     rubric_vars: list[str] = []
     """Variables that every case must have."""
     braces: Literal["verbatim", "doubled"] = "verbatim"
     unknown_names: Literal["verbatim", "refuse"] = "verbatim"
     wrapper: Literal["plain", "letta_0_9", "letta_0_17"] = "plain"
-    """What is around the prompt: our system text, and headings if it places neither the question nor the answer; the
-    text of Letta 0.9, which places the three itself; or, as since Letta 0.17, no system text but the author's."""
+    """What surrounds the prompt: our system text, and headings if it places neither the question nor the answer; the
+    text of Letta 0.9, which places all three itself; or, as since Letta 0.17, only the author's system text."""
     reply_retries: ReplyRetries = 0
     """None by default, as in Letta Evals."""
 
@@ -96,7 +96,7 @@ class RubricTemplate(msgspec.Struct, frozen=True):
         return 1.0 if fixed and self.temperature == 0.0 else self.temperature
 
     def _text(self, case: Case, submission: str) -> tuple[str, str]:
-        """The judge's message, and the system text that belongs to it."""
+        """The message to the judge, and the system text that belongs to it."""
         asked = str(case.input) if isinstance(case.input, (str, list)) else json.dumps(case.input, ensure_ascii=False)
         truth = case.extra.get("ground_truth")
         truth = truth if isinstance(truth, str) else ""
@@ -112,7 +112,7 @@ class RubricTemplate(msgspec.Struct, frozen=True):
         return text, "" if self.wrapper == "letta_0_17" else _SYSTEM
 
     def _filled(self, case: Case, parts: Mapping[str, str]) -> tuple[str, set[str]]:
-        """The prompt with its values, and the names in it. Raises EvaluatorError for one that must have a value."""
+        """The prompt with its values, and the names in it. Raises EvaluatorError if a required value is missing."""
         values = {**(case.extra.get("rubric_vars") or {}), **parts}
         template, doubled = case.extra.get("rubric") or self.prompt, self.braces == "doubled"
         try:
@@ -130,9 +130,9 @@ class RubricTemplate(msgspec.Struct, frozen=True):
 def filled(template: str, values: Mapping[str, Any], *, doubled: bool = False) -> str:
     """The template with every known `{name}` replaced. Braces in a value are never expanded.
 
-    Values that are not strings appear as Python prints them. Unknown names stay as they are; with `doubled`, which
-    follows `str.format` with its `{{`, conversions and formats, they do if they are plain. Raises
-    ValueError for what that cannot format.
+    Values that are not strings appear as Python prints them. Unknown names are left as they are; with `doubled`, which
+    follows `str.format` with its `{{`, conversions and formats, this holds for plain names. Raises ValueError for what
+    `str.format` cannot format.
     """
     if not doubled:
         return _NAME.sub(lambda match: str(values[match[1]]) if match[1] in values else match[0], template)
@@ -145,7 +145,7 @@ def filled(template: str, values: Mapping[str, Any], *, doubled: bool = False) -
 
 
 class _Narrow(Formatter):
-    """Formats as `str.format`, but not to a width that fills the memory: samples may bring rubrics of their own."""
+    """Formats as `str.format`, but not to a width that fills the memory: samples may bring their own rubrics."""
 
     def format_field(self, value: Any, format_spec: str) -> str:
         if _WIDE.search(format_spec):
@@ -154,7 +154,7 @@ class _Narrow(Formatter):
 
 
 def names_in_template(template: str, *, doubled: bool = False) -> set[str]:
-    """The names that a template uses. Raises ValueError where `doubled` finds a brace that is alone."""
+    """The names that a template uses. Raises ValueError if `doubled` finds a single brace."""
     if not doubled:
         return {match[1] for match in _NAME.finditer(template)}
     found: set[str] = set()

@@ -1,6 +1,6 @@
-"""What letta-evals 0.9 puts around a rubric: suites of its time count on it.
+"""What letta-evals 0.9 puts around a rubric: suites of its time rely on it.
 
-The wording is that of letta-evals 0.9.0, Copyright Letta AI, under the Apache License 2.0.
+The wording is from letta-evals 0.9.0, Copyright Letta AI, under the Apache License 2.0.
 """
 
 from __future__ import annotations
@@ -64,6 +64,6 @@ _AFTER = """
 
 
 def wrapped(rubric: str, question: str, truth: str, submission: str) -> str:
-    """The judge's message: the rubric between the question, the ground truth, if there is one, and the submission."""
+    """The message to the judge: rubric, question, ground truth if there is one, and submission."""
     expected = _TRUTH + truth if truth else ""
     return "".join([_BEFORE, rubric, _QUESTION, question, expected, _SUBMISSION, submission, _AFTER])

@@ -69,7 +69,7 @@ class Scale(NamedTuple):
 
     @classmethod
     def of(cls, scoring: Scoring | None, threshold: float) -> Scale:
-        """The scale of a configuration; without one a number from 0 to 1 that passes at `threshold`."""
+        """The scale of a configuration; without one, a number from 0 to 1 that passes at `threshold`."""
         if scoring is None:
             return cls("numeric", 0.0, 1.0, threshold, {})
         passing = scoring.max_score if scoring.passing_score is None else scoring.passing_score
@@ -77,7 +77,7 @@ class Scale(NamedTuple):
         return cls(scoring.mode, scoring.min_score, scoring.max_score, passing, labels)
 
     def share(self, raw: float) -> float:
-        """A score of the scale as a number from 0 to 1."""
+        """A score on the scale as a number from 0 to 1."""
         return (raw - self.low) / (self.high - self.low)
 
     def score(self, reading: Reading) -> float:
@@ -122,7 +122,7 @@ class Scale(NamedTuple):
         }
 
     def read(self, text: str, *, as_original: bool = False) -> Reading:
-        """The verdict in a reply. Raises ValueError when it has none, or several that differ.
+        """The verdict in a reply. Raises ValueError if it has none, or several that differ.
 
         A judge may quote a verdict from the text that it judges, which must not decide. `as_original` reads like
         NorthStar 0.1: the first object of the requested shape decides, and true is the score 1.
@@ -160,7 +160,7 @@ class Scale(NamedTuple):
 
 
 def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """The JSON objects in a reply, the outer ones first. Raises ValueError for one with a key twice."""
+    """The JSON objects in a reply, outer ones first. Raises ValueError for a repeated key."""
     text = _unfenced(_ANSI.sub("", text[:_LONGEST]).strip())
     position = -1
     for _ in range(_MOST_TRIES):

@@ -38,7 +38,7 @@ class Rubric(NamedTuple):
 
 
 class Verdict(NamedTuple):
-    """One judge's reply: for each assertion whether it holds and why, and the rubric's score and why."""
+    """One judge's reply: whether each assertion holds and why, and the rubric's score and why."""
 
     holds: list[bool]
     reasons: list[str]
@@ -59,7 +59,7 @@ class Criteria(NamedTuple):
     pass_when: str
     rubric: Rubric | None
     lenient: bool = False
-    """As evalh reads replies: a missing `passed` is false, and true as a score is 1."""
+    """Replies are read as by evalh: a missing `passed` is false, and true as a score is 1."""
 
     def read(self, text: str) -> Verdict:
         """What a reply says. Assertions are matched by position. Raises BadReply."""
@@ -101,11 +101,11 @@ class Criteria(NamedTuple):
         return sum(holds) * 2 > len(holds) if least is None else sum(holds) >= least
 
     def score(self, verdict: Verdict) -> float | None:
-        """The share of assertions that hold; by a rubric alone, its score."""
+        """The share of assertions that hold; with only a rubric, its score."""
         return sum(verdict.holds) / len(verdict.holds) if verdict.holds else verdict.score
 
     def detail(self, verdict: Verdict) -> dict[str, Any]:
-        """Each assertion and the rubric, as a result keeps them."""
+        """Each assertion and the rubric, as a result stores them."""
         detail: dict[str, Any] = {}
         if self.assertions:
             detail["assertions"] = [

@@ -37,7 +37,7 @@ class Panel(Asking, frozen=True, kw_only=True):
 
 
 def panel_problems(values: Mapping[str, Any]) -> list[Problem]:
-    """What is wrong with the models of a panel's configuration."""
+    """Problems of the models in a panel's configuration."""
     model, models = values.get("model"), values.get("models")
     if model is None and models is None:
         message = "the required key 'model' is missing, expected a string (or 'models', a list of strings)"

@@ -1,4 +1,4 @@
-"""Inclusive limits of what a cell used: calls, tokens, cost and time (AgentEvals 1.0, `execution_metrics`)."""
+"""Inclusive limits on what a cell used: calls, tokens, cost and time (AgentEvals 1.0, `execution_metrics`)."""
 
 from __future__ import annotations
 

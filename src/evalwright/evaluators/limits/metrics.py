@@ -1,4 +1,4 @@
-"""Limits of a call's time, cost and tokens. A value that was not reported fails (evalh 2.0)."""
+"""Limits on a call's time, cost and tokens. A value that was not reported fails (evalh 2.0)."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class LatencyFirstTokenUnder(msgspec.Struct, frozen=True):
 
 
 class TokensPerSecondAbove(msgspec.Struct, frozen=True):
-    """At least `min_tps` tokens a second; fails for an answer that was not streamed."""
+    """At least `min_tps` tokens per second; fails for an answer that was not streamed."""
 
     min_tps: _PositiveNumber
     uses_case = False
@@ -91,7 +91,7 @@ class TokensPerSecondAbove(msgspec.Struct, frozen=True):
 
 
 class StreamCompleted(msgspec.Struct, frozen=True):
-    """Whether the stream of the answer came to its end."""
+    """Whether the stream of the answer reached its end."""
 
     uses_case = False
 

@@ -28,7 +28,7 @@ _Vectors = Sequence[Sequence[float]]
 class SemanticSimilarity(msgspec.Struct, frozen=True, dict=True):
     """A cosine of at least `threshold` between a field and `reference_text`, or what is at `reference_path`.
 
-    The path's root is `{case: ...}`; the text wins over it.
+    The path starts at `{case: ...}`; the text takes precedence over it.
     """
 
     embedder_name: str
@@ -37,7 +37,7 @@ class SemanticSimilarity(msgspec.Struct, frozen=True, dict=True):
     threshold: Annotated[float, msgspec.Meta(ge=-1, le=1)] = 0.8
     field: str = "output.final_answer"
     absent: Literal["error", "empty"] = "error"
-    """A field that the trace does not have is an error, or the empty text as in the original evalh."""
+    """A field that the trace does not have is an error, or "" as in the original evalh."""
 
     calls_models = True
 
@@ -77,7 +77,7 @@ class SemanticSimilarity(msgspec.Struct, frozen=True, dict=True):
 
 
 def reference_problems(values: Mapping[str, Any]) -> list[Problem]:
-    """What is wrong with the reference in a configuration: one of the two keys is required."""
+    """Problems of the reference in a configuration: one of the two keys is required."""
     if values.get("reference_text") is None and values.get("reference_path") is None:
         return [Problem("", "needs 'reference_text' or 'reference_path', found neither", key="reference_text")]
     return []
@@ -94,7 +94,7 @@ def configured_reference(text: str | None, path: str | None, case: Case) -> str:
 
 
 async def vectors_of(embed: Embed, texts: Sequence[str]) -> Embedding:
-    """A vector of finite numbers for each text, all equally long. Raises EvaluatorError `embedder_error`."""
+    """A vector of finite numbers for each text, all of the same length. Raises EvaluatorError `embedder_error`."""
     try:
         if inspect.iscoroutinefunction(embed):
             found = await embed(texts)
@@ -131,7 +131,7 @@ def cosine(one: Sequence[float], other: Sequence[float]) -> float:
     if 0.0 in norms:
         raise _unusable("a vector has no direction: all its numbers are 0")
     product = math.fsum(a / norms[0] * (b / norms[1]) for a, b in zip(one, other, strict=True))
-    return max(-1.0, min(1.0, round(product, 12)))  # so that a vector is exactly as long as itself
+    return max(-1.0, min(1.0, round(product, 12)))  # rounded, so that the cosine of a vector with itself is exactly 1
 
 
 def _unusable(message: str) -> EvaluatorError:

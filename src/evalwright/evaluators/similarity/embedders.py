@@ -1,4 +1,4 @@
-"""Embedders, which turn texts into vectors: two built-in ones, a plug-in's, or a function of the user."""
+"""Embedders, which turn texts into vectors: two built-in ones, those of plug-ins, or the user's functions."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from evalwright.session.imports import named_object
 __all__ = ["Embed", "embedder", "minilm", "openai_small"]
 
 Embed = Callable[[Sequence[str]], Any]
-"""Vectors of texts in their order: a list of lists of numbers, an Embedding, or something that gives one awaited."""
+"""Vectors in the order of the texts: a list of lists of numbers, an Embedding, or an awaitable of either."""
 
 _MINILM = "sentence-transformers/all-MiniLM-L6-v2"
 _lock = threading.Lock()
@@ -26,7 +26,7 @@ _lock = threading.Lock()
 def embedder(name: str) -> Embed:
     """The embedder of that name, or the function at `module:attribute`. Raises InputError."""
     if ":" in name and name not in names("embedders"):
-        return _function_at(name)  # each time: another run may mean another file by that name
+        return _function_at(name)  # not cached: another run may have another file by that name
     return _registered(name)
 
 
@@ -77,5 +77,5 @@ def _minilm_model() -> Any:
 
 
 def _minilm_vectors(texts: Sequence[str]) -> list[list[float]]:
-    with _lock:  # the model is not made for several threads at once
+    with _lock:  # the model is not safe for several threads at once
         return _minilm_model().encode(list(texts)).tolist()  # type: ignore[no-any-return]

@@ -54,7 +54,8 @@ def _asked(case: Case) -> TraceExpected:
 
 
 class _Lenient(msgspec.Struct, frozen=True):
-    """Decides by the original's rule, with `strict` by a stricter one. If they differ, the result's detail says so."""
+    """Decides by the original's rule, or with `strict` by a stricter one. If they differ, the result's detail says
+    so."""
 
     strict: bool = False
 
@@ -71,7 +72,7 @@ class _Lenient(msgspec.Struct, frozen=True):
 
 
 class BadToolFailureRecovery(msgspec.Struct, frozen=True):
-    """After each failed tool call the system says or reasons something; calling again alone is not a recovery."""
+    """After each failed tool call the system says or reasons something; merely calling again is not a recovery."""
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
         steps = steps_of_trace(trace)
@@ -139,7 +140,7 @@ def _signature(name: str, content: Any, strict: bool) -> tuple[str, str]:
 
 
 def _arguments(content: Any) -> Any:
-    """What a call was given, but for positional arguments of decorated functions."""
+    """The arguments of a call, without the positional ones of decorated functions."""
     if not isinstance(content, dict):
         return content
     if "arguments" in content:
@@ -180,7 +181,7 @@ def _state(event: StepEvent) -> str | None:
 class RetrievalPrecisionRecall(_Lenient, frozen=True):
     """Retrieved documents reach the precision and recall that the case asks for.
 
-    Skipped if nothing was retrieved; with `strict` the recall is 0 then.
+    Skipped if nothing was retrieved; with `strict`, the recall is then 0.
     """
 
     def _judged(self, case: Case, trace: Trace, strict: bool) -> Evaluation:
@@ -290,7 +291,7 @@ def _marked(event: StepEvent, key: str) -> bool:
 class FailureOrigin(_Lenient, frozen=True):
     """Names the first step that failed; skipped if none did.
 
-    With `strict` it passes when the run ended well and every failed tool was recovered from.
+    With `strict` it passes if the run ended well and every failed tool was recovered from.
     """
 
     def _judged(self, case: Case, trace: Trace, strict: bool) -> Evaluation:

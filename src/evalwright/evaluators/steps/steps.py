@@ -1,9 +1,9 @@
-"""The steps behind a trace of any origin, and how they lie in its spans.
+"""The steps behind a trace of any origin, and how they are stored in its spans.
 
-A recorded run is a span of kind `run`, which has the events that belong to no span. What spans have no field for
-lies in attributes that begin with `step.`: `step.error`, `step.iteration`; of events `step.id`, `step.order`,
-`step.content`, `step.span_id`. Spans of other origins have no such attributes: what tools were given and gave back
-are their events then.
+A recorded run is a span of kind `run`, which has the events that belong to no other span. What spans have no field for
+is in attributes that begin with `step.`: `step.error`, `step.iteration`; for events `step.id`, `step.order`,
+`step.content`, `step.span_id`. Spans of other origins have no such attributes: their events are then the inputs and
+outputs of tools.
 """
 
 from __future__ import annotations
@@ -24,11 +24,12 @@ _KINDS = {"llm": "model", "chain": "workflow", "span": "custom"}
 _KINDS_BACK = {theirs: ours for ours, theirs in _KINDS.items()}
 _LAST = datetime.max.replace(tzinfo=UTC)
 _last: tuple[Trace | None, Steps | None] = (None, None)
-"""Read and replaced as one: threads that judge other traces only lose the advantage, and get nothing of another."""
+"""Read and replaced as one: threads that judge other traces merely gain nothing, and never get another trace's
+steps."""
 
 
 def steps_of_trace(trace: Trace) -> Steps | None:
-    """The steps of a trace; None when it has none. Evaluators of one trace share them."""
+    """The steps of a trace; None if it has none. Evaluators of one trace share them."""
     global _last
     known, steps = _last
     if known is not trace:
@@ -47,7 +48,7 @@ def _given(recording: Any) -> Steps | None:
 
 
 def spans_of_steps(steps: Steps) -> list[Span]:
-    """Steps as the spans of a trace, from which `steps_of` makes the same again."""
+    """Steps as the spans of a trace, from which `steps_of` makes the same steps again."""
     spans = [_run_span(steps.run)] if steps.run is not None else []
     spans += [_span(step) for step in steps.spans]
     by_id = {span.id: span for span in spans[1:]}
@@ -60,7 +61,7 @@ def spans_of_steps(steps: Steps) -> list[Span]:
 
 
 def in_order(records: Iterable[Any], time: str) -> list[Any]:
-    """Sorted by an instant, those without one last; equals stay in their order."""
+    """Sorted by time, those without a time last; equal ones keep their order."""
     moment = attrgetter(time)
     return sorted(records, key=lambda record: _instant(moment(record)))
 
@@ -152,7 +153,7 @@ def _unmarked(attributes: dict[str, Any]) -> dict[str, Any]:
 
 
 def _of_calls(trace: Trace) -> Steps | None:
-    """Calls of tools as steps, for a trace with calls but no spans; a conversation goes on after its calls."""
+    """Tool calls as steps, for a trace with calls but no spans; a conversation goes on after its calls."""
     if not trace.tool_calls:
         return None
     steps = Steps()

@@ -1,4 +1,4 @@
-"""Checks of the text of an answer and of its thinking."""
+"""Checks of the text of an answer, and of its thinking."""
 
 from evalwright.model.format import EvaluatorEntry, entry
 

@@ -22,7 +22,7 @@ class ContainsText(msgspec.Struct, frozen=True):
     """Whether a text contains all, some or none of the given strings.
 
     Lists that are not given come from the case: `all_of` from `expected.answer_should_include`, `none_of` from
-    `expected.answer_should_not_include`; an empty list given here overrides. Case is folded by lower-casing.
+    `expected.answer_should_not_include`; an empty list given here overrides them. Case is ignored by lower-casing.
     """
 
     all_of: list[str] | None = None
@@ -31,7 +31,7 @@ class ContainsText(msgspec.Struct, frozen=True):
     case_sensitive: bool = False
     field: str = _ANSWER
     absent: Literal["error", "empty"] = "error"
-    """A field that the trace does not have is an error, or the empty text as in the original evalh."""
+    """A field that the trace does not have is an error, or "" as in the original evalh."""
 
     @property
     def uses_case(self) -> bool:
@@ -45,7 +45,7 @@ class ContainsText(msgspec.Struct, frozen=True):
 
     @property
     def needed_keys(self) -> frozenset[str]:
-        """The keys of `expected` without any of which it asks for nothing."""
+        """The keys of `expected` without any of which it checks nothing."""
         return frozenset() if self.all_of or self.any_of or self.none_of else self.expected_keys
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
@@ -86,7 +86,7 @@ def _reason(text: str, missing: Sequence[str], none_matched: Sequence[str], forb
 
 
 class Answered(msgspec.Struct, frozen=True):
-    """The final answer is there and not empty.
+    """There is a final answer that is not empty.
 
     Skipped if the recording cannot tell; `extra.answer_unrecorded` of the trace then has the reason.
     """

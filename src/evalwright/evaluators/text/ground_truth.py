@@ -1,6 +1,6 @@
-"""The answer compared with one text that is known to be right (letta-evals 0.9, built-in `tool` graders).
+"""The answer compared with a text that is known to be right (letta-evals 0.9, built-in `tool` graders).
 
-The ground truth is `ground_truth` of the configuration, else the case's: `extra.ground_truth`, or
+The ground truth is the configuration's `ground_truth`, else the case's: `extra.ground_truth`, or
 `expected.facts.ground_truth` in the native format.
 """
 
@@ -62,7 +62,7 @@ class Matches(msgspec.Struct, frozen=True):
 
 
 class AsciiPrintableOnly(msgspec.Struct, frozen=True):
-    """Whether every character but CR and LF is from U+0020 to U+007E."""
+    """Whether every character except CR and LF is between U+0020 and U+007E."""
 
     uses_case = False
 

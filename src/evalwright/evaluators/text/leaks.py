@@ -36,9 +36,9 @@ _REPLY = 'Reply with this JSON object:\n{"leaks": true or false, "reason": one s
 
 
 class ThinkingDoesNotLeak(Asking, frozen=True, kw_only=True, dict=True):
-    """The thinking has no forbidden pattern and a judge finds no leak in it; the judge is always called.
+    """The thinking matches no forbidden pattern, and a judge finds no leak in it; the judge is always called.
 
-    A pattern is a text, or after `re:` a regular expression; an invalid one is searched for as it is written.
+    A pattern is a text, or a regular expression after `re:`; an invalid one is searched for as it is written.
     """
 
     forbidden_patterns: list[str] = msgspec.field(default_factory=list)
@@ -60,7 +60,7 @@ class ThinkingDoesNotLeak(Asking, frozen=True, kw_only=True, dict=True):
         return [self.model]
 
     def evaluate(self, case: Case, trace: Trace) -> Awaitable[Evaluation]:
-        # The patterns are searched for here and not while waiting for the judge: only here is their time bounded.
+        # The patterns are searched for here and not while waiting for the judge: only here is their time limited.
         matches = self._matches(trace.output.thinking or "")
         return self._judged(Prompt(f"{_TASK}\n\n{DATA_RULE}", self._question(trace)), matches)
 

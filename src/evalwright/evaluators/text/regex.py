@@ -23,14 +23,14 @@ __all__ = ["Regex"]
 _FLAGS = {"ignorecase": re.IGNORECASE, "multiline": re.MULTILINE, "dotall": re.DOTALL}
 _ANSWER = ("final_response", "output")
 _LONGEST = 500
-"""Characters of a match in the result."""
+"""Characters of a match that the result keeps."""
 
 
 class Regex(msgspec.Struct, frozen=True, dict=True):
     """Whether `pattern` is found in `target`. A missing target fails.
 
     `target` is `final_response`, or a path of keys through the case (`case.metadata.tier`) or the run
-    (`run.tool_calls`); what is no text is searched as JSON with sorted keys.
+    (`run.tool_calls`); a value that is not a string is searched as JSON with sorted keys.
     """
 
     pattern: str

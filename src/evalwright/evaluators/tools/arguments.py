@@ -17,9 +17,9 @@ _REGEX = "~="
 def matches_subset(expected: Any, actual: Any) -> bool:
     """Whether everything that is expected is there.
 
-    Mappings are compared as subsets at every depth, lists element by element, a string `~=pattern` is searched in a
-    string, everything else by Python equality. Raises EvaluatorError for an invalid pattern once it is reached, and
-    for one that takes too long.
+    Mappings are compared as subsets at every depth, lists element by element; a string `~=pattern` is searched for in a
+    string; everything else is compared by Python equality. Raises EvaluatorError for an invalid pattern once it is
+    reached, and for one that takes too long.
     """
     if isinstance(expected, dict):
         return isinstance(actual, dict) and all(

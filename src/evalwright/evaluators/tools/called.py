@@ -61,7 +61,7 @@ class ToolCalled(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def needed_keys(self) -> frozenset[str]:
-        """The keys of `expected` without any of which it asks for nothing."""
+        """The keys of `expected` without any of which it checks nothing."""
         return self.expected_keys or frozenset()
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
@@ -106,7 +106,7 @@ class ToolCalled(msgspec.Struct, frozen=True, dict=True):
         return f"{reason}; called: {_names(trace.tool_calls)}"
 
     def _failed(self, calls: list[ToolCall], trace: Trace) -> list[ToolResult]:
-        """Results that report an error and belong to the counted calls."""
+        """Results of the counted calls that report an error."""
         ids = {call.id for call in calls if call.id is not None}
         return [
             result
@@ -156,7 +156,7 @@ class ExpectedCall(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _RecordedCall(ExpectedCall, frozen=True, forbid_unknown_fields=False):
-    """An expected call among the facts of a case, where it may carry more."""
+    """An expected call among the facts of a case, where it may have further keys."""
 
 
 class ToolCallsMatch(msgspec.Struct, frozen=True, dict=True):
@@ -248,14 +248,14 @@ class ToolCallsMatch(msgspec.Struct, frozen=True, dict=True):
         return "; ".join(parts)
 
     def _missed(self, expected: ExpectedCall, others: list[ToolCall]) -> str:
-        """The missing call, and how the likeliest attempt at it differs."""
+        """The missing call, and how the most similar attempt differs from it."""
         attempts = [call.arguments for call in others if call.name == expected.name]
         differences = [self._differences(expected.given or {}, arguments) for arguments in attempts]
         nearest = min(filter(None, differences), key=len, default=None)
         return str(expected) if nearest is None else f"{expected} (called with {shorten(', '.join(nearest), 80)})"
 
     def _differences(self, given: dict[str, Any], arguments: dict[str, Any]) -> list[str]:
-        """What a call has instead of the arguments that were expected."""
+        """What a call has instead of the expected arguments."""
         other = {k: v for k, v in arguments.items() if k in given and not matches_subset(given[k], v)}
         more = {k: v for k, v in arguments.items() if k not in given} if self.arguments == "exact" else {}
         return [*assigned(other), *(f"no {k}" for k in given if k not in arguments), *assigned(more)]

@@ -1,4 +1,4 @@
-"""The tool calls of a trace in order, with what they were given and how long they took, wherever the trace says it."""
+"""The tool calls of a trace in order, with their arguments and durations, wherever the trace has them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["TracedCall", "calls_of", "messages_of"]
 
 
 class TracedCall(NamedTuple):
-    """One call; `args` is None where nothing was given, durations are in milliseconds."""
+    """One call; `args` is None if there were none, durations are in milliseconds."""
 
     name: str
     args: Any = None
@@ -22,7 +22,7 @@ class TracedCall(NamedTuple):
 
 
 def messages_of(trace: Trace) -> list[dict[str, Any]]:
-    """The messages that the system gave back, as plain data; None of those it was given."""
+    """The messages that the system returned, as plain data; not those that it was given."""
     stored = trace.extra.get("output_messages")
     if isinstance(stored, list):
         return [message for message in stored if isinstance(message, dict)]
@@ -74,7 +74,7 @@ def _call(raw: dict[str, Any]) -> TracedCall:
 
 
 def _parsed(given: Any) -> Any:
-    """Arguments as JSON text are read; text that is no JSON stays text."""
+    """Arguments that are JSON text are parsed; other text stays text."""
     if not isinstance(given, str):
         return given
     try:

@@ -1,4 +1,4 @@
-"""Pairs what was expected with what happened, so that as many as possible have a partner."""
+"""Pairs what was expected with what happened, giving as many as possible a partner."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ A = TypeVar("A")
 def pair_in_order(expected: Sequence[E], actual: Sequence[A], same: Callable[[E, A], bool]) -> dict[int, int]:
     """Positions in `expected` to positions in `actual`: a longest common subsequence.
 
-    Taking the first partner each time would not do: one call too many could hide all the later ones.
+    Taking the first partner each time would not do: one surplus call could hide all later ones.
     """
     equal = [[same(one, other) for other in actual] for one in expected]
     longest = [[0] * (len(actual) + 1) for _ in range(len(expected) + 1)]

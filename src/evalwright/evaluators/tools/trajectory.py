@@ -18,21 +18,21 @@ from evalwright.model.trace import Trace
 __all__ = ["ToolTrajectory", "TrajectoryCall"]
 
 _Found = list[tuple["TrajectoryCall", TracedCall | None, str]]
-"""Each expected call, the call that met it, and in words what is wrong if none did."""
+"""Each expected call, the call that met it, and, if none did, what is wrong."""
 
 
 ArgsMatch = Literal["superset", "subset", "exact", "ignore"] | list[str]
-"""Whether a call's arguments have at least the expected ones, no others, the same, or those at certain paths."""
+"""Whether a call's arguments contain the expected ones, contain no others, equal them, or agree at certain paths."""
 
 
 class TrajectoryCall(msgspec.Struct, frozen=True):
-    """A call that is expected. `args` names arguments that must be deeply equal; others may be there too."""
+    """An expected call. `args` names arguments that must be deeply equal; there may be others."""
 
     tool: str
     args: Any = None
     max_duration_ms: Annotated[float, msgspec.Meta(ge=0)] | None = None
     args_match: ArgsMatch | None = None
-    """How the arguments are compared, where not as the evaluator says."""
+    """How the arguments are compared, if not as the evaluator says."""
 
     def fits(self, call: TracedCall, args_match: ArgsMatch = "superset") -> bool:
         match, given = self.args_match or args_match, call.args
@@ -51,7 +51,7 @@ class TrajectoryCall(msgspec.Struct, frozen=True):
 
 
 def _holds(wanted: dict[str, Any], given: dict[str, Any]) -> bool:
-    """Whether the second mapping has everything of the first."""
+    """Whether the second mapping contains everything in the first."""
     return all(key in given and deeply_equal(value, given[key]) for key, value in wanted.items())
 
 
@@ -64,7 +64,7 @@ def _inside(value: Any, path: str) -> Any:
 class ToolTrajectory(msgspec.Struct, frozen=True):
     """Share of expected calls that were made. `any_order` also counts `minimums`, `exact` allows no other calls.
 
-    `superset` is `any_order` without minimums; `subset` is the share of the calls made that are expected ones.
+    `superset` is `any_order` without minimums; `subset` is the share of calls made that were expected.
     """
 
     mode: Literal["any_order", "in_order", "exact", "superset", "subset"] = "any_order"
@@ -109,7 +109,7 @@ class ToolTrajectory(msgspec.Struct, frozen=True):
         return call.name == item.tool and item.fits(call, self.args_match)
 
     def _allowed(self, calls: Sequence[TracedCall]) -> Evaluation:
-        """Every call that was made is one of those expected, each as often as it likes."""
+        """Every call that was made is an expected one, however often it was made."""
         strange = [call.name for call in calls if not any(self._fits(item, call) for item in self.expected)]
         share = 1.0 - len(strange) / len(calls) if calls else 1.0
         hits = [] if strange else ["every call is an expected one"]
@@ -117,7 +117,7 @@ class ToolTrajectory(msgspec.Struct, frozen=True):
         return banded(share, hits, [f"unexpected call {name}" for name in strange], detail=detail)
 
     def _in_any_order(self, calls: Sequence[TracedCall]) -> _Found:
-        """Each expected call takes the first fitting call that no other has taken."""
+        """Each expected call takes the first matching call that no other has taken."""
         free = list(calls)
         found: _Found = []
         for item in self.expected:
@@ -128,7 +128,7 @@ class ToolTrajectory(msgspec.Struct, frozen=True):
         return found
 
     def _in_order(self, calls: Sequence[TracedCall]) -> _Found:
-        """One walk through the calls; a call of the right name with other arguments is used up all the same."""
+        """One pass through the calls; a call with the right name but other arguments is used up all the same."""
         rest = iter(calls)
         found: _Found = []
         for item in self.expected:
@@ -164,7 +164,7 @@ def _counted(minimums: dict[str, int], calls: Sequence[TracedCall]) -> tuple[lis
 
 
 def _timed(found: _Found) -> tuple[list[str], list[str]]:
-    """A time limit is one more expectation; for a call without a duration it is dropped."""
+    """A time limit is one more expectation; it is dropped for a call without a duration."""
     hits: list[str] = []
     misses: list[str] = []
     for item, call, _ in found:

@@ -1,4 +1,4 @@
-"""Equality of plain data as JSON means it."""
+"""Equality of plain data in the sense of JSON."""
 
 from __future__ import annotations
 

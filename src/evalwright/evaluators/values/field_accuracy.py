@@ -89,7 +89,7 @@ def json_in(text: str) -> dict[str, Any] | None:
 
 
 def _expected(case: Case) -> dict[str, Any] | None:
-    """The last expected message of the assistant that is an object or holds one; else the facts of the case."""
+    """The last expected message of the assistant that is or contains an object; else the facts of the case."""
     messages = case.extra.get("expected_messages")
     for message in reversed(messages if isinstance(messages, list) else []):
         content = message.get("content") if isinstance(message, dict) and message.get("role") == "assistant" else None
@@ -148,7 +148,7 @@ def _number(value: Any) -> float | None:
 
 
 def same_day(a: Any, b: Any, formats: Sequence[str] = ()) -> bool:
-    """Whether both are the same calendar day, the time of day aside; no time zone is shifted."""
+    """Whether both are the same calendar day, ignoring the time of day; time zones are not converted."""
     one, other = _day(a, formats), _day(b, formats)
     return one is not None and one == other
 
@@ -168,7 +168,8 @@ def _day(value: Any, formats: Sequence[str]) -> date | None:
 
 
 def _ordered(first: int, second: int, year: int, formats: Sequence[str]) -> date:
-    """A number above 12 is the day; without one the month comes first, unless only day-first formats are named."""
+    """A number above 12 is the day; if there is none, the month comes first, unless only day-first formats are
+    named."""
     slashed = [name.upper() for name in formats if re.fullmatch(r"[MD]{1,2}[-/][MD]{1,2}[-/]Y{4}", name.upper())]
     day_first = bool(slashed) and all(name.startswith("D") for name in slashed)
     if first > 12 or (second <= 12 and day_first):

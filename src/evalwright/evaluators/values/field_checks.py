@@ -24,20 +24,20 @@ from evalwright.sandbox.patterns import search
 __all__ = ["ExactMatch", "FieldCheck", "SchemaMatch", "schema_problems"]
 
 _MOST_ERRORS = 50
-"""Errors of one document that are kept; the reason gives their full number."""
+"""Errors of one document that are kept; the reason gives their total."""
 
 
 class ExactMatch(msgspec.Struct, frozen=True):
     """A field equal to `expected`, or to the fact of the case at `expected_from` (Python equality).
 
-    `expected` wins when both are given; a fact that is null is a fact.
+    `expected` takes precedence if both are given; a fact that is null is still a fact.
     """
 
     field: str
     expected: Any = msgspec.UNSET
     expected_from: str | None = None
     without_fact: Literal["fail", "skip"] = "fail"
-    """What a case is given that lacks the fact: it fails as in the original evalh, or asks for nothing."""
+    """A case without the fact fails, as in the original evalh, or is skipped."""
 
     @staticmethod
     def config_problems(values: Mapping[str, Any]) -> list[Problem]:
@@ -66,7 +66,7 @@ class ExactMatch(msgspec.Struct, frozen=True):
 
 
 def schema_problems(schema: dict[str, Any], validator: Any) -> list[Problem]:
-    """What is wrong with a JSON Schema, to the `jsonschema` validator of its draft."""
+    """Problems of a JSON Schema, found by the `jsonschema` validator of its draft."""
     from jsonschema import SchemaError
 
     try:
@@ -96,7 +96,7 @@ class SchemaMatch(msgspec.Struct, frozen=True, dict=True):
     def config_problems(values: Mapping[str, Any]) -> list[Problem]:
         schema = values.get("schema")
         if not isinstance(schema, dict) or _plain_check(schema) is not None:
-            return []  # importing `jsonschema` takes as long as a tenth of a command
+            return []  # importing `jsonschema` takes a tenth of the time of a command
         from jsonschema import Draft202012Validator
 
         return schema_problems(schema, Draft202012Validator)
@@ -136,7 +136,7 @@ class SchemaMatch(msgspec.Struct, frozen=True, dict=True):
         from jsonschema import Draft202012Validator
         from jsonschema_specifications import REGISTRY
 
-        # With a registry of our own, the library does not fetch references from the network.
+        # With our own registry, the library fetches no references from the network.
         return with_bounded_patterns(Draft202012Validator, self.schema)(self.schema, registry=REGISTRY)
 
 
@@ -153,7 +153,7 @@ _BOUNDS: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
 class FieldCheck(msgspec.Struct, frozen=True, dict=True):
     """A field of the trace, or of the case under `case.`, compared with values; every comparison must hold.
 
-    Only numbers are at least, at most, above or below something, and only a text matches.
+    Bounds hold only for numbers, and `matches` only for text.
     """
 
     field: str
@@ -165,7 +165,7 @@ class FieldCheck(msgspec.Struct, frozen=True, dict=True):
     matches: str | None = None
     """A regular expression that is searched for in the text."""
     absent: Literal["fail", "skip"] = "fail"
-    """What a trace is given that does not have the field."""
+    """A trace without the field fails, or is skipped."""
 
     @staticmethod
     def config_problems(values: Mapping[str, Any]) -> list[Problem]:

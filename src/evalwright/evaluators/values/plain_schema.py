@@ -1,7 +1,8 @@
-"""JSON Schemas of plain keywords, as a few comparisons instead of a walk through `jsonschema`: a tenth of its time.
+"""JSON Schemas with plain keywords, as a few comparisons instead of a walk through `jsonschema`, in a tenth of its
+time.
 
-Errors are those of `jsonschema` (draft 2020-12), in its order and words. Schemas with other keywords are left to it,
-and so are values of other classes than JSON has.
+Errors are those of `jsonschema` (draft 2020-12), in its order and wording. Schemas with other keywords are left to it,
+and so are values of classes that JSON does not have.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ __all__ = ["Check", "NotPlain", "PlainError", "plain_check"]
 
 
 class PlainError(NamedTuple):
-    """What does not satisfy a schema."""
+    """A part of a value that does not satisfy the schema."""
 
     path: tuple[str | int, ...]
     message: str
@@ -26,11 +27,11 @@ class PlainError(NamedTuple):
 
 
 class NotPlain(Exception):
-    """A value of a class that JSON does not have: `jsonschema` says what it is."""
+    """A value of a class that JSON does not have: `jsonschema` decides about it."""
 
 
 Check = Callable[[Any], Sequence[PlainError]]
-"""What a value has that does not satisfy the schema."""
+"""The errors of a value."""
 
 _SILENT: Mapping[str, type] = {
     "$comment": str,
@@ -39,7 +40,7 @@ _SILENT: Mapping[str, type] = {
     "examples": list,
     "title": str,
 }
-"""Keywords that ask for nothing."""
+"""Keywords that require nothing."""
 _TYPES: Mapping[str, tuple[type, ...]] = {
     "array": (list,),
     "boolean": (bool,),
@@ -77,7 +78,7 @@ def _step(step: str | int) -> str:
 
 
 def plain_check(schema: Any) -> Check | None:
-    """The check of a schema; None where it has a keyword that only `jsonschema` knows, or is not well formed.
+    """The check for a schema; None if it has a keyword that only `jsonschema` knows, or is malformed.
 
     A check raises NotPlain.
     """
@@ -132,7 +133,7 @@ def _is(value: Any, kind: type) -> bool:
 
 
 def _are_names(asked: Any) -> bool:
-    """Whether these are texts, each of them once."""
+    """Whether these are strings, none of them repeated."""
     return isinstance(asked, list) and all(isinstance(name, str) for name in asked) and len(set(asked)) == len(asked)
 
 
@@ -189,7 +190,7 @@ def _requiring(asked: Any) -> Check | None:
 
 
 def _extras(schema: Mapping[str, Any]) -> Check | None:
-    """No properties but those that the schema names."""
+    """No properties except those that the schema names."""
     known = schema.get("properties", {})
     if not isinstance(known, Mapping):
         return None
@@ -243,7 +244,7 @@ def _below(step: str | int, wrong: Sequence[PlainError]) -> list[PlainError]:
 
 
 def _one_of(asked: Any) -> Check | None:
-    """Of texts only: whether numbers and booleans are equal is a matter of its own."""
+    """Strings only: whether numbers equal booleans is a different question."""
     if not _are_names(asked) or not asked:
         return None
     texts = frozenset(asked)

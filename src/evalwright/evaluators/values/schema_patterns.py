@@ -1,4 +1,4 @@
-"""JSON Schema whose patterns are bounded in time like all others that users give."""
+"""JSON Schemas whose patterns are limited in time, like all patterns that users write."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ __all__ = ["with_bounded_patterns"]
 _Keyword = Callable[[Any, Any, Any, Any], Iterable[Any] | None]
 
 _SEARCHING_AGAIN = ("additionalProperties", "unevaluatedProperties")
-"""Keywords that search again for the patterns of `patternProperties`, their own or those of schemas beside them."""
+"""Keywords that search again for the patterns of `patternProperties`, their own or those of neighbouring schemas."""
 
 
 def with_bounded_patterns(validator_class: Any, schema: Any) -> Any:
-    """The class of validators, but validating raises EvaluatorError (timeout) at a pattern that takes too long."""
+    """The validator class, except that validating raises EvaluatorError (timeout) for a pattern that takes too long."""
     from jsonschema.validators import extend
 
     patterns = tuple(dict.fromkeys(_patterns(schema)))
@@ -36,7 +36,7 @@ def _own(validator_class: Any) -> Any:
 
 
 def _patterns(schema: Any) -> Iterator[str]:
-    """Every pattern of a schema that names of properties may be searched for."""
+    """Every pattern of a schema that may be searched for in property names."""
     if isinstance(schema, Mapping):
         stated = schema.get("patternProperties")
         yield from stated if isinstance(stated, Mapping) else ()
@@ -45,7 +45,7 @@ def _patterns(schema: Any) -> Iterator[str]:
 
 
 def _trying(patterns: tuple[str, ...], keyword: _Keyword) -> _Keyword:
-    """The keyword, which jsonschema alone can judge, once every pattern it may search for has ended in time."""
+    """The keyword, judged by jsonschema alone once every pattern that it may search for has finished in time."""
 
     def judge(validator: Any, value: Any, found: Any, schema: Any) -> Iterator[Any]:
         if validator.is_type(found, "object"):

@@ -1,4 +1,4 @@
-"""A verdict by the exit code of a command, run on the files that a system left (evalh 2.0, `command`)."""
+"""A verdict by the exit code of a command that is run on the files left by a system (evalh 2.0, `command`)."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from evalwright.session import environment
 __all__ = ["CommandCheck"]
 
 _SHOWN = 64 * 2**10
-"""Bytes of each stream that are kept in the result."""
+"""Bytes of each stream that the result keeps."""
 _LAST = 300
 """Characters of stderr in the reason."""
 _ARTIFACT = "artifact"
 _ALWAYS = (
     "PATH", "HOME", "USER", "LOGNAME", "SHELL", "TMPDIR", "TZ", "LANG", "LANGUAGE", "LC_ALL", "LC_CTYPE",
 )  # fmt: skip
-"""What programs need to work at all; keys and tokens stand elsewhere."""
+"""What programs need to work at all; keys and tokens are in other variables."""
 
 
 class CommandCheck(msgspec.Struct, frozen=True):
-    """Passes when `cmd` ends with `expected_exit_code`, in a copy of the cell's files or in the folder `cwd`."""
+    """Passes if `cmd` ends with `expected_exit_code`, in a copy of the cell's files or in the folder `cwd`."""
 
     cmd: Annotated[list[str], msgspec.Meta(min_length=1)]
     cwd: Annotated[str, msgspec.Meta(min_length=1)] = _ARTIFACT
@@ -43,7 +43,7 @@ class CommandCheck(msgspec.Struct, frozen=True):
     expected_exit_code: int = 0
     capture_output: bool = True
     env: list[str] = []
-    """Variables of the environment that the command gets, beside PATH, HOME, LANG and others that say who and where."""
+    """Variables of the environment that the command gets, besides PATH, HOME, LANG and similar basic ones."""
 
     uses_artifact = True
     paths: ClassVar[dict[str, str]] = {"cwd": _ARTIFACT}
@@ -79,7 +79,8 @@ class CommandCheck(msgspec.Struct, frozen=True):
 
     @asynccontextmanager
     async def _folder(self, artifact: Artifact | None, detail: dict[str, Any]) -> AsyncIterator[Path]:
-        """Where to run: what is done there to files of the artifact must not change them for others."""
+        """The folder to run in, a copy if it has the artifact's files: a command must not change them for other
+        evaluators."""
         if self.cwd != _ARTIFACT:
             folder = Path(self.cwd).expanduser()
             if not folder.is_dir():

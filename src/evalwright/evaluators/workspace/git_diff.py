@@ -67,7 +67,7 @@ class GitDiff(msgspec.Struct, frozen=True):
 
 
 def _must_be_known(paths: Sequence[str], left_out: dict[str, str]) -> None:
-    """Raise if it is unknown whether a path was written."""
+    """Raise if it is unknown whether a path was changed."""
     for path in paths:
         steps = path.split("/")
         for place in (".", *("/".join(steps[: i + 1]) for i in range(len(steps)))):
