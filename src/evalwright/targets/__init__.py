@@ -1,1 +1,1 @@
-"""Ways to call a system under test, one module each."""
+"""Ways to call a system under test, one module or folder each."""

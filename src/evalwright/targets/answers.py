@@ -1,8 +1,8 @@
-"""What a Python target returns, read into an Answer: a text, a mapping, or an Answer as it is.
+"""Turns what a Python target returns into an Answer: a text, a mapping, or an Answer.
 
-In a mapping texts of other types become `str`, numeric strings in metrics become numbers, lists may hold bare
-strings, and null lists are empty. A key that nothing reads is an error that names it, and so is an answer without
-anything that can be judged: neither could be told from an empty answer, which passes what forbids a text.
+In a mapping, texts of other types become `str`, numeric strings in metrics become numbers, lists may hold bare strings,
+and null lists are empty. A key that nothing reads is an error that names it, and so is an answer without anything that
+can be judged: either would look like an empty answer, which passes any check that forbids a text.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _KEYS = frozenset(
 )
 _OF_OUTPUT = frozenset({"final_answer", "thinking", "structured"})
 _TEXTS = ("answer", "output", "text", "content")
-"""Keys under which a structured answer may hold its text, the first one that is there."""
+"""Keys under which a structured answer may hold its text; the first one present counts."""
 _INTEGERS = frozenset(
     {
         "token_input",
@@ -41,7 +41,7 @@ _FLOATS = frozenset({"cost_usd", "cost_thinking_usd", "tokens_per_second"})
 
 _OF_METRICS = frozenset({*_INTEGERS, *_FLOATS, "stream_completed", "custom"})
 _OF_CALL = frozenset({"id", "name", "arguments", "input", "type", "function", "started_at"})
-"""Keys of a tool call, also in the shape of OpenAI's API."""
+"""Keys of a tool call, including those of OpenAI's API."""
 _OF_RESULT = frozenset({"tool_call_id", "name", "content", "role"})
 
 _MAPPING = "a mapping (a dict with final_answer, tool_calls, ...)"
@@ -64,11 +64,11 @@ def answer_of(
     any_mapping: bool = False,
     optional: Collection[str] = (),
 ) -> Answer:
-    """The Answer in what user code returned; `function` is whose place the message names.
+    """The Answer in what user code returned; messages name where `function` is defined.
 
-    Raises TargetError when it has the wrong shape, keys that nothing reads, or nothing in it, unless `optional` has
-    final_answer. By evalh's rules text is a wrong shape, other keys are ignored, and an answer may be absent.
-    With `any_mapping` one without any key of ours is the structured answer.
+    Raises TargetError if it has the wrong shape, keys that nothing reads, or no content, unless `optional` contains
+    final_answer. By evalh's rules text is a wrong shape, other keys are ignored, and an answer may be absent. With
+    `any_mapping`, a mapping without any key of ours is the structured answer.
     """
     if isinstance(returned, Answer):
         return returned
@@ -118,7 +118,7 @@ def _structured(returned: Mapping[str, Any], notes: list[str]) -> Output:
 
 
 def answer_in(parts: dict[str, Any]) -> Answer:
-    """The Answer in a mapping whose keys are ours, with lists that a service has written: what it adds is its own."""
+    """The Answer in a mapping with our keys and lists written by a service, which may have added keys of its own."""
     notes: list[str] = []
     answer = _answer(parts, notes)
     if notes:
@@ -127,7 +127,7 @@ def answer_in(parts: dict[str, Any]) -> Answer:
 
 
 def says_nothing(answer: Answer) -> bool:
-    """Whether there is neither a text, nor a structured answer, nor anything that was done on the way to one."""
+    """Whether it has neither a text, nor a structured answer, nor anything that was done on the way to one."""
     output = answer.output
     return (
         output.final_answer is None
@@ -137,7 +137,7 @@ def says_nothing(answer: Answer) -> bool:
 
 
 def _fields(returned: Any) -> Any:
-    """The fields of an object of a class that declares them; anything else as it is."""
+    """The fields of an object whose class declares them; anything else as it is."""
     if isinstance(returned, (str, Mapping, type)):
         return returned
     if dataclasses.is_dataclass(returned):
@@ -166,7 +166,7 @@ def _refuse_unread(returned: Mapping[Any, Any], function: Any) -> None:
                 unread += _unread(item, known, key if i is None else f"{key}[{i}]", hint)
     calls = returned.get("tool_calls")
     for i, call in enumerate(calls if isinstance(calls, (list, tuple)) else ()):
-        # A call without a name matches no expected tool: evaluators would find it missing without saying why.
+        # A call without a name matches no expected tool: evaluators would report the tool missing without saying why.
         if isinstance(call, dict) and not _named(call).get("name"):
             unread.append(f"tool_calls[{i}] has no 'name'")
     if unread:
@@ -174,7 +174,7 @@ def _refuse_unread(returned: Mapping[Any, Any], function: Any) -> None:
 
 
 def _is_all_read(returned: Mapping[Any, Any]) -> bool:
-    """Whether every key is known and every call has a name, as in nearly all answers, found quickly."""
+    """Whether every key is known and every call has a name; a fast check that nearly all answers pass."""
     if not _KEYS.issuperset(returned):
         return False
     for key, known, named in (("tool_calls", _OF_CALL, True), ("tool_results", _OF_RESULT, False)):
@@ -209,7 +209,7 @@ def _without_answer(returned: Mapping[Any, Any], function: Any) -> str:
 
 
 def _named(call: dict[str, Any]) -> dict[str, Any]:
-    """The part of a tool call with its name: OpenAI's API has it one level further in."""
+    """The part of a tool call that has its name, which OpenAI's API nests one level deeper."""
     inner = call.get("function")
     return inner if "name" not in call and isinstance(inner, dict) else call
 
@@ -239,7 +239,7 @@ def _text(value: Any, place: str, notes: list[str]) -> str | None:
         return value
     if inspect.isawaitable(value):
         if inspect.iscoroutine(value):
-            value.close()  # else Python warns of it, too, at a place that says nothing
+            value.close()  # otherwise Python warns of it, too, at an unrelated place
         raise TargetError(f"{place} is a {type(value).__name__} that was never awaited: await it in an `async def`")
     return clean_text(value if type(value) is str else str(value), place, notes)
 
@@ -267,7 +267,7 @@ def _mapping(value: Any, place: str, notes: list[str]) -> dict[str, Any]:
 
 
 def _arguments(value: Any, place: str, notes: list[str]) -> dict[str, Any]:
-    """A mapping, or the JSON text of one, as model APIs give it; other text is kept under `_raw`."""
+    """A mapping, or the JSON text of one, as model APIs return it; other text is kept under `_raw`."""
     if isinstance(value, str):
         try:
             parsed = msgspec.json.decode(value) if value.strip() else {}
@@ -326,9 +326,9 @@ def _metrics(value: Any, notes: list[str]) -> Metrics:
     if not isinstance(value, dict):
         return Metrics()
     metrics = Metrics()
-    for name, given in value.items():  # those that are there: most answers report two or three of twelve
+    for name, given in value.items():  # only those present: most answers report two or three of twelve
         if name in _INTEGERS:
-            if given.__class__ is int and 0 <= given < 2**53:  # of which a float holds every digit
+            if given.__class__ is int and 0 <= given < 2**53:  # a float represents these exactly
                 setattr(metrics, name, given)
                 continue
             number = _measured(name, given, notes)
@@ -351,12 +351,12 @@ def _measured(name: str, given: Any, notes: list[str]) -> float | None:
 
 
 def _number(value: Any) -> float | None:
-    """A finite number, also from a numeric string; anything else, booleans included, is no number."""
+    """A finite number, also from a numeric string; None for anything else, including booleans."""
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     try:
         number = float(value)
     except (ValueError, OverflowError):
         return None
-    # Infinity minus itself is NaN, as is NaN; and databases hold no integer beyond 64 bits.
+    # Infinity minus itself is NaN, and so is NaN minus itself; and databases hold no integer beyond 64 bits.
     return number if number - number == 0 and abs(number) < 2**63 else None

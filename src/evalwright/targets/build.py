@@ -1,8 +1,8 @@
-"""From a variant to the target that answers for it, and the keys of a variant that nothing reads.
+"""Builds the target of a variant, and finds the keys of a variant that nothing reads.
 
-Such a key is most likely mistyped, and without effect. A target says by its attribute `config_keys` which keys it
-reads; keys of one without that, such as a Python function, are its own. With `unread(config)` it yields what nothing
-reads further inside, by its key and the message.
+Such a key is most likely mistyped and has no effect. A target lists the keys that it reads in its attribute
+`config_keys`; a target without it, such as a Python function, may have any keys. With `unread(config)` a target yields
+unread keys at deeper levels, as key and message.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ __all__ = [
 ]
 
 _ALLOW_MISSING = "allow_missing"
-"""The key of a system whose answers need not have what it lists."""
+"""The key of a system that lists what its answers need not have."""
 WITHOUT_EFFECT = {"cost_limit_usd": "it has no effect on one system: run.cost_limit_usd limits the run"}
-"""Keys that evalh's own examples have under `systems` although it does not read them: only worth a warning."""
+"""Keys that evalh's own examples have under `systems` although evalh does not read them: they only get a warning."""
 _SECONDS = 120.0
 _PARTS = ("final_answer", "structured")
 _OF_THE_RUNNER = ("timeout_seconds", "concurrency", "enrich_trace_from", "model")
-"""Keys of any system: limits, enrichers, and the model by whose price its tokens are counted."""
+"""Keys of any system: limits, enrichers, and the model whose price applies to its tokens."""
 
 Unread = Iterator[tuple[str, str]]
 
 
 def build_target(variant: Variant, import_paths: Sequence[str]) -> Target:
-    """The target of `variant`, its configuration checked and its code imported, but nothing called yet.
+    """The target of `variant`, with its configuration checked and its code imported, but nothing called yet.
 
     Raises InputError whose keys are relative to the variant (`target`, `init_kwargs`).
     """
@@ -61,12 +61,12 @@ def default_timeout(adapter: str, config: Mapping[str, Any]) -> float:
 
 
 def target_traits(target: object) -> Traits:
-    """What a target, or the function registered for one, declares about itself: of the traits, it has only `asks`."""
+    """What a target, or the function registered for one, declares about itself; targets have no trait but `asks`."""
     return Traits(asks=getattr(target, "asks", None))
 
 
 def unread_of(adapter: str, config: Mapping[Any, Any], also: Collection[str] = _OF_THE_RUNNER) -> Unread:
-    """Each key of `config` that nothing reads, with the nearest one that is read; `also` are known beside its own."""
+    """Each key of `config` that nothing reads, with the nearest known key; `also` are known besides its own."""
     kind = load("targets", adapter) if knows("targets", adapter) else None
     known: Iterable[str] | None = getattr(kind, "config_keys", None)
     if known is not None:
@@ -80,7 +80,7 @@ def unread_of(adapter: str, config: Mapping[Any, Any], also: Collection[str] = _
 
 
 def unknown(config: Any, known: Collection[str], reader: str, place: str = "") -> Unread:
-    """The keys of a mapping that are not `known`, each by its path from `place`; nothing of what is no mapping."""
+    """The keys of a mapping that are not `known`, each by its path from `place`; none if it is not a mapping."""
     for key in config if isinstance(config, Mapping) else ():
         if key not in known:
             near = did_you_mean(str(key), known) or f" (it reads: {', '.join(dict.fromkeys(known)) or 'none'})"
@@ -88,7 +88,7 @@ def unknown(config: Any, known: Collection[str], reader: str, place: str = "") -
 
 
 def optional_parts(config: Mapping[str, Any]) -> Collection[str]:
-    """What the answers of a system need not have."""
+    """The parts that a system's answers need not have."""
     parts: Collection[str] = config.get(_ALLOW_MISSING) or ()
     return parts
 
@@ -100,5 +100,5 @@ def inside(place: str, found: Unread) -> Unread:
 
 
 def keys_of(kind: type[msgspec.Struct]) -> tuple[str, ...]:
-    """The keys that a structure of settings reads."""
+    """The keys that a settings structure reads."""
     return tuple(field.encode_name for field in msgspec.structs.fields(kind))

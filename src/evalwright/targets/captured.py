@@ -1,4 +1,4 @@
-"""For targets that run an application's Python in this process: its spans and model calls go into the answer."""
+"""For targets that run an application's Python in this process: puts its spans and model calls into the answer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Run = Callable[[T, Case, int], Awaitable[Answer]]
 def traced(run: Run[T]) -> Run[T]:
     """Decorate a target's `run`: steps, model calls and tool calls are traced and complete its answer.
 
-    If the application raises, what was traced until then is kept beside the error.
+    If the application raises, what was traced so far is kept with the error.
     """
 
     @wraps(run)

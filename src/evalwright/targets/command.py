@@ -24,7 +24,7 @@ WORKSPACE = "EVALWRIGHT_WORKSPACE"
 """The environment variable with the folder of the cell."""
 
 _STDERR_TAIL = 2_000
-"""Characters of stderr in the error of a command that failed."""
+"""Characters of stderr in the error of a failed command."""
 
 
 _KEYS = ("command", "cwd", "env", "stdin_template", "parse_stdout_as")
@@ -34,8 +34,8 @@ class Command:
     """`command: [program, argument, ...]`, run once per cell without a shell; its stdout is the answer.
 
     `env` is the complete environment: nothing is inherited, not even PATH. `cwd` is relative to the suite's folder if
-    that has it, else to the working directory. In a run with workspaces, the command runs in the workspace unless there
-    is a `cwd`, and EVALWRIGHT_WORKSPACE names it. `stdin_template` is filled in from the case. With
+    it exists there, else to the working directory. In a run with workspaces, the command runs in the workspace unless
+    there is a `cwd`, and EVALWRIGHT_WORKSPACE names it. `stdin_template` is filled in from the case. With
     `parse_stdout_as: json`, an object is the structured answer, and its `final_answer` and `thinking` are used if they
     are strings.
     """
@@ -58,7 +58,7 @@ class Command:
         self._as_json = config.get("parse_stdout_as") == "json"
 
     async def run(self, case: Case, trial: int) -> Answer:
-        # JSON may hold half of a surrogate pair, for which UTF-8 has no bytes.
+        # JSON may contain half of a surrogate pair, which UTF-8 cannot encode.
         stdin = self._stdin.render(case).encode(errors="replace")
         try:
             cwd, env = self._surroundings()
@@ -70,7 +70,7 @@ class Command:
         return self._answer(finished)
 
     def _surroundings(self) -> tuple[str | None, dict[str, str]]:
-        """Folder and environment of one call: those of the configuration, and the cell's workspace if there is one."""
+        """Folder and environment of one call: the configured ones, and the cell's workspace if there is one."""
         path = workspace_path()
         if path is None:
             return self._cwd, self._env
@@ -78,7 +78,7 @@ class Command:
 
     def _not_started(self, error: OSError) -> str:
         program = self._command[0]
-        # Python reports a missing `cwd` as it does a missing program; only the file name tells them apart.
+        # Python reports a missing `cwd` like a missing program; only the file name tells them apart.
         if self._cwd is not None and error.filename == self._cwd:
             return f"cannot enter the folder {self._cwd!r} of 'cwd': {error.strerror}"
         if error.errno == errno.ENOENT:
@@ -97,7 +97,7 @@ class Command:
             if output.final_answer is None and not self._evalh_rules and "final_answer" not in self._optional:
                 raise TargetError(_without_answer(finished.stdout))
         else:
-            # The line end that `print` adds is no part of the answer: an exact match would always fail.
+            # The line end that `print` adds is not part of the answer: an exact match would always fail.
             output = Output(final_answer=_text(finished.stdout, "stdout", notes).rstrip("\r\n"))
         extra: dict[str, Any] = {"stderr": stderr} if stderr else {}
         streams = {"stdout": finished.stdout, "stderr": finished.stderr}
@@ -136,7 +136,7 @@ def _environment_mistakes(env: Any) -> Iterator[tuple[str, str]]:
 
 
 def _is_text(value: Any) -> bool:
-    """Whether the operating system accepts it as an argument: there, NUL ends a string."""
+    """Whether the operating system accepts it as an argument, in which NUL ends a string."""
     return isinstance(value, str) and "\0" not in value
 
 
@@ -145,7 +145,7 @@ def _shown(value: Any) -> str:
 
 
 def _failure(finished: Finished) -> str:
-    # The end and not the start: programs say last what ended them.
+    # The end rather than the start: programs print last what ended them.
     stderr = finished.stderr.last.decode(errors="replace").strip()[-_STDERR_TAIL:]
     return f"the command ended with {finished.how()}" + (f"; stderr: {stderr}" if stderr else " and an empty stderr")
 
@@ -155,7 +155,7 @@ def _text(stream: Captured, name: str, notes: list[str]) -> str:
     try:
         return kept.decode()
     except UnicodeDecodeError as error:
-        # Where the output was cut, half a character at its end is our doing.
+        # If the output was cut, half a character at its end is our doing.
         if not (stream.cut and error.reason == "unexpected end of data"):
             notes.append(f"{name}: bytes that are not UTF-8 replaced by U+FFFD")
         return kept.decode(errors="replace")

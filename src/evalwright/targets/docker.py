@@ -22,7 +22,7 @@ __all__ = ["Container"]
 _SECONDS = 60.0
 """Seconds to become healthy, unless the configuration says otherwise."""
 _PULLING = 600.0
-"""Seconds for pulling an image; the time limit of the variant may be shorter."""
+"""Seconds for pulling an image; the variant's time limit may be shorter."""
 _ALIVE = ("created", "running", "restarting", "paused")
 
 
@@ -65,7 +65,7 @@ class _Container:
 
     async def start(self, port: int) -> None:
         await docker("version", "--format", "{{.Server.Version}}")
-        self._started = True  # before the start: a container of which it is not known whether it runs is removed, too
+        self._started = True  # set before the start: a container that may or may not be running is removed, too
         known = environment()
         self._tie = removed_by("rm", "--force", "--volumes", self._name, env=known)
         tie(self._tie)
@@ -74,7 +74,7 @@ class _Container:
 
     def _words(self, port: int, known: Mapping[str, str]) -> Sequence[str]:
         config = self._config
-        publish = f"127.0.0.1:{port}:{config.container_port or port}"  # docker's default is every network interface
+        publish = f"127.0.0.1:{port}:{config.container_port or port}"  # docker's default is all network interfaces
         words = ["--detach", "--name", self._name, "--label", "evalwright", "--publish", publish]
         for name, value in config.env.items():
             words += ["--env", _assigned(name, value, known)]
@@ -101,5 +101,5 @@ class _Container:
 
 
 def _assigned(name: str, value: str, environ: Mapping[str, str]) -> str:
-    """The name alone if docker finds the value in its environment: every user can see the arguments of a process."""
+    """The name alone, if docker finds the value in its environment: every user can see the arguments of a process."""
     return name if environ.get(name, value) == value else f"{name}={value}"

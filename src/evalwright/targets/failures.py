@@ -38,7 +38,7 @@ def located(error: BaseException) -> str:
 
 
 def placed(error: BaseException) -> str:
-    """Text and place of an exception whose class is said elsewhere: `'question' in agent.py:12`."""
+    """Text and place of an exception whose class is given elsewhere: `'question' in agent.py:12`."""
     return text_of(error) + _in_user_code(error)
 
 
@@ -48,7 +48,7 @@ def _in_user_code(error: BaseException) -> str:
 
 
 def target_error(record: TraceError) -> TargetError:
-    """The exception that `target_failure` makes such a record of."""
+    """The exception of which `target_failure` makes such a record."""
     status, pause, attempts = record.status, record.retry_after_seconds, record.attempts
     return TargetError(
         record.message,
@@ -60,11 +60,11 @@ def target_error(record: TraceError) -> TargetError:
 
 
 def text_of(error: BaseException) -> str:
-    """What an exception says, at most 4,000 characters, also when it cannot say it."""
+    """The text of an exception, at most 4,000 characters; a note if its text cannot be read."""
     try:
-        # The exception is the user's class: its `__str__` may raise, too, and must not cost the record.
+        # The exception is of a user's class: its `__str__` may raise, too, but the record must not be lost.
         text = str(error)
-    except BaseException as second:  # SystemExit is no less possible there
+    except BaseException as second:  # it may even raise SystemExit
         text = f"(its text cannot be read: {type(second).__name__})"
     return clean_text(text[:_MESSAGE_LIMIT], "message", [])
 
@@ -72,7 +72,7 @@ def text_of(error: BaseException) -> str:
 def stack_of(error: BaseException) -> str:
     """The innermost part of the traceback, where the cause is; at most 8,000 characters.
 
-    It begins with the user's own code, if that is part of it: how we came to call it does not help to mend it.
+    It begins with the user's own code, if that is part of it: how we came to call it does not help to fix it.
     """
     try:
         first = error.__traceback__

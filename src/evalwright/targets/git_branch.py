@@ -39,8 +39,8 @@ class _Config(ServedConfig, kw_only=True):
 class GitBranch(Served):
     """`repo_path` at `branch` (or a tag, a commit), where `start_command` is run with `{port}` filled in.
 
-    The service is then called through `inner_adapter` with `inner_config`, in which `{port}` is filled in too. Raises
-    InputError.
+    The service is then called through `inner_adapter` with `inner_config`, in which `{port}` is filled in as well.
+    Raises InputError.
     """
 
     config_keys: tuple[str, ...] = keys_of(_Config)
@@ -86,10 +86,10 @@ class _Branch:
 
     async def stop(self) -> None:
         running, folder = self._running, self._folder
-        # Taken first, so that a second stop, after an interrupt in the middle of this one, has nothing to do twice.
+        # Taken first, so that a second stop, after an interrupt in the middle of this one, does nothing twice.
         self._running = self._folder = None
         if running is not None:
-            # Before the folder is removed, in which the command may still write.
+            # Before the folder is removed, because the command may still write in it.
             running.cancel()
             with suppress(asyncio.CancelledError, OSError):
                 await running

@@ -1,4 +1,4 @@
-"""What a system names on this machine, and whether it can go to another one: the folder that is sent there."""
+"""What a system names on this machine, and whether it can move to another one: the folder that is sent there."""
 
 from __future__ import annotations
 
@@ -15,22 +15,22 @@ from evalwright.model.plan import Executor, Variant
 __all__ = ["CALL_NOTHING", "cluster_address", "folder_to_send", "named_outside", "relative_to"]
 
 CALL_NOTHING = ("replay", "in_test")
-"""Systems whose answers are there already: they stay in this process, wherever others are called."""
+"""Systems whose answers exist already: they stay in this process, wherever others are called."""
 _CURE = "move it there, or name a folder with both as run.executor.working_dir"
 _PROGRAM = ("command", "setup", "cleanup", "python")
-"""Keys with programs, which are installed on each machine."""
+"""Keys that name programs, which are installed on each machine."""
 
 
 def cluster_address(executor: Executor) -> str | None:
-    """The address of the cluster; None if one of this machine is started for the run."""
+    """The address of the cluster; None if one is started on this machine for the run."""
     return executor.address or os.environ.get("RAY_ADDRESS") or None
 
 
 def folder_to_send(suite: Path, executor: Executor, variants: Sequence[Variant]) -> Path | None:
-    """The folder that the workers get a copy of; None if they have, or are where, all is that they need.
+    """The folder that is copied to the workers; None if they already have all they need.
 
-    Unless the executor names one it is the suite's; the working directory where that has the suite and, unlike its
-    folder, the systems' code.
+    Unless the executor names one, it is the suite's folder, or the working directory if that contains the suite and,
+    unlike the suite's folder, the systems' code.
     """
     folder, here = suite.resolve().parent, Path.cwd()
     if executor.working_dir is None or cluster_address(executor) is None:
@@ -50,7 +50,7 @@ def folder_to_send(suite: Path, executor: Executor, variants: Sequence[Variant])
 
 
 def named_outside(config: Mapping[str, Any], folder: Path) -> Iterator[tuple[str, str]]:
-    """Each file or folder of this machine outside of `folder` that a configuration names, by its key."""
+    """Each file or folder of this machine outside `folder` that a configuration names, by its key."""
     for key, value in config.items():
         for number, text in enumerate(value if isinstance(value, list) else [value]):
             if not isinstance(text, str) or not _is_here(text):

@@ -1,4 +1,4 @@
-"""A Python callable as the system under test: which arguments it gets, and its answer."""
+"""A Python callable as the system under test: the arguments that it gets, and its answer."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ __all__ = ["Fields", "PythonFunction", "arguments_for"]
 
 
 class PythonFunction:
-    """`target: "module.path:callable"`, called once per cell with plain data: `signatures` says with which.
+    """`target: "module.path:callable"`, called once per cell with plain data; for the arguments see `arguments_for`.
 
-    Asynchronous callables run in the event loop, all others in a thread. With `init_kwargs` the named thing is
-    called once with them, and what it returns is the callable. What a generator yields is joined.
+    Asynchronous callables run in the event loop, all others in a thread. With `init_kwargs` the named object
+    is called once with them and returns the callable. The items of a generator are joined.
     """
 
     def __init__(self, variant: Variant) -> None:
@@ -69,7 +69,7 @@ class PythonFunction:
             return Answer(Output(left if isinstance(left, str) else None), error=target_failure(error))
 
     async def _returned(self, case: Case, trial: int) -> Any:
-        assert self._arguments is not None  # open() comes first
+        assert self._arguments is not None  # open() must come first
         # A copy for each call: user code may change what it gets, and other cells would see it.
         variant = msgspec.to_builtins(self._variant)
         if (path := workspace_path()) is not None:
@@ -81,9 +81,9 @@ class PythonFunction:
             returned = await self._threads.call(_called, self._found, positional, keywords)
         if returned.__class__ is CoroutineType:
             returned = await returned
-        if returned.__class__ is dict or returned.__class__ is str:  # as most: to ask for abstract classes costs more
+        if returned.__class__ is dict or returned.__class__ is str:  # as most are: checking abstract classes costs more
             return returned
-        # Not `if`: a function may return a coroutine that returns another, as decorators make them.
+        # Not `if`: a function may return a coroutine that returns another one, as with decorators.
         while isinstance(returned, Awaitable):
             returned = await returned
         return await collected_async(returned) if isinstance(returned, AsyncIterator) else returned
@@ -93,7 +93,7 @@ class PythonFunction:
 
 
 def _called(function: Any, positional: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    """In the thread of the call: a generator does its work while it is read, so it is read here, too."""
+    """Runs in the thread of the call: a generator does its work while it is read, so it is read here, too."""
     returned = function(*positional, **keywords)
     return collected(returned) if isinstance(returned, Iterator) else returned
 
@@ -112,7 +112,7 @@ def _refused(key: str, message: str) -> InputError:
 
 
 def _runs_in_loop(found: Any) -> bool:
-    """Whether calling it only makes something to be awaited or iterated in the event loop."""
+    """Whether calling it only creates something to be awaited or iterated in the event loop."""
     called = found if inspect.isroutine(found) or isinstance(found, partial) else type(found).__dict__.get("__call__")
     return inspect.iscoroutinefunction(called) or inspect.isasyncgenfunction(called)
 
@@ -134,10 +134,11 @@ class Fields(dict[str, Any]):
 
 
 def arguments_for(function: Any) -> _Arguments:
-    """One parameter gets the input; two get the case and the variant; `case`, `variant`, `trial` get what they say.
+    """Fill parameters: a single one gets the input, two get the case and the variant, and `case`, `variant` and `trial`
+    get what their names say.
 
-    Parameters with a default are left alone unless they have one of these names. Raises InputError for a function
-    that asks for something else.
+    Parameters with a default are left alone unless they have one of these names. Raises InputError for a function with
+    other parameters.
     """
     parameters = _parameters(function)
     if parameters is None:
@@ -146,7 +147,7 @@ def arguments_for(function: Any) -> _Arguments:
         return lambda case, variant, _trial: ((_case(case), Fields(variant)), {})
     named = [p.name for p in parameters if p.name in _NAMED and p.kind is not Parameter.POSITIONAL_ONLY]
     others = [p for p in _required(parameters) if p.name not in named]
-    if not others and not named:  # def answer(text="..."): the input all the same
+    if not others and not named:  # def answer(text="..."): it gets the input all the same
         others = [p for p in parameters if p.kind not in (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)][:1]
     if len(others) > 1 or not (others or named):
         listed = ", ".join(str(p) for p in parameters)
@@ -170,7 +171,7 @@ def _required(parameters: Sequence[Parameter]) -> list[Parameter]:
 
 
 def _takes_case_and_variant(parameters: Sequence[Parameter]) -> bool:
-    """`(case, variant)` whatever the two are called, and `*args`, as targets of evalh are called."""
+    """`(case, variant)`, whatever the two are called, and `*args`: how evalh calls targets."""
     kinds = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
     names = [p.name for p in parameters if p.kind in kinds and (p.default is Parameter.empty or p.name in _NAMED)]
     if not names:

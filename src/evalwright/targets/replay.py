@@ -19,9 +19,9 @@ _decode_many = msgspec.json.Decoder(list[Trace]).decode
 
 
 class Replay:
-    """Answers with the case's recorded trace, its times, latency and metrics kept; trial k replays recording k.
+    """Answers with the case's recorded trace, including its times, latency and metrics; trial k replays recording k.
 
-    With `variant`, only recordings of the system of that name count.
+    With `variant`, only recordings of the system with that name count.
     """
 
     config_keys: tuple[str, ...] = ("variant",)

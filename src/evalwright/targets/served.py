@@ -1,4 +1,4 @@
-"""A target behind a service that has to be started first, and then runs for the whole run."""
+"""A target behind a service that has to be started first and then runs for the whole run."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ C = TypeVar("C", bound="ServedConfig")
 T = TypeVar("T")
 
 _ANY_PORT = 80
-"""Stands for the port, which is not known yet, while the configuration is checked."""
+"""Stands for the port while the configuration is checked, when the port is not known yet."""
 _PAUSE = 0.1
 _ONE_REQUEST = 2.0
 """Seconds for one health check: a service that is starting may accept a connection and not answer."""
@@ -33,7 +33,7 @@ _METHODS = ("GET", "HEAD", "POST", "OPTIONS")
 
 
 class ServedConfig(msgspec.Struct, kw_only=True):
-    """The keys that all services have in common."""
+    """The keys that all services share."""
 
     inner_adapter: Annotated[str, msgspec.Meta(min_length=1)]
     inner_config: dict[str, Any]
@@ -51,7 +51,7 @@ class Service(Protocol):
         """How it ended; None while it runs."""
 
     async def stop(self) -> None:
-        """End it and remove everything of it, whether it was started or not."""
+        """End it and remove everything that belongs to it, whether it was started or not."""
 
 
 class Served:
@@ -64,7 +64,8 @@ class Served:
             yield from inside("inner_config", unread_of(adapter, inner, ()))
 
     def __init__(self, variant: Variant, kind: type[C], seconds: float, service_of: Callable[[C], Service]) -> None:
-        """`kind` is the shape of the configuration; `seconds` to become healthy, unless the configuration says more."""
+        """`kind` is the shape of the configuration; `seconds` to become healthy, unless the configuration sets another
+        time."""
         problems: list[Problem] = []
         if variant.isolation == "process":
             why = f"'isolation: process' has no meaning for {variant.adapter}: the service is a process of its own"
@@ -75,7 +76,7 @@ class Served:
         self._variant, self._config = variant, config
         patience = config.healthcheck_timeout_seconds
         health = _noted(problems, lambda: Health(config.healthcheck, seconds if patience is None else patience))
-        inner = _noted(problems, lambda: self._built(_ANY_PORT))  # its mistakes show before anything is started
+        inner = _noted(problems, lambda: self._built(_ANY_PORT))  # its mistakes are reported before anything is started
         service = _noted(problems, lambda: service_of(config))
         if problems or health is None or inner is None or service is None:
             raise InputError(problems)
@@ -85,7 +86,7 @@ class Served:
 
     @property
     def address(self) -> str | None:
-        """That of the service, if it is called through one that has."""
+        """The service's address, if the inner target has one."""
         return getattr(self._inner, "address", None)
 
     def _built(self, port: int) -> Target:
@@ -116,7 +117,7 @@ class Served:
             if closing := getattr(self._inner, "close", None):
                 await closing()
         finally:
-            # Whatever closing raises: a service that is left would run on after the evaluation.
+            # Whatever closing raises: a service that is not stopped would outlive the evaluation.
             await self._service.stop()
 
 
@@ -130,7 +131,7 @@ def _noted(problems: list[Problem], build: Callable[[], T]) -> T | None:
 
 
 class Health:
-    """Checks whether a service is up: `GET /health` until it answers 2xx; without a check, until the port is open."""
+    """Checks whether a service is up: `GET /health` until it returns 2xx; without a check, until the port is open."""
 
     def __init__(self, check: str | None, seconds: float) -> None:
         self._seconds = seconds
@@ -146,7 +147,7 @@ class Health:
         """Wait until the service is up. Raises InputError if it ends, or is not up in time."""
         until = asyncio.get_running_loop().time() + self._seconds
         while True:
-            # First of all: another program may answer on the port of a service that has ended.
+            # Checked first: another program may answer on the port of a service that has ended.
             if (how := await service.ended()) is not None:
                 raise InputError(f"the service ended before it was up: {how}")
             answered = await self._ask(port)
@@ -187,7 +188,7 @@ def free_port() -> int:
 
 
 def with_port(value: Any, port: int) -> Any:
-    """Plain data with `{port}` filled in, in every text."""
+    """Plain data with `{port}` filled in, in every string."""
     if isinstance(value, str):
         return value.replace("{port}", str(port))
     if isinstance(value, dict):

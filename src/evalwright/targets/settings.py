@@ -17,7 +17,8 @@ T = TypeVar("T", bound=msgspec.Struct)
 def settings(kind: type[T], config: Mapping[str, Any]) -> T:
     """The fields of `kind` in `config`; other keys are ignored here. Raises InputError.
 
-    A static method `problems(values)` of `kind` checks fields against each other; it gets those that are valid alone.
+    A static method `problems(values)` of `kind` checks fields against each other; it gets those that are valid by
+    themselves.
     """
     values: dict[str, Any] = {}
     found: list[Problem] = []

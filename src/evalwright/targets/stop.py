@@ -58,7 +58,7 @@ class ContentMatch(msgspec.Struct):
 
 
 class Judge(msgspec.Struct):
-    """Ends it when a model says so: by one word of assent anywhere in its reply."""
+    """Ends it when a model says so: a single word of assent anywhere in its reply is enough."""
 
     model: _Text
     question: _Text

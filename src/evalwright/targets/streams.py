@@ -1,4 +1,4 @@
-"""Answers that come in pieces: the texts that a generator yields, joined, and when the first one came."""
+"""Answers that arrive in pieces: the texts that a generator yields, joined, and when the first one arrived."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["collected", "collected_async"]
 
 
 def collected(pieces: Iterator[Any]) -> Answer:
-    """The answer of a generator. Raises TargetError for a piece that is no text, and what the generator raises."""
+    """The answer of a generator. Raises TargetError for a piece that is not text, and whatever the generator raises."""
     stream = _Stream()
     for piece in pieces:
         stream.add(piece)
@@ -40,7 +40,7 @@ class _Stream:
         if not isinstance(piece, str):
             raise TargetError(f"expected a generator of texts, found the item {type(piece).__name__}")
         self._last = int((time.monotonic() - self._start) * 1000)
-        # `or` would take a first piece after 0 ms for none.
+        # `or` would treat a first piece after 0 ms as none.
         self._first = self._last if self._first is None else self._first
         self._texts.append(piece)
 

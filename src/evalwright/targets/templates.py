@@ -23,14 +23,14 @@ _UNCLOSED = re.compile(r"\{\{\s*([\w-]+(?:\.[\w-]+)+)\s*(?:\}(?!\})|$)")
 _PATH = re.compile(r"[\w-]+(?:\.[\w-]+)*")
 _DEFAULT = re.compile(r"""default\(\s*("[^"]*"|'[^']*')\s*\)""")
 _EVALH = re.compile(r"\{\{([^{}|]+)(\|\s*json\s*)?\}\}")
-"""What evalh fills in; it leaves anything else between braces as it is."""
+"""What evalh fills in; it leaves everything else between braces as it is."""
 _OF_CASE = ("id", "input", "metadata")
 _ROOTS = ("input", "case_id", *(f"case.{name}" for name in _OF_CASE))
 _NOTHING = object()
 
 
 class _Field(NamedTuple):
-    """A place for a value, and the text behind it."""
+    """A place for a value, and the text after it."""
 
     path: str
     as_json: bool
@@ -41,7 +41,7 @@ class _Field(NamedTuple):
 class Template:
     """A text with places for values of the case. Raises InputError for a place that no case can fill.
 
-    `key` is the key of the system that holds it, for messages. By evalh's rules whatever is not found is empty.
+    `key` is the key of the system that contains it, for messages. By evalh's rules, what is not found is empty.
     """
 
     def __init__(self, text: str, key: str = "", *, evalh_rules: bool = False) -> None:
@@ -61,7 +61,7 @@ class Template:
             raise InputError(problems)
 
     def render(self, case: Case) -> str:
-        """Fill in the values: strings as they are, null as nothing, others as JSON; `| json` makes all JSON.
+        """Fill in the values: strings as they are, null as nothing, others as JSON; `| json` turns anything into JSON.
 
         Raises TargetError that names every path without a value.
         """
@@ -111,7 +111,7 @@ def _field(inside: str, after: str, key: str, problems: list[Problem]) -> _Field
 
 
 def _unclosed(literals: Iterable[str]) -> Iterator[str]:
-    """Places that begin and do not end; other braces are text."""
+    """Places that begin but do not end; other braces are text."""
     for literal in literals:
         if found := _UNCLOSED.search(literal):
             yield f"{found[0].strip()!r} does not end with two braces: write {{{{ {found[1]} }}}}"
@@ -123,7 +123,7 @@ def _split(inside: str) -> list[str]:
 
 
 def _wrong(path: str) -> str:
-    """Why no case can have a value there; empty for a path that one can."""
+    """Why no case can have a value there; empty if one can."""
     known = f"expected one of {', '.join(_ROOTS)}, or a path below input or case.metadata"
     if not _PATH.fullmatch(path):
         return f"is not the path of a value: {known}"
@@ -149,7 +149,7 @@ def _found(value: Any, path: list[str]) -> Any:
 
 
 def _missed(path: str, roots: dict[str, Any], key: str) -> str:
-    """Says which value is not there, what is, and how it would be optional."""
+    """Says which value is missing, what there is instead, and how to make it optional."""
     parent, _, last = path.rpartition(".")
     beside = _found(roots, parent.split("."))
     names = [str(name) for name in beside] if isinstance(beside, dict) else []

@@ -3,9 +3,9 @@
 A thread that never comes back must not keep the process from ending, so these are daemon threads, and one that is stuck
 is left behind and replaced. The pool of the standard library waits for all of its threads.
 
-Calls wait in one queue. As long as they are short one thread makes them all, and the event loop is woken once for all
-answers that have come meanwhile: more threads would only hand the interpreter's lock to each other. As soon as calls
-take long, there is a thread for each of them.
+Calls wait in one queue. As long as they are short, one thread makes them all, and the event loop is woken once for all
+answers that have arrived meanwhile: more threads would only pass the interpreter's lock back and forth. Once calls take
+long, each gets a thread.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from typing import Any
 __all__ = ["Threads"]
 
 _SHORT = 0.001
-"""Calls up to this many seconds are cheaper to wait for than to start the next one in another thread."""
+"""Seconds up to which it is cheaper to wait for a call than to start the next one in another thread."""
 _SOME = 10
-"""If one call in so many is long, each gets a thread; a rarer long one may merely have waited for the processor."""
+"""If one call in this many is long, each gets a thread; a rarer long one may merely have waited for the processor."""
 _LOOK = 0.005
-"""Seconds between looks at a call that has not come back, while others wait for its thread."""
+"""Seconds between checks of a call that has not come back, while others wait for its thread."""
 
 _Done = asyncio.Future[tuple[Any, BaseException | None]]
 
@@ -43,17 +43,17 @@ class _Arrivals:
         self._told = False
 
     def add(self, done: _Done, value: Any, error: BaseException | None) -> None:
-        """Hand an answer over, from any thread. Raises RuntimeError when the loop is closed."""
+        """Hand an answer over, from any thread. Raises RuntimeError if the loop is closed."""
         self._answers.append((done, value, error))
         if not self._told:
             self._told = True
             self.loop.call_soon_threadsafe(self._deliver)
 
     def _deliver(self) -> None:
-        self._told = False  # first: what comes from now on wakes the loop again
+        self._told = False  # first: whatever arrives from now on wakes the loop again
         while self._answers:
             done, value, error = self._answers.popleft()
-            if not done.done():  # it is, if the call was cancelled at its time limit
+            if not done.done():  # it is done if the call was cancelled at its time limit
                 done.set_result((value, error))
 
 
@@ -70,12 +70,12 @@ class Threads:
         self._counting = threading.Lock()
         self._threads = 0
         self._calls = 0
-        """Those that are made or wait: as long as they are no more than the threads, none waits for another."""
+        """Calls being made or waiting: as long as there are at least as many threads, none waits for another."""
         self._one_each = False
         self._looking: asyncio.AbstractEventLoop | None = None
         self._made = self._long = 0
         self._since: float | None = None
-        """When the call began that is being made, as long as there is one thread."""
+        """When the call that is being made began, as long as there is one thread."""
 
     async def call(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """What `function(*arguments)` returns or raises, in a thread, with the caller's context variables."""
@@ -88,7 +88,7 @@ class Threads:
             if self._one_each or not self._threads:
                 if self._calls >= self._threads:
                     self._start()
-            elif self._looking is not loop and self._calls:  # from now on one waits for another
+            elif self._looking is not loop and self._calls:  # from now on, one waits for another
                 self._looking = loop
                 loop.call_later(_LOOK, self._look, loop)
             self._calls += 1
@@ -106,7 +106,7 @@ class Threads:
             self._jobs, self._threads, self._calls = SimpleQueue(), 0, 0
 
     def _look(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Give each call a thread if the one that is being made takes long; else look again while others wait."""
+        """Give each call a thread if the one being made takes long; else check again while others wait."""
         with self._counting:
             since = self._since
             if since is not None and time.monotonic() - since > _LOOK:
@@ -117,13 +117,13 @@ class Threads:
                 loop.call_later(_LOOK, self._look, loop)
 
     def _part(self) -> None:
-        """A thread for each call, from now on."""
+        """From now on, each call gets a thread."""
         self._one_each = True
         for _ in range(self._calls - self._threads):
             self._start()
 
     def _ended(self, began: float) -> None:
-        """Take note of a call that was made, by one thread for all."""
+        """Note how long a call took that the single thread made."""
         self._since = None
         self._made += 1
         self._long += time.monotonic() - began > _SHORT
@@ -131,7 +131,8 @@ class Threads:
             self._part()
 
     def _start(self) -> None:
-        """One thread more; where none is to be had, those that are there make the calls. RuntimeError without any."""
+        """Start one more thread. If none can be started, the existing ones make the calls; RuntimeError if there are
+        none."""
         try:
             threading.Thread(target=self._work, args=(self._jobs,), name="evalwright-call", daemon=True).start()
         except RuntimeError:
@@ -146,7 +147,7 @@ class Threads:
             value, error = None, None
             began = self._since = time.monotonic()
             try:
-                if not done.cancelled():  # what nobody waits for any more must not begin
+                if not done.cancelled():  # a call whose result is no longer awaited must not begin
                     value = context.run(function, *arguments)
             except BaseException as raised:  # SystemExit, too, is raised in the caller: here it would end the thread
                 error = raised

@@ -14,7 +14,7 @@ N = TypeVar("N", int, float)
 
 
 def add_usage(total: Metrics, usage: Usage, cost_usd: float | None) -> None:
-    """Add one model call. Of its input, what the provider had in its cache is told apart."""
+    """Add one model call. The part of its input that came from the provider's cache is counted separately."""
     total.token_input = _sum(total.token_input, usage.token_input)
     total.token_output = _sum(total.token_output, usage.token_output)
     total.token_thinking = _sum(total.token_thinking, usage.token_thinking)

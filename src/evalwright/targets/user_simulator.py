@@ -71,7 +71,7 @@ class _Broken(Exception):
     ) -> None:
         super().__init__(message)
         text = clean_text(message[:_LONGEST_MESSAGE], "message", [])
-        # Without the time to wait: a whole conversation is not begun again without being asked to.
+        # Without the time to wait: a whole conversation is not restarted unless that is asked for.
         stack = stack and clean_text(stack, "stack", [])
         self.by, self.error = by, TraceError(error_type, text, stack, status, attempts=attempts)
 
@@ -79,8 +79,8 @@ class _Broken(Exception):
 class UserSimulator:
     """Starts with `input.user_message`; then a model with a persona answers the inner system until a rule stops it.
 
-    Of a conversation that breaks off, the messages so far are kept, and who broke it off: the agent (it failed or gave
-    no answer), the user (its model refused or gave none), or the environment (network, quota, budget).
+    If a conversation breaks off, the messages so far are kept, and who broke it off: the agent (it failed or gave no
+    answer), the user (its model refused or gave none), or the environment (network, quota, budget).
     """
 
     config_keys: tuple[str, ...] = keys_of(_Settings)
@@ -118,7 +118,7 @@ class UserSimulator:
 
     @property
     def address(self) -> str | None:
-        """That of the inner system, if it has one."""
+        """The inner system's address, if it has one."""
         return getattr(self._inner, "address", None)
 
     async def open(self) -> None:
@@ -200,7 +200,7 @@ class UserSimulator:
 
 
 def _broken(failure: TraceError, turn: int) -> _Broken:
-    """The end of a conversation in which the system failed, as its target says."""
+    """The end of a conversation in which the system failed, with the error that its target reports."""
     return _Broken(
         _by(failure.type),
         failure.type,
@@ -260,12 +260,12 @@ class _Talk:
 
     def hear_agent(self, answer: Answer) -> None:
         output = answer.output
-        # A call that failed and left nothing is no turn: it is as if the system had never answered.
+        # A call that failed and left nothing is not a turn: it is as if the system had never answered.
         if answer.error is None or output.final_answer or answer.messages or answer.tool_calls or answer.spans:
             self.turns += 1
         steps = _of_this_turn(answer.messages)
         if steps and steps[-1].role == "assistant" and steps[-1].tool_call is None:
-            steps.pop()  # the answer itself
+            steps.pop()  # remove the answer itself
         self.messages += steps
         if answer.error is None or output.final_answer:
             self._speak(TraceMessage("assistant", output.final_answer, output.thinking))
@@ -284,7 +284,7 @@ class _Talk:
         self._spoken.append(message)
 
     def count_user(self, usage: Usage, cost_usd: float | None) -> None:
-        """Add the tokens of the user's model. Its cost is kept apart: it is not the system's."""
+        """Add the tokens of the user's model. Its cost is kept separate: it is not the system's."""
         add_usage(self._metrics, usage, None)
         if cost_usd is not None:
             spent = self._metrics.custom.get("user_cost_usd", 0.0) + cost_usd
@@ -295,10 +295,10 @@ class _Talk:
         return [{"role": message.role, "content": message.content} for message in self._spoken]
 
     def from_the_other_side(self) -> list[ChatMessage]:
-        """The messages as the user's model sees them: it is the assistant there, and the system is its user."""
+        """The messages as the user's model sees them: there it is the assistant, and the system is its user."""
         roles = {"user": "assistant", "assistant": "user"}
         spoken = [ChatMessage(roles[m.role], str(m.content or _SAID_NOTHING)) for m in self._spoken]
-        return [ChatMessage("user", _BEGIN), *spoken]  # APIs want the first message to be the user's
+        return [ChatMessage("user", _BEGIN), *spoken]  # APIs require the first message to be the user's
 
     def answer(self, error: TraceError | None, extra: dict[str, Any]) -> Answer:
         output = Output(self.last_answer, joined(self._thinking), self._structured)
@@ -306,6 +306,6 @@ class _Talk:
 
 
 def _of_this_turn(messages: list[TraceMessage]) -> list[TraceMessage]:
-    """The messages after the last one of the user: a system may return the whole conversation."""
+    """The messages after the user's last one: a system may return the whole conversation."""
     start = max((n for n, message in enumerate(messages, 1) if message.role in ("user", "system")), default=0)
     return messages[start:]

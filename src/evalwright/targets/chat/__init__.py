@@ -37,11 +37,11 @@ class _Settings(msgspec.Struct):
     max_tokens: _Count | None = None
     max_turns: _Count = 10
     images: list[str] = []
-    """Places in the case (`input.photo`) with images that belong to the user's message."""
+    """Places in the case (`input.photo`) of images that belong to the user's message."""
     image_folders: list[str] = []
-    """The folders with the files that cases may name there."""
+    """Folders with the files that cases may name as images."""
     stream: bool = False
-    """Streamed, so that `latency_first_token_ms` is known."""
+    """Whether the reply is streamed, so that `latency_first_token_ms` is known."""
     base_url: str | None = None
     api_key_env: str | None = None
     parameters: dict[str, Any] = {}
@@ -54,10 +54,10 @@ class _Chat:
     Messages before a failure are kept with the error.
     """
 
-    config_keys: tuple[str, ...] = (*keys_of(_Settings), "api_key")  # which is refused with a message of its own
+    config_keys: tuple[str, ...] = (*keys_of(_Settings), "api_key")  # it is rejected with a message of its own
     folder_keys: tuple[str, ...] = ("image_folders",)
     text_keys: tuple[str, ...] = ("system_prompt", "user_template")
-    """What may be in a file of its own."""
+    """Keys whose text may be in a separate file."""
     _provider = ""
 
     def __init__(self, variant: Variant) -> None:
@@ -90,7 +90,7 @@ class _Chat:
         try:
             await self._converse(talk, trial)
         except TargetError as error:
-            # Without a turn there is nothing to keep, and the runner may retry what is raised.
+            # Without a turn there is nothing to keep, and the runner may retry the error.
             if not talk.turns:
                 raise
             talk.error = target_failure(error)
@@ -122,7 +122,7 @@ class _Chat:
         chosen = self._settings
         return ChatRequest(
             chosen.model,
-            # A copy: the list grows while recorders and caches may hold the request.
+            # A copy: the list grows, while recorders and caches may still hold the request.
             list(talk.messages),
             talk.system,
             chosen.temperature,
@@ -138,7 +138,7 @@ class _Chat:
 
 
 class ProviderChat(_Chat):
-    """A model of any provider, which its name leads to."""
+    """A model of any provider, chosen by its name."""
 
 
 class OpenAIChat(_Chat):
@@ -171,7 +171,7 @@ class _Talk:
     def add(self, reply: ChatReply) -> list[ToolCall]:
         """Add a reply of the model; returns its tool calls, each with an id."""
         self.turns, self._last = self.turns + 1, reply
-        # Some servers give calls no id, but refuse results without one.
+        # Some servers give calls no id, but reject results without one.
         calls = [_recorded(call, f"call_{len(self._calls) + n}") for n, call in enumerate(reply.tool_calls, 1)]
         self.messages.append(ChatMessage("assistant", reply.text, tool_calls=calls))
         recorded = as_trace([ChatMessage("assistant", clean_text(reply.text, "text", []), tool_calls=calls)])

@@ -1,4 +1,4 @@
-"""The images that a case shows to a chat model: addresses, data in the case, or files of the suite's folders."""
+"""The images that a case shows to a chat model: addresses, data in the case, or files in the suite's folders."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NOTHING = object()
 class Images:
     """Images by their places in a case (`input.photo`), each one image or a list of them.
 
-    A case is data: of this machine it may name files in `folders` only.
+    A case is data: on this machine it may only name files in `folders`.
     """
 
     def __init__(self, places: Sequence[str], folders: Sequence[str]) -> None:
@@ -34,7 +34,7 @@ class Images:
         self._places, self._folders = places, [Path(folder).resolve() for folder in folders]
 
     def parts(self, case: Case) -> list[dict[str, Any]]:
-        """The parts of a message that show them. Raises TargetError for what is not there, or is no image."""
+        """The parts of a message that show them. Raises TargetError for what is missing or not an image."""
         return [
             {"type": "image_url", "image_url": {"url": self._url(image, place)}}
             for place in self._places
@@ -61,7 +61,7 @@ class Images:
 
 
 def without_data(message: ChatMessage) -> ChatMessage:
-    """The message for the record, in which an image is told by its size: the case has it, or the folder."""
+    """The message for the record, with each image replaced by its size: the case has it, or the folder."""
     if not isinstance(message.content, list):
         return message
     return msgspec.structs.replace(message, content=[_told(part) for part in message.content])
@@ -77,7 +77,7 @@ def _told(part: Any) -> Any:
 
 
 def _listed(case: Case, place: str) -> Iterator[str]:
-    """The images at a place: none for null, so that a case may have none."""
+    """The images at a place; none for null, so that a case may have none."""
     value: Any = {"input": case.input, "case": {"metadata": case.metadata}}
     for key in place.split("."):
         value = value.get(key, _NOTHING) if isinstance(value, dict) else _NOTHING

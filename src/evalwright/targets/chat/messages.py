@@ -1,4 +1,4 @@
-"""The messages that a chat model gets for a case: those of its input, or a conversation so far."""
+"""The messages that a chat model gets for a case: those in its input, or a conversation so far."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from evalwright.targets.templates import Template
 __all__ = ["GOING_ON", "as_chat", "as_trace", "opening"]
 
 GOING_ON = "evalwright.conversation"
-"""In `Case.extra`: the TraceMessages of a conversation so far, tool use included."""
+"""In `Case.extra`: the TraceMessages of a conversation so far, including tool use."""
 
 
 def opening(case: Case, user_template: Template | None) -> list[ChatMessage]:
-    """The messages that the model is to answer. Raises TargetError if the case has none."""
+    """The messages that the model should answer. Raises TargetError if the case has none."""
     if GOING_ON in case.extra:
         messages = as_chat(case.extra[GOING_ON])
         if user_template is not None:
@@ -60,7 +60,7 @@ def _message(item: Any, place: str) -> ChatMessage:
 
 
 def _call(item: Any, place: str) -> ToolCall:
-    """A call in the shape of the OpenAI API, or as traces have it."""
+    """A call in the shape of the OpenAI API, or of traces."""
     inner = item.get("function") if isinstance(item, dict) and "function" in item else item
     if not isinstance(inner, dict) or not isinstance(inner.get("name"), str):
         raise TargetError(f"{place} must be a mapping with the name of a tool")
@@ -76,7 +76,7 @@ def _call(item: Any, place: str) -> ToolCall:
 
 
 def as_trace(messages: Iterable[ChatMessage]) -> list[TraceMessage]:
-    """The messages as traces have them: one call per message, further calls in messages that follow it."""
+    """The messages in the shape of traces: one call per message, further calls in messages of their own after it."""
     found: list[TraceMessage] = []
     for message in messages:
         calls: list[ToolCall | None] = [*message.tool_calls] or [None]
@@ -87,7 +87,8 @@ def as_trace(messages: Iterable[ChatMessage]) -> list[TraceMessage]:
 
 
 def as_chat(messages: Sequence[TraceMessage]) -> list[ChatMessage]:
-    """The messages as models get them: the calls of a turn together, each result with the id of its call, in order."""
+    """The messages in the shape for models: the calls of a turn together, each result with the id of its call, in
+    order."""
     found: list[ChatMessage] = []
     waiting: list[ToolCall] = []
     follows_a_call = False

@@ -21,9 +21,9 @@ class ToolSettings(msgspec.Struct, forbid_unknown_fields=True):
 
     function: str
     name: str | None = None
-    """None for the function's own name."""
+    """None: the function's own name."""
     description: str | None = None
-    """None for the function's docstring."""
+    """None: the function's docstring."""
     parameters: dict[str, Any] = {}
     """JSON Schema of the arguments; empty for a tool that takes none."""
 

@@ -1,4 +1,4 @@
-"""One call of a coding agent: its program run in a folder, within its time, and what it printed as an answer."""
+"""One call of a coding agent: runs its program in a folder, within a time limit, and reads its output as an answer."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = ["SIGN_IN", "Agent", "Started", "Where", "not_found"]
 SIGN_IN = "sign_in"
 """The error of an agent that is not signed in: every other call would end in it, too."""
 _KEPT = 64 * 2**10
-"""Bytes of stdout that are held beside the stream's file, and of stderr."""
+"""Bytes of stdout that are kept besides the stream's file, and of stderr."""
 _STDERR_TAIL = 2_000
 _ANOTHER = "install it, or name another with 'command' (--agent-command)"
 _SIGN_IN = re.compile(
@@ -42,7 +42,7 @@ _SIGN_IN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """A command that is ready to be run, and its surroundings."""
+    """A command that is ready to run, with its environment."""
 
     command: Sequence[str]
     env: Mapping[str, str]
@@ -53,10 +53,10 @@ class Where(Protocol):
     """Where an agent's program runs: on this machine, or in a container."""
 
     def prepare(self, command: Sequence[str], env: Mapping[str, str], workspace: Path, home: Path | None) -> Started:
-        """The command that runs there, in the workspace."""
+        """The command to run there, in the workspace."""
 
     async def clear_up(self) -> None:
-        """End what would go on without us."""
+        """End whatever would go on running without us."""
 
 
 class Here:
@@ -71,7 +71,7 @@ class Here:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agent:
-    """A coding agent as it is called for each case."""
+    """A coding agent, ready to be called for each case."""
 
     name: str
     program: Program
@@ -79,11 +79,11 @@ class Agent:
     output: str
     """The input format of what it prints, or `text`."""
     seconds: float
-    """The time of one call."""
+    """The time limit of one call."""
     env: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Variables beside those that are inherited."""
+    """Variables in addition to the inherited ones."""
     clean: bool = True
-    """Whether it gets an empty home, with the login alone."""
+    """Whether it gets an empty home, with only the login in it."""
     where: Callable[[], Where] = Here
 
     async def ask(self, request: AgentRequest, workspace: Path, keep: Path | None = None) -> Answer:
@@ -112,7 +112,7 @@ class Agent:
     async def _run(
         self, request: AgentRequest, stream: AgentStream, env: Mapping[str, str], workspace: Path, home: Path | None
     ) -> Finished | None:
-        """How the program ended; None if its time was over. The stream has what it printed until then."""
+        """How the program ended; None if its time was up. The stream has what it printed until then."""
         where = self.where()
         words = [*self.command, *self.program.words(request)]
         stdin = request.prompt.encode(errors="replace") if self.program.reads_stdin else b""
@@ -132,7 +132,7 @@ class Agent:
             return None
         except OSError as error:
             raise TargetError(self._not_started(error, started)) from None
-        except ValueError as error:  # NUL, or half of a surrogate pair, which no argument can hold
+        except ValueError as error:  # NUL, or half of a surrogate pair, which no argument can contain
             raise TargetError(f"the prompt cannot be an argument of {self.name}: {error}") from None
         finally:
             await where.clear_up()
@@ -149,7 +149,7 @@ class Agent:
         if finished is None:
             return self._too_late(answer.error)
         if "stopped" in answer.extra:
-            return None  # it reached a limit of ours: the work so far is judged
+            return None  # it reached one of our limits: the work so far is judged
         stderr = finished.stderr.last.decode(errors="replace").strip()[-_STDERR_TAIL:]
         error = answer.error
         if finished.exit_code != 0:
@@ -167,7 +167,7 @@ class Agent:
         return TraceError(SIGN_IN, error.message, status=401) if _SIGN_IN.search(spoken) else error
 
     def _too_late(self, reported: TraceError | None) -> TraceError:
-        """That its time was over, with the error in which it was then: many try again for as long as they may."""
+        """That its time was up, and its last error: many agents keep retrying for as long as they may."""
         late = f"{self.name} had not ended within {self.seconds:g} seconds"
         if reported is None:
             return TraceError("timeout", late)
@@ -177,7 +177,7 @@ class Agent:
 
 
 def not_found(program: str, env: Mapping[str, str]) -> str:
-    """That a program is missing, where it was looked for, and how to name another."""
+    """The message for a missing program: where it was looked for, and how to name another."""
     if "/" in program:
         return f"there is no program {program!r}; {_ANOTHER}"
     looked = os.pathsep.join(os.get_exec_path(dict(env)))

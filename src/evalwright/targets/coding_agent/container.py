@@ -1,4 +1,4 @@
-"""A container for one call of an agent, in which it has no rights of the user but on the workspace."""
+"""A container for one call of an agent, in which it has none of the user's rights except on the workspace."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class AgentContainer:
             words += ["--env", f"{name}={value}"]
         for name in dict.fromkeys(self._given):
             if name in env and name not in self._program.home:
-                words += ["--env", name]  # the value from its environment: every user can see arguments
+                words += ["--env", name]  # docker takes the value from its environment: every user can see arguments
         return Started([*words, self._image, *command], own, str(workspace))
 
     async def clear_up(self) -> None:

@@ -1,4 +1,4 @@
-"""An empty home for one call of an agent: nothing of the user's own settings, skills and memories, only the login."""
+"""An empty home for one call of an agent: only the login, none of the user's own settings, skills and memories."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from evalwright.targets.coding_agent.programs import Program
 __all__ = ["clean_home", "login_secrets"]
 
 _ELSEWHERE = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CACHE_HOME")
-"""Variables that lead to the user's own files although HOME does not."""
+"""Variables that lead to the user's own files even if HOME does not."""
 _OF_A_SESSION = ("CLAUDECODE", "CLAUDE_CODE_ENTRYPOINT")
-"""Set within a session of Claude Code, which refuses to begin another inside."""
+"""Set within a session of Claude Code, which refuses to start another one inside it."""
 _SHORTEST = 12
-"""Characters of a text in a login file that may be a token."""
+"""Minimum length of a text in a login file that may be a token."""
 
 
 def clean_home(program: Program, folder: Path, environ: Mapping[str, str]) -> dict[str, str]:
-    """The environment for an agent whose home is the new folder `folder`, with the login of the user's. Raises OSError.
+    """The environment for an agent whose home is the new folder `folder`, with the user's login. Raises OSError.
 
-    An agent without a home of its own keeps the user's.
+    An agent whose home cannot be set keeps the user's.
     """
     env = {name: value for name, value in environ.items() if name not in _OF_A_SESSION}
     if not program.home:
@@ -40,7 +40,7 @@ def clean_home(program: Program, folder: Path, environ: Mapping[str, str]) -> di
 
 
 def login_secrets(program: Program, environ: Mapping[str, str]) -> dict[str, str]:
-    """What in the login files may be a token, by a name for it."""
+    """Texts in the login files that may be tokens, each by a name."""
     found: dict[str, str] = {}
     for source in _logins(program, environ):
         try:

@@ -1,4 +1,4 @@
-"""The coding agents that are known: how each is called, what it prints, where it looks for skills and for its login."""
+"""The known coding agents: how each is called, what it prints, and where it looks for skills and its login."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class AgentRequest:
     max_turns: int | None = None
     max_budget_usd: float | None = None
     args: Sequence[str] = ()
-    """Arguments of the user's, behind ours."""
+    """The user's arguments, after ours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,25 +26,25 @@ class Program:
 
     command: tuple[str, ...]
     words: Callable[[AgentRequest], list[str]]
-    """The arguments behind the command."""
+    """The arguments after the command."""
     output: str
     """The input format that reads what it prints; `text` if its stdout is the answer."""
     ends: frozenset[str] = frozenset()
-    """The types of the line with which it says that it has ended; empty if it says nothing."""
+    """The types of the line with which it reports its end; empty if it reports none."""
     reads_stdin: bool = True
-    """Whether the prompt is given there, where it can be long and begin with a hyphen."""
+    """Whether it gets the prompt on stdin, where it can be long and begin with a hyphen."""
     skills: str = ""
     """The folder of skills in the workspace."""
     home: tuple[str, ...] = ()
-    """The variables that are set to its clean home; the first one says where its files are."""
+    """The variables that name its clean home; the first one determines where its files are."""
     default_home: str = ""
     """Where its files are if the first variable of `home` is not set, relative to `HOME`."""
     logins: tuple[str, ...] = ()
     """Files with the login, relative to its home."""
     keys: tuple[str, ...] = ()
-    """Variables with keys and addresses, which a container is given too."""
+    """Variables with keys and addresses, which containers get, too."""
     contained: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Variables that it is given in a container."""
+    """Variables that are set in a container."""
     needs_permission: bool = True
     """Whether it is called in such a way that it never asks for permission."""
     limits: frozenset[str] = frozenset()
@@ -72,7 +72,7 @@ def _codex(asked: AgentRequest) -> list[str]:
 
 
 def _prompt(asked: AgentRequest) -> list[str]:
-    """The prompt as an argument; one that begins with a hyphen would be read as an option of its own."""
+    """The prompt as an argument; one that begins with a hyphen would be read as an option."""
     return [f"--prompt={asked.prompt}"] if asked.prompt.startswith("-") else ["-p", asked.prompt]
 
 

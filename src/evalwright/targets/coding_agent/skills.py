@@ -1,4 +1,4 @@
-"""Skills that are put into the workspace of one call, and taken out of it afterwards: they are no work of the agent."""
+"""Skills that are put into the workspace for one call and removed afterwards: they are not work of the agent."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 __all__ = ["installed", "left_out", "skill_name"]
 
 _LEFT_OUT = ("evals", ".git")
-"""What of a skill's folder is not copied: the answers must not lie beside the task."""
+"""Parts of a skill's folder that are not copied: the answers must not lie beside the task."""
 _NAME = re.compile(r"^name:[ \t]*[\"']?([^\"'\n#]+?)[\"']?[ \t]*(?:#.*)?$", re.M)
 _FRONT = re.compile(r"\A---[ \t]*\r?\n(.*?)^---[ \t]*\r?$", re.S | re.M)
 
@@ -29,7 +29,7 @@ def skill_name(folder: Path) -> str:
 
 @contextmanager
 def installed(skills: Sequence[tuple[str, Path]], workspace: Path, place: str) -> Iterator[None]:
-    """Copies of the skills, by their names, below `place` in a workspace, for the time of a block. Raises OSError.
+    """Copies of the skills, by name, below `place` in a workspace, for the duration of a block. Raises OSError.
 
     What the agent puts beside them stays.
     """
@@ -49,7 +49,7 @@ def installed(skills: Sequence[tuple[str, Path]], workspace: Path, place: str) -
 
 
 def _safe(name: str) -> str:
-    """A name as that of one folder."""
+    """A name that is safe as the name of a single folder."""
     return re.sub(r"[/\0]", "-", name).strip(".") or "skill"
 
 
@@ -68,23 +68,23 @@ def _install(skill: Path, target: Path, made: list[Path]) -> None:
 
 
 def left_out(skill: Path) -> list[str]:
-    """The links of a skill that its copy lacks, each with where it leads and why. Raises OSError."""
+    """The links of a skill that its copy lacks, each with its target and the reason. Raises OSError."""
     links = [(inner, why) for inner, source, why in _parts(skill) if source is None]
     return [f"{inner} -> {(skill / inner).readlink()} ({why})" for inner, why in links]
 
 
 _Part = tuple[Path, Path | None, str]
-"""A path below a skill, the folder or file that is copied to it, and why there is none."""
+"""A path below a skill, the folder or file that is copied to it, and, if there is none, the reason."""
 
 
 def _parts(skill: Path) -> Iterator[_Part]:
-    """What the copy of a skill is made of, folders before what is in them; links are what they lead to."""
+    """The parts of a skill's copy, folders before their contents; links are replaced by what they lead to."""
     root = skill.resolve()
     return _parts_below(root, Path(), root, [root])
 
 
 def _parts_below(root: Path, below: Path, folder: Path, within: Sequence[Path]) -> Iterator[_Part]:
-    """`folder` is what is copied to the path `below`, `within` that folder and those around it, without links."""
+    """`folder` is copied to the path `below`; `within` is that folder and those around it, with links resolved."""
     with os.scandir(folder) as entries:
         found = sorted(entries, key=lambda entry: entry.name)
     for entry in found:
@@ -102,7 +102,7 @@ def _parts_below(root: Path, below: Path, folder: Path, within: Sequence[Path]) 
 
 
 def _why_not(root: Path, meant: Path, within: Sequence[Path]) -> str:
-    """Why what a link leads to is not copied, empty if it is."""
+    """Why the target of a link is not copied; empty if it is."""
     if not meant.is_relative_to(root):
         return "leads out of the skill"
     if not (meant.is_dir() or meant.is_file()):
@@ -118,12 +118,12 @@ def _is_hidden(root: Path, path: Path) -> bool:
 
 
 def _has_runs(folder: Path) -> bool:
-    """Whether evalwright keeps runs there, which hold answers and what was expected."""
+    """Whether evalwright keeps runs there, which contain answers and expectations."""
     return (folder / "plan.json").is_file() or any(folder.glob("*/plan.json"))
 
 
 def _prune(workspace: Path, place: str) -> None:
-    """Remove the folders of `place` that are empty now."""
+    """Remove the folders of `place` that are now empty."""
     folder = workspace / place
     while folder != workspace:
         with suppress(OSError):

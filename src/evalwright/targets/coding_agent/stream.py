@@ -1,8 +1,8 @@
-"""What an agent prints, line by line while it comes, and the answer in it.
+"""What an agent prints, line by line as it arrives, and the answer in it.
 
-The whole stream is written to a file. The lines that are records go to another one, which the reader of that format
-turns into a trace: what was printed before the agent broke off or was stopped is there, and a line of another
-kind, such as a warning, costs nothing but itself.
+The whole stream is written to a file. Lines that are records also go to another file, which the reader of that format
+turns into a trace: it has everything that was printed before the agent broke off or was stopped. A line of another
+kind, such as a warning, is merely left out.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["TEXT", "AgentStream"]
 TEXT = "text"
 """The output of a program whose stdout is its answer."""
 _MOST_BYTES = 256 * 2**20
-"""Bytes of a stream that are kept; the rest is counted."""
+"""Bytes of a stream that are kept; the rest is only counted."""
 _LONGEST_LINE = 64 * 2**20
 _LONGEST_TEXT = 10 * 2**20
 """Bytes of an answer that is plain text."""
@@ -38,15 +38,15 @@ _OF_IMPORT = ("source", "imported_from", "warnings")
 
 
 class AgentStream:
-    """The stdout of one call. `hear` gets it in pieces of any size; leave the block before the answer is read."""
+    """The stdout of one call. `hear` gets it in pieces of any size; leave the block before reading the answer."""
 
     def __init__(self, folder: Path, ends: Collection[str], masker: Masker) -> None:
         self.raw: Path = folder / "stream.jsonl"
-        """All of it, without secrets."""
+        """The whole stream, without secrets."""
         self.ended: bool = False
-        """Whether the agent said that it has come to its end."""
+        """Whether the agent reported its end."""
         self.said: set[str] = set()
-        """The words with which its records name errors."""
+        """The words that its records use for errors."""
         self.empty: bool = True
         """Whether it has no records so far."""
         self._records = folder / "records.jsonl"
@@ -68,7 +68,7 @@ class AgentStream:
                 file.close()
 
     def hear(self, chunk: bytes) -> None:
-        """The next piece of it."""
+        """Take the next piece of the stream."""
         room = max(0, _MOST_BYTES - self._size)
         self._size += len(chunk)
         if len(chunk) > room:
@@ -123,11 +123,11 @@ class AgentStream:
 
     @property
     def odd(self) -> str:
-        """The first lines that were no records."""
+        """The first lines that were not records."""
         return "\n".join(self._odd_lines)
 
     def answer(self, output: str, prompt: str) -> Answer:
-        """What was said, by the reader of the format `output`; with an error where that cannot be read."""
+        """What was said, read by the format `output`; with an error if it cannot be read."""
         if output == TEXT:
             return self._text()
         return self._with_warnings(Answer()) if self.empty else self._read(output, prompt)
@@ -158,7 +158,7 @@ class AgentStream:
         traces = [one.trace for one in found if one.trace is not None]
         if not traces:
             return self._with_warnings(Answer(error=TraceError("agent_error", "the agent printed no messages")))
-        trace = traces[-1]  # one that goes on in a new session ends in the last one
+        trace = traces[-1]  # an agent that continues in a new session ends in the last one
         for warning in trace.extra.get("warnings", ()):
             self._warn(str(warning))
         messages = trace.messages
@@ -177,7 +177,7 @@ class AgentStream:
 
 
 def _counts(metrics: Metrics) -> Metrics:
-    """Numbers that can be: an agent may print anything in their place."""
+    """Only plausible numbers: an agent may print anything in their place."""
 
     def count(value: Any) -> int | None:
         return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None

@@ -35,7 +35,7 @@ SKILLS = "skills_given"
 """The key of a trace's `extra` with the names of the skills that the agent had."""
 _SECONDS = 600.0
 _GRACE = 20.0
-"""Seconds for killing what runs and reading what it printed."""
+"""Seconds for killing what is running and reading what it printed."""
 
 _MOST_LINKS = 10
 """Links that one warning lists."""
@@ -101,13 +101,13 @@ def _mistakes(values: Mapping[str, Any]) -> dict[str, str]:
 
 
 class CodingAgent:
-    """`agent` is claude, codex, gemini, copilot or command. It is called once per cell, in the cell's workspace, or in
-    an empty folder in a run without workspaces, with the prompt of the case. Raises InputError.
+    """`agent` is claude, codex, gemini, copilot or command. It is called once per cell with the prompt of
+    the case, in the cell's workspace, or in an empty folder in a run without workspaces. Raises InputError.
     """
 
     config_keys: tuple[str, ...] = keys_of(_Config)
     folder_keys: tuple[str, ...] = ("skills",)
-    """Keys with lists of folders, relative to the suite's."""
+    """Keys with lists of folders, relative to the suite's folder."""
     grace_seconds: float = _GRACE
 
     def __init__(self, variant: Variant) -> None:
@@ -118,7 +118,7 @@ class CodingAgent:
         self._template = None if template is None else template_of(template, "prompt_template", variant, problems)
         self._skills = _named(config.skills)
         self.warnings: list[Problem] = []
-        """What of the skills the agent will not have."""
+        """Parts of the skills that the agent will not have."""
         for i, (name, skill) in enumerate(self._skills):
             key = f"skills[{i}]" if isinstance(config.skills, list) else f"skills.{name}"
             if not (skill / "SKILL.md").is_file():
@@ -132,7 +132,7 @@ class CodingAgent:
         self._config = config
         self._place = config.skill_folder or program.skills
         self.account: str = " ".join(command)
-        """What is signed in, or is not."""
+        """The command that is signed in, or not."""
         self._agent = Agent(
             name=config.agent if config.agent != "command" else Path(command[0]).name,
             program=program,
@@ -146,13 +146,13 @@ class CodingAgent:
 
     @staticmethod
     def default_timeout(config: Mapping[str, Any]) -> float:
-        """The seconds of a call, where the system does not say `timeout_seconds`."""
+        """Seconds of a call, if the system does not set `timeout_seconds`."""
         given = config.get("timeout")
         return given if isinstance(given, int | float) and given > 0 else _SECONDS
 
     @staticmethod
     def announces(config: Mapping[str, Any]) -> str:
-        """What is said before a run."""
+        """A notice that is printed before a run."""
         if config.get("sandbox"):
             return ""
         name = config.get("agent") if config.get("agent") != "command" else _words(config.get("command"))[0]
@@ -160,7 +160,7 @@ class CodingAgent:
 
     @staticmethod
     def unread(config: Mapping[str, Any]) -> Unread:
-        """Limits that the agent cannot be given."""
+        """Limits that this agent does not have."""
         program = PROGRAMS.get(str(config.get("agent")))
         for key in ("max_turns", "max_budget_usd"):
             if program is not None and config.get(key) is not None and key not in program.limits:
@@ -216,7 +216,7 @@ def _named(skills: list[str] | dict[str, str]) -> list[tuple[str, Path]]:
 
 
 def _lacking(skill: Path, key: str) -> list[Problem]:
-    """A warning of the links that a copy of a skill lacks. Raises InputError for a skill that cannot be read."""
+    """Warnings about links that the copy of a skill lacks. Raises InputError for an unreadable skill."""
     try:
         links = left_out(skill)
     except OSError as error:
@@ -234,13 +234,13 @@ def _words(command: Any) -> list[str]:
 
 
 def _from_here(words: list[str]) -> list[str]:
-    """The words, with absolute paths where they name files of the working directory: the agent works in another."""
+    """The words, with files of the working directory as absolute paths: the agent works in another folder."""
     found = [str(Path(word).absolute()) if i and Path(word).is_file() else word for i, word in enumerate(words)]
     return [str(Path(word).absolute()) if not i and "/" in word else word for i, word in enumerate(found)]
 
 
 def _missing_program(config: _Config, command: list[str] | tuple[str, ...]) -> list[Problem]:
-    """A mistake now, not one in each cell."""
+    """Reports a missing program once now, instead of in each cell."""
     env = {**environment(), **config.env}
     program = "docker" if config.sandbox else command[0]
     if shutil.which(program, path=env.get("PATH")) is not None:

@@ -33,16 +33,16 @@ __all__ = ["Http"]
 _HEADERS = {"Accept-Encoding": "gzip", "Content-Type": "application/json", "User-Agent": "evalwright"}
 _CAP = 10 * 2**20
 _ERROR_SECONDS = 2.0
-"""Seconds to wait for the body of an error response: the status alone is an answer."""
+"""Seconds to wait for the body of an error response: the status alone would do."""
 _IDLE_SECONDS = 2.0
-"""Servers close idle connections after 5 seconds or more; a request on one just then would fail a cell for nothing."""
+"""Servers close idle connections after 5 seconds or more; a request sent just then would fail a cell needlessly."""
 
 
 class Http:
     """`endpoint`, called once per cell with JSON; `response_mapping` or `provider` says where its answer is.
 
-    Redirects are not followed, calls are retried by the runner, cookies are not kept from cell to cell, and proxies and
-    `.netrc` of the environment are not used. A response may have `max_response_bytes` (10 MiB), counted after
+    Redirects are not followed, calls are retried by the runner, cookies are not kept between cells, and proxies and
+    `.netrc` of the environment are ignored. A response may have `max_response_bytes` (10 MiB), counted after
     decompression. The runner limits the time of the whole call.
     """
 
@@ -82,20 +82,20 @@ class Http:
 
     @property
     def address(self) -> str:
-        """The service that is called: while it asks for time, all cells that call it wait."""
+        """The service that is called: if it asks for time, all cells that call it wait."""
         return f"{self._url.scheme}://{self._url.netloc.decode('ascii', 'replace').rpartition('@')[2]}"
 
     async def open(self) -> None:
-        """Make the client. It opens connections as needed and reuses them, so there are never more than calls."""
+        """Make the client. It opens connections as needed and reuses them, so there are never more than concurrent
+        calls."""
         self._client = httpx.AsyncClient(
             timeout=None,
             trust_env=False,
             verify=_certificates(),
             event_hooks={"response": [_refuse_redirect]},
-            # A session of the server's would make a cell depend on those before it.
+            # A session of the server would make a cell depend on earlier ones.
             cookies=CookieJar(DefaultCookiePolicy(allowed_domains=[])),
-            # No limit here: the runner has one, and a call that waited for a connection would spend its time limit on
-            # that.
+            # No limit here: the runner has one, and a call waiting for a connection would use up its time limit.
             limits=httpx.Limits(max_connections=None, keepalive_expiry=_IDLE_SECONDS),
         )
 
@@ -111,7 +111,7 @@ class Http:
             finally:
                 await response.aclose()
         except TargetError as error:
-            # Servers quote headers and addresses in their errors, and with them our keys.
+            # Servers quote headers and addresses in their errors, and our keys with them.
             message = self._masker.mask_text(f"{self._method} {place_of(self._url)}: {error}")
             raise TargetError(message, error.type, status=error.status, retry_after=error.retry_after) from None
 
@@ -147,7 +147,7 @@ class Http:
         return self._mapping.answer(parts)
 
     def _refuse_error(self, message: str | None, response: httpx.Response) -> None:
-        """Raise TargetError for a service that reports an error with the status of a success."""
+        """Raise TargetError if a service reports an error with a success status."""
         if message is not None:
             reason = shortened(self._masker.mask_text(message[:EXCERPT_BYTES]))
             raise TargetError(f"HTTP {response.status_code}, but the body is an error: {reason}")
@@ -178,13 +178,13 @@ class Http:
 
 
 async def _refuse_redirect(response: httpx.Response) -> None:
-    """Reject redirects: one could send keys in headers to another host. Called before httpx reads the location."""
+    """Reject redirects, which could send keys in headers to another host. Called before httpx reads the location."""
     if response.has_redirect_location:
         raise TargetError(f"HTTP {response.status_code}: redirect to {_location(response)} not followed")
 
 
 async def _failure(response: httpx.Response, masker: Masker) -> TargetError:
-    """The error for a response that is not a success, with as much of its body as arrives soon."""
+    """The error for an unsuccessful response, with as much of its body as arrives soon."""
     status = response.status_code
     received = bytearray()
     with suppress(TargetError, TimeoutError):
@@ -207,7 +207,7 @@ def _location(response: httpx.Response) -> str:
 
 
 def _secrets(headers: Mapping[str, str], url: httpx.URL) -> Iterator[tuple[str, Any]]:
-    """Values that a server may repeat in its errors and that no record may contain."""
+    """Values that a server may repeat in its errors but no record may contain."""
     for name, value in headers.items():
         if looks_secret(name):
             yield f"{name} (whole)", value

@@ -17,9 +17,9 @@ from evalwright.errors import TargetError
 __all__ = ["EXCERPT_BYTES", "Interrupted", "error_in", "json_of", "pieces", "shortened"]
 
 _PIECE = 65_536
-"""Bytes that are decompressed at a time: no more than this can a decompression bomb take beyond the cap."""
+"""Bytes that are decompressed at a time: a decompression bomb cannot exceed the cap by more than this."""
 EXCERPT_BYTES = 4_000
-"""Bytes of a foreign text that are masked to show its start: more than is shown, so that no secret is cut in half."""
+"""Bytes of foreign text that are masked to show its start: more than is shown, so that no secret is cut in half."""
 _EXCERPT = 300
 _CUT_WORD = re.compile(r"""[^\s"'<>,;:&?(){}\[\]]+\Z""")
 
@@ -54,12 +54,12 @@ async def pieces(response: httpx.Response, cap: int) -> AsyncGenerator[bytes, No
 
 
 def _raw(response: httpx.Response) -> AsyncGenerator[bytes, None]:
-    """The bytes as they arrive. httpx declares an iterator; it is a generator, and must be closed when left early."""
+    """The bytes as they arrive. httpx declares an iterator, but it is a generator and must be closed if left early."""
     return cast("AsyncGenerator[bytes, None]", response.aiter_raw())
 
 
 def json_of(body: bytes, response: httpx.Response, masked: Callable[[str], str]) -> Any:
-    """The document in a body. Raises TargetError if it is not JSON, with the start of the body, `masked`."""
+    """The document in a body. If it is not JSON, raises TargetError with the start of the body, `masked`."""
     if not body.strip():
         raise TargetError(f"expected JSON, found an empty body (HTTP {response.status_code})")
     try:
@@ -74,7 +74,8 @@ def json_of(body: bytes, response: httpx.Response, masked: Callable[[str], str])
 
 
 def error_in(document: Any) -> str | None:
-    """The text of a top-level `error` (or `errors`), with which some services fail at status 200; None without one."""
+    """The text of a top-level `error` (or `errors`), with which some services report failures at status 200; else
+    None."""
     found = (document.get("error") or document.get("errors")) if isinstance(document, dict) else None
     if not found or isinstance(found, bool):
         return None
@@ -83,7 +84,7 @@ def error_in(document: Any) -> str | None:
 
 
 def _text(body: bytes, response: httpx.Response) -> str:
-    """The text of a body: JSON is UTF-8, and another declared encoding counts only if the body is not valid UTF-8."""
+    """The text of a body. JSON is UTF-8; a different declared encoding counts only if the body is not valid UTF-8."""
     try:
         return body.decode("utf-8-sig")
     except UnicodeDecodeError:
@@ -120,7 +121,7 @@ def _inflation(response: httpx.Response) -> _Inflation | None:
 
 
 class _Inflation:
-    """Decompresses gzip or zlib, also of several members, never more than a piece at a time."""
+    """Decompresses gzip or zlib, also in several members, never more than a piece at a time."""
 
     def __init__(self) -> None:
         self._member = _new_member()
@@ -140,12 +141,12 @@ class _Inflation:
                 self._member = _new_member()
             piece = self._member.decompress(data, _PIECE)
             data = self._member.unused_data if self._member.eof else self._member.unconsumed_tail
-            # A full piece means that more may be waiting inside, also where no input is left.
+            # A full piece means that more may be waiting inside, even if no input is left.
             more = bool(data) or len(piece) == _PIECE
             if piece:
                 yield piece
 
 
 def _new_member() -> Any:
-    # 32 finds out by itself whether the data are gzip or zlib: `deflate` means either, depending on the server.
+    # 32 detects whether the data are gzip or zlib: `deflate` means either, depending on the server.
     return zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)

@@ -1,4 +1,4 @@
-"""Checks the configuration of the target `http`: mistakes, and what only needs a warning."""
+"""Checks the configuration of the target `http`: mistakes, and things that only deserve a warning."""
 
 from __future__ import annotations
 
@@ -41,7 +41,8 @@ _METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS")
 
 
 def mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """Each mistake as its key, and what was found and expected. Values of headers are never shown: they are keys."""
+    """Each mistake as its key, and what was found and expected. Values of headers are never shown, as they may be
+    keys."""
     yield from endpoint_mistakes(config.get("endpoint"))
     yield from _type_mistakes(config)
     method = config.get("method", "POST")

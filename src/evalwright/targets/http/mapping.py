@@ -1,4 +1,4 @@
-"""Turns the JSON of a response into an Answer, by the paths of `response_mapping`."""
+"""Turns the JSON of a response into an Answer, using the paths of `response_mapping`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _THINK = re.compile(r"<think>(.*?)(?:</think>|\Z)", re.DOTALL)
 class ResponseMapping:
     """The paths of a mapping by the names of what they find. Entries that are not in MAPPING_KEYS are ignored.
 
-    `given` is what a provider is known to answer with, and goes behind the suite's own `paths`.
+    `given` is what a provider is known to return; the suite's own `paths` take precedence.
     """
 
     def __init__(self, paths: Mapping[str, str | None], given: Mapping[str, str], strip_think: bool) -> None:
@@ -52,14 +52,14 @@ class ResponseMapping:
         self.problems: list[str] = [path.problem for path in self._paths.values() if path.problem]
 
     def parts(self, document: Any) -> dict[str, Any]:
-        """What each path finds; None for one that finds nothing. Raises TargetError."""
+        """What each path finds; None if it finds nothing. Raises TargetError."""
         return {name: path.find(document) for name, path in self._paths.items()}
 
     def missing(self, parts: Mapping[str, Any], document: Any, needed: Collection[str]) -> list[str]:
         """The paths of `needed` parts that find nothing in a document with these parts.
 
-        A reply that calls tools needs no text. A path of the suite must be there all the same, be it null, as nothing
-        else tells it from a misspelt one.
+        A reply that calls tools needs no text. What a path of the suite points to must still be there, even if null:
+        nothing else distinguishes such a path from a misspelt one.
         """
         acted = any(True for _ in tool_call_items(parts.get("tool_calls")))
         found = []
@@ -127,12 +127,12 @@ def tool_call_items(value: Any) -> Iterator[dict[str, Any]]:
 
 
 def _absent(value: Any) -> bool:
-    """Whether it says nothing; an empty text is an answer."""
+    """Whether it has no content; an empty text is an answer."""
     return value is None or value in ([], {}) or (isinstance(value, list) and all(item is None for item in value))
 
 
 def _items(value: Any) -> list[Any]:
-    """Matches as a list. A wildcard may match whole lists, whose items are then the matches."""
+    """Matches as a list. If a wildcard matched whole lists, their items are the matches."""
     if value is None:
         return []
     if not isinstance(value, list):

@@ -13,8 +13,8 @@ __all__ = ["JsonPath"]
 class JsonPath:
     """A path and the configuration key that it belongs to.
 
-    A malformed path is an error of each call and not of the whole file, so that the other systems of the suite still
-    run, as with evalh; it is kept in `problem` until the path is needed.
+    A malformed path is an error of each call and not of the whole file, so that the suite's other systems still run, as
+    with evalh; it is kept in `problem` until the path is needed.
     """
 
     def __init__(self, key: str, path: str) -> None:
@@ -28,7 +28,7 @@ class JsonPath:
         self._parsed = parsed
 
     def find(self, document: Any) -> Any:
-        """None without a match, the value of a single match, a list of several."""
+        """None without a match, the value of a single match, a list of several values."""
         values = self.matches(document)
         return values if len(values) > 1 else next(iter(values), None)
 
@@ -38,7 +38,7 @@ class JsonPath:
             return [match.value for match in self._parsed.find(document)]
         except EvaluatorError as error:
             raise TargetError(f"{self._key}: {error}", error.type) from None
-        except Exception as error:  # of the path library, which has no class of its own for them
+        except Exception as error:  # raised by the path library, which has no class of its own for its errors
             raise TargetError(f"{self._key} cannot be evaluated: {type(error).__name__}: {error}") from None
 
 

@@ -1,4 +1,4 @@
-"""What known providers expect and return: the values of the key `provider`, with the names that evalh has for them."""
+"""What known providers expect and return: the values of the key `provider`, under evalh's names."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["PRESETS", "Preset"]
 
 
 class Preset(NamedTuple):
-    """A request template and a response mapping; single entries of the mapping may be overridden."""
+    """A request template and a response mapping, single entries of which may be overridden."""
 
     request_template: str
     response_mapping: dict[str, str]

@@ -1,4 +1,4 @@
-"""Streamed answers in three formats, and the metrics of their tokens and times."""
+"""Streamed answers in three formats, and their token counts and times."""
 
 from __future__ import annotations
 
@@ -30,13 +30,14 @@ class Event:
     token: str | None = None
     done: bool = False
     tool_calls: Any = None
-    """What the path `tool_call` found: an item, a list of them, or None."""
+    """What the path `tool_call` found: an item, a list of items, or None."""
     error: str | None = None
     """The error that the service reports, None without one."""
 
 
 def event_paths(config: Mapping[str, Any]) -> dict[str, JsonPath]:
-    """The paths to `token`, `done` and `tool_call` in an event; `stream_event_mapping` goes before single keys."""
+    """The paths to `token`, `done` and `tool_call` in an event; `stream_event_mapping` takes precedence over single
+    keys."""
     mapping = config.get("stream_event_mapping") or {}
     found = {}
     for name, key in _FIELDS.items():
@@ -80,7 +81,8 @@ class EventReader:
             yield event
 
     def _is_cut(self, text: str) -> bool:
-        """Whether this is the beginning of JSON. In a format that allows other text, only its start can tell."""
+        """Whether this is the beginning of JSON. In a format that allows other text, only its first character can
+        tell."""
         if text == "[DONE]":
             return False
         try:
@@ -91,7 +93,7 @@ class EventReader:
         except RecursionError:
             return True
         except ValueError:
-            pass  # a number that is too large: complete, in any case
+            pass  # a number that is too large, but complete
         return False
 
     def _decoded(self, piece: bytes) -> str:
@@ -143,11 +145,11 @@ FORMATS: dict[str, Callable[[EventReader, str], Event | None] | None] = {
     "raw_chunks": None,
     "sse": EventReader.sse,
 }
-"""How a line becomes an event; None if each piece is one as it arrives."""
+"""How a line becomes an event; None if each piece is an event as it arrives."""
 
 
 def _utf8(line: bytes, *, whole: bool = True) -> str:
-    """The text of a line; if it is not `whole`, it may end inside a character."""
+    """The text of a line; unless it is `whole`, it may end inside a character."""
     try:
         return codecs.getincrementaldecoder("utf-8")().decode(line, final=whole)
     except UnicodeDecodeError:
@@ -161,7 +163,7 @@ class StreamedAnswer:
         self.chunks: int = 0
         self.error: str | None = None
         self.spoke: bool = False
-        """Whether any event had a text, be it an empty one."""
+        """Whether any event had a text, even an empty one."""
         self._tokens: list[str] = []
         self._calls: list[dict[str, Any]] = []
         self._indexed: dict[int, dict[str, Any]] = {}
