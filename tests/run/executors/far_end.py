@@ -6,7 +6,7 @@ It has the names that are asked of Ray. Whether they do what Ray's do is for the
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from importlib.machinery import ModuleSpec
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from evalwright.model.trace import Answer
-from evalwright.run.executors.frames import Ask, Down, Drop, Dropped, Ready, SystemSaid, Up, encode
+from evalwright.run.executors.frames import Ask, Down, Drop, Dropped, ModelSaid, Ready, SystemSaid, Up, encode
 
 DIES = object()
 """What a script gives for a call that ends its worker."""
@@ -28,6 +28,9 @@ class DiedError(Exception):
     """What each call of a worker raises that is gone."""
 
 
+async def _at_once(_: Worker) -> None: ...
+
+
 class FarEnd(ModuleType):
     """The module. `script(worker, case_id)` gives what becomes of a call: a text, DIES or WAITS."""
 
@@ -37,6 +40,8 @@ class FarEnd(ModuleType):
         self.script, self.refused, self.workers = script, refused, list[Worker]()
         self.has_left = False
         self.most_workers = 100
+        self.opening: Callable[[Worker], Awaitable[None]] = _at_once
+        """What a worker waits for before it is ready."""
         self.dropped: Callable[[Worker, int], None] = lambda worker, call: worker.say(Dropped(call))
         """What a worker does with a call that is cancelled."""
 
@@ -76,6 +81,8 @@ class Worker:
     def __init__(self, end: FarEnd, number: int, wanted: dict[str, object]) -> None:
         self._end, self.number, self.wanted = end, number, wanted
         self.calls: list[str] = []
+        self.heard: list[ModelSaid] = []
+        """What models have said."""
         self.together: list[int] = []
         """The number of calls in each message."""
         self.at: dict[int, str] = {}
@@ -97,6 +104,7 @@ class Worker:
     async def _open(self, _: bytes) -> bytes:
         if self.number >= self._end.most_workers:
             await asyncio.Future()
+        await self._end.opening(self)
         return encode(Ready(8, self._end.refused))
 
     def _send(self, frame: bytes) -> None:
@@ -110,6 +118,8 @@ class Worker:
                 asyncio.get_running_loop().call_soon(self._play, one)
             elif isinstance(one, Drop):
                 self._end.dropped(self, one.id)
+            else:
+                self.heard.append(one)
 
     def _play(self, ask: Ask) -> None:
         outcome = self._end.script(self, ask.case.id) if self.is_alive else WAITS

@@ -12,9 +12,10 @@ from pathlib import Path
 import pytest
 
 from evalwright.errors import InputError
+from evalwright.model.chat import ChatMessage, ChatRequest
 from evalwright.model.plan import Executor, Placement, Variant
 from evalwright.model.trace import Answer, Trace
-from evalwright.run.executors.frames import Dropped, Stalled, SystemSaid
+from evalwright.run.executors.frames import Dropped, ModelAsked, Stalled, SystemSaid
 from evalwright.run.outcomes import Outcome
 from evalwright.run.resumption import resume
 from evalwright.run.start import run_suite
@@ -194,3 +195,36 @@ def test_no_time_passes_for_calls_that_another_one_holds_up(tmp_path, far):
         "c0": "timeout",
         "c2": "timeout",
     }
+
+
+@pytest.mark.parametrize("when", ["no worker is there", "another is there"])
+def test_what_a_model_says_to_a_lost_worker_reaches_no_other(tmp_path, far, agents, when):
+    replaced, said = asyncio.Event(), asyncio.Event()
+
+    async def model(_: ChatRequest) -> str:
+        end.workers[0].die()
+        await replaced.wait()
+        said.set()
+        return "for the first worker"
+
+    async def opening(worker: Worker) -> None:
+        if worker.number and when == "no worker is there":
+            replaced.set()
+            await said.wait()
+            for _ in range(100):  # until it has passed through all that has awaited it
+                await asyncio.sleep(0)
+
+    def script(worker: Worker, case: str) -> object:
+        if worker.number == 0:
+            messages = [ChatMessage("user", "hello")]
+            worker.say(ModelAsked(1, ChatRequest("python:agents:model", messages), "system", next(iter(worker.at))))
+            return WAITS
+        replaced.set()
+        return "done"
+
+    agents.model = model
+    end = far(script)
+    end.opening = opening
+    assert verdicts(ran(tmp_path, 24, actors=1)) == (24, 0)
+    assert said.is_set()
+    assert [len(worker.heard) for worker in end.workers] == [0, 0]

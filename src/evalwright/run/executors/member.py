@@ -170,7 +170,6 @@ class CrewMember:
         self._handle = None
         lost, self._answers = self._answers, {}
         self._dropped.clear()
-        self._outbox.clear()
         for answer in lost.values():
             if not answer.done():
                 answer.set_exception(TargetError(f"the worker was lost: {why}", WORKER_LOST))
@@ -185,9 +184,9 @@ class CrewMember:
         self._outbox.append(record)
 
     def _flush(self) -> None:
-        while self._outbox and self.places:
+        while self._outbox:
             frame = framed(self._outbox)
-            with suppress(Exception):  # `receive` fails as well, and says why
+            with suppress(Exception):  # the worker is lost: `receive` fails as well, and says why
                 self._handle.send.remote(frame)
 
     def _hear(self, records: list[Up]) -> None:
@@ -225,6 +224,7 @@ class CrewMember:
             self._crew.freed()
 
     async def _call_model(self, asked: ModelAsked) -> None:
+        asking = self._handle
         try:
             said = ModelSaid(asked.id, await session().models.chat(asked.request, asked.purpose))
         except Unsent as unsent:
@@ -233,7 +233,8 @@ class CrewMember:
             return
         except Exception as error:
             said = ModelSaid(asked.id, error=target_failure(error))
-        self._send(encode(said))
+        if asking is self._handle:  # one that takes the place of a lost worker numbers its own calls from 1 as well
+            self._send(encode(said))
 
 
 class Errand:
