@@ -1,1 +1,1 @@
-"""Where runs are kept: one folder for each kind of store, and what they share."""
+"""Where runs are kept: a folder of code for each kind of store, and what they share."""

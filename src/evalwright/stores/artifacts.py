@@ -1,4 +1,4 @@
-"""Folders that show what a cell did to its files: the runner fills them, and each has an `artifact.json`."""
+"""Folders that show what a cell did to its files: the runner fills them, and each contains an `artifact.json`."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ __all__ = ["artifact_path", "folder_of", "read_artifact", "safe_name", "write_ar
 
 _RECORD = "artifact.json"
 _LONGEST = 80
-# Of a hash: names that differ only in characters that are replaced or cut off must stay apart.
+# Digits of a hash: names that differ only in replaced or cut-off characters must stay distinct.
 _DIGITS = 10
 _SAFE = re.compile(rf"(?!.*-[0-9a-f]{{{_DIGITS}}}$)[a-z0-9_][a-z0-9_.-]{{0,{_LONGEST - 1}}}(?<!\.)")
-"""Names that stay as they are. One that ends like a hash is not among them: it could be another name's."""
+"""Names that stay as they are. A name that ends like a hash is not one of them: it could be made from another name."""
 _UNSAFE = re.compile(r"[^A-Za-z0-9_.-]+")
 _RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d|trial-\d+)(\..*)?", re.IGNORECASE)
 """Device names of Windows, which cannot be folders there, and our own names of trials."""
@@ -34,15 +34,16 @@ class _Version(msgspec.Struct):
 
 
 def artifact_path(case_id: str, variant_name: str, trial: int, trials: int) -> str:
-    """The folder of a cell as its record names it: `artifacts/<case>/<variant>`, and `/trial-N` if it has several."""
+    """The folder of a cell as its record names it: `artifacts/<case>/<variant>`, plus `/trial-N` if there are several
+    trials."""
     path = f"artifacts/{safe_name(case_id)}/{safe_name(variant_name)}"
     return path if trials == 1 else f"{path}/trial-{trial}"
 
 
 def safe_name(name: str) -> str:
-    """A folder name that no other name maps to, on any file system, also one that ignores case.
+    """A folder name that no other name maps to, on any file system, including those that ignore case.
 
-    Lower-case names without special characters stay as they are; any other gets a part of its hash at the end.
+    Lower-case names without special characters stay as they are; all others end with a part of their hash.
     """
     if _SAFE.fullmatch(name) and not _RESERVED.fullmatch(name):
         return name
@@ -51,7 +52,7 @@ def safe_name(name: str) -> str:
 
 
 def folder_of(artifacts: Path, artifacts_path: str) -> Path:
-    """The folder that a record names. Raises StorageError for a path that leads out of the run."""
+    """The folder that a record names. Raises StorageError for a path outside the run."""
     steps = PurePosixPath(artifacts_path).parts
     if len(steps) < 2 or steps[0] != "artifacts" or ".." in steps:
         raise StorageError(f"not an artifact folder: {artifacts_path!r}")
@@ -61,7 +62,7 @@ def folder_of(artifacts: Path, artifacts_path: str) -> Path:
 def write_artifact(artifacts: Path, artifacts_path: str, line: bytes) -> None:
     """Put `artifact.json` into a cell's folder; `artifacts_path` is the folder as the record names it.
 
-    Raises StorageError, also for a path that leads out of the run.
+    Raises StorageError, also for a path outside the run.
     """
     folder = folder_of(artifacts, artifacts_path)
     try:
@@ -75,22 +76,22 @@ def write_artifact(artifacts: Path, artifacts_path: str, line: bytes) -> None:
 def read_artifact(
     artifacts: Path, case_id: str, variant_name: str, trial: int, attempt: int, trials: int
 ) -> Artifact | None:
-    """The stored artifact of one attempt at a cell; None if there is none that can be read.
+    """The stored artifact of one attempt at a cell; None if there is none, or it cannot be read.
 
-    Raises InputError for one that a later major version wrote.
-    The original evalh names the folders like the case and the variant, without a hash.
+    Raises InputError if a later major version wrote it. The original evalh names the folders after the case and the
+    variant, without a hash.
     """
     if not artifacts.is_dir():  # as in most runs
         return None
     places = [artifact_path(case_id, variant_name, trial, trials)]
-    # Only where such a name stays inside the run folder.
+    # Only if such a name stays inside the run folder.
     if not {"/", "\\", "\0"}.intersection(case_id + variant_name) and {".", ".."}.isdisjoint({case_id, variant_name}):
         places.append(f"artifacts/{case_id}/{variant_name}")
     for place in places:
         folder = folder_of(artifacts, place)
         with suppress(OSError, ValueError, RecursionError):
             if not (folder / _RECORD).resolve().is_relative_to(artifacts.resolve()):
-                continue  # a link that leads out of a run, which may be anyone's
+                continue  # a link that leads out of the run, which may come from anyone
             data = (folder / _RECORD).read_bytes()
             if is_newer(version := msgspec.json.decode(data, type=_Version).schema_version):
                 raise newer_version(str(folder / _RECORD), str(version))

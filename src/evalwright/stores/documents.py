@@ -1,4 +1,4 @@
-"""The documents of a run beside its records: its plan as JSON, with secrets as `${NAME}`, and its summary as YAML."""
+"""The documents beside a run's records: its plan as JSON, with secrets as `${NAME}`, and its summary as YAML."""
 
 from __future__ import annotations
 
@@ -34,22 +34,23 @@ __all__ = [
 
 
 INDEXED_FROM = 20_000
-"""Cells from which an index of a run is worth keeping: with fewer, a scan takes only a moment."""
+"""Number of cells from which a run's index is worth keeping: with fewer, a scan takes only a moment."""
 _KEY_BYTES = 32
 _SEALED = (
     "dialect", "config_path", "config_hash", "variants", "evaluators", "evaluators_by_case", "import_paths", "mirrors",
     "exports", "workspace", "cases_sha256",
 )  # fmt: skip
-"""The parts of a plan that determine which code it executes, what it calls, with what, and which files it writes."""
+"""The parts of a plan that determine which code runs, what it calls and with what, and which files it writes."""
 
 
 def cells_of(plan: Plan) -> int:
-    """The cells of the whole run, of which a shard has some."""
+    """The number of cells in the whole run, of which a shard has a part."""
     return plan.cases_total * sum(variant.trials or plan.run.trials for variant in plan.variants)
 
 
 def plan_to_json(plan: Plan, masker: Masker, unresolved: Mapping[str, str] = {}) -> bytes:
-    """The plan as stored: secrets as `${NAME}`, including those that were never resolved; sealed if it is our own."""
+    """The plan as it is stored: secrets as `${NAME}`, including those that were never resolved; sealed if it is our
+    own."""
     plain = masker.placeholders(msgspec.to_builtins(plan), unresolved)
     if plan.seal:
         plain["seal"] = _seal_of(plain, create=True)
@@ -57,7 +58,7 @@ def plan_to_json(plan: Plan, masker: Masker, unresolved: Mapping[str, str] = {})
 
 
 def named_in_plan(data: bytes | None, variables: Mapping[str, str]) -> dict[str, str]:
-    """Those of the variables that a stored plan names; none where there is no plan that can be read."""
+    """The variables that a stored plan names; none if no plan can be read."""
     try:
         return {} if data is None else variables_in(msgspec.json.decode(data), variables)
     except (ValueError, RecursionError):
@@ -84,7 +85,7 @@ def plan_from_json(place: str, data: bytes, environ: Mapping[str, str]) -> tuple
 
 
 def _must_be_readable(place: str, plain: Any) -> None:
-    """Raise InputError for a plan that a later major version wrote, or that holds a variant of one."""
+    """Raise InputError if a later major version wrote the plan, or a variant in it."""
     if not isinstance(plain, dict):
         return
     found = plain.get("variants")
@@ -96,12 +97,13 @@ def _must_be_readable(place: str, plain: Any) -> None:
 
 
 def _seal_of(plain: Mapping[str, Any], *, create: bool) -> str:
-    """The seal of a plan as it is stored; empty where the account has no key, and can have none."""
+    """The seal of a plan as it is stored; empty if the account has no key and none can be created."""
     key = _key(create)
     if key is None:
         return ""
     parts = {name: plain.get(name) for name in _SEALED}
-    if executor := (plain.get("run") or {}).get("executor"):  # without one, a plan has the seal that it always had
+    # without an executor, a plan has the seal that it had before executors existed
+    if executor := (plain.get("run") or {}).get("executor"):
         parts["executor"] = executor
     sealed = msgspec.json.encode(parts, order="deterministic")
     return hashlib.blake2b(sealed, key=key, digest_size=16).hexdigest()
@@ -115,7 +117,7 @@ def _key(create: bool) -> bytes | None:
         if create and not path.exists():
             create_file(path, os.urandom(_KEY_BYTES))
         key = path.read_bytes()
-    except (OSError, RuntimeError):  # no home, or none to write to
+    except (OSError, RuntimeError):  # no home, or a read-only one
         return None
     return key if len(key) == _KEY_BYTES else None
 
@@ -153,7 +155,7 @@ def newer_version(file: str, version: str, line: int | None = None, key: str = "
 
 
 class Masked:
-    """Masks with the given masker, or else the secrets of the environment as it is at the first write."""
+    """Masks with the given masker, or else masks the secrets that the environment has at the first write."""
 
     def __init__(self, masker: Masker | None) -> None:
         self._given_masker = masker

@@ -15,14 +15,14 @@ __all__ = ["LOCK_NAME", "RunLock", "is_held"]
 LOCK_NAME = ".lock"
 
 _held: set[int] = set()
-"""Descriptors of the locks of this process, to be closed in its forked children."""
+"""Descriptors of this process's locks, to be closed in forked children."""
 
 
 class RunLock:
     """The exclusive right to write to a run, held from construction to `release` by a lock on the file `path`.
 
-    With `remove` the file is removed by `release`. Raises RunLockedError, which names the owner, and StorageError if
-    the file system cannot lock.
+    With `remove`, `release` removes the file. Raises RunLockedError, which names the owner, and StorageError if the
+    file system cannot lock.
     """
 
     def __init__(self, path: Path, run: object, *, remove: bool = False) -> None:
@@ -33,12 +33,12 @@ class RunLock:
             raise storage_error("lock", path, error) from error
         try:
             fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Between opening and locking, the last owner may have removed the file: then this lock excludes nothing.
+            # Between opening and locking, the last owner may have removed the file: this lock then excludes nobody.
             while remove and not _is_at(self._descriptor, path):
                 os.close(self._descriptor)
                 self._descriptor = _open(path)
                 fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # Only for the message to others; it is the kernel's lock that counts, so a stale text does no harm.
+            # Only for the message to others; the kernel's lock is what counts, so a stale text does no harm.
             os.ftruncate(self._descriptor, 0)
             os.pwrite(self._descriptor, f"{os.getpid()} {os.uname().nodename}\n".encode(), 0)
         except BlockingIOError:
@@ -51,22 +51,22 @@ class RunLock:
         _held.add(self._descriptor)
 
     def release(self) -> None:
-        """Release the lock; does nothing if it is released already, or in a forked child."""
+        """Release the lock; does nothing if it is already released, or in a forked child."""
         if self._descriptor in _held:
             _held.discard(self._descriptor)
             with suppress(OSError):
-                if self._remove:  # while it is still locked, so that the file of the next owner is not removed
+                if self._remove:  # while it is still locked, so that the next owner's file is not removed
                     self._path.unlink()
                 os.ftruncate(self._descriptor, 0)
                 fcntl.flock(self._descriptor, fcntl.LOCK_UN)
-            with suppress(OSError):  # user code may have closed it, and given the lock up with it
+            with suppress(OSError):  # user code may have closed it, which released the lock
                 os.close(self._descriptor)
 
 
 def is_held(path: Path) -> bool:
-    """Whether a process is writing the run, by what the lock file says about its owner: readers take no lock.
+    """Whether a process is writing the run, according to the owner named in the lock file: readers take no lock.
 
-    An owner on another host is believed to live.
+    An owner on another host is assumed to be alive.
     """
     try:
         owner = path.read_text("utf-8", "replace").split()
@@ -101,7 +101,7 @@ def _owner_name(owner: list[str]) -> str:
 
 
 def _leave_to_parent() -> None:
-    """Close the locks in a forked worker, which would otherwise keep them alive after its parent's death."""
+    """Close the locks in a forked worker, which would otherwise keep them held after its parent's death."""
     for descriptor in _held:
         with suppress(OSError):
             os.close(descriptor)  # not LOCK_UN, which would take the lock from the parent as well

@@ -1,7 +1,7 @@
-"""`manifest.json`: what the files of a finished shard, or of a merged run, hold, so that copies can be checked.
+"""`manifest.json`: the content of the files of a finished shard or a merged run, so that copies can be checked.
 
-It is written last, when no cell is left, and removed before anything is appended again: a folder that has it is whole,
-unless a file was changed or damaged since, which its hash shows.
+It is written last, when no cell is left, and removed before anything is appended again: a folder that has it is
+complete, unless a file was changed or damaged since, which its hash shows.
 """
 
 from __future__ import annotations
@@ -36,24 +36,24 @@ class FileMark(msgspec.Struct, omit_defaults=True):
 
 
 class Manifest(msgspec.Struct, omit_defaults=True):
-    """The files of a run that has no cell left, by their paths in its folder."""
+    """The files of a run without unfinished cells, by their paths in its folder."""
 
     files: dict[str, FileMark]
     cells: dict[str, int]
     """Number of cells by verdict: pass, borderline, fail, skip, error."""
     shards: dict[str, str] = {}
-    """Of a merged run: what identifies the content of each shard, SHA-256 (hex), by its number."""
+    """For a merged run: what identifies the content of each shard, SHA-256 (hex), by its number."""
     schema_version: str = "1.0"
 
     @property
     def digest(self) -> str:
-        """SHA-256 (hex) of the records and artifacts: equal only for equal ones."""
+        """SHA-256 (hex) over records and artifacts: equal only if they are."""
         marks = {name: mark.sha256 for name, mark in self.files.items() if name not in _DOCUMENTS}
         return hashlib.sha256(msgspec.json.encode(marks, order="sorted")).hexdigest()
 
 
 def write_manifest(folder: Path, cells: Mapping[str, int], shards: Mapping[str, str] = {}) -> None:
-    """Note what the files of a run folder hold now. Raises StorageError."""
+    """Note what the files of a run folder now contain. Raises StorageError."""
     try:
         files = {name: _mark(folder / name, name in _RECORDS) for name in _files(folder)}
     except OSError as error:
@@ -64,18 +64,18 @@ def write_manifest(folder: Path, cells: Mapping[str, int], shards: Mapping[str, 
 
 
 def drop_manifest(folder: Path) -> None:
-    """Remove the manifest, durably: what follows is an append, and a shard with a stale manifest would be refused."""
+    """Remove the manifest, durably: an append follows, and a shard with a stale manifest would be rejected."""
     try:
         (folder / MANIFEST).unlink()
         sync_folder(folder)
-    except (FileNotFoundError, NotADirectoryError):  # a run in a database has none either
+    except (FileNotFoundError, NotADirectoryError):  # a run in a database has no manifest either
         return
     except OSError as error:
         raise storage_error("remove", folder / MANIFEST, error) from error
 
 
 def manifest_of(folder: Path) -> Manifest | None:
-    """The manifest of a run folder, None where it has none. Raises InputError for one that cannot be read."""
+    """The manifest of a run folder; None if it has none. Raises InputError if it cannot be read."""
     path = folder / MANIFEST
     try:
         manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
@@ -89,7 +89,7 @@ def manifest_of(folder: Path) -> Manifest | None:
 
 
 def check_files(folder: Path, manifest: Manifest) -> list[Problem]:
-    """Files that are not, or no longer, what the manifest says, and artifacts that it does not name."""
+    """Files that differ from the manifest or are missing, and artifacts that it does not name."""
     problems: list[Problem] = []
     for name, mark in manifest.files.items():
         try:

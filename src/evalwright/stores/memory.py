@@ -85,7 +85,7 @@ class MemoryRun:
         return self._summary
 
     def reveal(self, variables: Mapping[str, str]) -> dict[str, str]:
-        """Nothing is hidden: records in memory are no copies on a disk."""
+        """Nothing is hidden: records in memory are not on a disk."""
         return {}
 
     def append_trace(self, trace: Trace) -> None:

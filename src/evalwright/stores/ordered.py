@@ -1,4 +1,4 @@
-"""The cells of a stored run by variant and trial, in the order of the dataset: for reports in which order matters."""
+"""The cells of a stored run by variant and trial, in the order of the dataset, for reports in which order matters."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evalwright.model.trace import Trace
 
 __all__ = ["OrderedCells"]
 
-# No journal: the file is thrown away, so it never has to be recovered.
+# No journal: the file is temporary, so it never has to be recovered.
 _TABLES = """
 PRAGMA journal_mode = OFF;
 CREATE TABLE traces (
@@ -51,8 +51,8 @@ class OrderedCells:
     def __init__(self, reader: RunReader) -> None:
         encode = msgspec.json.encode
         self._reader = reader
-        # SQLite keeps such a database in memory and, if it grows, in an unnamed file. A generator over it that is left
-        # before its end is closed by whichever thread collects it.
+        # SQLite keeps such a database in memory and, if it grows, in an unnamed file. If a generator over it is
+        # abandoned before its end, whichever thread collects the generator closes it.
         self._spool = sqlite3.connect("", check_same_thread=False)
         self._spool.executescript(_TABLES)
         traces = (
@@ -73,7 +73,8 @@ class OrderedCells:
             yield msgspec.json.decode(body, type=Trace), rows
 
     def all(self, variants: Sequence[str]) -> Iterator[tuple[Trace, list[EvaluationResult], CaseVerdict | None]]:
-        """Every cell by place of its case, of its variant in `variants`, and trial; with the stored verdict."""
+        """Every cell by position of its case, position of its variant in `variants`, and trial; with the stored
+        verdict."""
         self._spool.execute("CREATE TABLE variants (variant TEXT PRIMARY KEY, place INTEGER)")
         self._spool.executemany("INSERT INTO variants VALUES (?, ?)", ((name, i) for i, name in enumerate(variants)))
         verdicts = (

@@ -10,5 +10,5 @@ __all__ = ["cache_for"]
 
 
 def cache_for(run: str) -> Path:
-    """A folder in the user's cache for the index of the run of that name. Raises OSError."""
+    """A folder in the user's cache for the index of the run with that name. Raises OSError."""
     return user_folder("indexes", run)

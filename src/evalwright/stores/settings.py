@@ -1,4 +1,4 @@
-"""What every kind of store is given: its configuration, checked."""
+"""The configuration that every kind of store gets, checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The shapes that gates have in a stored plan, so that one edited by hand is refused before anything reads it."""
+"""The shapes of gates in a stored plan, so that one edited by hand is rejected before anything reads it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evalwright.registry import resolve
 
 __all__ = ["Legacy", "Logical", "Reward", "Simple", "Weighted", "gate_mistake"]
 
-# As `scoring/gate.py` has them, from which this room cannot import.
+# The same as in `scoring/gate.py`, from which this room cannot import.
 _Operator: TypeAlias = Literal["gt", "gte", "lt", "lte", "eq"]
 _Aggregation: TypeAlias = Literal["avg_score", "accuracy", "min", "max", "median", "p50", "p95", "p99"]
 
@@ -50,7 +50,7 @@ class Legacy(msgspec.Struct, tag_field="kind", tag="legacy"):
 
 class Logical(msgspec.Struct, tag_field="kind", tag="logical"):
     operator: Literal["and", "or"]
-    # `and` over no condition would pass
+    # `and` over no conditions would pass
     conditions: Annotated[list[Simple | Weighted | Legacy | Logical], Meta(min_length=1)]
 
 

@@ -1,16 +1,17 @@
 """The index of a run: a table of its cells in `index.sqlite`, derived from the records.
 
-Promise. What is answered from an index is what a scan of the records would have said. Deleting the file, at any time,
-changes no answer. A crash, a torn tail, records that an older program appended, a copied folder, a file that is damaged
-or of another version: found when the index is opened, which is then brought up to date or rebuilt.
+Promise. An index answers what a scan of the records would have answered. Deleting the file, at any time, changes no
+answer. A crash, a torn tail, records appended by an older program, a copied folder, a damaged file or one of another
+version: all are found when the index is opened, which is then brought up to date or rebuilt.
 
-Steps. The index notes of each file of records how far it was read, its last bytes there and when it was changed. A
-shorter file, other bytes, or another time at the same length: rebuilt. A longer one: the rest is read. Rows of a
-database are never numbered as others were before, so there the last row and the number of rows say the same.
+Steps. For each file of records the index notes how far it was read, its last bytes there, and when it was changed. If
+the file is shorter, has other bytes, or has another time at the same length, the index is rebuilt; if it is longer, the
+rest is read. Rows of a database never get earlier numbers again, so the last row and the number of rows serve the same
+purpose there.
 
-Limits. A run with lines that cannot be read, and one whose records contradict each other (two verdicts on one attempt,
-results without their trace), has no index, and is scanned. A change in the middle of a file that is longer afterwards,
-or of a row, is not found until a record is read that is not the one that was noted.
+Limits. A run with unreadable lines, or with records that contradict each other (two verdicts on one attempt, results
+without their trace), has no index and is scanned. A change in the middle of a file that has grown since, or of a row,
+is found only when a record is read and is not the one that was noted.
 """
 
 from __future__ import annotations
@@ -39,14 +40,15 @@ __all__ = ["index_at", "opened_index"]
 _PATIENCE = 5.0
 """Seconds that a reader waits for another process that builds the index, before it scans instead."""
 _WORTH_SAYING = 2.0
-"""Seconds of work after which the user is told what they are waiting for."""
+"""Seconds of work after which the user is told the reason for the wait."""
 
 
 def opened_index(folder: Path, plan: Plan | None, *, keep: bool = True) -> RunIndex | None:
-    """The index of a run folder, brought up to date or made; None if there can be none, or others are busy with it.
+    """The index of a run folder, created or brought up to date; None if there can be none, or if another process is
+    busy with it.
 
-    It is kept in the folder; in the user's cache where that cannot be written, else in memory. Without `keep` one that
-    is not there is made in memory.
+    It is kept in the folder; in the user's cache if the folder cannot be written, else in memory. Without `keep`, a new
+    one is created in memory.
     """
     if (folder / COMMITTED).is_dir():
         return None  # a crash between two renames: the records are in two places
@@ -55,7 +57,7 @@ def opened_index(folder: Path, plan: Plan | None, *, keep: bool = True) -> RunIn
 
 
 def index_at(places: Sequence[Callable[[], Path]], source: Source, plan: Plan | None) -> RunIndex | None:
-    """The index of these records in the first folder that can be written, in memory if none can; closes the source."""
+    """The index of these records in the first folder that can be written, else in memory; closes the source."""
     attempts = [partial(_kept, place, source, plan) for place in places]
     for attempt in (*attempts, partial(_in_memory, source, plan)):
         try:
@@ -77,17 +79,17 @@ def _in_memory(source: Source, plan: Plan | None) -> RunIndex | None:
 
 
 class _Busy(Exception):
-    """Another process is building the index, and takes longer than is worth waiting for."""
+    """Another process is building the index, which takes longer than is worth waiting for."""
 
 
 def _cache_of(folder: Path) -> Path:
-    """Where the index of a folder is that cannot be written."""
+    """The folder for the index of a run folder that cannot be written."""
     found = folder.stat()
     return cache_for(f"{found.st_dev}-{found.st_ino}")
 
 
 def _kept(find: Callable[[], Path], source: Source, plan: Plan | None) -> RunIndex | None:
-    """The index in a folder. Raises OSError and sqlite3.Error where it cannot be there."""
+    """The index in a folder. Raises OSError and sqlite3.Error if it cannot be there."""
     place = find()
     descriptor = lock_file(place)
     try:
@@ -100,7 +102,7 @@ def _kept(find: Callable[[], Path], source: Source, plan: Plan | None) -> RunInd
 
 
 def _fresh(connection: sqlite3.Connection, source: Source, plan: Plan | None) -> RunIndex | None:
-    """The index of a connection, with everything that is there now."""
+    """The index on a connection, brought up to the present records."""
     try:
         if meta_of(connection, "odd"):
             connection.close()
@@ -119,7 +121,7 @@ def _fresh(connection: sqlite3.Connection, source: Source, plan: Plan | None) ->
 
 
 def _of_a_live_run(place: Path, source: Source, plan: Plan | None) -> RunIndex | None:
-    """The index that another process keeps up to date: as far as it is, if that is close."""
+    """The index that another process keeps up to date, as far as it has got, if that is close to the end."""
     connection = usable_index(place, source, plan)
     if connection is None:
         raise _Busy

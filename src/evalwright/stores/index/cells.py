@@ -1,4 +1,4 @@
-"""One cell of a run index: put together from its records, written as a row, and read back from it."""
+"""One cell of a run index: assembled from its records, written as a row, and read back from it."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from evalwright.stores.index.schema import case_hash
 __all__ = ["CellState", "Odd", "cell_entry", "id_of_row", "moment_of", "moved_row", "places_of", "results_block"]
 
 _EPOCH = datetime(2028, 1, 1, tzinfo=UTC)
-"""SQLite keeps microseconds within four years of it in six bytes, and all others in eight."""
+"""SQLite stores microseconds within four years of this date in six bytes, and all others in eight."""
 _MICROSECOND = timedelta(microseconds=1)
 _LONGEST = 0xFFFF
 
 
 class Odd(Exception):
-    """What an index cannot say as a scan would: such a run has none, and is scanned."""
+    """Something that an index cannot report as a scan would: such a run has no index and is scanned."""
 
 
 class _Of(Protocol):
@@ -36,7 +36,7 @@ class _Of(Protocol):
 
 
 def microseconds(moment: datetime | None) -> int | None:
-    """A moment as a whole number. Raises Odd for one of another zone, which would come back as another text."""
+    """A time as a whole number. Raises Odd for a time in another zone, which would be read back as another text."""
     if moment is None:
         return None
     if moment.tzinfo is not UTC:
@@ -45,16 +45,16 @@ def microseconds(moment: datetime | None) -> int | None:
 
 
 def moment_of(finished: int | None) -> datetime | None:
-    """The moment of a number of microseconds."""
+    """The time for a number of microseconds."""
     return None if finished is None else _EPOCH + finished * _MICROSECOND
 
 
 _Result = tuple[int, Sequence[float], int, int]
-"""The code of a result, the numbers that it does not say, where the record is, and how long it is."""
+"""The code of a result, the numbers that it leaves out, where the record is, and its length."""
 
 
 class CellState:
-    """A cell as far as its records have been read. Records of an attempt to come wait for its trace."""
+    """A cell as far as its records have been read. Records of a future attempt wait for its trace."""
 
     __slots__ = (
         "attempt", "case_id", "case_index", "cost", "early", "error", "finished", "group", "latency", "number",
@@ -90,7 +90,7 @@ class CellState:
         return case_key(self.case_id, self.occurrence)
 
     def add_trace(self, trace: Any, at: int, length: int) -> float | None:
-        """Take note of a trace. Returns the cost of the one that does not count any more: this or the one before."""
+        """Note a trace. Returns the cost of the one that no longer counts: this one or the one before."""
         cost = trace.metrics.cost_usd
         if trace.attempt < self.attempt:
             return cost  # type: ignore[no-any-return]
@@ -98,7 +98,7 @@ class CellState:
         if trace.attempt > self.attempt:
             self.attempt = trace.attempt
             self.results, self.status, self.score, self.verdict = {}, None, None, (0, 0)
-        # Of equal attempts the last trace counts, with the results that are there.
+        # Of equal attempts, the last trace counts, with the results that are there.
         self.trace, self.case_index = (at, length), trace.case_index
         self.error = None if trace.error is None else trace.error.type
         self.cost, self.latency = cost, trace.latency_ms
@@ -173,7 +173,7 @@ class CellState:
 
     @classmethod
     def of_row(cls, row: tuple[Any, ...], profile: Profile) -> CellState:
-        """The state of a cell as its row has it, to go on with."""
+        """The state of a cell from its row, to continue with."""
         entry = cell_entry(row, profile)
         state = cls.__new__(cls)
         state.case_id, state.occurrence, state.variant = entry.case_id, entry.occurrence, entry.variant
@@ -192,7 +192,7 @@ class CellState:
 
 
 def _packed(places: Sequence[tuple[int, int]]) -> tuple[int | None, bytes | None]:
-    """Where results are: the first place and the lengths where they follow each other, as they do but for retries."""
+    """Where results are: the first place and the lengths if they are adjacent, as they are except after retries."""
     if not places:
         return None, None
     at = start = places[0][0]
@@ -204,7 +204,7 @@ def _packed(places: Sequence[tuple[int, int]]) -> tuple[int | None, bytes | None
 
 
 def places_of(row: Sequence[Any]) -> list[tuple[int, int]]:
-    """Where the results of a row are, each as position and length."""
+    """Where a row's results are, each as position and length."""
     at, packed = row[13], row[14]
     if at is None:
         numbers = array("q", packed or b"")
@@ -217,7 +217,7 @@ def places_of(row: Sequence[Any]) -> list[tuple[int, int]]:
 
 
 def results_block(row: Sequence[Any]) -> tuple[int, int]:
-    """Where the results of a row are that follow each other; nothing where they do not."""
+    """Where a row's results are if they are adjacent; nothing if they are not."""
     return (0, 0) if row[13] is None else (row[13], sum(array("H", row[14])))
 
 
@@ -229,9 +229,9 @@ def moved_row(
     results: tuple[int, Sequence[int]],
     verdict: tuple[int, int],
 ) -> tuple[Any, ...]:
-    """The row of a cell whose records are at other places, and whose results may be in another order.
+    """The row of a cell whose records have moved to other places, and whose results may be in another order.
 
-    A place is start and length; results follow each other, and have a length each.
+    A place is start and length; results are adjacent, and have one length each.
     """
     return *row[:7], profile, *row[8:11], *trace, *_side_by_side(*results), row[15], *verdict, numbers, *row[19:]
 
@@ -243,7 +243,7 @@ def _side_by_side(at: int, lengths: Sequence[int]) -> tuple[int | None, bytes | 
 
 
 def id_of_row(row: Sequence[Any]) -> str:
-    """The id of the case of a row."""
+    """The id of a row's case."""
     name: str = row[1]
     return name if row[5] is None else name.removesuffix(f"#{row[5]}")
 

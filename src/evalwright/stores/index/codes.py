@@ -1,4 +1,4 @@
-"""What evaluators said of a cell, as codes that many cells share and numbers that are a cell's own."""
+"""Evaluators' results as codes that many cells share, and numbers that belong to a single cell."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ __all__ = [
 ]
 
 Profile = tuple[str, str | None, str | None, tuple[tuple[str, int], ...]]
-"""Variant, status, error type, and of each result the evaluator and a code: what most cells of a run have alike."""
+"""Variant, status, error type, and the evaluator and code of each result: what most cells of a run have in common."""
 
 _PASSED, _SKIPPED, _ERROR, _COST = 1, 2, 4, 8
 _SCORES = (None, 0.0, 1.0)
 _OTHER_SCORE = len(_SCORES)
 _SCORE_BITS = 4
-"""The score is in the bits above: one of three, or another one, which stands in `numbers`."""
+"""The score is in the bits above: one of three values, or a marker for another one, which is in `numbers`."""
 _SHARED_SCORES = {score: place << _SCORE_BITS for place, score in enumerate(_SCORES) if score is not None}
 
 
@@ -36,11 +36,11 @@ _USUAL = {
     for skipped in (False, True)
     for place, score in enumerate(_SCORES)
 }
-"""What is said of nearly all results, by verdict and score."""
+"""The codes of nearly all results, by verdict and score."""
 
 
 def code_of(result: Any) -> tuple[int, tuple[float, ...]]:
-    """The code of a result, and the numbers that it does not say."""
+    """The code of a result, and the numbers that it leaves out."""
     usual = _USUAL.get((result.passed, result.skipped, result.score))
     if usual is not None and result.error is None and result.cost_usd is None:
         return usual
@@ -73,12 +73,12 @@ def clean_profile(profile: Profile) -> bool:
 
 
 def own_numbers(code: int) -> int:
-    """How many numbers a result has that its code does not say."""
+    """How many of a result's numbers its code leaves out."""
     return (code >> _SCORE_BITS == _OTHER_SCORE) + bool(code & _COST)
 
 
 def reordered(profile: Profile, numbers: bytes | None, order: Sequence[int]) -> tuple[Profile, bytes | None]:
-    """A profile, and the numbers of a cell that it does not say, with the results at these places in this order."""
+    """A profile and a cell's own numbers, with the results in this order."""
     *others, outcomes = profile
     own = iter(array("d", numbers or b""))
     parts = [[next(own) for _ in range(own_numbers(code))] for _, code in outcomes]
@@ -87,7 +87,7 @@ def reordered(profile: Profile, numbers: bytes | None, order: Sequence[int]) -> 
 
 
 def shared_outcomes(profile: Profile) -> list[CellOutcome]:
-    """What evaluators said of all cells with this profile, without the numbers that are a cell's own."""
+    """The results of all cells with this profile, without numbers that belong to single cells."""
     scores = (*_SCORES, None)
     return [
         CellOutcome(
@@ -98,7 +98,7 @@ def shared_outcomes(profile: Profile) -> list[CellOutcome]:
 
 
 def outcomes_of(profile: Profile, numbers: bytes | None) -> list[CellOutcome]:
-    """What evaluators said, from the codes that many cells share and the numbers that are a cell's own."""
+    """The results, from the codes that many cells share and the numbers that belong to this cell."""
     own = iter(array("d", numbers or b""))
     found = []
     for name, code in profile[3]:

@@ -19,11 +19,11 @@ __all__ = ["INDEX", "covered_by", "lock_file", "locked", "made_index", "meta_of"
 INDEX = "index.sqlite"
 _LOCK = "index.lock"
 _LOOK = 0.05
-"""Seconds between two looks at a lock."""
+"""Seconds between two attempts to get a lock."""
 
 
 def usable_index(place: Path, source: Source, plan: Plan | None) -> sqlite3.Connection | None:
-    """The index that is there, if it is one of these records; it may end before they do."""
+    """The existing index, if it belongs to these records; it may end before they do."""
     path = place / INDEX
     if not path.is_file():
         return None
@@ -42,12 +42,12 @@ def usable_index(place: Path, source: Source, plan: Plan | None) -> sqlite3.Conn
 
 
 def made_index(place: Path, plan: Plan | None) -> sqlite3.Connection:
-    """An empty index in the place of what is there."""
+    """An empty index that replaces what is there."""
     path = place / INDEX
     remove_index(place)
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, PRIVATE))
     connection = connected(path.as_uri())
-    # An index may be lost at any time, as it is built again from the records: no commit waits for the disk.
+    # An index may be lost at any time, as it can be rebuilt from the records: no commit waits for the disk.
     try:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = NORMAL")
@@ -68,24 +68,24 @@ def remove_index(place: Path) -> None:
 
 
 def covered_by(connection: sqlite3.Connection) -> dict[str, Covered]:
-    """How far the records were read into an index."""
+    """How far the records have been read into an index."""
     rows = connection.execute("SELECT file, bytes, tail, changed FROM covered")
     return {name: Covered(*rest) for name, *rest in rows}
 
 
 def meta_of(connection: sqlite3.Connection, name: str) -> str | None:
-    """What an index says about itself under a name."""
+    """An entry about the index itself, by name."""
     row = connection.execute("SELECT value FROM meta WHERE name = ?", (name,)).fetchone()
     return None if row is None else str(row[0])
 
 
 def lock_file(place: Path) -> int:
-    """A descriptor of the file whose lock gives the right to write the index of a folder. Raises OSError."""
+    """A descriptor of the file whose lock gives the right to write a folder's index. Raises OSError."""
     return os.open(place / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, PRIVATE)
 
 
 def locked(descriptor: int, patience: float = 0.0) -> bool:
-    """Whether the lock could be had within so many seconds; closing the descriptor gives it back."""
+    """Whether the lock was obtained within this many seconds; closing the descriptor releases it."""
     deadline = time.monotonic() + patience
     while True:
         try:

@@ -1,9 +1,8 @@
-"""Bring an index up to the end of the records of a run, from wherever it is: from the start, that makes one.
+"""Bring an index up to the end of a run's records from wherever it is; from the start, this builds a new one.
 
-Traces, results and verdicts are read side by side, by shares of their length, verdicts a share behind, so that the
-records of a cell meet in memory. A cell is written when its verdict has been read, or at the end. What was read and
-what was written become durable in one transaction with how far the records have been read: a crash leaves the one
-before.
+Traces, results and verdicts are read side by side in shares of their length, verdicts one share behind, so that the
+records of a cell meet in memory. A cell is written once its verdict has been read, or at the end. The cells, and how
+far the records have been read, become durable in one transaction: a crash leaves the previous state.
 """
 
 from __future__ import annotations
@@ -30,16 +29,17 @@ from evalwright.stores.local_files.lines import CURRENT, decoded_line
 __all__ = ["Follower", "Numbering"]
 
 _WAITING = 20_000
-"""Unfinished cells that wait in memory for their verdicts. More means that there are none, as in foreign folders."""
+"""Unfinished cells that wait in memory for their verdicts. If there are more, verdicts are missing, as in foreign
+folders."""
 _SEEN = 1 << 24
-"""Bits that tell which names may be written already, so that few others have to be looked up."""
+"""Bits that tell which names may already be written, so that few others have to be looked up."""
 
 
 class Numbering(Protocol):
     """The numbering of the cells of a plan."""
 
     def place(self, case_index: int | None, variant: str, trial: int) -> tuple[int, int] | None:
-        """Number of the cell in the run, and place within its case; None for a cell that the plan does not have."""
+        """Number of the cell in the run, and place within its case; None for a cell that is not in the plan."""
 
 
 class _Verdict(OfCase, gc=False):
@@ -53,9 +53,9 @@ class _Verdict(OfCase, gc=False):
 
 
 _WHOLE: tuple[type[Any], ...] = (Trace, EvaluationResult, CaseVerdict)
-"""Records of anyone are read whole, so that one which a scan could not read is found."""
+"""Foreign records are read whole, to find those that a scan could not read."""
 _PARTS: tuple[type[Any], ...] = (TraceFacts, ResultFacts, _Verdict)
-"""Of records that this process has just written, as much as the index has."""
+"""Records that this process has just written are read only as far as the index needs."""
 
 
 class Follower:
@@ -74,10 +74,10 @@ class Follower:
         self._seen = None if self._table.profiles else bytearray(_SEEN >> 3)
 
     def follow(self, *, trusted: bool = False) -> None:
-        """Read what is new, in one transaction. `trusted` records were written by this program just now.
+        """Read what is new, in one transaction. `trusted` records have just been written by this program.
 
-        Raises Odd for records of which an index would say something else than a scan, Replaced, sqlite3.Error, and
-        what the source raises.
+        Raises Odd for records that an index would report differently from a scan, Replaced, sqlite3.Error, and whatever
+        the source raises.
         """
         with self._source.moment() as moment:
             starts = {name: self.covered.get(name, Covered()).length for name in RECORDS}
@@ -94,7 +94,8 @@ class Follower:
                 raise Odd(str(error)) from error
             except sqlite3.IntegrityError as error:
                 raise Odd("two cells have one name") from error
-            finally:  # after a failure nothing of what was read may be left: profiles, marks of what was written
+            # after a failure, nothing that was read may be left: neither profiles nor marks of what was written
+            finally:
                 self._cells.clear()
                 self._replaced.clear()
                 self._table.forget()
@@ -110,14 +111,14 @@ class Follower:
             self._connection.execute("INSERT OR REPLACE INTO meta VALUES ('odd', ?)", (str(odd) or "odd",))
 
     def _read(self, moment: Moment, starts: Mapping[str, int], kinds: tuple[type[Any], ...]) -> dict[str, int]:
-        """Read share by share; returns how far the records were read: to the end of the last whole line."""
+        """Read share by share. Returns how far the records were read: to the end of the last whole line."""
         at = dict(starts)
         takes = (self._take_traces, self._take_results, self._take_verdicts)
         decoders = [(kind, msgspec.json.Decoder(kind).decode) for kind in kinds]
         shares = moment.shares(starts)
         for share in range(1, shares + 1):
             last = share == shares
-            # A verdict that is read before the last result of its cell has the cell written twice.
+            # If a verdict is read before the last result of its cell, the cell is written twice.
             parts = (share, share, share if last else share - 1)
             for name, decoder, take, part in zip(RECORDS, decoders, takes, parts, strict=True):
                 until = starts[name] + (moment.ends[name] - starts[name]) * part // shares
@@ -143,7 +144,7 @@ class Follower:
         last = None
         for result, at, length in records:
             if (
-                last is None  # the results of a cell follow each other
+                last is None  # the results of a cell are adjacent
                 or result.case_id != last.case_id
                 or result.trial != last.trial
                 or result.variant_name != last.variant_name
@@ -195,7 +196,7 @@ class Follower:
         cell.slot = case_hash(f"{cell.trial} {cell.variant}")
 
     def _write_finished(self) -> None:
-        """Write the cells that have their verdict; the others stay, unless they are too many."""
+        """Write the cells that have their verdict; the others stay, unless there are too many."""
         finished = [cell for cell in self._cells.values() if cell.status is not None and not cell.early]
         self._write(finished)
         if len(finished) == len(self._cells):
@@ -235,7 +236,7 @@ def _records(found: RecordLines, kind: type[Any], decode: Callable[[bytes], Any]
 
 
 def _converted(found: RecordLines, kind: type[Any], decode: Callable[[bytes], Any]) -> Iterator[tuple[Any, int, int]]:
-    """The same of lines of which some are of other versions."""
+    """The same for lines of which some have other versions."""
     for line, at, length in zip(*found):  # noqa: B905
         record = decoded_line(kind, decode, line)
         if record is not None:

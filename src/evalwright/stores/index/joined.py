@@ -1,4 +1,4 @@
-"""The index of a run that is put together from cells of indexed runs: their rows with other places."""
+"""The index of a run that is assembled from cells of indexed runs: their rows with other places."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _BATCH = 1000
 
 
 class JoinedIndex:
-    """Written beside the records, cell by cell. A failure ends the index, not what it is of."""
+    """Written beside the records, cell by cell. A failure ends the index, but not the run."""
 
     def __init__(self, folder: Path, plan: Plan) -> None:
         self._folder = folder
@@ -47,7 +47,7 @@ class JoinedIndex:
         results: Sequence[int],
         verdict: int,
     ) -> None:
-        """Take over the row of a cell whose records have these lengths, and follow on those of the one before."""
+        """Add the row of a cell whose records have these lengths and follow those of the cell before."""
         if self._connection is None:
             return
         try:
@@ -68,7 +68,7 @@ class JoinedIndex:
         self._rows.clear()
 
     def finish(self) -> None:
-        """Commit, when the records are written whole."""
+        """Commit, once the records are completely written."""
         if self._connection is None:
             return
         try:

@@ -34,7 +34,7 @@ class IndexKeeper:
 
     def _open(self, plan: Plan | None) -> None:
         descriptor = lock_file(self._folder)
-        if not locked(descriptor):  # a reader makes it just now: it, or the next one, goes on
+        if not locked(descriptor):  # a reader is building it; that reader, or the next one, continues
             os.close(descriptor)
             return
         self._descriptor = descriptor
@@ -54,7 +54,7 @@ class IndexKeeper:
             self._give_up(error)
 
     def close(self) -> None:
-        """Close the file, with its log of changes moved into it, and let others have it."""
+        """Close the file, with its log of changes moved into it, and let other processes have it."""
         if self._connection is not None:
             with suppress(sqlite3.Error):
                 self._connection.close()

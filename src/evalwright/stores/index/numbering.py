@@ -28,7 +28,7 @@ class PlanNumbering:
 
 
 def signature_of(plan: Plan | None) -> str:
-    """What an index depends on beside the records: the run, and the numbering of the cells."""
+    """What an index depends on besides the records: the run, and the numbering of the cells."""
     if plan is None:
         return "-"
     grid = PlanNumbering(plan)

@@ -1,4 +1,4 @@
-"""The cells that two indexed runs have in common, joined by SQL: names are read of those that are asked for."""
+"""The cells that two indexed runs have in common, joined by SQL; names are read only for those that are asked for."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class PairedCells:
     """See `CellPairs`. Reads both indexes as they were at one moment."""
 
     def __init__(self, connection: sqlite3.Connection, clean: tuple[Mapping[int, bool], Mapping[int, bool]]) -> None:
-        """`clean` says of the profiles of each side whether their rows may be clean."""
+        """`clean` says for the profiles of each side whether their rows may be clean."""
         self._connection, self._clean = connection, clean
         self._places: dict[str, int] = {}
         self.counts: list[tuple[int, int, int]] = []
@@ -33,7 +33,7 @@ class PairedCells:
         clean: tuple[Mapping[int, bool], Mapping[int, bool]],
         places: tuple[CellPlaces, CellPlaces],
     ) -> PairedCells | None:
-        """The pairs of two files; None where they have gone on since, or name their cells otherwise."""
+        """The pairs of two files; None if they have changed since, or name their cells differently."""
         connection = connected(mine.as_uri())
         try:
             connection.execute("ATTACH ? AS other", (theirs.as_uri(),))
@@ -70,7 +70,7 @@ class PairedCells:
         asked = "SELECT mine.case_key FROM {} CROSS JOIN {} ON {} WHERE (mine.number - :first) % :every = 0 AND {}"
         for one, other in kinds:
             (ours, few), (others, other_few) = self._of_kind("mine", 0, one), self._of_kind("theirs", 1, other)
-            if other_few and not few:  # whatever is few leads to the rest
+            if other_few and not few:  # the smaller side leads to the other
                 query = asked.format(theirs, mine, f"mine.number = {_BACK}", f"{others} AND {ours}")
             else:
                 query = asked.format(mine, theirs, f"theirs.number = {_JOINED}", f"{ours} AND {others}")

@@ -1,4 +1,4 @@
-"""Reading a run index: counts, cells by what is asked of them, and their records at the places that it has noted."""
+"""Reading a run index: counts, selected cells, and their records at the places that it has noted."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ V = TypeVar("V", bound=OfCase)
 
 _ALL = CellSelection()
 _BLOCK = 10_000
-"""Rows that are handed on together: many, so that each costs little; few, so that memory does not grow with a run."""
+"""Rows that are passed on together: many, so that each costs little; few, so that memory does not grow with the run."""
 _ORDERS: dict[CellOrder, str] = {"stored": "trace_at", "dataset": "number"}
 
 _decode_trace = msgspec.json.Decoder(Trace).decode
@@ -58,10 +58,10 @@ _decode_verdict = msgspec.json.Decoder(CaseVerdict).decode
 
 
 class RunIndex:
-    """The `CellIndex` of a run, over one state of its tables: what is written later is not seen."""
+    """The `CellIndex` of a run, over one state of its tables: later changes are not seen."""
 
     def __init__(self, connection: sqlite3.Connection, source: Source) -> None:
-        """The connection has a transaction open, and is closed with this, as is the source."""
+        """The connection has an open transaction, and is closed together with this object, as is the source."""
         self._connection, self._source = connection, source
         self.profiles: dict[int, Profile] = loaded_profiles(connection)
         self._numbers = dict(connection.execute("SELECT id, n FROM profiles"))
@@ -71,7 +71,7 @@ class RunIndex:
 
     @property
     def path(self) -> Path | None:
-        """The file in which it is kept; None for one in memory."""
+        """The file that contains it; None for one in memory."""
         file = self._connection.execute("SELECT file FROM pragma_database_list WHERE name = 'main'").fetchone()[0]
         return Path(file) if file else None
 
@@ -118,7 +118,7 @@ class RunIndex:
         return self._entry(found[0]) if found else None
 
     def measured(self, variant: str) -> Iterator[CellMeasures]:
-        """By one narrow query: a row of all columns takes twice as long."""
+        """By one narrow query: reading rows with all columns takes twice as long."""
         asked = f"case_key, group_name, latency_ms, cost_usd, tokens_in, tokens_out, {KIND.format('')}"
         where, values = self._where(CellSelection(variant=variant))
         rows = self._connection.execute(f"SELECT {asked} FROM cells {where} ORDER BY number", values)
@@ -155,7 +155,7 @@ class RunIndex:
         return _cell_sums(kept, spent) if isfinite(spent) else self._added_up()
 
     def _added_up(self) -> CellSums:
-        """The same by looking at every cell."""
+        """The same, by looking at every cell."""
         measures = ("latency_ms", "tokens_in", "tokens_out")
         asked = ", ".join(f"count({name}), sum({name})" for name in measures)
         found = self._connection.execute(
@@ -177,7 +177,7 @@ class RunIndex:
 
     def attempts(self) -> CellAttempts:
         (most,) = self._connection.execute("SELECT max(number) FROM cells").fetchone()
-        # With every number up to the highest there, what is left out is known without looking at it.
+        # If every number up to the highest is there, those left out are known without looking at them.
         usual = 0 if most is None or most + 1 > len(self) else len(self)
         few = "WHERE clean = 0" if usual else ""
         return CellAttempts(usual, self._attempts(f"SELECT number, attempt, profile FROM cells {few}"))
@@ -215,7 +215,7 @@ class RunIndex:
         return self._connection.execute("SELECT * FROM cells ORDER BY number")
 
     def lines(self, name: str, places: Sequence[tuple[int, int]]) -> list[bytes]:
-        """What is in a file of records at these places."""
+        """The contents of a file of records at these places."""
         return self._source.lines(name, places)
 
     def _verdict_at(self, at: int, length: int, entry: CellEntry) -> CaseVerdict | None:
@@ -262,7 +262,7 @@ class RunIndex:
             said.append("profile IN (SELECT value FROM json_each(:profiles))")
             values["profiles"] = msgspec.json.encode(profiles).decode()
             if not any(clean_profile(self.profiles[number]) for number in profiles):
-                said.append("clean = 0")  # then the index of the few is used
+                said.append("clean = 0")  # so that the index of the few unclean cells is used
         return (f"WHERE {' AND '.join(said)}" if said else ""), values
 
     def _profiles_of(self, chosen: CellSelection) -> list[int]:
@@ -276,7 +276,7 @@ class RunIndex:
         places: Sequence[tuple[int, int]],
         entry: CellEntry,
     ) -> list[R]:
-        """The records at these places, if they are those of that cell. Raises StaleIndex."""
+        """The records at these places, if they are that cell's. Raises StaleIndex."""
         if not places:
             return []
         found = self._read(name, kind, decode, places)
@@ -293,7 +293,7 @@ class RunIndex:
     def _read(
         self, name: str, kind: type[V], decode: Callable[[bytes], V], places: Sequence[tuple[int, int]]
     ) -> list[V | None]:
-        """What the lines at these places hold. Raises StaleIndex."""
+        """The values of the lines at these places. Raises StaleIndex."""
         try:
             return [decoded_line(kind, decode, line) for line in self._source.lines(name, places)]
         except (OSError, ValueError, RecursionError, InputError) as error:

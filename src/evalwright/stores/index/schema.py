@@ -1,4 +1,5 @@
-"""The tables of a run index. Any other `VERSION` or text of a table is rebuilt: there is no format to keep."""
+"""The tables of a run index. Any other `VERSION` or table definition leads to a rebuild: there is no format to
+preserve."""
 
 from __future__ import annotations
 
@@ -46,10 +47,10 @@ COLUMNS = (
     "tokens_in",
     "tokens_out",
 )
-"""Of `cells`. `slot` is the place of variant and trial within a case, `results_packed` the lengths of results that
-follow each other from `results_at`, and without that the places of them all, `numbers` scores and costs of results that
-`profile` does not say, `finished` a number of microseconds (see `cells.moment_of`). `clean` cells have nothing that did
-not pass, at their first attempt: the few others have an index."""
+"""Of `cells`. `slot` is the place of variant and trial within a case. `results_packed` has the lengths of results that
+are adjacent from `results_at` on or, if that is null, all their places. `numbers` has scores and costs of results
+that `profile` leaves out, `finished` a number of microseconds (see `cells.moment_of`). In `clean` cells everything
+passed or was skipped at their first attempt: the few others have an index."""
 
 _TABLES = (
     "CREATE TABLE meta(name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID",
@@ -68,12 +69,12 @@ KIND = "CASE WHEN {0}numbers IS NULL THEN {0}profile ELSE -1 - {0}number END"
 
 INSERT = f"INSERT INTO cells VALUES ({', '.join('?' * len(COLUMNS))})"
 INSERT_NAME = "INSERT INTO names VALUES (?, ?, ?)"
-"""From the hash of a case's name to its cells. An index would need the hash in the rows of `cells`, too."""
+"""Leads from the hash of a case's name to its cells. An index would need the hash in the rows of `cells` as well."""
 REPLACE = f"{INSERT} ON CONFLICT(number) DO UPDATE SET {', '.join(f'{x} = excluded.{x}' for x in COLUMNS[1:])}"
 
 
 def case_hash(case: str) -> int:
-    """64 bits of a name, signed, as SQLite has its integers."""
+    """64 bits of a name's hash, signed, like SQLite's integers."""
     digest = blake2b(case.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)
 
@@ -81,18 +82,18 @@ def case_hash(case: str) -> int:
 def connected(address: str) -> sqlite3.Connection:
     """A connection that any thread may use, one at a time. Raises sqlite3.Error."""
     connection = sqlite3.connect(address, isolation_level=None, check_same_thread=False, uri=True, timeout=5)
-    connection.execute("PRAGMA trusted_schema = OFF")  # the file came with the run, which may be anyone's
+    connection.execute("PRAGMA trusted_schema = OFF")  # the file came with the run, which may come from anyone
     connection.execute("PRAGMA cache_size = -8000")
     return connection
 
 
 def created(connection: sqlite3.Connection) -> None:
-    """Make the tables of an empty index."""
+    """Create the tables of an empty index."""
     for statement in _TABLES:
         connection.execute(statement)
 
 
 def is_ours(connection: sqlite3.Connection) -> bool:
-    """Whether the tables are those of this version, and nothing else is there (a trigger could do anything)."""
+    """Whether there are the tables of this version and nothing else (a trigger could do anything)."""
     found = connection.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL").fetchall()
     return sorted(sql for (sql,) in found) == sorted(_TABLES)

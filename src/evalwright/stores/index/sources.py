@@ -1,4 +1,4 @@
-"""Where the index of a run reads: the records of a run as numbered lines, and how far they have been read."""
+"""Where the index of a run reads from: the records as numbered lines, and how far they have been read."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ __all__ = ["RECORDS", "Covered", "FolderSource", "Moment", "RecordLines", "Repla
 
 RECORDS = ("traces.jsonl", "results.jsonl", "verdicts.jsonl")
 _TAIL = 64
-"""Bytes before the end of what is covered that are compared when an index is opened."""
+"""Bytes before the end of the covered part that are compared when an index is opened."""
 _SHARE = 1 << 20
 """Bytes of all files that are read at a time."""
 _BEHIND = 64 << 20
-"""Bytes by which the index of a run that is being written may be behind: more than a run writes between two syncs."""
+"""Bytes by which the index of a run in progress may lag behind: more than a run writes between two syncs."""
 
 
 class RecordLines(NamedTuple):
-    """Lines with their ends, where each starts, and how long it is; in tables the number of its row, and 1."""
+    """Lines with their ends, where each starts, and its length; in tables the number of its row, and 1."""
 
     lines: Sequence[bytes]
     starts: Iterable[int]
@@ -37,30 +37,30 @@ class Covered(msgspec.Struct):
     length: int = 0
     tail: bytes = b""
     changed: int = 0
-    """What tells of changes before the end: of a file that did not grow since, when it was changed last, in
-    nanoseconds, as its system says; of a table, the number of rows."""
+    """Reveals changes before the end: for a file that has not grown since, its time of change in nanoseconds, as the
+    system reports it; for a table, the number of rows."""
 
 
 class Replaced(Exception):
-    """Records that were there are there no more: what was read of them belongs to no moment."""
+    """Records have been replaced: what was read of them belongs to no single moment."""
 
 
 class Moment(Protocol):
-    """The records of a run up to where they end when it is asked for. Kinds are named by `RECORDS`.
+    """The records of a run, up to where they ended when this was created. `RECORDS` names the kinds.
 
-    Of every verdict and result before its end, the trace is, too.
+    For every verdict and result before its end, the trace is there, too.
     """
 
     ends: Mapping[str, int]
 
     def shares(self, starts: Mapping[str, int]) -> int:
-        """In how many parts to read what is new, so that no part takes much memory."""
+        """The number of parts in which to read what is new, so that none takes much memory."""
 
     def read(self, name: str, start: int, until: int) -> tuple[RecordLines, int]:
-        """The whole lines that start from one position to before another, and where the next one starts."""
+        """The whole lines that start from one position up to another, and where the next one starts."""
 
     def covered(self, name: str, at: int) -> Covered:
-        """What is noted of records that were read up to a position. Raises Replaced."""
+        """What to note about records that were read up to a position. Raises Replaced."""
 
 
 class Source(Protocol):
@@ -71,16 +71,16 @@ class Source(Protocol):
     def moment(self) -> AbstractContextManager[Moment]: ...
 
     def matches(self, covered: Mapping[str, Covered]) -> bool:
-        """Whether the records begin as they did when they were read."""
+        """Whether the records still begin as they did when they were read."""
 
     def whole(self, covered: Mapping[str, Covered]) -> bool:
-        """Whether nothing is left behind what was read, such as a torn line, of which a scan would speak."""
+        """Whether nothing follows what was read, such as a torn line, which a scan would report."""
 
     def near(self, covered: Mapping[str, Covered]) -> bool:
         """Whether an index that another process keeps up to date is close enough to the end."""
 
     def lines(self, name: str, places: Sequence[tuple[int, int]]) -> list[bytes]:
-        """The lines at these places; fewer where there are none any more."""
+        """The lines at these places; fewer if some no longer exist."""
 
     def close(self) -> None: ...
 
@@ -136,11 +136,11 @@ class FolderSource:
 
 
 class _Files:
-    """The open files of a folder: others may be put in their places meanwhile."""
+    """The open files of a folder, which may be replaced by others meanwhile."""
 
     def __init__(self, files: Mapping[str, BinaryIO]) -> None:
         self._files = files
-        # In this order: of every verdict and result that is seen, the trace was written before.
+        # In this order: for every verdict and result that is seen, the trace was written before.
         self.ends: Mapping[str, int] = {name: _size(files[name]) for name in reversed(RECORDS)}
 
     def shares(self, starts: Mapping[str, int]) -> int:
@@ -158,7 +158,7 @@ class _Files:
 
 
 def _records_file(folder: Path, name: str) -> BinaryIO:
-    """A file of records; an empty one where there is none, as folders of other programs have no verdicts."""
+    """A file of records; an empty one if it does not exist, as folders of other programs have no verdicts."""
     try:
         return (folder / name).open("rb", buffering=1 << 20)
     except FileNotFoundError:

@@ -21,13 +21,13 @@ _SUMMED = itemgetter(
 
 
 class _Total(msgspec.Struct):
-    """A sum of whole numbers, and how many they are."""
+    """A sum of whole numbers, and their count."""
 
     n: int = 0
     total: int = 0
 
     def count(self, values: Sequence[int | None], times: int) -> None:
-        """Add values, or take them away with `times` of -1."""
+        """Add values, or subtract them with `times` of -1."""
         self.n += times * (len(values) - values.count(None))
         self.total += times * sum(filter(None, values))
 
@@ -45,35 +45,35 @@ class KeptSums(msgspec.Struct):
     costs: int = 0
     """Cells that have a cost."""
     cost_parts: list[float] = []
-    """Their exact sum, as floats that add up to it: cells that are replaced can be taken away again."""
+    """Their exact sum, as floats that add up to it, so that replaced cells can be subtracted again."""
     grouped: int = 0
     measured: int = 0
-    """Cells with scores or costs of results that are like no other."""
+    """Cells with a result that has a cost, or a score other than 0 and 1."""
     finished: int | None = None
     """No cell was finished later."""
     reached: bool = True
-    """Whether one was finished then: not known once that one was replaced."""
+    """Whether a cell was finished at that time: unknown once that cell was replaced."""
 
     def add(self, rows: Iterable[Sequence[Any]]) -> None:
         """Add new rows of cells."""
         self._count(rows, 1)
 
     def remove(self, rows: Iterable[Sequence[Any]]) -> None:
-        """Take away rows that others replace."""
+        """Subtract rows that others replace."""
         self._count(rows, -1)
 
     @property
     def known(self) -> bool:
-        """Whether these are the sums; else all cells must be looked at."""
+        """Whether these are the sums; otherwise all cells must be looked at."""
         return self.reached and all(map(isfinite, self.cost_parts))
 
     def text(self) -> str:
-        """As an index stores them."""
+        """The text in which an index stores them."""
         return json.dumps(msgspec.to_builtins(self))  # not by msgspec, as a cost may be infinite
 
     @classmethod
     def of_text(cls, text: str) -> KeptSums:
-        """The sums that were stored."""
+        """The stored sums."""
         return msgspec.convert(json.loads(text), cls)
 
     @classmethod

@@ -1,4 +1,4 @@
-"""The rows of an index, with how many cells each profile has and what they took and cost."""
+"""The rows of an index, and for each profile the number of cells and what they took and cost."""
 
 from __future__ import annotations
 
@@ -52,13 +52,13 @@ class RowTable:
         return number, clean
 
     def insert(self, rows: Sequence[_Row]) -> None:
-        """Write the rows of cells that have none."""
+        """Write the rows of cells that have none yet."""
         self._connection.executemany(INSERT, rows)
         self._connection.executemany(INSERT_NAME, [(case_hash(row[1]), row[3], row[0]) for row in rows])
         self._count(rows, 1)
 
     def replace(self, rows: Sequence[_Row], old: Sequence[_Row]) -> None:
-        """Write rows in the places of old ones."""
+        """Write rows in place of old ones."""
         self._connection.executemany(REPLACE, rows)
         self._count(old, -1)
         self._count(rows, 1)
@@ -92,5 +92,5 @@ class RowTable:
         )
 
     def forget(self) -> None:
-        """Let go of sums that a transaction wrote, or did not."""
+        """Forget sums that a transaction may or may not have written."""
         self._sums.clear()

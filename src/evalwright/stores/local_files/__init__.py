@@ -1,7 +1,7 @@
 """Runs as folders of JSON Lines files: `<folder>/<run id>/`.
 
-A run is built in a hidden folder (a draft) and appears under its id by one rename: complete, or not at all. File names
-never come from data; the run id is made safe first.
+A run is built in a hidden folder (a draft) and appears under its id by a single rename: complete, or not at all. File
+names never come from data; the run id is made safe first.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ __all__ = ["LocalFiles", "is_run", "local_files"]
 _DRAFT = ".new-"
 _BATCH = 1 << 16
 _TAKEN = (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR)
-"""What rename(2) says where a folder with content, or a file, has the name already; systems differ."""
+"""The errors of rename(2) if the name is taken by a file, or by a folder with content; they depend on the system."""
 _DATE_IN_ID = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d)-(\d\d)-(\d\d)")
 _COUNTER = re.compile(r"(.*?)(?:-(\d{1,9}))?")
 
@@ -107,7 +107,7 @@ class LocalFiles(Masked):
             folder = self.folder / name
             if os.path.lexists(folder):  # rename would replace an empty folder without an error
                 continue
-            plan.run_id = name  # the plan holds the id, so it is written again for each name that is tried
+            plan.run_id = name  # the plan contains the id, so it is written again for each name that is tried
             replace_file(draft / PLAN, plan_to_json(plan, self._masker.keeping(reserved_words(plan))), PRIVATE)
             try:
                 draft.rename(folder)
@@ -120,10 +120,10 @@ class LocalFiles(Masked):
         raise AssertionError("numbers do not end")
 
     def assemble(self, plan: Plan, fill: Callable[[Path], None], unresolved: Mapping[str, str] = {}) -> LocalWriter:
-        """A run whose records are all there from the start: `fill` writes them into a draft, which has its plan.
+        """Create a run whose records are all there from the start: `fill` writes them into a draft, which has its plan.
 
-        The run's id is set before, as the records hold it; `unresolved` are the placeholders of secrets in the plan.
-        Raises StorageError.
+        The run's id must be set before, as the records contain it; `unresolved` are the placeholders of secrets in the
+        plan. Raises StorageError.
         """
         made = [folder for folder in (self.folder, *self.folder.parents) if not folder.exists()]
         draft, lock = self._new_draft()
@@ -141,18 +141,18 @@ class LocalFiles(Masked):
                 sync_folder(self.folder)
             except OSError as error:
                 raise storage_error("create", folder, error) from error
-        except BaseException:  # as above; before the rename no reader has seen the draft
+        except BaseException:  # as above; no reader has seen the draft before the rename
             _undo(draft, lock, made)
             raise
         return LocalWriter(folder, lock, self._masker, new=True)
 
     def open(self, run_id: str) -> LocalWriter:
-        """The run for writing; see `Store.open`."""
+        """Open a run for writing; see `Store.open`."""
         folder = self._existing(run_id)
         return LocalWriter(folder, RunLock(folder / LOCK_NAME, folder), self._masker)
 
     def read(self, run_id: str) -> LocalReader:
-        """The run for reading; needs no lock. Raises InputError if there is no such run."""
+        """Open a run for reading; needs no lock. Raises InputError if there is no such run."""
         return LocalReader(self._existing(run_id))
 
     def run_ids(self) -> list[str]:
@@ -174,18 +174,20 @@ class LocalFiles(Masked):
 def _undo(draft: Path, lock: RunLock, made: Iterable[Path]) -> None:
     shutil.rmtree(draft, ignore_errors=True)
     lock.release()
-    with suppress(OSError):  # another process has a run in there by now
+    with suppress(OSError):  # another process has a run there by now
         for folder in made:
             folder.rmdir()
 
 
 def is_run(folder: Path) -> bool:
-    """Whether a folder holds a run: it has traces and results. The other files may be missing, as in runs of evalh."""
+    """Whether a folder contains a run: it has traces and results. The other files may be missing, as in runs of
+    evalh."""
     return (folder / TRACES).is_file() and (folder / RESULTS).is_file()
 
 
 def _check_links(folder: Path) -> None:
-    """Raise InputError for a link that leads out of a run folder, which may be anyone's: it could show any file."""
+    """Raise InputError for a link that leads out of a run folder, which may come from anyone: it could show any
+    file."""
     inside = os.path.realpath(folder)
     with os.scandir(folder) as entries:
         for entry in entries:
@@ -211,7 +213,7 @@ def _not_a_run(path: Path, folder: Path) -> InputError:
 
 
 def _write_cases(path: Path, cases: Iterable[Case], encoder: LineEncoder) -> tuple[int, str]:
-    """Stream the cases into a durable file; returns how many there were, and the SHA-256 of all lines."""
+    """Stream the cases into a durable file. Returns their number, and the SHA-256 of all lines."""
     total, pending, file, digest = 0, bytearray(), AppendFile(path, PRIVATE), hashlib.sha256()
 
     def write() -> None:
@@ -238,13 +240,13 @@ def _write_documents(draft: Path, documents: Mapping[str, bytes], masker: Masker
     for name, content in documents.items():
         if Path(name).name != name or (draft / name).exists():
             raise ValueError(f"not a name for a document of a run: {name!r}")
-        # Documents are users' files in any encoding: bytes that are not UTF-8 come out as they went in.
+        # Documents are users' files in any encoding: bytes that are not UTF-8 are kept unchanged.
         text = masker.mask_text(content.decode("utf-8", "surrogateescape"))
         replace_file(draft / name, text.encode("utf-8", "surrogateescape"), PRIVATE)
 
 
 def _age(folder: Path) -> tuple[datetime, str, int]:
-    """The sort key of a run: its start, from its plan, its name or its files; then its name, `-10` after `-9`."""
+    """The sort key of a run: its start, from its plan, its name or its files; then its name, with `-10` after `-9`."""
     base, number = _COUNTER.fullmatch(folder.name).groups()  # type: ignore[union-attr]
     return _started(folder), base, int(number or 1)
 
@@ -267,10 +269,10 @@ def _started(folder: Path) -> datetime:
 
 @contextmanager
 def _turn(folder: Path) -> Iterator[bool]:
-    """One process at a time makes or removes drafts, so that none is removed before its owner has locked it.
+    """Only one process at a time makes or removes drafts, so that none is removed before its owner has locked it.
 
-    Yields False after 5 seconds without a turn, and where folders cannot be locked: then nothing may be removed, but
-    the run can start. Cleaning up is not worth a longer wait.
+    Yields False after 5 seconds without a turn, and if folders cannot be locked: nothing may be removed then, but the
+    run can start. Cleaning up is not worth a longer wait.
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
@@ -280,7 +282,7 @@ def _turn(folder: Path) -> Iterator[bool]:
 
 
 def _locked(descriptor: int, deadline: float) -> bool:
-    while time.monotonic() < deadline:  # flock itself waits without a limit or not at all
+    while time.monotonic() < deadline:  # flock itself waits either without a limit or not at all
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return True
@@ -292,7 +294,7 @@ def _locked(descriptor: int, deadline: float) -> bool:
 
 
 def _remove_leftovers(folder: Path) -> None:
-    """Remove the drafts of dead processes."""
+    """Remove the drafts of processes that have died."""
     for draft in folder.glob(f"{_DRAFT}*"):
         with suppress(RunLockedError, StorageError, FileNotFoundError):
             lock = RunLock(draft / LOCK_NAME, draft)

@@ -1,4 +1,4 @@
-"""The cases of a run folder by their position, without reading those before it."""
+"""The cases of a run folder by position, without reading those before."""
 
 from __future__ import annotations
 
@@ -11,20 +11,21 @@ from typing import BinaryIO
 __all__ = ["CaseIndex"]
 
 _AHEAD = 1 << 13
-"""Bytes that are read with a case: most ask for the next ones next, and reading them for nothing costs little."""
+"""Bytes that are read with a case: usually the next cases are wanted next, and reading them for nothing costs
+little."""
 
 
 class CaseIndex:
-    """The start of each line of the cases, at 8 bytes a case, and the open file.
+    """The start of each line of the cases, at 8 bytes per case, and the open file.
 
-    It is read by `pread`, so that threads share no file position, and closed when the last user lets go of the index.
+    It is read by `pread`, so that threads share no file position, and closed when the last user drops the index.
     """
 
     def __init__(self, file: BinaryIO | None) -> None:
-        """Reads `file` to its end and closes it; without one there are no cases."""
+        """Read `file` to its end and close it; without one there are no cases."""
         self._starts = array("Q", [0])
         self._block = (0, b"")
-        """What was read last, and where it starts: one case is mostly asked for after the one before it."""
+        """What was read last, and where it starts: usually a case is asked for after the one before it."""
         self._closing: weakref.finalize[..., CaseIndex] | None = None
         if file is not None:
             with file:
@@ -39,7 +40,7 @@ class CaseIndex:
         if not 0 <= index < len(self._starts) - 1:
             return None
         start, end = self._starts[index], self._starts[index + 1]
-        at, block = self._block  # in one: other threads put theirs there
+        at, block = self._block  # in one assignment: other threads replace it
         if not at <= start <= end <= at + len(block):
             at, block = self._block = start, os.pread(self._descriptor, max(end - start, _AHEAD), start)
         return block[start - at : end - at]

@@ -2,7 +2,7 @@
 
 Several processes write shares into a hidden folder of the run; the shares are then joined to one file of results and
 one of verdicts. Renaming that folder to `.judgements` is the commit: from then on readers look there first. A crash may
-interrupt the moving of the two files to their usual places at any point; opening the run for writing completes it.
+interrupt moving the two files to their usual places at any point; opening the run for writing completes it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _DRAFT = ".judging-"
 _FILES = ("results.jsonl", "verdicts.jsonl")
 _BUFFER = 1 << 20
 _TOGETHER = 100
-"""Cells whose lines are finished at once."""
+"""Cells whose lines are finished together."""
 
 
 class LocalJudgements:
@@ -64,8 +64,8 @@ class LocalJudgements:
 
     def _put_in_place(self) -> None:
         self._draft.rename(self._run / COMMITTED)
-        # Durable before anything is moved: a power cut could otherwise keep one move and lose the commit, and the run
-        # would have new results with old verdicts.
+        # Made durable before anything is moved: a power cut could otherwise keep one move and lose the commit, and the
+        # run would have new results with old verdicts.
         sync_folder(self._run)
         finish_commit(self._run)
 
@@ -76,7 +76,7 @@ class LocalJudgements:
 
 
 class LocalShare:
-    """One process's share of new results and verdicts. Can be pickled until the first append."""
+    """One process's share of new results and verdicts. It can be pickled until the first append."""
 
     def __init__(self, draft: Path, number: int, masker: Masker) -> None:
         self._draft, self._number, self._masker = draft, number, masker
@@ -86,7 +86,7 @@ class LocalShare:
         self._verdicts: list[CaseVerdict] = []
 
     def append_results(self, results: Sequence[EvaluationResult]) -> None:
-        if results:  # encoded at once: what cannot be stored must be said of these
+        if results:  # encoded at once: an error must name these results
             self._results.append(self._open().unfinished(results))
             if len(self._results) >= _TOGETHER:
                 self._write()
@@ -98,12 +98,12 @@ class LocalShare:
 
     def close(self) -> None:
         """Finish the share: only then is it part of the new set. Raises StorageError."""
-        self._open()  # a share without records is a share too: its folder says that it is finished
+        self._open()  # a share without records is a share, too: its folder shows that it is finished
         self._write()
         try:
             for file in self._files:
                 file.close()
-            # Not synced: `commit` syncs the joined files, and until then a crash only loses a draft.
+            # Not synced: `commit` syncs the joined files; until then, a crash only loses a draft.
             self._open_folder().rename(self._draft / str(self._number))
         except OSError as error:
             raise storage_error("write", self._draft, error) from error
@@ -126,7 +126,7 @@ class LocalShare:
                 raise storage_error("write", self._draft / name, error) from error
 
     def _open(self) -> LineEncoder:
-        """The encoder; opens the files at first use, in the process that writes the share."""
+        """The encoder. Opens the files at first use, in the process that writes the share."""
         if self._encoder is None:
             folder = self._open_folder()
             try:
@@ -159,13 +159,13 @@ def _join(sources: list[Path], target: Path) -> None:
 
 
 def finish_commit(folder: Path) -> None:
-    """Move a committed set to its usual place, as far as that was not done before a crash. Raises StorageError."""
+    """Move a committed set to its usual place, as far as a crash left that undone. Raises StorageError."""
     committed = folder / COMMITTED
     if not committed.is_dir():
         return
     try:
         for name in _FILES:
-            with suppress(FileNotFoundError):  # moved before the crash
+            with suppress(FileNotFoundError):  # already moved before the crash
                 (committed / name).rename(folder / name)
         sync_folder(folder)
         shutil.rmtree(committed)

@@ -1,18 +1,18 @@
 """Records as lines of JSON: the encoder and the decoder of all stores.
 
-Promise. One record is one line of UTF-8 that ends with LF and holds no other character at which any reader splits
-lines. No line holds a secret. Decoding gives an equal record, except that NaN becomes null. A line that cannot be read
-is named and left out; a record of a later major version is rejected, since its meaning may have changed.
+Promise. One record is one line of UTF-8 that ends with LF and contains no other character at which any reader splits
+lines. No line contains a secret. Decoding gives an equal record, except that NaN becomes null. An unreadable line is
+named and left out; a record of a later major version is rejected, since its meaning may have changed.
 
 Steps. Encoding: JSON, then masking, then escapes for U+2028, U+2029 and U+0085. Decoding: a line that begins or ends
 with the present version is decoded at once; of any other the version is read first, and older records are migrated.
 
 Cost. A line of the present version is decoded once, any other twice. Masking searches each line for a few byte strings
-of each secret, and takes only those lines apart that contain one.
+of each secret, and parses only lines that contain one.
 
 Limits. A line is built in memory as a whole. Only strings are masked, not numbers. Masking is not undone, except in
-cases and plans, where secrets are `${NAME}`: a resumed run must send the system what the author wrote. Of one file at
-most 100 damaged lines are listed.
+cases and plans, where secrets are `${NAME}`: a resumed run must send the system what the author wrote. At most
+100 damaged lines of a file are listed.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ MIGRATIONS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 """From the version of an older record to the function that turns it into the next version."""
 
 _MOST_NOTES = 100
-# Our encoder writes the version last, other writers of the same format write it first. Neither can be inside a value:
-# there the quotes would be escaped, and an inner object would end with one more brace.
+# Our encoder writes the version last, other programs write it first. Neither place can be inside a value: quotes would
+# be escaped there, and an inner object would end with one more brace.
 CURRENT = b'"schema_version":"1.0"}\n'
-"""How a line ends that our encoder wrote."""
+"""The end of a line that our encoder wrote."""
 _STARTS = b'{"schema_version":"1.0"'
-# Only marked cases are expanded when they are read: `${NAME}` in any other is the author's text.
+# Only marked cases are expanded when they are read: in any other, `${NAME}` is the author's text.
 _MARK = {"placeholders": True}
 _MARK_ENDS = b',"placeholders":true}\n'
 _CASE_ENDS = b'"schema_version":"1.0","digest":"'
-"""How the line of a case goes on after its last value: behind that are a hash and the end."""
+"""What follows the last value in the line of a case; then come a hash and the end."""
 _HASHED = slice(-len(_CASE_ENDS) - 27, -27)
 _SHAPES = (
     *(Case, Expected, Trace, Output, Metrics, ToolCall, ToolResult, TraceMessage, TraceError),
@@ -99,7 +99,7 @@ class LineEncoder:
             line = self._encode(case)
         except (RecursionError, OverflowError) as error:
             raise ValueError(f"cannot be stored as JSON: {error}") from error
-        if b"\n" in line:  # a recorded trace is kept as raw JSON, which may be laid out on several lines
+        if b"\n" in line:  # a recorded trace is kept as raw JSON, which may span several lines
             line = msgspec.json.encode(msgspec.json.decode(line))
         if self._masker is not None and self._masker.finds(line):
             plain = self._masker.placeholders(msgspec.json.decode(line))
@@ -110,14 +110,14 @@ class LineEncoder:
         return self.finished(self.unfinished(records))
 
     def unfinished(self, records: Sequence[object]) -> bytes:
-        """The lines as they are before `finished`, which takes those of many calls in one."""
+        """The lines before `finished`, which takes those of many calls together."""
         try:
             return self._encoder.encode_lines(records)
         except (RecursionError, OverflowError) as error:
             raise ValueError(f"cannot be stored as JSON: {error}") from error
 
     def finished(self, lines: bytes) -> bytes:
-        """Lines as they may be stored: without secrets, and split at LF only."""
+        """Lines ready to be stored: without secrets, and split at LF only."""
         if self._mask is not None:
             lines = self._mask(lines)
         return lines if lines.isascii() else _without_separators(lines)
@@ -161,10 +161,10 @@ _version_decoder = msgspec.json.Decoder(_Version)
 
 
 class LineDecoder:
-    """Decodes the lines of one file; a line that cannot be read is left out and described in `damage`."""
+    """Decodes the lines of one file; an unreadable line is left out and described in `damage`."""
 
     def __init__(self, file: str, damage: list[str], place: str = "") -> None:
-        """`place` is where the file is, for a record that nothing can be done without."""
+        """`place` is where the file is, for errors about records that the caller cannot do without."""
         self._file, self._damage, self._place = file, damage, place or file
 
     def records(self, kind: type[T], lines: Iterable[bytes], number: Callable[[int], int] | None = None) -> Iterator[T]:
@@ -193,7 +193,7 @@ class LineDecoder:
             return
         found = number(position) if number else position + 1
         what = str(error) if line.endswith(b"\n") else "torn tail, left out"
-        if (note := f"{self._file}:{found}: {what}") not in self._damage:  # a file may be read several times
+        if (note := f"{self._file}:{found}: {what}") not in self._damage:  # the same file may be read several times
             self._damage.append(note)
         if len(self._damage) == _MOST_NOTES:
             self._damage.append("further lines that cannot be read are not listed")
@@ -203,9 +203,9 @@ class LineDecoder:
 
 
 def decoded_line(kind: type[T], decode: Callable[[bytes], T], line: bytes) -> T | None:
-    """The record in one line by `decode` for its kind; None for a blank line.
+    """The record in one line, by `decode` for its kind; None for a blank line.
 
-    Raises ValueError or RecursionError for a line that cannot be read, InputError for a later major version.
+    Raises ValueError or RecursionError for an unreadable line, InputError for a later major version.
     """
     if line.endswith(CURRENT) or line.startswith(_STARTS):
         return decode(line)

@@ -14,11 +14,11 @@ _BUFFER = 1 << 20
 
 
 def cut_at_lines(file: BinaryIO, count: int) -> list[Part]:
-    """About `count` parts of one size; fewer where lines are longer than that, none of an empty file."""
+    """About `count` parts of equal size; fewer if lines are longer than that, none for an empty file."""
     size = file.seek(0, os.SEEK_END)
     cuts = [0]
     for number in range(1, count):
-        # One byte before the cut: if a line starts just there, `readline` reads only the LF before it.
+        # One byte before the cut: if a line starts exactly there, `readline` reads only the LF before it.
         file.seek(max(size * number // count - 1, 0))
         file.readline()
         cuts.append(file.tell())
@@ -37,7 +37,7 @@ def lines_within(file: BinaryIO, part: Part) -> Iterator[bytes]:
 
 
 def line_number(file: BinaryIO, position: int) -> int:
-    """The number of the line that starts at a byte position of a file that was just opened."""
+    """The number of the line that starts at a byte position; the file must have just been opened."""
     number = 1
     while position > 0 and (block := file.read(min(_BUFFER, position))):
         number += block.count(b"\n")

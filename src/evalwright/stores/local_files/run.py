@@ -62,13 +62,13 @@ ARTIFACTS = "artifacts"
 _BUFFER = 1 << 20
 _INDEX = "index.sqlite"
 _MOST_HELD = 1 << 16
-"""Bytes of records that wait to be written: more would no longer be in the processor's cache when they are."""
+"""Bytes of records that wait to be written: more would no longer be in the processor's cache by then."""
 _BYTES_OF_CELL = 500
-"""Of the trace of a cell, at least: for folders without a plan, which do not say how many cells there are."""
+"""Minimum size of a cell's trace, for folders without a plan, which do not say how many cells there are."""
 
 
 def _stored_plan(path: Path, variables: Mapping[str, str]) -> tuple[Plan | None, dict[str, str]]:
-    """The plan with its secrets from `variables`, and the placeholders of those that they lack."""
+    """The plan with its secrets from `variables`, and the placeholders of secrets that are not there."""
     data = _read(path)
     return (None, {}) if data is None else plan_from_json(str(path), data, variables)
 
@@ -88,7 +88,8 @@ class LocalReader:
     plan: Plan | None
 
     def __init__(self, folder: Path, variables: Mapping[str, str] = {}) -> None:
-        """`variables` go where secrets are stored as `${NAME}`: none for looking, as the run may be anyone's."""
+        """`variables` replace `${NAME}`, which is stored for secrets: none for merely looking, as the run may come from
+        anyone."""
         self.folder = folder
         self.location: str = str(folder)
         self.artifacts: Path = folder / ARTIFACTS
@@ -99,7 +100,7 @@ class LocalReader:
         self.plan, self._placeholders = _stored_plan(folder / PLAN, variables)
         self.unresolved: list[str] = sorted(self._placeholders)
         self._numbering = self.plan
-        """What numbers the cells of an index: commands give a folder of another program a plan of their own."""
+        """Determines the numbers of cells in an index: commands give folders of other programs a plan of their own."""
 
     def cases(self, start: int = 0) -> Iterator[Case]:
         """The cases as run, from position `start`.
@@ -129,9 +130,9 @@ class LocalReader:
                     yield block
 
     def has_cases_of(self, other: object) -> bool:
-        """Whether another run in a folder has the same cases to the byte, and so the same hashes of them.
+        """Whether another run in a folder has the same cases, byte for byte, and therefore the same hashes of them.
 
-        Each run noted the hash of all its cases when it began: files of the same size are read where it did not.
+        Each run noted the hash of all its cases when it began; if one did not, files of the same size are read.
         """
         if not isinstance(other, LocalReader):
             return False
@@ -157,7 +158,7 @@ class LocalReader:
         return self._cases
 
     def parts(self, count: int) -> list[Part]:
-        """Byte ranges of the traces that start and end where lines start; none for a run without traces."""
+        """Byte ranges of the traces that start and end at starts of lines; none for a run without traces."""
         file = _open_if_there(self.folder / TRACES)
         if file is None:
             return []
@@ -188,7 +189,7 @@ class LocalReader:
             )
 
     def _line_number(self, name: str, position: int) -> int:
-        """The number of the line that starts at a byte position. Reads the file again: only damage asks for it."""
+        """The number of the line that starts at a byte position. Reads the file again, but only if there is damage."""
         with (self.folder / name).open("rb") as file:
             return line_number(file, position)
 
@@ -208,9 +209,9 @@ class LocalReader:
         return summary
 
     def index(self, *, small: bool = False, keep: bool = False, make: bool = True) -> RunIndex | None:
-        """See `evalwright.model.cell_index.index_of`. An index that is in the folder is used whatever the size.
+        """See `evalwright.model.cell_index.index_of`. An index that is in the folder is used whatever its size.
 
-        With `keep` there is one in the folder afterwards, also of a small run.
+        With `keep` there is one in the folder afterwards, even for a small run.
         """
         large = keep or self._is_large()
         if not ((make and (large or small)) or (self.folder / _INDEX).exists()):
@@ -249,7 +250,7 @@ class LocalWriter(LocalReader):
         self, folder: Path, lock: RunLock, masker: Masker, variables: Mapping[str, str] = {}, *, new: bool = False
     ) -> None:
         """Opening a run that is not `new` completes what a crash interrupted: it moves committed results and removes
-        torn last lines. The cases of a new one are read back with its secrets."""
+        torn last lines. The cases of a new run are read back with its secrets."""
         self._lock = lock
         self._files: list[AppendFile] = []
         self._held: tuple[list[bytes], ...] = ([], [], [])
@@ -269,8 +270,8 @@ class LocalWriter(LocalReader):
                 self._clear_up()
             self._open_files()
             if not new and (folder / _INDEX).exists() and (index := self.index()) is not None:
-                index.close()  # a change behind its back shows as long as the files have not grown
-        except BaseException:  # the lock is held by now, and must be given back whatever happens
+                index.close()  # a change from outside is only detectable until the files have grown
+        except BaseException:  # the lock is held by now, and must be released whatever happens
             self.close()
             raise
 
@@ -285,7 +286,7 @@ class LocalWriter(LocalReader):
         return named
 
     def _clear_up(self) -> None:
-        finish_commit(self.folder)  # before the files are opened: it puts others in their place
+        finish_commit(self.folder)  # before the files are opened, because it replaces them
         drop_abandoned(self.folder)
         for leftover in self.folder.glob(".*.tmp"):
             with suppress(OSError):
@@ -323,9 +324,11 @@ class LocalWriter(LocalReader):
             self._later(self._due)
 
     def hold(self, later: Callable[[Callable[[], None]], object] | None) -> Callable[[], None]:
-        """Keep what is appended until `later` calls what it is given, so that many cells are one write for each file.
+        """Keep what is appended until `later` calls the function that it gets, so that many cells take one write per
+        file.
 
-        With None, and before: each record is written at once. What is returned writes all that is kept, at any time.
+        With None, as in the beginning, each record is written at once. The returned function writes everything that is
+        kept, at any time.
         """
         self._later = later
         self._write_held()
@@ -337,7 +340,7 @@ class LocalWriter(LocalReader):
 
     def _write_held(self) -> None:
         """Traces first, verdicts last, as if each record had been written by itself."""
-        if self._failure is not None:  # no verdict may follow later where its trace cannot be written
+        if self._failure is not None:  # no verdict may follow later if its trace cannot be written
             raise self._failure
         self._size = 0
         try:
@@ -363,7 +366,7 @@ class LocalWriter(LocalReader):
                 file.append(lines)
 
     def follow(self) -> None:
-        """Take note of what other processes have appended in their turns, so that `sync` covers it too."""
+        """Take note of what other processes appended in their turns, so that `sync` covers it too."""
         for file in self._files:
             file.follow()
 
@@ -374,10 +377,11 @@ class LocalWriter(LocalReader):
             self._keep_index()
 
     def _keep_index(self) -> None:
-        """Bring the index up to date with what was appended: only of a run that grows, so re-evaluating makes none."""
+        """Bring the index up to date with what was appended. Only for a run that grows, so re-evaluating creates
+        none."""
         from evalwright.stores.index.keeper import IndexKeeper
 
-        with self._indexing:  # the last sync of a run may come while one in a thread still works
+        with self._indexing:  # the last sync of a run may come while one in a thread is still working
             if self._keeper is None:
                 self._keeper = IndexKeeper(self.folder, self._numbering)
             self._keeper.follow()
@@ -402,12 +406,12 @@ class LocalWriter(LocalReader):
         return LocalJudgements(self.folder, self._masker, self._take_over)
 
     def _take_over(self, commit: Callable[[], None]) -> None:
-        """Replace the old files by new ones, and append to those from now on."""
+        """Replace the old files with new ones, and append to those from now on."""
         for file in self._files[1:]:
             file.close()
         try:
             commit()
-        finally:  # also after a failure: the run can go on with whichever set is there
+        finally:  # also after a failure: the run can continue with whichever set is there
             self._files[1:] = [AppendFile(self.folder / name, PRIVATE) for name in (RESULTS, VERDICTS)]
         if not self.damage and self._is_large():  # all traces were read, and the rest is our own
             from evalwright.stores.index.keeper import IndexKeeper
@@ -416,7 +420,7 @@ class LocalWriter(LocalReader):
                 keeper.follow()
 
     def close(self) -> None:
-        """Sync what is unsynced, then release the lock. Raises StorageError."""
+        """Sync what is not synced yet, then release the lock. Raises StorageError."""
         try:
             self._write_held()
             for file in self._files:

@@ -1,4 +1,4 @@
-"""One cell of a merged run: its records as lines with the id of that run."""
+"""One cell of a merged run: its records as lines with that run's id."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from evalwright.stores.index.codes import Profile
 __all__ = ["IndexedCell", "MergedCell", "Rename", "in_plan_order", "renaming"]
 
 Rename = Callable[[bytes, int], bytes]
-"""Gives a block of so many lines the merged run's id in place of the shard's."""
+"""In a block of this many lines, replaces the shard's id by the merged run's."""
 _record = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 class IndexedCell(NamedTuple):
-    """What the index of a shard says of a cell, for that of the merged run."""
+    """A cell's row in a shard's index, for the merged run's index."""
 
     row: Sequence[Any]
-    """As the shard's has it: the profile, the numbers and all places are others in the merged run."""
+    """As in the shard: the profile, the numbers and all places differ in the merged run."""
     profile: Profile
     numbers: bytes | None
     lengths: Sequence[int]
-    """Of its results, which follow each other."""
+    """Of its results, which are adjacent."""
 
 
 class MergedCell(NamedTuple):
-    """The lines of a cell's records, each with its end."""
+    """The lines of a cell's records, including their ends."""
 
     number: int
     """In the grid of the whole run."""
@@ -39,14 +39,15 @@ class MergedCell(NamedTuple):
 
 
 def renaming(old: str, new: str) -> Rename:
-    """A function that gives lines the id of the merged run in place of the shard's."""
+    """A function that replaces the shard's id by the merged run's in lines."""
     own_id = msgspec.json.encode(new)
     key = b'"run_id":'
     before, after = key + msgspec.json.encode(old), key + own_id
 
     def rename(block: bytes, lines: int) -> bytes:
-        # Records begin with their fields in the same order, and a text cannot hold unescaped quotes: as many places
-        # as lines are those of the records themselves. What a system gave may have the same key and value, too.
+        # Records begin with their fields in the same order, and a string cannot contain unescaped quotes: if there are
+        # as many places as lines, they are those of the records themselves. A system's output may contain the same key
+        # and value, too.
         parts = block.split(before)
         if len(parts) == lines + 1 or not block:
             return after.join(parts)
@@ -62,7 +63,8 @@ def _renamed(line: bytes, own_id: bytes) -> bytes:
 
 
 def in_plan_order(block: bytes, order: Mapping[bytes, int]) -> tuple[bytes, int]:
-    """The rows of a cell, and how many: of each evaluator the last, in the order of the plan, others as they come."""
+    """The rows of a cell, and their number: the last one of each evaluator, in the order of the plan, others as they
+    come."""
     rows: dict[bytes, bytes] = {}
     for line in block.splitlines(keepends=True):
         rows[bytes(_record.decode(line)["evaluator"])] = line

@@ -1,4 +1,4 @@
-"""What a merged run takes over from its shards as it is: cases, artifacts, and the records of runs in databases."""
+"""What a merged run copies from its shards unchanged: cases, artifacts, and the records of runs in databases."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def created_file(path: Path) -> BinaryIO:
 
 
 def copy_artifacts(source: Path, target: Path) -> list[Problem]:
-    """Copy the files of a shard's artifacts, durably; those that are there already with other bytes are problems."""
+    """Copy the files of a shard's artifacts, durably; a file that already exists with other bytes is a problem."""
     problems: list[Problem] = []
     for path in sorted(source.rglob("*")):
         if path.is_symlink() or not path.is_file():
-            continue  # links are not followed: a run folder may be anyone's
+            continue  # links are not followed: a run folder may come from anyone
         copy = target / path.relative_to(source)
         try:
             if copy.exists():
@@ -51,7 +51,7 @@ def copy_artifacts(source: Path, target: Path) -> list[Problem]:
 
 
 def spool(reader: RunReader, folder: Path) -> None:
-    """Write the records of a run that is in no folder into one, as lines. Raises StorageError."""
+    """Write the records of a run that is not in a folder into one, as lines. Raises StorageError."""
     for name, records in (
         (TRACES, reader.traces(msgspec.Raw)),
         (RESULTS, reader.results(msgspec.Raw)),
@@ -61,7 +61,7 @@ def spool(reader: RunReader, folder: Path) -> None:
 
 
 def case_lines(reader: RunReader) -> Iterator[bytes]:
-    """The cases of a run as stored. Raises InputError for a store that does not give them."""
+    """The cases of a run as stored. Raises InputError for a store that does not provide them."""
     lines = getattr(reader, "case_lines", None)
     if lines is None:
         raise InputError(f"{reader.location} is in a store of another package, whose runs cannot be merged")

@@ -1,4 +1,4 @@
-"""A shard that has an index, which holds where the newest records of its cells are: no record is read to find them."""
+"""A shard whose index tells where the newest records of its cells are: no record is read to find them."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ from evalwright.stores.merge.cells import IndexedCell, MergedCell, Rename
 __all__ = ["IndexedShard"]
 
 _AT_ONCE = 64
-"""Cells of a shard whose records are read together: each costs less, and those of many shards fit into memory."""
+"""Cells of a shard whose records are read together: many, so that each costs less; few, so that many shards fit in
+memory."""
 _encode = msgspec.json.encode
 
 
 class IndexedShard:
-    """The cells of one shard, each with what an index of the merged run says of it."""
+    """The cells of one shard, each with its entry for the merged run's index."""
 
     indexed = True
     damage: Sequence[str] = ()
-    """Of a run with lines that cannot be read there is no index."""
+    """Empty: a run with unreadable lines has no index."""
 
     def __init__(self, index: RunIndex, rename: Rename, evaluators: Sequence[str]) -> None:
         """The results of a cell are put in the order of `evaluators`."""
@@ -41,7 +42,8 @@ class IndexedShard:
                 self.statuses[one.status] += one.n
 
     def cells(self) -> Iterator[MergedCell]:
-        """Every cell in the order of the grid. Raises StaleIndex for other records than it knows, and OSError."""
+        """Every cell, in the order of the grid. Raises OSError, and StaleIndex if the records are not those it
+        knows."""
         read, rows = self._index.lines, self._index.rows()
         while block := rows.fetchmany(_AT_ONCE):
             traces = read(TRACES, [row[11:13] for row in block])
@@ -70,6 +72,7 @@ class IndexedShard:
 
 
 def _order_of(profile: Profile, order: Mapping[str, int]) -> list[int] | None:
-    """The places of results in the order of the evaluators, others behind them; None where they have it already."""
+    """The places of results in the order of the evaluators, others after them; None if they are already in that
+    order."""
     ranks = [order.get(name, len(order)) for name, _ in profile[3]]
     return None if ranks == sorted(ranks) else sorted(range(len(ranks)), key=ranks.__getitem__)

@@ -1,6 +1,6 @@
-"""A shard whose records are read once to find where the newest ones of its cells are.
+"""A shard whose records are read once to find the newest ones of its cells.
 
-36 bytes a cell stay in memory and, until all are found, the names of the cells.
+For each cell, 36 bytes stay in memory and, until all are found, its name.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ _RECORDS = (TRACES, RESULTS, VERDICTS)
 
 
 class ShardGrid(Protocol):
-    """The cells of a shard: numbered by themselves, and in the grid of the whole run."""
+    """The cells of a shard, with their numbers in the shard and in the grid of the whole run."""
 
     total: int
 
     def number(self, case_index: int | None, variant_name: str, trial: int) -> int | None:
-        """The number of a cell in the shard; None for a record of no cell of it."""
+        """The number of a cell in the shard; None for a record whose cell is not in it."""
 
     def number_in_run(self, number: int) -> int:
-        """The number in the whole run of a cell that has this one in the shard."""
+        """The number in the whole run of the cell with this number in the shard."""
 
 
 class _TraceMark(OfCase, gc=False):
@@ -59,20 +59,20 @@ class _ResultMark(OfCase, gc=False):
 
 
 class _Places:
-    """Where one line, or adjacent ones, of each cell are in a file; a length of 0 where there are none."""
+    """Where in a file each cell's line, or adjacent lines, are; the length is 0 if there are none."""
 
     def __init__(self, cells: int) -> None:
         self.start: array[int] = array("Q", bytes(8 * cells))
         self.length: array[int] = array("I", bytes(4 * cells))
         self.more: dict[int, list[tuple[int, int]]] = {}
-        """Further lines of a cell that do not follow on its first ones: a few, those that a crash cut in two."""
+        """Further lines of a cell that are not adjacent to its first ones: only the few that a crash separated."""
 
     def put(self, number: int, start: int, length: int) -> None:
         self.start[number], self.length[number] = start, length
         self.more.pop(number, None)
 
     def add(self, number: int, start: int, length: int) -> None:
-        """Put behind the lines that are there already."""
+        """Add after the lines that are already there."""
         if not self.length[number]:
             self.put(number, start, length)
         elif number not in self.more and self.start[number] + self.length[number] == start:
@@ -82,7 +82,7 @@ class _Places:
 
 
 class ScannedShard:
-    """The cells of one shard, of each the records of the highest attempt, and of these the last."""
+    """The cells of one shard: for each, the last records of its highest attempt."""
 
     indexed = False
 
@@ -91,16 +91,16 @@ class ScannedShard:
     ) -> None:
         """The results of a cell are put in the order of `evaluators`. Raises InputError.
 
-        Without `keep_open` the files are opened for each cell.
+        Without `keep_open`, the files are opened for each cell.
         """
         cells = grid.total
         self._folder, self._grid, self._rename, self._keep_open = folder, grid, rename, keep_open
         self._order = {msgspec.json.encode(name): place for place, name in enumerate(evaluators)}
         self._traces, self._results, self._verdicts = _Places(cells), _Places(cells), _Places(cells)
         self._tidy = bytearray(cells)
-        """Number of results of a cell, if they lie side by side in the order of the plan; 255 if they do not."""
+        """Number of results of a cell if they are adjacent and in the order of the plan, else 255."""
         self.damage: list[str] = []
-        """Lines that cannot be read, and are left out."""
+        """Unreadable lines, which are left out."""
         self.statuses: dict[Status, int] = self._located(evaluators[: _UNTIDY - 1])
         """Number of cells by their verdict."""
 
@@ -153,7 +153,7 @@ class ScannedShard:
                 )
 
     def close(self) -> None:
-        """Nothing is open between cells."""
+        """Without `keep_open`, nothing stays open between cells."""
 
 
 def _marks(folder: Path, name: str, kind: type[T], damage: list[str]) -> Iterator[tuple[int, int, T]]:
@@ -169,7 +169,7 @@ def _marks(folder: Path, name: str, kind: type[T], damage: list[str]) -> Iterato
 
 def _opened(folder: Path, name: str) -> BinaryIO:
     try:
-        committed = folder / COMMITTED / name  # of a crash while results were replaced: see `judgements`
+        committed = folder / COMMITTED / name  # from a crash while results were replaced: see `judgements`
         return (committed if committed.is_file() else folder / name).open("rb", buffering=_BUFFER)
     except OSError as error:
         raise InputError(Problem(str(folder / name), f"cannot be read: {error.strerror}")) from error
@@ -182,7 +182,7 @@ def _source(folder: Path, name: str, places: _Places, file: BinaryIO | None) -> 
         block = os.pread(opened.fileno(), lengths[number], starts[number])
         for start, length in more.get(number, ()):
             block += os.pread(opened.fileno(), length, start)
-        return block if block.endswith(b"\n") else block + b"\n"  # of the last line a crash may have left out the end
+        return block if block.endswith(b"\n") else block + b"\n"  # a crash may have cut the end off the last line
 
     def of(number: int) -> bytes:
         if not lengths[number]:

@@ -1,7 +1,7 @@
 """The records of many shards as those of one run, in the order of its grid.
 
-A line is taken apart only at its top, to give it the id of the merged run; all its values keep their bytes. Where all
-shards have an index, that of the merged run is made of theirs on the way.
+A line is parsed only at its top level, to give it the merged run's id; all its values keep their bytes. If all shards
+have an index, the merged run's index is built from theirs along the way.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ __all__ = ["MergedShard", "write_merged"]
 
 
 class MergedShard(Protocol):
-    """One shard of a run that is merged."""
+    """One shard of a run that is being merged."""
 
     indexed: bool
-    """Whether each of its cells has what an index of the merged run says of it."""
+    """Whether each of its cells comes with its entry for the merged run's index."""
 
     @property
     def statuses(self) -> Mapping[Status, int]:
@@ -36,7 +36,7 @@ class MergedShard(Protocol):
 
     @property
     def damage(self) -> Sequence[str]:
-        """Lines that cannot be read, and are left out."""
+        """Unreadable lines, which are left out."""
 
     def cells(self) -> Iterator[MergedCell]:
         """Every cell that has a trace, in the order of the whole run's grid."""
@@ -45,7 +45,7 @@ class MergedShard(Protocol):
 def write_merged(shards: Sequence[MergedShard], folder: Path, plan: Plan) -> None:
     """Write the records of all cells into new files of a folder, durably.
 
-    Raises StorageError, InputError, and StaleIndex for a shard whose records are not those that its index knows.
+    Raises StorageError, InputError, and StaleIndex if a shard's records are not those that its index knows.
     """
     index = JoinedIndex(folder, plan) if all(shard.indexed for shard in shards) else None
     with ExitStack() as stack:

@@ -27,7 +27,7 @@ class _Config(msgspec.Struct):
     schema: str = SCHEMA
     pool_size: int = 4
     path: str | None = None
-    """The folder `runs`, for artifacts; the caller reads it, here it is only accepted."""
+    """The folder `runs`, for artifacts; the caller reads it, so here it is merely accepted."""
     run_namespace: dict[str, Any] | None = None
 
 

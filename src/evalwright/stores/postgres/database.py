@@ -25,9 +25,9 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 
 _VERSION = 1
 _MAKING = 0x6576616C77726967
-"""Key of the advisory lock of the process that makes the tables: `evalwrig` in ASCII, unlikely to be another's."""
+"""Key of the advisory lock of the process that makes the tables: `evalwrig` in ASCII, unlikely to be used elsewhere."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
-"""Seconds: most lost connections come back at once, and a server that restarts needs no more than one try a second."""
+"""Seconds. Most lost connections come back at once, and a restarting server needs no more than one try per second."""
 
 _CELL = "case_id text NOT NULL, variant_name text NOT NULL, trial integer NOT NULL, attempt integer NOT NULL"
 _RECORD = (
@@ -47,7 +47,7 @@ _TABLES = {
     "summaries": "run_id text PRIMARY KEY, started_at timestamptz NOT NULL, namespace jsonb, payload jsonb, "
     "line text NOT NULL",
 }
-# Without fastupdate: the list of pending entries that it keeps makes the planner avoid the index of a growing table.
+# Without fastupdate: its list of pending entries makes the planner avoid the index of a growing table.
 _INDEXES = [
     *(f"CREATE UNIQUE INDEX {table}_in_order ON {table} (run_id, seq)" for table in ("traces", "results", "verdicts")),
     *(
@@ -58,7 +58,7 @@ _INDEXES = [
 
 
 def _tell_hooks(given: Mapping[str, Any]) -> None:
-    """Libpq connects without Python's knowledge; hooks that refuse connections are to hear of these, too."""
+    """Libpq connects without Python's knowledge; hooks that reject connections have to see these, too."""
     hosts = str(given.get("hostaddr") or given.get("host") or os.environ.get("PGHOST") or "").split(",")
     try:
         for host in hosts:
@@ -81,7 +81,7 @@ class Database:
             raise InputError(Problem("", expected, None, "dsn")) from None
         self._password = str(given.get("password") or "")
         self.name: str = " ".join(str(given.get(key)) for key in ("hostaddr", "host", "port", "dbname", "service"))
-        """What tells it from other databases, without the password."""
+        """Distinguishes it from other databases, without the password."""
         self._dsn, self.schema, self.pool_size = dsn, schema, pool_size
 
     def connect(self) -> Connection:
@@ -140,7 +140,7 @@ class Database:
         return connection.execute(query, (self.schema,)).fetchone() is not None
 
     def _create_tables(self, connection: Connection) -> None:
-        # Not IF NOT EXISTS: that asks for the right to create schemas even where the schema exists.
+        # Not IF NOT EXISTS: that requires the right to create schemas even if the schema exists.
         schemas = connection.execute("SELECT 1 FROM pg_catalog.pg_namespace WHERE nspname = %s", (self.schema,))
         if schemas.fetchone() is None:
             connection.execute(sql.SQL("CREATE SCHEMA {}").format(sql.Identifier(self.schema)))
@@ -148,7 +148,8 @@ class Database:
             connection.execute(sql.SQL(f"CREATE TABLE {table} ({columns})"))
         for statement in _INDEXES:
             connection.execute(sql.SQL(statement))
-        connection.execute("CREATE TABLE layout (version integer NOT NULL)")  # last: its presence means "complete"
+        # last: its presence means that the tables are complete
+        connection.execute("CREATE TABLE layout (version integer NOT NULL)")
         connection.execute("INSERT INTO layout VALUES (%s)", (_VERSION,))
 
 
@@ -156,14 +157,14 @@ def is_lost(error: psycopg.Error, connection: Connection | None = None) -> bool:
     """Whether an error means that the server went away, rather than that it rejected a statement."""
     if connection is not None and (connection.closed or connection.broken):
         return True
-    if error.sqlstate is None:  # the client's own errors, such as a connection that was never made
+    if error.sqlstate is None:  # an error of the client itself, such as a connection that was never made
         return isinstance(error, (psycopg.OperationalError, psycopg.InterfaceError))
-    # Classes of SQLSTATE: connection exceptions, and a server that shuts down, has crashed or is starting.
+    # Classes of SQLSTATE: connection exceptions, and a server that is shutting down, has crashed or is starting.
     return error.sqlstate.startswith(("08", "57P"))
 
 
 def persist(work: Callable[[], T], gone: Callable[[psycopg.Error], bool], patience: float) -> T:
-    """Do `work`, repeatedly for up to `patience` seconds while the server is gone. Raises psycopg.Error."""
+    """Do `work`, repeating it for up to `patience` seconds while the server is gone. Raises psycopg.Error."""
     deadline, pause = time.monotonic() + patience, _FIRST_PAUSE
     while True:
         try:

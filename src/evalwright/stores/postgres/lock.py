@@ -9,7 +9,7 @@ from evalwright.stores.postgres.database import Connection
 
 __all__ = ["lock_run"]
 
-# A lock of one 64-bit key is shown as two halves, with objsubid 1.
+# The lock of one 64-bit key is shown as two halves, with objsubid 1.
 _OWNER = """
     SELECT activity.application_name FROM pg_catalog.pg_locks AS held
     JOIN pg_catalog.pg_stat_activity AS activity USING (pid)

@@ -31,13 +31,13 @@ __all__ = ["PostgresRun"]
 T = TypeVar("T")
 
 _PATIENCE = 60.0
-"""Seconds that a run which is being written waits for its server to come back: enough for a restart."""
+"""Seconds that a run being written waits for its server to come back: enough for a restart."""
 _PAGE = 200
 """Rows fetched at once: cases and traces may be large."""
 _BATCH = 5000
 _LAST = (1 << 63) - 1
 _UNSAFE = re.compile(r"\\u0000|\\u[dD][89abAB]")
-"""What JSON can hold and JSONB cannot: NUL, and lone surrogates. Pairs match too, and prove harmless when replaced."""
+"""What JSON allows and JSONB does not: NUL, and lone surrogates. Pairs match too, and prove harmless when replaced."""
 _NO_JSONB = ("22", "54")
 """SQLSTATE classes of what JSONB does not accept: bad data, too large, too deep."""
 _NOT_IN_JSONB = '{"not_in_jsonb": true}'
@@ -59,7 +59,7 @@ _WITHOUT["artifacts"] = _WITHOUT["traces"]
 
 
 def _insert(table: str) -> sql.SQL:
-    """The statement that writes any number of rows of a table, each column as one array: one round trip a batch.
+    """The statement that writes any number of rows of a table, each column as one array: one round trip per batch.
 
     Rows replace those with the same key, so that a batch can be written again if it is unknown whether it was stored.
     """
@@ -90,7 +90,8 @@ class PostgresRun:
         self.artifacts: Path = runs / run_id / "artifacts"
         self._patience = _PATIENCE if writer else 0.0
         self._idle: list[tuple[int, Connection]] = []
-        self._token = os.urandom(8).hex()  # tells after a lost session whether another process has written meanwhile
+        # after a lost session, it shows whether another process has written meanwhile
+        self._token = os.urandom(8).hex()
         self._last: dict[str, int] = {}
         if writer is not None:
             _writers.add(self)
@@ -124,7 +125,7 @@ class PostgresRun:
         return rows[0][0].encode() + b"\n" if rows else None
 
     def cases(self, start: int) -> Iterator[bytes]:
-        """Page by page: each page can be asked for again if the server restarts."""
+        """Page by page: each page can be requested again if the server restarts."""
         query = "SELECT line FROM cases WHERE run_id = %s AND position >= %s ORDER BY position LIMIT %s"
         while page := self._fetched(query, start, _PAGE):
             for (line,) in page:
@@ -183,13 +184,13 @@ class PostgresRun:
     @contextmanager
     def _pooled(self) -> Iterator[Connection]:
         """An idle connection of this process or a new one; afterwards it is kept for the next time."""
-        # After a fork these are the parent's: to close them would end the parent's sessions.
+        # After a fork these are the parent's: closing them would end the parent's sessions.
         while self._idle and self._idle[-1][0] != os.getpid():
             _inherited.append(self._idle.pop())
         connection = self._idle.pop()[1] if self._idle else self._database.connect()
         try:
             yield connection
-        except BaseException:  # also a generator that is closed half-way: the connection is in an unknown state
+        except BaseException:  # also if a generator is closed half-way: the state of the connection is then unknown
             connection.close()
             raise
         if len(self._idle) < self._database.pool_size:
@@ -323,10 +324,10 @@ class PostgresRun:
             row = connection.execute("SELECT writer FROM runs WHERE run_id = %s", (self._run_id,)).fetchone()
             if row is None or row[0] != self._token:
                 raise StorageError(f"{self.location}: another process has written to it while the server was away")
-        except RunLockedError as error:  # perhaps our own last session, which the server has not missed yet
+        except RunLockedError as error:  # possibly our own last session, which the server still believes alive
             connection.close()
             raise psycopg.OperationalError(str(error)) from error
-        except BaseException:  # a session that is kept would hold the lock on the run
+        except BaseException:  # a session that is not closed would hold the lock on the run
             connection.close()
             raise
         return connection
@@ -347,7 +348,7 @@ class PostgresRun:
     def close(self) -> None:
         self.prepare_to_fork()
         if self._connection is not None:
-            # The server misses a closed connection, and gives its lock back, only some time later.
+            # The server notices a closed connection, and releases its lock, only some time later.
             with suppress(psycopg.Error):
                 self._connection.execute("SELECT pg_advisory_unlock_all()")
         self._drop_connection()
@@ -359,7 +360,8 @@ _writers: weakref.WeakSet[PostgresRun] = weakref.WeakSet()
 
 
 def _leave_to_parents() -> None:
-    """Close the locks' connections in a forked worker, which would keep them alive after its parent's death."""
+    """Close the locks' connections in a forked worker, which would otherwise keep them open after its parent's
+    death."""
     for run in list(_writers):
         run.leave_to_parent()
 
@@ -374,7 +376,7 @@ def _key(row: Row) -> bytes:
 
 
 def _for_jsonb(line: str) -> str | None:
-    """The line as JSONB accepts it, with U+FFFD for NUL and lone surrogates; None if it accepts the line as it is."""
+    """The line with U+FFFD for NUL and lone surrogates, which JSONB rejects; None if JSONB accepts it as it is."""
     if _UNSAFE.search(line) is None:
         return None
     try:

@@ -45,7 +45,7 @@ class Postgres(Masked):
     def create(self, plan: Plan, cases: Iterable[Case], documents: Mapping[str, bytes]) -> TableWriter:
         """A new run; see `Store.create`. Raises StorageError."""
         with self._database.writing():
-            self._database.connect().close()  # an unreachable server shows before a long dataset is read
+            self._database.connect().close()  # an unreachable server is reported before a long dataset is read
         encoder = LineEncoder(self._masker.keeping(reserved_words(plan)))
         spool, plan.cases_total, plan.cases_sha256 = spooled_cases(cases, encoder)
         with spool, self._database.writing():
@@ -68,11 +68,11 @@ class Postgres(Masked):
                 text = self._masker.mask_text(content.decode("utf-8", "surrogateescape"))
                 row = (plan.run_id, name, text.encode("utf-8", "surrogateescape"))
                 connection.execute("INSERT INTO documents (run_id, name, content) VALUES (%s, %s, %s)", row)
-            # Inside the transaction: no other process can see the run, and take its lock, before its writer has it.
+            # Inside the transaction: no other process can see the run and take its lock before its writer has it.
             lock_run(connection, self._database.schema, plan.run_id)
 
     def _insert_run(self, connection: Connection, plan: Plan) -> None:
-        """Insert the run under the first free id; waits for another process that is just creating one with that id."""
+        """Insert the run under the first free id; waits for another process that is creating one with that id."""
         namespace = None if self._namespace is None else Jsonb(self._masker.mask_strings(self._namespace))
         for run_id in numbered(safe_id(plan.run_id)):
             plan.run_id = run_id
@@ -86,7 +86,7 @@ class Postgres(Masked):
                 return
 
     def open(self, run_id: str) -> TableWriter:
-        """The run for writing; see `Store.open`."""
+        """Open a run for writing; see `Store.open`."""
         self._check(run_id)
         with self._database.writing():
             connection = self._database.connect()
@@ -106,7 +106,7 @@ class Postgres(Masked):
         return TableWriter(tables, self._masker, new=new)
 
     def read(self, run_id: str) -> TableReader:
-        """The run for reading; needs no lock. Raises InputError if there is no such run."""
+        """Open a run for reading; needs no lock. Raises InputError if there is no such run."""
         self._check(run_id)
         return TableReader(PostgresRun(self._database, run_id, self._runs))
 

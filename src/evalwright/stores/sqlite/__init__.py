@@ -104,7 +104,7 @@ class Sqlite(Masked):
                 ((run, name, text.encode("utf-8", "surrogateescape")) for run, name, text in masked),
             )
             connection.execute("COMMIT")
-        except BaseException:  # the connection, which the caller closes, takes the transaction back; the lock is ours
+        except BaseException:  # closing the connection, which the caller does, rolls back; the lock is ours
             lock.release()
             raise
         return lock
@@ -122,16 +122,16 @@ class Sqlite(Masked):
         return TableWriter(tables, self._masker, new=new)
 
     def open(self, run_id: str) -> TableWriter:
-        """The run for writing; see `Store.open`."""
+        """Open a run for writing; see `Store.open`."""
         self._stored(run_id)
         return self._writer(run_id, self._lock(run_id))
 
     def read(self, run_id: str) -> TableReader:
-        """The run for reading; needs no lock. Raises InputError if there is no such run."""
+        """Open a run for reading; needs no lock. Raises InputError if there is no such run."""
         return TableReader(SqliteRun(self.path, run_id, self._stored(run_id)))
 
     def _stored(self, run_id: str) -> str | None:
-        """The namespace of a stored run, None if it has none. Raises InputError if there is no such run."""
+        """The namespace of a stored run; None if it has none. Raises InputError if there is no such run."""
         with reading(self.path), closing(self._connected()) as connection:
             found = connection.execute("SELECT namespace FROM runs WHERE run_id = ?", (run_id,)).fetchone()
             if found is not None:

@@ -58,7 +58,7 @@ def connect(path: Path) -> sqlite3.Connection:
         if os.access(path, os.W_OK):
             connection.execute("PRAGMA journal_mode = WAL")  # readers and the writer do not wait for each other
             connection.execute("PRAGMA synchronous = NORMAL")  # no fsync per commit: `make_durable` syncs in batches
-            connection.execute("PRAGMA wal_autocheckpoint = 0")  # nor a checkpoint, which would hold up a cell
+            connection.execute("PRAGMA wal_autocheckpoint = 0")  # no checkpoint either, which would delay a cell
             connection.execute(f"PRAGMA journal_size_limit = {_CHECKPOINT}")
             prepare(connection, str(path))
         connection.text_factory = bytes  # damaged text must reach our decoder, which names the line
@@ -70,7 +70,7 @@ def connect(path: Path) -> sqlite3.Connection:
 
 @contextmanager
 def reading(path: Path) -> Iterator[None]:
-    """Turns errors of SQLite while reading into an InputError, or a StorageError of the disk, that names the file."""
+    """Turns SQLite's errors while reading into an InputError, or a StorageError for the disk, that names the file."""
     try:
         yield
     except _DAMAGED as error:
@@ -81,7 +81,7 @@ def reading(path: Path) -> Iterator[None]:
 
 @contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Turns errors of SQLite while writing into a StorageError that names the file."""
+    """Turns SQLite's errors while writing into a StorageError that names the file."""
     try:
         yield
     except _DAMAGED as error:
@@ -89,9 +89,10 @@ def writing(path: Path) -> Iterator[None]:
 
 
 class SqliteRun:
-    """The rows of one run. A connection belongs to the process that made it: after a fork, each makes its own."""
+    """The rows of one run. A connection belongs to the process that made it: after a fork, each process makes its
+    own."""
 
-    pace: float = 0.01  # a transaction is cheap, and what is written early is lost less easily
+    pace: float = 0.01  # a transaction is cheap, and what is written early is less easily lost
 
     def __init__(self, path: Path, run_id: str, namespace: str | None = None, lock: RunLock | None = None) -> None:
         self._path, self._run_id, self._namespace, self._lock = path, run_id, namespace, lock
@@ -114,7 +115,7 @@ class SqliteRun:
         return None if found is None else found + b"\n"
 
     def cases(self, start: int) -> Iterator[bytes]:
-        """Page by page: a run that reads its cases for hours must not keep the log from being checkpointed."""
+        """Page by page: a run that reads its cases for hours must not prevent checkpoints of the log."""
         while page := self._fetched(
             "SELECT position, payload FROM cases WHERE run_id = ? AND position >= ? ORDER BY position LIMIT ?",
             start,
@@ -137,7 +138,7 @@ class SqliteRun:
     def lines(self, table: str, part: Part | None) -> Iterator[tuple[int, bytes]]:
         start, end = part or (0, (1 << 63) - 1)
         with reading(self._path):
-            # The index is named because the planner may walk the rows of all runs instead, to save the sorting.
+            # The index is named because the planner might walk the rows of all runs instead, to save the sorting.
             cursor = self._reading().execute(
                 f"SELECT seq, payload FROM {table} INDEXED BY {table}_of_run "
                 "WHERE run_id = ? AND seq >= ? AND seq < ? ORDER BY seq",
@@ -147,7 +148,8 @@ class SqliteRun:
                 for number, payload in cursor:
                     yield number, _line(payload)
             finally:
-                with suppress(sqlite3.ProgrammingError):  # an error may keep this waiting until the file is closed
+                # an error may hold a reference to this until the file is closed
+                with suppress(sqlite3.ProgrammingError):
                     cursor.close()
 
     def span(self, table: str, until: int | None = None) -> tuple[int, int]:
@@ -178,7 +180,7 @@ class SqliteRun:
 
     def _reading(self) -> sqlite3.Connection:
         if self._reader is None or self._reader[0] != os.getpid():
-            _inherited.append(self._reader)  # kept: after a fork SQLite allows neither using nor closing a connection
+            _inherited.append(self._reader)  # kept: after a fork, SQLite allows neither using nor closing a connection
             self._reader = (os.getpid(), connect(self._path))
         return self._reader[1]
 
@@ -197,7 +199,7 @@ class SqliteRun:
         )
 
     def make_durable(self) -> None:
-        """Sync the write-ahead log, and checkpoint it (move it into the database) when it is long."""
+        """Sync the write-ahead log, and checkpoint it (move it into the database) if it is long."""
         log = self._path.with_name(f"{self._path.name}-wal")
         try:
             descriptor = os.open(log, os.O_RDWR | os.O_CLOEXEC)
@@ -214,7 +216,7 @@ class SqliteRun:
             self._checkpoint()
 
     def _checkpoint(self) -> None:
-        """Move the log into the database on a connection of its own, so that writers do not have to wait."""
+        """Move the log into the database on a separate connection, so that writers do not have to wait."""
         with writing(self._path):
             connection = sqlite3.connect(self._path, timeout=0, isolation_level=None)
             try:
@@ -241,7 +243,7 @@ class SqliteRun:
     def replace_judgements(self, results: Rows, verdicts: Rows) -> None:
         with self._transaction() as connection:
             for table, rows in (("results", results), ("verdicts", verdicts)):
-                # The old rows go last: while they are there, SQLite numbers the new ones higher.
+                # The old rows go last: while they are there, SQLite gives the new ones higher numbers.
                 query = f"SELECT max(seq) FROM {table}"
                 [(last,)] = connection.execute(query).fetchall()
                 for batch in batched(rows(), _BATCH):
@@ -254,7 +256,7 @@ class SqliteRun:
             if self._writer is None:
                 self._writer = (os.getpid(), connect(self._path))
             connection = self._writer[1]
-            # Takes the write lock at once: a transaction that asks for it later may fail without waiting for others.
+            # Takes the write lock at once: a transaction that requests it later may fail without waiting for others.
             connection.execute("BEGIN IMMEDIATE")
             try:
                 yield connection

@@ -43,9 +43,9 @@ _DEFAULTS = {"trial": "0", "attempt": "1"}
 
 
 def must_be_runs(path: Path) -> None:
-    """Raises InputError for a database of another program, of which nothing may be changed: not even its journal.
+    """Raises InputError for another program's database, of which nothing may be changed, not even its journal.
 
-    A connection that may write would, when it closes, move the log of a writer that was killed into the file.
+    When a connection that may write is closed, it would move the log of a killed writer into the file.
     """
     how = "mode=ro" if Path(f"{path}-wal").exists() else "immutable=1"
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True)) as connection:
@@ -61,7 +61,7 @@ def must_be_runs(path: Path) -> None:
 def prepare(connection: sqlite3.Connection, file: str) -> None:
     """Create what is missing, in one transaction.
 
-    Raises InputError for a file of a later version, and for one whose tables are another program's.
+    Raises InputError for a file of a later version, and for one whose tables belong to another program.
     """
     found = connection.execute("PRAGMA user_version").fetchone()[0]
     if found == _VERSION:
@@ -70,7 +70,7 @@ def prepare(connection: sqlite3.Connection, file: str) -> None:
         raise newer_version(file, f"{found} of its tables")
     connection.execute("BEGIN IMMEDIATE")
     try:
-        # Asked again, as another process may have done it while this one waited for the lock.
+        # Checked again, as another process may have done it while this one waited for the lock.
         if connection.execute("PRAGMA user_version").fetchone()[0] != _VERSION:
             older = [table for table in _COLUMNS if _create_table(connection, table, file)]
             if older:
@@ -78,13 +78,13 @@ def prepare(connection: sqlite3.Connection, file: str) -> None:
             connection.execute(f"PRAGMA user_version = {_VERSION}")
         connection.execute("COMMIT")
     except BaseException:
-        if connection.in_transaction:  # a full or failing disk has ended it already, and its error is the one to tell
+        if connection.in_transaction:  # a full or failing disk has already ended it, and its error is the one to report
             connection.execute("ROLLBACK")
         raise
 
 
 def _create_table(connection: sqlite3.Connection, table: str, file: str) -> bool:
-    """Create one table, with the rows of an older one of that name; returns whether there was one."""
+    """Create one table, with the rows of an older one of that name; returns whether there was an older one."""
     older = [row[1] for row in connection.execute(f"PRAGMA table_info({table})")]
     if older and not {"run_id", "payload"} <= set(older):
         raise InputError(Problem(file, f"has a table {table!r} of another program, not of runs"))

@@ -1,7 +1,7 @@
 """The index of a run in a database: made when a command first asks for it, beside the database and not in it.
 
 The numbers of rows only grow, and a record that replaces another gets a new one. So the rows up to a number are the
-same ones as long as there are as many of them.
+same as long as there are as many of them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ _TAIL = 64
 
 
 def index_of_tables(tables: RunTables, plan: Plan | None, *, keep: bool, make: bool = True) -> RunIndex | None:
-    """The index of a run in a database; see `evalwright.stores.index.opened_index`. Without `make`, one there is."""
+    """The index of a run in a database; see `evalwright.stores.index.opened_index`. Without `make`, only an existing
+    one."""
     if not (make or _is_there(tables)):
         return None
     return index_at([tables.index_place] if keep else [], _TableSource(tables), plan)
@@ -53,24 +54,25 @@ class _TableSource:
         return all(_covered(self._tables, name, noted.length) == noted for name, noted in covered.items())
 
     def whole(self, covered: Mapping[str, Covered]) -> bool:
-        return True  # a row is there as a whole or not at all
+        return True  # a row is either complete or absent
 
     def near(self, covered: Mapping[str, Covered]) -> bool:
-        return len(covered) == len(RECORDS)  # what others make is there at once, in one transaction
+        return len(covered) == len(RECORDS)  # what other processes make appears at once, in one transaction
 
     def lines(self, name: str, places: Sequence[tuple[int, int]]) -> list[bytes]:
         return self._tables.rows(_TABLES[name], [number for number, _ in places])
 
     def close(self) -> None:
-        """The tables are closed by the reader to whom they belong."""
+        """The tables are closed by the reader that owns them."""
 
 
 class _Rows:
-    """The rows that are there when it is made. They are read one after another, and so looked at again at the end."""
+    """The rows that exist when this is created. They are read one after another, and therefore checked again at the
+    end."""
 
     def __init__(self, tables: RunTables) -> None:
         self._tables = tables
-        # In this order: of every verdict and result that is seen, the trace was written before.
+        # In this order: for every verdict and result that is seen, the trace was written before.
         self._noted = {name: _covered(tables, name) for name in reversed(RECORDS)}
         self.ends: Mapping[str, int] = {name: one.length for name, one in self._noted.items()}
 
@@ -98,7 +100,7 @@ def _covered(tables: RunTables, name: str, until: int | None = None) -> Covered:
 
 @contextmanager
 def _reading() -> Iterator[None]:
-    """A database that cannot be read is no fault of its records: it is not noted, and those who scan will say it."""
+    """A database that cannot be read says nothing about its records: this is not noted, and a scan will report it."""
     try:
         yield
     except (InputError, StorageError) as error:

@@ -17,7 +17,7 @@ __all__ = ["TableJudgements"]
 
 
 class TableJudgements:
-    """The new set from the first share to its commit; shares are files in a temporary folder."""
+    """The new set, from the first share to its commit; shares are files in a temporary folder."""
 
     def __init__(self, location: str, masker: Masker, replace: Callable[[Rows, Rows], None]) -> None:
         self._location, self._masker, self._replace = location, masker, replace

@@ -22,7 +22,7 @@ from evalwright.stores.local_files.lines import LineEncoder
 __all__ = ["Batch", "Row", "RowEncoder", "batched", "row_of_line", "spooled_cases"]
 
 _MASKED = MASKED.encode()
-# Most datasets fit and never touch the disk; of larger ones only this much is held while they are read.
+# Most datasets fit and never touch the disk; of larger ones, only this much is held while they are read.
 _IN_MEMORY = 1 << 22
 
 
@@ -54,7 +54,7 @@ Record = Trace | EvaluationResult | CaseVerdict | FilesystemArtifact
 
 
 class RowEncoder(LineEncoder):
-    """Encodes records as rows whose columns contain no secret either."""
+    """Encodes records as rows whose columns contain no secrets either."""
 
     def rows(self, records: Sequence[Record]) -> list[Row]:
         lines = self.lines(records).split(b"\n")
@@ -93,7 +93,7 @@ class Batch:
 
 
 def spooled_cases(cases: Iterable[Case], encoder: LineEncoder) -> tuple[BinaryIO, int, str]:
-    """The lines of all cases in a temporary file, rewound, how many there are, and the SHA-256 of all lines.
+    """The lines of all cases in a temporary file, rewound; their number; and the SHA-256 of all lines.
 
     They are read completely before a transaction begins, so that a slow dataset does not lock the database.
     """
@@ -106,7 +106,7 @@ def spooled_cases(cases: Iterable[Case], encoder: LineEncoder) -> tuple[BinaryIO
             file.write(line)
             total += 1
         file.seek(0)
-    except BaseException:  # reading a long dataset is where Ctrl-C comes
+    except BaseException:  # reading a long dataset is when Ctrl-C is likely
         file.close()
         raise
     return file, total, digest.hexdigest()  # type: ignore[return-value]

@@ -44,14 +44,15 @@ T = TypeVar("T")
 
 _MOST_BYTES = 8 << 20
 _MOST_ROWS = 5000
-"""Bounds of what waits in memory; normally `sync`, every quarter of a second, writes it long before."""
+"""Limits on what waits in memory; normally `sync` writes it long before, every quarter of a second."""
 
 
 class TableReader:
     """A stored run, read only; may be used while another process writes."""
 
     def __init__(self, tables: RunTables, variables: Mapping[str, str] = {}) -> None:
-        """`variables` go where secrets are stored as `${NAME}`: none for looking, as the run may be anyone's."""
+        """`variables` replace `${NAME}`, which is stored for secrets: none for merely looking, as the run may come from
+        anyone."""
         self._tables, self._variables = tables, variables
         self.location: str = tables.location
         self.artifacts: Path = tables.artifacts
@@ -62,10 +63,10 @@ class TableReader:
             self.plan, self._placeholders = plan_from_json(self.location, stored, variables)
         self.unresolved: list[str] = sorted(self._placeholders)
         self._numbering = self.plan
-        """What numbers the cells of an index: commands give a run of another program a plan of their own."""
+        """Determines the numbers of cells in an index: commands give runs of other programs a plan of their own."""
 
     def cases(self, start: int = 0) -> Iterator[Case]:
-        """The cases as run, from position `start`. Raises InputError at a damaged one."""
+        """The cases as they were run, from position `start`. Raises InputError at a damaged one."""
         for index, line in enumerate(self._tables.cases(start), start):
             yield self._case(index, line)
 
@@ -114,7 +115,7 @@ class TableReader:
         return summary
 
     def index(self, *, small: bool = False, keep: bool = False, make: bool = True) -> RunIndex | None:
-        """See `evalwright.model.cell_index.index_of`. With `keep` there is one afterwards, also of a small run."""
+        """See `evalwright.model.cell_index.index_of`. With `keep` there is one afterwards, even for a small run."""
         if not (keep or small or self._is_large()):
             return None
         from evalwright.stores.tables.index import index_of_tables
@@ -131,7 +132,7 @@ class TableReader:
 
 
 class _Rows:
-    """The lines of a table; `number` is that of the last one read."""
+    """The lines of a table; `number` is the number of the last one read."""
 
     def __init__(self, rows: Iterator[tuple[int, bytes]]) -> None:
         self._rows, self.number = rows, 0
@@ -166,7 +167,7 @@ class TableWriter(TableReader):
             self._unpack_artifacts()
 
     def _unpack_artifacts(self) -> None:
-        """Put what evalh keeps of workspaces, which is in its tables only, where judges look for it."""
+        """Put the workspace contents that evalh stores only in its tables where evaluators look for them."""
         for line in self._tables.artifact_lines():
             try:
                 found = msgspec.json.decode(line, type=FilesystemArtifact)
@@ -218,7 +219,7 @@ class TableWriter(TableReader):
             raise StorageError(f"{self.location} is closed")
 
     def _flush(self) -> None:
-        """Write what waits. A failure is final: a later batch must not be stored without this one."""
+        """Write what waits. A failure is final: no later batch may be stored without this one."""
         with self._writing:
             self._check()
             with self._adding:
@@ -253,7 +254,7 @@ class TableWriter(TableReader):
 
     def _settle(self) -> None:
         """Write what waits, so that it can be read."""
-        if self._pending:  # never so after closing, nor in another process, which could not write it
+        if self._pending:  # never after closing, nor in another process, which could not write it
             self._flush()
 
     def save_summary(self, summary: RunSummary) -> None:

@@ -1,4 +1,4 @@
-"""What the readers and writers of runs ask of one kind of database."""
+"""What the readers and writers of runs need from one kind of database."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Rows = Callable[[], Iterable[Row]]
 class RunTables(Protocol):
     """The rows of one run in one kind of database. Lines are bytes and end with LF.
 
-    Reading raises InputError, writing StorageError; each method that writes is one transaction.
+    Reading raises InputError, writing StorageError; each writing method is one transaction.
     """
 
     location: str
     artifacts: Path
     pace: float
-    """Least seconds between two writes while cells finish; what is not written by then, `sync` writes."""
+    """Minimum seconds between two writes while cells finish; `sync` writes what is left."""
 
     def plan(self) -> bytes | None: ...
 
@@ -35,13 +35,13 @@ class RunTables(Protocol):
     def parts(self, count: int) -> list[Part]: ...
 
     def lines(self, table: str, part: Part | None) -> Iterator[tuple[int, bytes]]:
-        """Row numbers and records of a table in the order of writing, as of the first one that is read."""
+        """Row numbers and records of a table in the order of writing, as of the moment when the first one is read."""
 
     def span(self, table: str, until: int | None = None) -> tuple[int, int]:
-        """The greatest number of a row of a table, and how many rows there are, both up to a number."""
+        """The highest row number of a table, and the number of its rows, both up to a number."""
 
     def rows(self, table: str, numbers: Sequence[int]) -> list[bytes]:
-        """The records with these numbers, in their order; fewer where there are none any more."""
+        """The records with these numbers, in their order; fewer if some no longer exist."""
 
     def index_place(self) -> Path:
         """The folder in which the index of the run is kept, made if it is missing. Raises OSError."""
@@ -49,7 +49,7 @@ class RunTables(Protocol):
     def summary(self) -> bytes | None: ...
 
     def artifact_lines(self) -> Iterable[bytes]:
-        """The records of artifacts, which ours have in folders, too."""
+        """The records of artifacts, which our own runs also have in folders."""
 
     def write(self, batch: Batch) -> None:
         """Write rows; they replace rows with the same key."""
@@ -63,7 +63,8 @@ class RunTables(Protocol):
     def put_artifact(self, row: Row) -> None: ...
 
     def replace_judgements(self, results: Rows, verdicts: Rows) -> None:
-        """Replace all old rows by these, with greater numbers. Each function is called once for each try to write."""
+        """Replace all old rows by these, with greater numbers. Each function is called once for each attempt to
+        write."""
 
     def prepare_to_fork(self) -> None:
         """Close what another process must not inherit."""
