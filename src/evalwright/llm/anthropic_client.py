@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 __all__ = ["AnthropicClient"]
 
 _REPLY = "reply"
-"""The tool whose input is the reply, for models that follow a schema in no other way."""
+"""The tool whose input is the reply, for models that cannot follow a schema in any other way."""
 _CACHED_CHARACTERS = 4_096
-"""Characters from which Anthropic caches a marked prompt: about 1,024 tokens; shorter ones are not cached."""
+"""Characters from which Anthropic caches a marked prompt (about 1,024 tokens); shorter ones are not cached."""
 _NO_KEY = "no-key-needed"
-"""The client cannot be made without a key, which a server on this machine may not need."""
+"""The client cannot be created without a key, which a server on this machine may not need."""
 
 
 class AnthropicClient:
@@ -50,7 +50,7 @@ class AnthropicClient:
     async def chat(self, model: str, request: ChatRequest, fit: Fit) -> ChatReply:
         started, first = time.monotonic(), None
         body = _request_body(model, request, fit)
-        with reading_reply():  # also around the call: the client itself stumbles over replies of a wrong shape
+        with reading_reply():  # also around the call: the client itself fails on replies of a wrong shape
             try:
                 if request.stream is True:
                     events = await self._client.messages.create(**_as_body(body), stream=True)
@@ -69,7 +69,7 @@ class AnthropicClient:
         return AnthropicBatches(self._client, self._errors)
 
     def batch_question(self, model: str, request: ChatRequest, fit: Fit) -> dict[str, Any]:
-        """The request as a batch has it."""
+        """The request in the form that batches need."""
         whole, _ = body_and_options(_request_body(model, request, fit))
         return whole
 
@@ -82,7 +82,7 @@ class AnthropicClient:
 
 
 def _as_body(body: dict[str, Any]) -> dict[str, Any]:
-    """The request as the client takes it: what only newer or older servers know goes past its list of parameters."""
+    """The arguments for the client: what only newer or older servers know bypasses its list of parameters."""
     whole, options = body_and_options(body)
     given = {key: whole.pop(key) for key in ("model", "max_tokens", "messages")}
     return {**given, **options, "extra_body": whole}
@@ -123,7 +123,7 @@ def _request_body(model: str, request: ChatRequest, fit: Fit) -> dict[str, Any]:
 
 
 def _mark_head(body: dict[str, Any]) -> None:
-    """Have the provider cache the system prompt, and the tools before it, if it is long enough to be cached.
+    """Have the provider cache the tools and the system prompt, if they are long enough to be cached.
 
     They are the same in every cell; what follows is not.
     """
@@ -133,7 +133,7 @@ def _mark_head(body: dict[str, Any]) -> None:
 
 
 def _merged(messages: Any) -> list[dict[str, Any]]:
-    """The messages as this API accepts them: tool results that follow each other are one message of the user."""
+    """The messages as this API accepts them: consecutive tool results form one message of the user."""
     merged: list[dict[str, Any]] = []
     for message in messages:
         if message.role == "system":
@@ -160,7 +160,8 @@ def _message(message: ChatMessage) -> dict[str, Any]:
 
 
 def _block(part: Any) -> Any:
-    """A part of a message in the form of this API; images come in the form of OpenAI's, others stay as they are."""
+    """A part of a message in the form of this API; images come in the form of OpenAI's, other parts stay as they
+    are."""
     image = part.get("image_url") if isinstance(part, dict) else None
     if image is None:
         return part
@@ -183,7 +184,7 @@ def _reply(response: Any, model: str, latency_ms: int, fit: Fit) -> ChatReply:
         if b.type == "tool_use"
     ]
     if fit.reply_format == "tool" and calls:
-        # what is said beside the tool is kept in front of it: a second verdict there must show
+        # text beside the tool is kept in front of its input: a second verdict in it must be noticed
         texts += [json.dumps(call.arguments, ensure_ascii=False) for call in calls]
         calls = []
     if not (texts or calls or response.stop_reason == "refusal"):

@@ -19,7 +19,7 @@ _ENDPOINT = "/v1/chat/completions"
 _LARGEST = 2**30
 """Bytes of the answers to one batch."""
 _STATUS = {"invalid_request_error": 400, "authentication_error": 401, "permission_error": 403, "rate_limit_error": 429}
-"""HTTP statuses of Anthropic's errors; others are its own fault."""
+"""HTTP statuses of Anthropic's errors; all others are its own fault."""
 
 
 class OpenAIBatches:
@@ -102,7 +102,7 @@ class AnthropicBatches:
 
 @contextmanager
 def _failing(errors: type[Exception]) -> Iterator[None]:
-    """Turns what a client raises, and what cannot be read of its replies, into CallFailed."""
+    """Turns the exceptions of a client, and unreadable replies, into CallFailed."""
     with reading_reply():
         try:
             yield

@@ -1,7 +1,8 @@
 """Calls that may wait: made in batches, which providers answer within a day at half the price.
 
-What was submitted is noted in a file, so that whoever is killed while a batch is worked on finds its answers by asking
-the same questions again. Questions come one by one; once no further one comes for a moment, they are a batch.
+What was submitted is noted in a file, so that a command that was killed while a batch was in progress finds the answers
+when it asks the same questions again. Questions arrive one by one; once no further one arrives for a moment, those so
+far form a batch.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ SHARE_OF_PRICE = 0.5
 """What OpenAI and Anthropic charge for a token in a batch, as a share of its list price."""
 _MOST_QUESTIONS = 10_000
 _MOST_BYTES = 90 * 2**20
-"""Of one batch: below the limits of both providers (50,000 and 100,000 questions, 200 and 256 MB)."""
+"""Maximum size of one batch, below the limits of both providers (50,000 and 100,000 questions, 200 and 256 MB)."""
 _MOST_SILENCES = 20
 """After this many polls in a row without an answer, a batch is given up for now."""
 _SCHEMA = """
@@ -35,7 +36,7 @@ CREATE TABLE IF NOT EXISTS questions (key TEXT PRIMARY KEY, batch TEXT NOT NULL,
 
 
 class BatchAnswer(NamedTuple):
-    """The answer to one question: an HTTP status and a body, as the provider gives it without batches."""
+    """The answer to one question: HTTP status and body, as the provider returns them without batches."""
 
     key: str
     status: int
@@ -46,7 +47,7 @@ class BatchApi(Protocol):
     """The batches of one provider, at one address and with one key. Its methods raise CallFailed."""
 
     async def submit(self, questions: Mapping[str, Mapping[str, Any]]) -> str:
-        """Hand in questions by key; returns the id of their batch."""
+        """Submit questions by key; returns the id of their batch."""
 
     async def is_done(self, batch: str) -> bool: ...
 
@@ -72,7 +73,7 @@ class Batches:
         mask: Callable[[str], str] = str,
         failed: Callable[[str], None] | None = None,
     ) -> None:
-        """`failed` hears why a batch as a whole was refused, or gave no answers."""
+        """`failed` is called with the reason why a whole batch was rejected or gave no answers."""
         self._path, self._rules, self._mask, self._failed = path, rules, mask, failed
         try:
             private_file(path)
@@ -81,7 +82,7 @@ class Batches:
         except (OSError, sqlite3.Error) as error:
             raise InputError(f"cannot note batches in {path}: {error}") from error
         self._queues: dict[tuple[BatchApi, Any], list[_Question]] = {}
-        """By model, too: OpenAI takes one of them in a batch."""
+        """By model, too: OpenAI accepts only one model per batch."""
         self._waiting: dict[str, asyncio.Future[BatchAnswer]] = {}
         self._polls: dict[str, asyncio.Task[None]] = {}
         self._collecting: asyncio.TimerHandle | None = None
@@ -90,7 +91,8 @@ class Batches:
     async def ask(self, key: str, api: BatchApi, body: Mapping[str, Any]) -> dict[str, Any]:
         """The provider's reply to a question. Raises CallFailed."""
         known = self._noted(key)
-        if known is None or (known[1] is not None and known[1] >= 400):  # what failed in a batch before is asked again
+        # what failed in an earlier batch is asked again
+        if known is None or (known[1] is not None and known[1] >= 400):
             answer = await self._next_batch(key, api, body)
         elif known[1] is None:
             answer = await self._of_batch(key, api, known[0])
@@ -117,7 +119,7 @@ class Batches:
         return self._waiting.setdefault(key, asyncio.get_running_loop().create_future())
 
     async def _next_batch(self, key: str, api: BatchApi, body: Mapping[str, Any]) -> BatchAnswer:
-        if key not in self._waiting:  # the same question twice is asked once
+        if key not in self._waiting:  # the same question is asked only once
             self._queues.setdefault((api, body.get("model")), []).append(
                 _Question(key, body, len(msgspec.json.encode(body)))
             )
@@ -195,7 +197,7 @@ class Batches:
             future.set_result(answer)
 
     def _fail(self, keys: Sequence[str], error: Exception) -> None:
-        """Tell those who wait; nothing is noted, so that the next command asks for the batch again."""
+        """Report an error to the waiting calls; nothing is noted, so that the next command asks for the batch again."""
         if self._failed is not None and keys:
             self._failed(self._mask(str(error)))
         for key in keys:
@@ -203,7 +205,7 @@ class Batches:
             if future is not None and not future.done():
                 future.set_exception(error)
                 with suppress(asyncio.CancelledError):
-                    future.exception()  # whoever waited may be gone
+                    future.exception()  # the waiting call may be gone
 
 
 def _parts(questions: Sequence[_Question]) -> list[list[_Question]]:
@@ -220,7 +222,7 @@ def _parts(questions: Sequence[_Question]) -> list[list[_Question]]:
 
 def _refused(answer: BatchAnswer) -> CallFailed:
     inner = answer.body.get("error", answer.body)
-    inner = inner.get("error", inner) if isinstance(inner, dict) else inner  # Anthropic's is one deeper
+    inner = inner.get("error", inner) if isinstance(inner, dict) else inner  # Anthropic nests it one level deeper
     text = str(inner.get("message") if isinstance(inner, dict) else inner)[:500]
     kinds = {401: "authentication", 403: "authentication", 402: "quota", 429: "rate_limited", 504: "timeout"}
     kind = kinds.get(answer.status, "http_5xx" if answer.status >= 500 else "bad_request")

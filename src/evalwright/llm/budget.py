@@ -1,8 +1,8 @@
-"""The cost of model calls and a hard limit for it: money is set aside before each call and settled after it.
+"""The cost of model calls and a hard limit for it: money is reserved before each call and settled after it.
 
-A call sets aside the most that it can cost: a token for each byte that is sent, which is more than any tokenizer makes
-of it, and a reply as long as its limit of tokens allows. What does not fit beside the calls under way waits for them,
-in the order in which it came. So no number of calls at a time can spend more than there is.
+A call reserves the most that it can cost: a token for each byte that is sent, which is more than any tokenizer
+produces, and a reply as long as its token limit allows. Calls that do not fit beside those under way wait for them, in
+the order in which they came. So no number of concurrent calls can spend more than there is.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from evalwright.model.plan import Price
 __all__ = ["Fare", "Most", "Spending", "likely_tokens", "most_of"]
 
 _LIMIT_UNDER_BUDGET = 16_384
-"""Tokens of a reply to a request without a limit where there is a budget, which could not hold without one."""
+"""Tokens of a reply to a request without a limit if there is a budget, which needs one to be kept."""
 _SHORTEST = 128
 """Replies with fewer tokens are not worth the call: a limit is not lowered further."""
 _BYTES_A_TOKEN = 4
@@ -35,26 +35,26 @@ _BYTES_A_TOKEN = 4
 _TOKENS_AN_IMAGE = 1600
 """Roughly what OpenAI and Anthropic count for a large image, whatever its size in bytes."""
 _LIKELY_OUTPUT = 1024
-"""Tokens that the reply to a request without `max_tokens` is taken to have where it only matters how fast to call."""
+"""Tokens assumed for a reply to a request without `max_tokens`, where this only determines the pace of calls."""
 _AROUND_A_MESSAGE = 16
-"""Tokens by which providers mark where a message begins and ends, at most."""
+"""Maximum number of tokens by which providers mark where a message begins and ends."""
 _FOR_TOOLS = 600
 """Tokens of the instructions that providers add if there are tools or a format for the reply."""
 _MAY_BE_BILLED = ("timeout", "connection", "bad_reply")
-"""Failures after which the provider may nevertheless have done the work, and bill it."""
+"""Failures after which the provider may nevertheless have done the work, and charge for it."""
 _PICO = 10**12
-"""Money is counted in whole picodollars: sums of fractions would not be exact, and limits not met."""
+"""Money is counted in whole picodollars: sums of fractions would not be exact, and limits would be missed."""
 _LIMITS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 
 class Most(NamedTuple):
-    """What a call may use at most."""
+    """The most that a call may use."""
 
     token_input: int
     token_output: int = 0
     """The limit of each of its replies."""
     least_output: int = 0
-    """What that limit may be lowered to: itself, if the user chose it."""
+    """What that limit may be lowered to; the same number if the user chose it."""
     choices: int = 1
     """Replies that one call asks for."""
 
@@ -68,7 +68,7 @@ class Fare(NamedTuple):
     share: float = 1.0
     pico: int = 0
     number: int = 0
-    """0: nothing had to be set aside."""
+    """0: nothing had to be reserved."""
 
 
 class _Asked(NamedTuple):
@@ -80,12 +80,13 @@ class _Asked(NamedTuple):
 
 
 class Spending:
-    """US dollars spent and set aside, in one event loop.
+    """US dollars spent and reserved, in one event loop.
 
-    `cap_usd` is the limit, None if there is none: then nothing is counted. With a limit, calls of a model without a
-    price are rejected. `built_in` prices hold for models that are not in `prices`. `tell` hears, once for each model,
-    of calls that cost more than they could, and of those whose cost is unknown; and once that calls wait for each
-    other. `waiting` hears how many do. Once the run `ends`, calls that would have to wait are not made.
+    `cap_usd` is the limit; None if there is none, and then nothing is counted. With a limit, calls of a model without a
+    price are rejected. `built_in` prices apply to models that are not in `prices`. `tell` is called, once for each
+    model, about calls that cost more than they could and about those of unknown cost; and once when calls wait for each
+    other. `waiting` is called with the number of waiting calls. Once the run `ends`, calls that would have to wait are
+    not made.
     """
 
     def __init__(
@@ -107,7 +108,7 @@ class Spending:
         self._under_way: set[int] = set()
         self._waiting: deque[_Asked] = deque()
         self._counted: dict[str, float] = {}
-        """How many tokens a model has counted for each of ours, where that is more than one."""
+        """How many tokens a model counted for each of ours, if more than one."""
 
     @property
     def spent(self) -> float:
@@ -118,11 +119,12 @@ class Spending:
         return self._cap is not None
 
     def price(self, model: str) -> Price | None:
-        """The price of a model: the suite's, by its name with or without its provider, else the built-in one."""
+        """The price of a model: the suite's, by the model's name with or without its provider, else the built-in
+        one."""
         return price_in(self._prices, model) or (built_in_price(model) if self._built_in else None)
 
     def cost(self, model: str, usage: Usage, share: float = 1.0) -> float | None:
-        """US dollars of a call at a share of its price; None if the model has none or no tokens were counted."""
+        """US dollars of a call at a share of its price; None if the model has no price or no tokens were counted."""
         price = self.price(model)
         if price is None:
             return None
@@ -141,9 +143,9 @@ class Spending:
         )
 
     async def reserve(self, model: str, most: Most, share: float = 1.0) -> Fare:
-        """Set aside what a call may cost at a share of its price; waits while other calls under way hold the money.
+        """Reserve what a call may cost at a share of its price; waits while other calls under way hold the money.
 
-        Raises CallFailed `no_price`, or `cost_limit` where it would not suffice without them either; Unsent where it
+        Raises CallFailed `no_price`, or `cost_limit` if the money would not suffice even without them; Unsent if it
         would have to wait while the run ends.
         """
         price = self.price(model)
@@ -153,7 +155,7 @@ class Spending:
         if self._cap is None or price is None:
             return Fare(model, most, most.token_output, share)
         turn: asyncio.Future[Fare] = asyncio.get_running_loop().create_future()
-        if self._ends():  # those who wait already would be let in before this one
+        if self._ends():  # those already waiting would be let in before this one
             self._dismiss()
         self._waiting.append(_Asked(model, price, most, share, turn))
         self._admit(self._cap)
@@ -165,13 +167,15 @@ class Spending:
             with standing_still():
                 return await turn
         except asyncio.CancelledError:
-            if not turn.cancelled() and turn.exception() is None:  # it was set aside before the cancellation arrived
+            # the money was reserved before the cancellation arrived
+            if not turn.cancelled() and turn.exception() is None:
                 self._end(turn.result())
-            self._admit(self._cap)  # those behind it may fit where it did not
+            self._admit(self._cap)  # those behind it may fit although it did not
             raise
 
     def settle(self, fare: Fare, cost: float | None, usage: Usage | None = None) -> None:
-        """Replace what was set aside by the cost of the finished call; if that is unknown (None), it counts in full."""
+        """Replace the reservation by the cost of the finished call; if that is unknown (None), the reservation counts
+        in full."""
         if fare.number in self._under_way:
             self._spent += fare.pico if cost is None else _pico(cost)
             if usage is not None:
@@ -183,9 +187,9 @@ class Spending:
         self.settle(fare, None if _may_be_billed(failure) else 0.0)
 
     async def again(self, fare: Fare, failure: CallFailed) -> Fare:
-        """The fare of a call that failed and is going to be made once more: what its failure may have cost is spent.
+        """The fare of a failed call that is about to be repeated: what its failure may have cost counts as spent.
 
-        Raises CallFailed `cost_limit` if no money is left for it; nothing is set aside then.
+        Raises CallFailed `cost_limit` if no money is left for it; nothing is reserved then.
         """
         if fare.number not in self._under_way or not _may_be_billed(failure):
             return fare
@@ -198,10 +202,10 @@ class Spending:
             raise CallFailed(refusal.kind, f"{refusal}, after {failure}") from failure
 
     def _admit(self, cap: int) -> None:
-        """Give those who wait what they need, in their order, as far as it is there."""
+        """Give the waiting calls what they need, in their order, as far as the money goes."""
         while self._waiting:
             asked = self._waiting[0]
-            if not asked.turn.done():  # else its call was cancelled while it waited
+            if not asked.turn.done():  # otherwise its call was cancelled while it waited
                 found = self._fare(asked, cap)
                 if found is None:
                     break
@@ -215,7 +219,7 @@ class Spending:
         self._wait_told(len(self._waiting))
 
     def _dismiss(self) -> None:
-        """Give up all calls that wait: nothing of them was sent."""
+        """Give up all waiting calls: no part of them was sent."""
         waiting, self._waiting = self._waiting, deque()
         for asked in waiting:
             if not asked.turn.done():
@@ -223,7 +227,7 @@ class Spending:
         self._wait_told(0)
 
     def _fare(self, asked: _Asked, cap: int) -> Fare | CallFailed | None:
-        """What is set aside for a call, why it cannot be made, or None while calls under way hold what it needs."""
+        """The reservation for a call, why it cannot be made, or None while calls under way hold the money it needs."""
         tokens, room = asked.most.token_output, cap - self._spent - self._set_aside
         if (least := self._most_pico(asked, asked.most.least_output)) > cap - self._spent:
             used = f"{money(self.spent)} spent of {money(cap / _PICO)}"
@@ -256,7 +260,7 @@ class Spending:
             self._say("exceeded", fare.model, told)
 
     def _say(self, what: str, model: str, message: str) -> None:
-        """Tell something of a model, once."""
+        """Report something about a model, once."""
         if (what, model) not in self._told:
             self._told.add((what, model))
             self._tell(message)
@@ -271,7 +275,7 @@ class Spending:
             self._explain()
 
     def _explain(self) -> None:
-        """Say, once, that calls are made a few at a time, where a limit of their replies would let more be made."""
+        """Explain, once, that calls are made a few at a time although a limit on their replies would allow more."""
         if len(self._waiting) <= len(self._under_way):
             return
         asked = self._waiting[0]
@@ -291,7 +295,7 @@ def _may_be_billed(failure: BaseException) -> bool:
 
 
 def most_of(request: ChatRequest, sent: int | None) -> Most:
-    """What a call may take at most, whose reply has the limit `sent`; None if it has none so far."""
+    """The most that a call may use if its reply has the limit `sent`; None if it has none so far."""
     extra = {**request.extra, **(request.extra.get("extra_body") or {})}
     own = max((limit for name in _LIMITS if isinstance(limit := extra.get(name), int)), default=None)
     choices = count if isinstance(count := extra.get("n"), int) and count > 0 else 1
@@ -303,7 +307,7 @@ def most_of(request: ChatRequest, sent: int | None) -> Most:
 
 
 def likely_tokens(request: ChatRequest, most_output: int | None = None) -> tuple[int, int]:
-    """About how many tokens a call takes and gives, with at most `most_output`, else the request's own limit."""
+    """About how many tokens a call sends and receives, with at most `most_output`, else the request's own limit."""
     text, images = _text_and_images(request)
     most_output = request.max_tokens if most_output is None else most_output
     tokens = -(-text // _BYTES_A_TOKEN) + images * _TOKENS_AN_IMAGE
@@ -311,7 +315,7 @@ def likely_tokens(request: ChatRequest, most_output: int | None = None) -> tuple
 
 
 def _most_input(request: ChatRequest) -> int:
-    """More tokens than a tokenizer can make of what is sent, as none is shorter than a byte."""
+    """More tokens than a tokenizer can produce from what is sent, as none is shorter than a byte."""
     text, images = _text_and_images(request)
     calls = [message.tool_calls for message in request.messages if message.tool_calls]
     others = [shown for shown in (calls, request.tools, request.schema, request.extra) if shown]

@@ -1,4 +1,4 @@
-"""A cache of what judges' models reply, in a SQLite file: the same call is not paid for twice."""
+"""A cache of judges' replies in a SQLite file: the same call is not paid for twice."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ K = TypeVar("K", ChatReply, Embedding)
 LARGEST_CACHE = 512 * 2**20
 """Bytes of the replies in a file; beyond that, the oldest ones are removed."""
 _LEFT = 0.8
-"""The share that is kept then, so that not every further reply has to look for the oldest one."""
+"""The share that is then kept, so that not every further reply triggers a search for the oldest one."""
 _LOOK_EVERY = 256
-"""Replies after which a process looks at the size; each look reads a page."""
+"""Number of replies after which a process checks the size; each check reads a page."""
 _PATIENCE = 10.0
 """Seconds for other processes to finish their writes."""
 _SCHEMA = "CREATE TABLE IF NOT EXISTS replies (key TEXT PRIMARY KEY, model TEXT, stored_at TEXT, reply BLOB)"
@@ -84,7 +84,7 @@ class Cache:
                 self.prune(most_bytes=int(self._most * _LEFT))
 
     def size(self) -> int:
-        """Bytes of the pages that hold something."""
+        """Bytes of the pages in use."""
         pages, free, size = (self._number(f"PRAGMA {name}") for name in ("page_count", "freelist_count", "page_size"))
         return (pages - free) * size
 
@@ -94,7 +94,7 @@ class Cache:
         return [CachedModel(str(model), *rest) for model, *rest in self._database.execute(query)]
 
     def prune(self, *, most_bytes: int | None = None, older_than_days: float | None = None) -> int:
-        """Remove the oldest replies until at most so many bytes are left, and all older than that; returns how many."""
+        """Remove the oldest replies beyond this many bytes, and all that are older than this; returns their number."""
         removed = 0
         if older_than_days is not None:
             removed += self._delete("stored_at < datetime('now', ?)", f"-{older_than_days} days")
@@ -109,8 +109,8 @@ class Cache:
         return removed
 
     def shrink(self) -> None:
-        """Give the space of removed replies back to the disk."""
-        with suppress(sqlite3.OperationalError):  # another process reads; the pages are used again all the same
+        """Return the space of removed replies to the disk."""
+        with suppress(sqlite3.OperationalError):  # another process is reading; the pages are reused all the same
             self._database.execute("VACUUM")
             self._database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
 
@@ -118,7 +118,7 @@ class Cache:
         self._database.close()
 
     def _oldest(self, size: int) -> list[str]:
-        """The keys of the oldest replies, which have about so many bytes."""
+        """The keys of the oldest replies, of about this many bytes in total."""
         keys = []
         if size > 0:
             for key, length in self._database.execute(
@@ -139,7 +139,7 @@ class Cache:
 
 
 def _must_be_a_cache(path: Path) -> None:
-    """Raises InputError for a database of another program, of which nothing may be changed."""
+    """Raises InputError for another program's database, of which nothing may be changed."""
     if not path.is_file() or not path.stat().st_size:
         return
     with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, timeout=_PATIENCE)) as database:
@@ -149,7 +149,7 @@ def _must_be_a_cache(path: Path) -> None:
 
 
 def _prepare(database: sqlite3.Connection) -> None:
-    """Set a database up for several processes. SQLite does not wait for a lock while it changes the journal."""
+    """Set up a database for several processes. SQLite does not wait for a lock while it changes the journal mode."""
     until = time.monotonic() + _PATIENCE
     while True:
         try:

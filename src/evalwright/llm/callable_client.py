@@ -1,4 +1,4 @@
-"""Models behind a Python function of the user's, a provider of another package, or litellm.
+"""Models behind a user's Python function, a provider of another package, or litellm.
 
 A provider is called with the `ChatRequest` and returns a `ChatReply`, or only its text; it may be asynchronous.
 """
@@ -42,7 +42,7 @@ class CallableClient:
         try:
             is_async = inspect.iscoroutinefunction(self._function)
             response = await self._function(request) if is_async else await asyncio.to_thread(self._function, request)
-            # An object with an asynchronous `__call__`, or a partial of one, shows only now what it is.
+            # An object with an asynchronous `__call__`, or a partial of one, reveals only now what it is.
             response = await response if inspect.isawaitable(response) else response
         except (CallFailed, asyncio.CancelledError):
             raise

@@ -13,35 +13,36 @@ __all__ = ["ModelChoices"]
 
 @dataclass(frozen=True, slots=True)
 class ModelChoices:
-    """The options of the model calls of one run."""
+    """The options of a run's model calls."""
 
     budget_usd: float | None = None
-    """A hard limit for the cost of all model calls of the run, judges included; None if there is none."""
+    """A hard limit on the cost of all model calls of the run, including judges; None if there is none."""
     allow_unpriced: bool = False
-    """Call models without a price even though there is a budget."""
+    """Call models without a price even if there is a budget."""
     requests_per_minute: float | None = None
     cache: Path | None = None
-    """The file of the cache; None for the one in the user's cache folder."""
+    """The file of the cache; None: the one in the user's cache folder."""
     no_cache: bool = False
     record: Path | None = None
     replay: Path | None = None
     batch: Path | None = None
-    """Where the batches of judge calls are noted; None to make these calls one by one."""
+    """Where batches of judge calls are noted; None: these calls are made one by one."""
     batch_failed: Callable[[str], None] | None = None
     """Called with the reason why a whole batch was rejected or gave no answers."""
     no_network: bool = False
     """Reject calls to other hosts."""
     mask: Callable[[str], str] | None = None
-    """Masks secrets in what is written; None to mask those of the environment."""
+    """Masks secrets in what is written; None: masks those of the environment."""
     tell: Callable[[str], None] = lambda _: None
-    """Called with what the summary of the run should say about its calls."""
+    """Called with what the run's summary should say about its calls."""
     waiting: Callable[[int], None] = lambda _: None
-    """Called with how many calls wait for others because the budget does not suffice for all at once."""
+    """Called with the number of calls that wait because the budget does not suffice for all at once."""
     ends: Callable[[], bool] = lambda: False
-    """Whether the run is to end: a call that waits for money is not made then."""
+    """Whether the run is about to end: a call that waits for money is then not made."""
 
     def check(self) -> None:
-        """Open the named files once, so that a mistake shows before the run, not in each result. Raises InputError."""
+        """Open the named files once, so that a mistake is reported before the run, not in each result. Raises
+        InputError."""
         problems = []
         if self.cache is not None and self.no_cache:
             problems.append(Problem("--no-cache", f"--cache {self.cache} has no effect with it: leave one of them out"))

@@ -1,4 +1,4 @@
-"""Connections to models: replies are limited in size and are valid UTF-8, and redirects are not followed."""
+"""Connections to models: replies are limited in size and must be valid UTF-8, and redirects are not followed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _most_bytes: ContextVar[int] = ContextVar("_most_bytes", default=MOST_BYTES)
 
 @contextmanager
 def replies_up_to(most_bytes: int) -> Iterator[None]:
-    """Lets replies that arrive inside be larger than others."""
+    """Allow larger replies in the block than elsewhere."""
     token = _most_bytes.set(most_bytes)
     try:
         yield
@@ -34,7 +34,7 @@ def replies_up_to(most_bytes: int) -> Iterator[None]:
 
 @contextmanager
 def headers_to(hears: Hearing) -> Iterator[None]:
-    """Gives the headers of each response that arrives inside to `hears`, also those of refusals."""
+    """Pass the headers of each response that arrives in the block to `hears`, including those of rejections."""
     token = _heard_by.set(hears)
     try:
         yield
@@ -47,12 +47,12 @@ def bounded(client_class: Any) -> Any:
 
     Compressed replies are neither requested nor accepted: a few bytes could unpack to any number.
     """
-    # here: runs that call no model do not need them
+    # imported here: runs that call no model do not need them
     from urllib.request import getproxies
 
     from evalwright.llm.lanes import lanes
 
-    # The pool of the HTTP library itself is left where it has to find the proxy for an address.
+    # The HTTP library's own pool is kept if it has to find the proxy for an address.
     own = {} if getproxies() else {"transport": lanes(client_class)}
     return client_class(
         headers={"Accept-Encoding": "identity"},
@@ -69,9 +69,9 @@ async def _bound(response: Any) -> None:
         hears(response.headers)
     if response.headers.get("content-encoding", "identity").lower() != "identity":
         raise CallFailed("bad_reply", "the reply is compressed although that was not requested")
-    response.encoding = "utf-8"  # JSON and events have no other one, whatever a header says
+    response.encoding = "utf-8"  # JSON and events have no other encoding, whatever a header says
     bounded_stream = _stream_class(type(response).__module__.partition(".")[0])
-    # The text of a refusal is only shown; its status says what happened.
+    # The text of a rejection is only shown; its status says what happened.
     response.stream = bounded_stream(response.stream, _most_bytes.get(), response.is_success)
 
 
@@ -97,7 +97,7 @@ class _Bounded:
         self._check(b"", final=True)
 
     def _check(self, piece: bytes, *, final: bool = False) -> None:
-        """The HTTP library would replace what it cannot read by U+FFFD, and that would be judged like an answer."""
+        """The HTTP library would replace undecodable bytes by U+FFFD, and that would be judged like an answer."""
         try:
             self._decoder.decode(piece, final)
         except UnicodeDecodeError as error:

@@ -1,4 +1,4 @@
-"""The name and the address of a model, and the variable with its key, as authors write them."""
+"""The name and the address of a model, and the variable with its key, as users write them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SHOWN = 40
 
 
 def endpoint_problems(values: Mapping[str, Any]) -> list[Problem]:
-    """What is wrong with `model`, `base_url` and `api_key_env` of a judge or a system, where they are texts."""
+    """Problems of `model`, `base_url` and `api_key_env` of a judge or a system, if they are strings."""
     address, variable = values.get("base_url"), values.get("api_key_env")
     problems = []
     for key, name in _models(values):
@@ -27,14 +27,14 @@ def endpoint_problems(values: Mapping[str, Any]) -> list[Problem]:
         expected = "expected an address such as https://models.example.com/v1"
         problems.append(Problem("", f"{expected}, found {_shown(address)}", key="base_url"))
     if isinstance(variable, str) and not _VARIABLE.fullmatch(variable):
-        # what stands there may be the key itself, which no message shows
+        # the value may be the key itself, which no message shows
         expected = "expected the name of the environment variable that holds the key, such as OPENAI_API_KEY"
         problems.append(Problem("", f"{expected}, found something else, which is not shown", key="api_key_env"))
     return problems
 
 
 def nameless(model: str) -> str | None:
-    """What is wrong with the name of a model that names none; None for one that does."""
+    """What is wrong with the name of a model that names none; None for a valid one."""
     if not model.strip():
         return f"expected the name of a model, found {model!r}"
     if model.rstrip().endswith("/"):

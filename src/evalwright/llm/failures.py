@@ -14,13 +14,13 @@ __all__ = ["CallFailed", "error_for", "failure_of", "retry_after"]
 _TEXT = 500
 """Characters of a server's message that are kept: some servers send pages of HTML."""
 _RETRYABLE = (408, 409, 425, 429)
-"""Client errors that may pass: request timeout, conflict (a lock of the provider), too early, too many requests."""
+"""Client errors that may pass: request timeout, conflict (the provider holds a lock), too early, too many requests."""
 
 
 class CallFailed(Exception):
     """One attempt failed.
 
-    `retryable` says whether another attempt may help, `retry_after` how many seconds the server asks to wait first.
+    `retryable` says whether another attempt may help, `retry_after` how many seconds the server asks to wait before it.
     """
 
     kind: str
@@ -31,7 +31,7 @@ class CallFailed(Exception):
         super().__init__(message)
         self.kind, self.retryable, self.retry_after = kind, retryable, retry_after
         self.status: int | None = None
-        """The HTTP status, None if the server did not answer."""
+        """The HTTP status; None if the server did not answer."""
         self.attempts = 1
         self.arrived: bool = True
         """Whether the server may have received the call."""
@@ -46,7 +46,7 @@ def error_for(purpose: Purpose, failure: CallFailed, message: str) -> EvaluatorE
 
 def failure_of(error: Exception) -> CallFailed:
     """The failure behind an exception of one of the official clients, whose exceptions have the same names."""
-    if isinstance(error.__cause__, CallFailed):  # ours, raised while the reply arrived
+    if isinstance(error.__cause__, CallFailed):  # our own, raised while the reply arrived
         return error.__cause__
     status = getattr(error, "status_code", None)
     failure = _failure(error, status)
@@ -66,10 +66,10 @@ def _failure(error: Exception, status: int | None) -> CallFailed:
             failure = CallFailed("connection", f"the connection failed: {why}"[:_TEXT], retryable=True)
             failure.arrived = type(cause).__name__ not in ("ConnectError", "ConnectTimeout")
             return failure
-        # A validation error of the client is about our request: it would be the same again.
+        # A validation error of the client is about our request: it would be the same next time.
         return CallFailed("bad_reply", f"the reply cannot be read: {name}: {text}", retryable="Validation" not in name)
     if status == 429:
-        if _is_quota(error, text):  # OpenAI's status for an empty account, too, which no waiting refills
+        if _is_quota(error, text):  # OpenAI's status for an empty account, too, which waiting does not refill
             return CallFailed("quota", f"HTTP 429: quota exceeded: {text}")
         return CallFailed("rate_limited", f"HTTP 429: {text}", retryable=True, retry_after=_retry_after(error))
     if status in (401, 403):
@@ -82,7 +82,7 @@ def _failure(error: Exception, status: int | None) -> CallFailed:
 
 
 def _text(error: Exception) -> str:
-    """The server's message, without headers and addresses, in which there may be keys."""
+    """The server's message, without headers and addresses, which may contain keys."""
     body = getattr(error, "body", None)
     inner = body.get("error", body) if isinstance(body, dict) else None
     message = inner.get("message") if isinstance(inner, dict) else inner or body

@@ -1,4 +1,4 @@
-"""What families of models accept: a dated table (`families.json`), and what is assumed of the others."""
+"""What families of models accept: a dated table (`families.json`), and what is assumed about all others."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class Family(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A family of models, by a pattern of their names without the provider."""
 
     tokens: int
-    """The limit of a reply where none was chosen: a model that reasons spends most of it on its thinking."""
+    """The limit on a reply if none was chosen: a reasoning model spends most of it on its thinking."""
     models: str = ""
     limit: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     """The parameter of the OpenAI API that limits tokens."""
     temperature: bool = True
-    """Whether it takes any other than its default."""
+    """Whether it accepts a temperature other than its default."""
     format: Literal["json_schema", "json_object", "tool"] = "json_schema"
     """The most reliable way to make it follow a format."""
 
@@ -40,6 +40,6 @@ def _table() -> _Table:
 
 @cache
 def family_of(model: str) -> Family:
-    """The family of a model, by its name with or without what names its provider (`us.anthropic.claude-...`)."""
+    """The family of a model, by its name with or without a prefix for its provider (`us.anthropic.claude-...`)."""
     found = (one for one in _table().families if re.search(rf"(?:^|[/.:@])(?:{one.models})", model.lower()))
     return next(found, _table().others)

@@ -1,7 +1,7 @@
 """A request in the form that its model accepts, by its family and by what its server has rejected before.
 
-What is refused by name (HTTP 400) is sent in another way or left out, and the call made once more; later calls begin
-there. So a model that no table knows yet is called as it wants to be.
+A part that is rejected by name (HTTP 400) is sent in another way or left out, and the call is repeated; later calls
+start from there. So even a model that is in no table is called as it requires.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from evalwright.model.chat import ChatReply, ChatRequest
 __all__ = ["ANTHROPIC_TOKENS", "Fit", "Fits", "fit_of", "refused_parts", "thinking_budget"]
 
 ANTHROPIC_TOKENS = 4096
-"""Sent to Anthropic's API where a request has no limit, as it requires one."""
+"""Sent to Anthropic's API if a request has no limit, as the API requires one."""
 _OTHER_LIMIT = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 _UNKNOWN = re.compile(r"support|unrecogni[sz]ed|unknown|unexpected|permitted|extra inputs|instead")
 _TOO_MANY = re.compile(r"too large|at most|exceed|context length|context window|maximum|greater than")
@@ -41,9 +41,9 @@ class Fit(NamedTuple):
     """`strict` (a JSON Schema that the provider guarantees), `json_schema`, `tool`, `json_object`, `prompt` (words
     alone); None if the request has no schema."""
     left_out: tuple[str, ...] = ()
-    """Parameters that were asked for and not sent."""
+    """Parameters that were asked for but not sent."""
     raised: bool = False
-    """Whether the limit is the family's or the budget's, above that of the request."""
+    """Whether the limit comes from the family or the budget and is above the request's."""
 
 
 def fit_of(
@@ -56,8 +56,8 @@ def fit_of(
 ) -> Fit:
     """The form of a request for a client (`interface`) whose server has `refused` some parts.
 
-    Without `adapts` the parameters are those of the request, whatever the model takes: nothing is left out. The reply
-    has at most `affordable` tokens, also where the request has no limit.
+    Without `adapts` the parameters are the request's own, whatever the model accepts: nothing is left out. The reply
+    has at most `affordable` tokens, even if the request has no limit.
     """
     family = family_of(request.model)
     thinks = _thinks(request)
@@ -92,7 +92,7 @@ def refused_parts(failure: CallFailed, fit: Fit) -> Iterator[str]:
 
 
 def _most_tokens(interface: str, request: ChatRequest, family: Family, *, adapts: bool) -> tuple[int | None, bool]:
-    """The limit of the reply, and whether it was raised: where it is a default, by the family and for the thinking."""
+    """The limit on the reply, and whether it was raised: a default is raised by the family, and for the thinking."""
     needed = request.max_tokens is None and interface == "anthropic"  # whose API requires one
     if not adapts or not (needed or request.default_limit is True):
         return request.max_tokens, False
@@ -101,7 +101,7 @@ def _most_tokens(interface: str, request: ChatRequest, family: Family, *, adapts
 
 
 def thinking_budget(request: ChatRequest) -> int:
-    """The tokens of a reply that Anthropic's models may think; the reply itself comes on top of them."""
+    """The tokens of a reply that Anthropic's models may spend on thinking; the reply itself comes on top of them."""
     thinking = request.extra.get("thinking")
     budget = thinking.get("budget_tokens") if isinstance(thinking, dict) else None
     return budget if isinstance(budget, int) else 0
@@ -114,7 +114,7 @@ def _thinks(request: ChatRequest) -> bool:
 
 
 def _formats(interface: str, request: ChatRequest, family: Family, *, forces_tools: bool) -> Sequence[str]:
-    """The ways to ask for a format of the reply, the most reliable first."""
+    """The ways to ask for a reply in a format, the most reliable first."""
     if request.schema is None or interface == "callable":
         return ()
     if interface == "anthropic":
@@ -153,7 +153,7 @@ class Fits:
     async def chat(
         self, client: Any, route: Route, request: ChatRequest, *, adapts: bool, affordable: int | None = None
     ) -> ChatReply:
-        """The reply of a client, which says in what form the request was put. Raises CallFailed."""
+        """The reply of a client, with the form in which the request was sent. Raises CallFailed."""
         fit_now = partial(self.of, route, request, adapts=adapts, affordable=affordable)
         while True:
             fit = fit_now()
@@ -161,8 +161,8 @@ class Fits:
                 reply: ChatReply = await client.chat(route.model, request, fit)
             except CallFailed as failure:
                 if fit_now() != fit and any(True for _ in refused_parts(failure, fit)):
-                    continue  # another call, under way at the same time, has learned it meanwhile
-                # a parameter of a system under test is the user's choice: its refusal is the answer
+                    continue  # another concurrent call has learned it meanwhile
+                # parameters of a system under test are the user's choice: that they are rejected is the answer
                 refused = self._refused.get(_about(route, request), frozenset())
                 fixed = refused if adapts else refused | {"temperature"}
                 part = next((one for one in refused_parts(failure, fit) if one not in fixed), None)
@@ -176,5 +176,5 @@ class Fits:
 
 
 def _about(route: Route, request: ChatRequest) -> tuple[Route, bytes]:
-    """What a refusal is about: a model at its address, and the form of the reply, of which one may be refused."""
+    """What a rejection is about: a model at its address, and the form of the reply, one of which may be rejected."""
     return route, msgspec.json.encode(request.schema)

@@ -1,7 +1,7 @@
 """An evaluator's model calls and their replies, kept for its result (`detail.judge_calls`).
 
-Whoever waits for an evaluator opens a list with `keeping()`; calls made in its context, in tasks and threads that carry
-it, too, add themselves. Outside of one nothing is kept.
+The caller of an evaluator opens a list with `keeping()`; calls made in its context, including tasks and threads that
+carry the context, add themselves. Outside such a block nothing is kept.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ def keeping() -> Iterator[list[dict[str, Any]]]:
 
 
 class KeptCall:
-    """One call while it is made."""
+    """One call while it is being made."""
 
     def __init__(self, entry: dict[str, Any] | None, mask: Callable[[str], str]) -> None:
         self._entry, self._mask, self._begun = entry, mask, time.monotonic()
 
     def said(self, text: str, cost_usd: float | None = None) -> str:
-        """What a program said in place of a model: kept, and returned without what it thought before."""
+        """The output of a program that replaces a model: kept, and returned without the thinking before it."""
         thought, spoken = thought_and_said(text)
         self._replied(spoken, cost_usd)
         if thought and self._entry is not None:
@@ -66,7 +66,7 @@ class KeptCall:
             self._entry["error"] = {"type": kind, "message": _kept(message, self._mask)}
 
     def replied(self, reply: ChatReply) -> None:
-        """The reply; a refusal is a reply, too."""
+        """Note the reply; a refusal is a reply, too."""
         if self._entry is None:
             return
         self._replied(reply.text or reply.refusal or "", reply.cost_usd)
@@ -84,7 +84,7 @@ class KeptCall:
 def kept_call(
     model: str, messages: Sequence[Mapping[str, Any]] | Callable[[], Any], mask: Callable[[str], str] = str
 ) -> Iterator[KeptCall]:
-    """One call of a model, or of a program in its place; `messages` are read only where calls are kept.
+    """One call of a model, or of a program in its place; `messages` are read only if calls are kept.
 
     An exception of the block is the call's error. Texts beyond `KEPT_BYTES` are cut, and say how long they were.
     """
@@ -95,11 +95,11 @@ def kept_call(
     asked = messages() if callable(messages) else [dict(message) for message in messages]
     entry: dict[str, Any] = {"model": model, "messages": _kept(asked, mask), "reply": None, "cached": False}
     entry |= {"usage": {}, "cost_usd": None, "latency_ms": None, "error": {"type": "unfinished", "message": ""}}
-    calls.append(entry)  # before the reply: calls that run at once keep the order in which they began
+    calls.append(entry)  # before the reply: concurrent calls keep the order in which they began
     kept = KeptCall(entry, mask)
     try:
         yield kept
-    except BaseException as error:  # a call that was cancelled, too, has been asked and may have been billed
+    except BaseException as error:  # a cancelled call, too, was sent and may be billed
         kind = getattr(error, "type", None) or type(error).__name__
         kept.failed(str(kind), str(error))
         raise
@@ -117,7 +117,7 @@ def _known(value: Any) -> dict[str, Any]:
 
 
 def _kept(value: Any, mask: Callable[[str], str]) -> Any:
-    """Plain data with every text masked and cut."""
+    """Plain data with every string masked and cut."""
     if isinstance(value, str):
         return _cut(mask(value))
     if isinstance(value, Mapping):
@@ -128,7 +128,7 @@ def _kept(value: Any, mask: Callable[[str], str]) -> Any:
 
 
 def _cut(text: str) -> str:
-    if len(text) <= KEPT_BYTES // 4:  # four bytes are the most that a character takes
+    if len(text) <= KEPT_BYTES // 4:  # a character takes at most four bytes
         return text
     data = text.encode("utf-8", "surrogatepass")
     if len(data) <= KEPT_BYTES:

@@ -1,4 +1,4 @@
-"""Connections for many calls at a time, below the HTTP library that an SDK uses."""
+"""Connections for many concurrent calls, below the HTTP library that an SDK uses."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _KEEPALIVE = {"TCP_KEEPIDLE": 60, "TCP_KEEPINTVL": 60, "TCP_KEEPCNT": 5}
 
 
 def lanes(client_class: Any) -> Any:
-    """A transport for clients of a class: as many connections as there are calls at a time, each in its own pool.
+    """A transport for clients of a class: as many connections as there are concurrent calls, each in its own pool.
 
-    The libraries' own pools look at all their connections at the beginning and at the end of each request, which is
-    a quarter of all that a call costs when 50 are made at a time.
+    The libraries' own pools look at all their connections at the beginning and end of each request, which is a quarter
+    of the cost of a call if 50 are made at a time.
     """
     module: str = next(base.__module__ for base in client_class.__mro__ if base.__name__ == "AsyncClient")
     return _lanes_class(module.partition(".")[0])()
@@ -47,7 +47,7 @@ class _Lanes:
         self._idle: list[Any] = []
 
     async def handle_async_request(self, request: Any) -> Any:
-        # A connection whose request or response fails is closed by its pool, and not used again.
+        # A connection whose request or response fails is closed by its pool and not used again.
         lane = self._idle.pop() if self._idle else self._made()
         response = await lane.handle_async_request(request)
         response.stream = self._stream(response.stream, partial(self._idle.append, lane))
@@ -59,7 +59,7 @@ class _Lanes:
 
 
 class _Lent:
-    """The body of a response; its end gives the connection back."""
+    """The body of a response; its end returns the connection."""
 
     def __init__(self, stream: Any, give_back: Callable[[], None]) -> None:
         self._stream, self._give_back = stream, give_back

@@ -38,9 +38,9 @@ __all__ = ["LiveModels"]
 T = TypeVar("T")
 P = TypeVar("P", ChatReply, Embedding)
 Again = Callable[[CallFailed], Awaitable[None]]
-"""Awaited before a call that failed is made once more."""
+"""Awaited before a failed call is repeated."""
 
-# Calls of an endpoint at a time; a 429 halves them.
+# Concurrent calls of an endpoint; a 429 halves them.
 _WIDTH = 64
 _UNCOUNTED = Most(0)
 _UNFINISHED = (*TRUNCATED, "content_filter", "refusal")
@@ -48,9 +48,10 @@ _UNFINISHED = (*TRUNCATED, "content_filter", "refusal")
 
 
 class LiveModels:
-    """Calls real models, each endpoint with at most `width` calls at a time, in one event loop.
+    """Calls real models in one event loop, each endpoint with at most `width` concurrent calls.
 
-    Clients are made at first use. What is not in `prices` costs what the providers list, but without `built_in_prices`.
+    Clients are created at first use. Models that are not in `prices` cost the provider's list price, unless
+    `built_in_prices` is off.
     """
 
     def __init__(
@@ -96,7 +97,7 @@ class LiveModels:
             reply: ChatReply = await self._recorded_or_live(
                 purpose, "chat", asked, request, lambda: self._chat(request, route, purpose)
             )
-            # what a system or a simulated user says stays as it is
+            # the words of a system or a simulated user stay as they are
             said = spoken(reply) if purpose == "judge" else reply
             kept.replied(said)
         if purpose == "judge" and (reply.finish_reason in TRUNCATED or ends_thinking(reply.text, said.text)):
@@ -104,7 +105,7 @@ class LiveModels:
         return said
 
     async def _chat(self, request: ChatRequest, route: Route, purpose: Purpose) -> ChatReply:
-        # Only judges are cached: of a system under test, each trial must be a new answer.
+        # Only judges' replies are cached: each trial of a system under test must be a new answer.
         cache = self._cache_for(route) if purpose == "judge" else None
         key = key_of(request, at=route.base_url or route.interface)
         known = None if cache is None else cache.find(key, ChatReply)
@@ -175,7 +176,7 @@ class LiveModels:
 
         try:
             reply = await call(fare, again)
-        except BaseException as failure:  # a cancelled call, too, must not keep what is set aside for it
+        except BaseException as failure:  # a cancelled call, too, must not keep its reservation
             self._spending.release(fare, failure)
             raise
         cost = self._spending.cost(model, reply.usage, share)
@@ -262,14 +263,14 @@ class LiveModels:
         again: Again | None = None,
     ) -> T:
         client = await self._reached(route)
-        # One gate for all models and keys of an endpoint: its 429 is about the endpoint, as far as a client can tell.
-        # What its headers say of a minute is about one model and key.
+        # One gate for all models and keys of an endpoint: as far as a client can tell, a 429 is about the endpoint.
+        # Limits per minute in headers are about one model and key.
         gate = self._gates.setdefault((route.interface, route.base_url), Gate(self._width))
         rates = self._rates.setdefault(route, Rates())
         return await retried(lambda: call(client), gate, self._pace, rules or self._rules, rates, need, used, again)
 
     async def _reached(self, route: Route) -> Any:
-        """The client for a route. Raises CallFailed for one that may not be called, or not without a key."""
+        """The client for a route. Raises CallFailed if it may not be called, or needs a key that is missing."""
         if self._choices.no_network and not route.is_loopback:
             raise CallFailed("network_refused", f"{route.model!r} is not on this machine, and --no-network is set")
         if route.missing_key is not None:
@@ -277,19 +278,19 @@ class LiveModels:
         return await self._client(route)
 
     async def _client(self, route: Route) -> Any:
-        """The client for a route, made at first use.
+        """The client for a route, created at first use.
 
-        Its package is imported in a thread, so that calls under way do not lose seconds of their time limits.
+        Its package is imported in a thread, so that concurrent calls do not lose seconds of their time limits.
         """
         where = route._replace(model="") if route.interface != "callable" else route
         if where not in self._clients:
             await asyncio.to_thread(load_library, route.interface)
-        if where not in self._clients:  # asked again: another call may have made it during the import
+        if where not in self._clients:  # checked again: another call may have created it during the import
             self._clients[where] = _make_client(route)
         return self._clients[where]
 
     def _cache_for(self, route: Route) -> Cache | None:
-        """The cache; None if it is off: by choice, or for a server on this machine, unless a file is named."""
+        """The cache; None if it is off: by choice, or, unless a file is named, for a server on this machine."""
         # A local server is free of charge, and its model may change under the same name.
         if self._choices.no_cache or (route.is_loopback and self._choices.cache is None):
             return None

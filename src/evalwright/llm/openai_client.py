@@ -28,11 +28,11 @@ if TYPE_CHECKING:
 __all__ = ["OpenAIClient", "reply_of", "request_body"]
 
 _NO_KEY = "no-key-needed"
-"""The client cannot be made without a key, which a server on this machine may not need."""
+"""The client cannot be created without a key, which a server on this machine may not need."""
 
 
 class OpenAIClient:
-    """One endpoint. The client's own retries and time limit are off: `retries` is the one place for them."""
+    """One endpoint. The client's own retries and time limit are off: they are handled only in `retries`."""
 
     def __init__(self, route: Route) -> None:
         import openai
@@ -71,7 +71,7 @@ class OpenAIClient:
             return msgspec.structs.replace(reply, first_ms=first)
 
     async def _streamed(self, body: dict[str, Any]) -> Any:
-        # without the option no usage comes, and nothing would be known of the cost
+        # without the option no usage is sent, and the cost would be unknown
         options = {"include_usage": True, **body["extra_body"].get("stream_options", {})}
         whole = {**body["extra_body"], "stream_options": options}
         return await self._client.chat.completions.create(**{**body, "extra_body": whole, "stream": True})
@@ -83,7 +83,7 @@ class OpenAIClient:
         return OpenAIBatches(self._client, self._errors)
 
     def batch_question(self, model: str, request: ChatRequest, fit: Fit) -> dict[str, Any]:
-        """The request as a batch has it. Raises CallFailed."""
+        """The request in the form that batches need. Raises CallFailed."""
         if request.api == "responses":
             raise CallFailed("bad_request", "batches are asked through the chat completions API, not through responses")
         whole, _ = body_and_options(request_body(model, request, fit))
@@ -96,7 +96,7 @@ class OpenAIClient:
     async def embed(self, model: str, texts: Sequence[str]) -> Embedding:
         with reading_reply():
             try:
-                # Named because the client asks for base64 by default, which many compatible servers do not know.
+                # Named because the client defaults to base64, which many compatible servers do not know.
                 response = await self._client.embeddings.create(model=model, input=list(texts), encoding_format="float")
             except self._errors as error:
                 raise failure_of(error) from error
@@ -149,7 +149,7 @@ def request_body(model: str, request: ChatRequest, fit: Fit) -> dict[str, Any]:
 
 
 def _as_body(body: dict[str, Any]) -> dict[str, Any]:
-    """The request in `extra_body`: the client would try all its types on each message, and refuse others."""
+    """The request as `extra_body`: the client would try all its types on each message, and reject other ones."""
     whole, options = body_and_options(body)
     return {"model": whole["model"], "messages": [], **options, "extra_body": whole}
 
@@ -176,13 +176,13 @@ def _message(message: ChatMessage) -> dict[str, Any]:
 
 
 def _thinking(message: Any) -> str | None:
-    """What a reasoning model thought, under either name that servers give it."""
+    """A reasoning model's thinking, under either name that servers use for it."""
     found = (getattr(message, name, None) for name in ("reasoning_content", "reasoning"))
     return next((text for text in found if isinstance(text, str) and text), None)
 
 
 def reply_of(response: Any, model: str, latency_ms: int, limit: int | None = None) -> ChatReply:
-    """The reply in a response of the chat completions API, `limit` tokens at most. Raises CallFailed."""
+    """The reply in a response of the chat completions API, at most `limit` tokens. Raises CallFailed."""
     if not getattr(response, "choices", None):
         raise CallFailed("bad_reply", "the reply has no choices", retryable=True)
     with reading_reply():

@@ -56,7 +56,7 @@ def _body(model: str, request: ChatRequest, fit: Fit) -> dict[str, Any]:
 
 
 def _ended(response: Any) -> str | None:
-    """Why the reply ended, in the words of chat completions where it was cut off."""
+    """Why the reply ended, in the terms of chat completions if it was cut off."""
     details = getattr(response, "incomplete_details", None)
     cut = response.status == "incomplete" and getattr(details, "reason", None) == "max_output_tokens"
     return "length" if cut else response.status

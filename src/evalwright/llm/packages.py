@@ -12,7 +12,8 @@ _INSTALLED_BY = {"openai": "'evalwright[judges]'", "anthropic": "'evalwright[jud
 
 
 def needed_package(route: Route) -> str | None:
-    """What a model needs that is not installed, with the line that installs it; None if nothing is missing."""
+    """The package that a model needs but is not installed, with the command that installs it; None if nothing is
+    missing."""
     package = route.interface
     if package not in _INSTALLED_BY or find_spec(package) is not None:
         return None

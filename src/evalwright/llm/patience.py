@@ -1,7 +1,7 @@
-"""Time limits for code that waits for a model; they stand still while a call waits for money.
+"""Time limits for code that waits for a model; they are paused while a call waits for money.
 
-How long that takes says nothing about the evaluator or the system that is bounded, and would end all but the first ones
-where a budget lets few calls be made at a time.
+How long that wait takes says nothing about the evaluator or system that is limited, and would end all but the first
+ones if the budget allows only a few concurrent calls.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ __all__ = ["all_given", "bounded_by", "standing_still", "stops"]
 
 T = TypeVar("T")
 Stop = Callable[[], Callable[[], None]]
-"""Stops a clock; what it returns starts it again."""
+"""Stops a clock; the returned function starts it again."""
 stops: ContextVar[Stop | None] = ContextVar("evalwright_stops", default=None)
-"""How the clock of this context is stopped; None if nothing waits."""
+"""Stops the clock of this context; None if there is no clock."""
 
 
 @contextmanager
 def standing_still() -> Iterator[None]:
-    """The clock of this context does not run in the block."""
+    """Pause the clock of this context during the block."""
     stop = stops.get()
     if stop is None:
         yield
@@ -37,7 +37,7 @@ def standing_still() -> Iterator[None]:
 
 @asynccontextmanager
 async def bounded_by(seconds: float) -> AsyncIterator[asyncio.Timeout]:
-    """As `asyncio.timeout`, but for the time in which calls of the block wait for money."""
+    """Like `asyncio.timeout`, without the time for which calls in the block wait for money."""
     async with asyncio.timeout(seconds) as bound:
         token = stops.set(_Still(bound).stop)
         try:
@@ -47,9 +47,9 @@ async def bounded_by(seconds: float) -> AsyncIterator[asyncio.Timeout]:
 
 
 async def all_given(calls: Iterable[Awaitable[T]]) -> list[T]:
-    """What all of them give, as `asyncio.gather`; what one raises is raised once the others have come to their end.
+    """Like `asyncio.gather`, but if one raises, that is raised only once the others have ended.
 
-    So calls of models that are under way have their replies, also where another one is not made any more.
+    So model calls that are under way get their replies, even if another call is not made any more.
     """
     given = await asyncio.gather(*calls, return_exceptions=True)
     for one in given:
@@ -59,7 +59,7 @@ async def all_given(calls: Iterable[Awaitable[T]]) -> list[T]:
 
 
 class _Still:
-    """A time limit that several calls may stop at a time."""
+    """A time limit that several calls may pause at the same time."""
 
     def __init__(self, bound: asyncio.Timeout) -> None:
         self._bound, self._stops, self._left = bound, 0, 0.0
@@ -78,5 +78,5 @@ class _Still:
             self._reschedule(asyncio.get_running_loop().time() + self._left)
 
     def _reschedule(self, when: float | None) -> None:
-        with suppress(RuntimeError):  # the block has ended, and the call was left behind
+        with suppress(RuntimeError):  # the block has ended, and the call was left running
             self._bound.reschedule(when)

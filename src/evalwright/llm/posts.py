@@ -1,7 +1,7 @@
-"""Calls through an official client that leave out its types: it sends a body as it is, and gives back the text.
+"""Calls through an official client that bypass its types: they send a body as it is and return the text.
 
 The clients try all their types on each request and reply, which costs more than the rest of a call and checks nothing:
-what a server accepts it says itself, and a reply is checked where it is read.
+the server itself says what it accepts, and a reply is checked where it is read.
 """
 
 from __future__ import annotations
@@ -15,26 +15,27 @@ _OPTIONS = {"extra_headers": "headers", "extra_query": "params"}
 
 
 class JsonObject(dict[str, Any]):
-    """An object of a reply; a field that is not there is None, as in the clients' own types."""
+    """An object in a reply; a missing field is None, as in the clients' own types."""
 
     def __getattr__(self, name: str) -> Any:
         return self.get(name)
 
 
 def objects_of(text: str) -> Any:
-    """A reply's JSON. Raises ValueError."""
+    """The JSON of a reply. Raises ValueError."""
     return json.loads(text, object_hook=JsonObject)
 
 
 async def posted(client: Any, path: str, body: dict[str, Any]) -> Any:
-    """The reply to a body with `extra_body`, `extra_headers` and `extra_query` in it, as the clients know them."""
+    """The reply to a body that may contain `extra_body`, `extra_headers` and `extra_query`, as the clients know
+    them."""
     whole, options = body_and_options(body)
     given = {_OPTIONS[name]: value for name, value in options.items()}
     return objects_of(await client.post(path, cast_to=str, body=whole, options=given))
 
 
 def body_and_options(body: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What is sent, and what else the client is told about a call."""
+    """The body to send, and the other options of the call."""
     rest = dict(body)
     options = {name: rest.pop(name) for name in _OPTIONS if name in rest}
     return {**rest.pop("extra_body", {}), **rest}, options

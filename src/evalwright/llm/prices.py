@@ -1,9 +1,9 @@
 """What models cost if a suite has no price table: the providers' list prices, and their date.
 
 `prices.json` has US dollars per million tokens as litellm 1.106.2 lists them (github.com/BerriAI/litellm, MIT), by the
-provider's own name of a model; providers other than OpenAI and Anthropic come before the name. `cached` is input that
-the provider had in its cache, `cache_write` input that it put there; without them both cost what all input costs.
-Thinking is priced as output. Discounts, long prompts and priority tiers are not in it.
+provider's own name of a model, with the provider as a prefix except for OpenAI and Anthropic. `cached` is input read
+from the provider's cache, `cache_write` input written to it; without them, both cost the same as other input. Thinking
+is priced as output. Discounts, long prompts and priority tiers are not included.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["built_in_price", "day_of_prices", "dollars", "most_dollars", "price_
 
 _ALIASES = {"gemini": "google"}
 _PLAIN = ("openai", "anthropic", "azure")
-"""Providers whose models are listed by their bare names. Azure charges what OpenAI does."""
+"""Providers whose models are listed by their bare names. Azure charges the same as OpenAI."""
 _DATED = re.compile(r"(.+)-(\d{8}|\d{4}-\d{2}-\d{2}|latest)")
 _MILLION = 1_000_000
 
@@ -50,13 +50,13 @@ def day_of_prices() -> date:
 
 @cache
 def built_in_price(model: str) -> Price | None:
-    """The list price of a model by any name that we call it; None if it is not listed.
+    """The list price of a model by any name that can be used for it; None if it is not listed.
 
-    A snapshot (`gpt-4o-2024-08-06`, `claude-haiku-4-5-20251001`) costs what its model does.
+    A snapshot (`gpt-4o-2024-08-06`, `claude-haiku-4-5-20251001`) costs the same as its model.
     """
     provider, slash, rest = model.removeprefix("litellm/").partition("/")
     provider = _ALIASES.get(provider, provider)
-    if slash and provider == "openrouter":  # which passes on the provider's prices
+    if slash and provider == "openrouter":  # OpenRouter passes on the provider's prices
         return built_in_price(rest)
     name = rest if slash and provider in _PLAIN else f"{provider}{slash}{rest}"
     models = _table().models
@@ -66,12 +66,12 @@ def built_in_price(model: str) -> Price | None:
 
 
 def price_in(prices: Mapping[str, Price], model: str) -> Price | None:
-    """The price of a model in a table of the user's, by its name with or without its provider."""
+    """The price of a model in the user's table, by its name with or without its provider."""
     return prices.get(model) or prices.get(model.partition("/")[2])
 
 
 def dollars(price: Price, token_input: int, token_output: int, cached: int = 0, cache_write: int = 0) -> float:
-    """US dollars of so many tokens; the cached and the newly cached ones are part of the input."""
+    """US dollars of these tokens; cached and newly cached ones are part of the input."""
     fresh, read, written = (
         price.input_per_million_tokens,
         price.cached_input_per_million_tokens,
@@ -83,7 +83,7 @@ def dollars(price: Price, token_input: int, token_output: int, cached: int = 0, 
 
 
 def most_dollars(price: Price, token_input: int, token_output: int) -> float:
-    """The most that so many tokens may cost: all of the input at the highest of its prices."""
+    """The most that these tokens may cost: all input at its highest price."""
     fresh = price.input_per_million_tokens
     others = (price.cached_input_per_million_tokens, price.cache_write_per_million_tokens)
     dearest = max(fresh, *(fresh if one is None else one for one in others))

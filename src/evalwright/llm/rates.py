@@ -1,8 +1,8 @@
-"""How fast one model may be called with one key: requests and tokens a minute, as its provider's own headers say.
+"""How fast one model may be called with one key: requests and tokens per minute, from its provider's headers.
 
-What is left of a limit is taken before a call, and the call waits for what is missing: a provider that has to refuse
-calls in order to slow them down also counts the refused ones. Limits fill up evenly, as OpenAI and Anthropic document
-theirs (a token bucket), in the time that the header names.
+A call takes its share of what is left of a limit, and waits if that is too little: a provider that has to reject calls
+in order to slow them down also counts the rejected ones. Limits refill evenly, as OpenAI and Anthropic document theirs
+(a token bucket), in the time that the header names.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["NOTHING", "Demand", "Passage", "Rates", "exhausted_for"]
 _LONGEST_WAIT = 600.0
 """Seconds: as long as a whole call may take. After that, the call is made whatever the provider said before."""
 _HOUR = 3600.0
-"""A limit counts as full again after an hour at most: a daily limit is used up, not spread over the day."""
+"""A limit counts as full again after an hour at most: a daily limit is used up rather than spread over the day."""
 _TOKENS = ("tokens", "input-tokens", "output-tokens")
 _NAMES = ("requests", *_TOKENS)
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
@@ -41,7 +41,7 @@ NOTHING = Demand()
 
 
 class _Stated(NamedTuple):
-    """One limit as a response states it; `seconds` until it is full again, None if that is not said."""
+    """One limit as a response states it; `seconds` until it is full again, None if the response does not say."""
 
     name: str
     limit: float
@@ -50,13 +50,13 @@ class _Stated(NamedTuple):
 
 
 class _Limit:
-    """What is left of one limit. It may be below 0: then those who took it wait."""
+    """What is left of one limit. It may be below 0: the calls that took it then wait."""
 
     def __init__(self, stated: _Stated, under_way: float, now: float) -> None:
         self.hear(stated, under_way, now)
 
     def hear(self, stated: _Stated, under_way: float, now: float) -> None:
-        """Take over what the provider says, without what the calls under way will use: it may not know them yet."""
+        """Adopt what the provider says, minus what the calls under way will use: it may not know about them yet."""
         missing = stated.limit - stated.left
         self._a_second = stated.limit / 60
         if stated.seconds and missing > 0:
@@ -64,7 +64,7 @@ class _Limit:
         self._full, self._level, self._at = stated.limit, stated.left - under_way, now
 
     def take(self, amount: float, now: float) -> float:
-        """Take an amount; returns the seconds until it is there."""
+        """Take an amount; returns the seconds until it is available."""
         self._level = min(self._full, self._level + (now - self._at) * self._a_second) - amount
         self._at = now
         return max(0.0, -self._level / self._a_second)
@@ -82,7 +82,7 @@ class Rates:
         self._not_before = 0.0
 
     async def turn(self, need: Demand) -> Passage:
-        """Take what a call needs, and wait until it is there and until the last pause is over."""
+        """Take what a call needs, and wait until that is available and the last pause is over."""
         now = _now()
         wait = max((limit.take(need.of(name), now) for name, limit in self._limits.items()), default=0.0)
         turn = Passage(self, need)
@@ -92,17 +92,17 @@ class Rates:
                 await asyncio.sleep(min(wait, _LONGEST_WAIT))
             while (left := self._not_before - _now()) > 0:
                 await asyncio.sleep(left)
-        except BaseException:  # a cancelled call gives back what it took, or later calls would wait for it
+        except BaseException:  # a cancelled call returns what it took, or later calls would wait for it
             turn.done(NOTHING)
             raise
         return turn
 
     def pause(self, seconds: float) -> None:
-        """Make no call for so many seconds: what the provider says to one call applies to all of them."""
+        """Make no call for this many seconds: what the provider says to one call applies to all of them."""
         self._not_before = max(self._not_before, _now() + seconds)
 
     def hear(self, headers: Mapping[str, str], answered: Passage) -> None:
-        """Take over the limits that the response to a call states."""
+        """Adopt the limits that the response to a call states."""
         now = _now()
         for stated in _stated(headers):
             others = sum(turn.need.of(stated.name) for turn in self._under_way if turn is not answered)
@@ -112,7 +112,7 @@ class Rates:
                 self._limits[stated.name] = _Limit(stated, others, now)
 
     def end(self, turn: Passage, unused: Demand | None) -> None:
-        """A call is over; `unused` is what it took too much, None if its response has already said what is left."""
+        """A call is over. `unused` is what it took too much; None if its response has already said what is left."""
         self._under_way.discard(turn)
         if unused is not None:
             for name, limit in self._limits.items():
@@ -131,19 +131,19 @@ class Passage:
         self._heard = True
 
     def done(self, used: Demand) -> None:
-        """The call is over, and used this."""
+        """The call is over, and used this much."""
         spare = Demand(self.need.token_input - used.token_input, self.need.token_output - used.token_output)
         self._rates.end(self, None if self._heard else spare)
 
 
 def exhausted_for(headers: Mapping[str, str]) -> float | None:
-    """Seconds until the limit that is used up is full again; None if none is, or if nothing is said of it."""
+    """Seconds until the limit that is used up is full again; None if none is used up, or if the headers do not say."""
     waits = [stated.seconds for stated in _stated(headers) if stated.left == 0 and stated.seconds is not None]
     return max(waits, default=None)
 
 
 def _stated(headers: Mapping[str, str]) -> Iterator[_Stated]:
-    """The limits in the headers of OpenAI (and those who copy it) and of Anthropic, as far as they are numbers."""
+    """The limits in the headers of OpenAI (and its imitators) and Anthropic, if they are numbers."""
     for name in _NAMES:
         for limit, left, reset in (
             (f"x-ratelimit-limit-{name}", f"x-ratelimit-remaining-{name}", f"x-ratelimit-reset-{name}"),
@@ -159,7 +159,7 @@ def _number(text: str | None) -> float | None:
 
 
 def _seconds(text: str | None) -> float | None:
-    """Seconds of `6m0s`, `12ms`, `59.5` or a date as of RFC 3339; None for anything else."""
+    """Seconds in `6m0s`, `12ms`, `59.5` or an RFC 3339 date; None for anything else."""
     if not text:
         return None
     parts = _SPAN.findall(text)

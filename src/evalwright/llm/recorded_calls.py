@@ -1,4 +1,4 @@
-"""Records model calls and replays their replies: for runs without a key and without a network."""
+"""Records model calls and replays their replies, for runs without a key and without a network."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from evalwright.model.chat import ChatReply, ChatRequest, Embedding, Moderation
 __all__ = ["CallRecorder", "RecordedCalls"]
 
 _LONGEST = 1 << 16
-"""Bytes of a first line that are looked at: a call begins with its key and kind."""
+"""Bytes of the first line that are checked: a call begins with its key and kind."""
 _KINDS: dict[str, Any] = {"chat": ChatReply, "embed": Embedding, "moderate": Moderation}
 
 
@@ -37,14 +37,14 @@ class CallRecorder:
     def keep(self, key: str, kind: str, asked: Any, reply: Any) -> None:
         row = {"key": key, "kind": kind, "asked": msgspec.to_builtins(asked), "reply": msgspec.to_builtins(reply)}
         self._file.write(self._mask(json.dumps(row, ensure_ascii=False)) + "\n")
-        self._file.flush()  # a run that is interrupted keeps what it has paid for
+        self._file.flush()  # an interrupted run keeps what it has paid for
 
     def close(self) -> None:
         self._file.close()
 
 
 def _must_be_a_recording(path: Path) -> None:
-    """Raises InputError for a file of something else, to which calls would be added; OSError."""
+    """Raises InputError if the file, to which calls would be added, is not a recording; OSError."""
     if not path.is_file():
         return
     with path.open("rb") as file:
@@ -56,7 +56,7 @@ def _must_be_a_recording(path: Path) -> None:
 class RecordedCalls:
     """Replays recorded calls; any other call is an error.
 
-    Replies to the same call are served in the order of recording, the last one also for all further calls.
+    Replies to the same call are served in the order of recording, and the last one for all further calls.
     """
 
     def __init__(self, path: Path) -> None:

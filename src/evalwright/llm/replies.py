@@ -1,4 +1,4 @@
-"""Makes requests and replies storable: replies get the declared types, and texts are valid UTF-8."""
+"""Makes requests and replies storable: replies get the declared types, and strings are valid UTF-8."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ R = TypeVar("R", ChatReply, Embedding, Moderation)
 W = TypeVar("W", ChatReply, ChatRequest, Embedding, Moderation)
 
 TRUNCATED = ("length", "max_tokens")
-"""Finish reasons of replies that ended at their limit of tokens."""
+"""Finish reasons of replies that ended at their token limit."""
 _KEPT = 2000
 """Characters of a cut reply that its error keeps."""
 _MOST_TOKENS = 10**12
-"""A larger count is a server's mistake, and would spend any budget at once."""
+"""A larger count is a server's mistake, and would use up any budget at once."""
 
 
 @contextmanager
 def reading_reply() -> Iterator[None]:
-    """Turns whatever the code inside stumbles over in a reply into CallFailed `bad_reply`, which is retryable."""
+    """Turns any exception that a reply causes in the block into CallFailed `bad_reply`, which is retryable."""
     try:
         yield
     except (AttributeError, LookupError, TypeError, ValueError, RecursionError, msgspec.MsgspecError) as error:
@@ -46,14 +46,14 @@ def reading_reply() -> Iterator[None]:
 
 def silent(finish_reason: Any, limit: int | None = None) -> CallFailed:
     """The failure of a reply without text, tool calls or refusal: an empty text would be judged like an answer."""
-    # At the limit of its tokens, or of a filter, the model would end again.
+    # At its token limit, or because of a filter, the model would end the same way again.
     again = finish_reason not in (*TRUNCATED, "content_filter")
     at = f" at the limit of {limit} tokens, `max_tokens`" if limit and finish_reason in TRUNCATED else ""
     return CallFailed("bad_reply", f"the reply has no content (it ended with {finish_reason}{at})", retryable=again)
 
 
 def truncated(reply: ChatReply) -> EvaluatorError:
-    """The error of a judge whose reply was cut off: what is there of it may not be its verdict."""
+    """The error of a judge whose reply was cut off: the part that arrived may not be its verdict."""
     at = "of its model" if reply.limit is None else f"of {reply.limit} tokens"
     where = "at" if reply.finish_reason in TRUNCATED else "while it was thinking; look at"
     message = f"the reply was cut off {where} the limit {at}; a higher `max_tokens` makes room for it"
@@ -61,7 +61,7 @@ def truncated(reply: ChatReply) -> EvaluatorError:
 
 
 def cut_by_budget(reply: ChatReply, purpose: Purpose) -> EvaluatorError | CallFailed:
-    """The error of a reply that ended at a limit which only the budget had set: another one might go on."""
+    """The error of a reply that ended at a limit set only by the budget: another reply might go on."""
     cost = "" if reply.cost_usd is None else f" (it cost {money(reply.cost_usd)})"
     message = f"the reply was cut off at {reply.limit:,} tokens, the limit under the budget{cost}: a larger budget, or"
     message += " a `max_tokens` of its own, makes room for it"

@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 
 class Rules:
-    """The limits of one call: attempts, seconds per attempt and in all, seconds of the first and the longest wait."""
+    """The limits of one call: attempts, seconds per attempt and in total, seconds of the first and the longest wait."""
 
     attempts = 5
     attempt_seconds: float = 120.0
@@ -39,12 +39,13 @@ class Rules:
     """After this many seconds without a further call, those so far are submitted as a batch."""
     first_poll: float = 2.0
     longest_poll: float = 60.0
-    """Seconds between two polls of a batch, at first and at most; they double."""
+    """Seconds between two polls of a batch, first and maximum; they double."""
     statuses: Collection[int] | None = None
     """HTTP statuses that are retried; None if the failure itself decides."""
 
     def of(self, request: ChatRequest) -> Rules:
-        """These rules with the request's own limits; the time for the whole call then suffices for all its attempts."""
+        """These rules with the request's own limits; the time for the whole call is then enough for all its
+        attempts."""
         if request.attempts is None and request.attempt_seconds is None and request.waits is None:
             return self
         rules, waits = copy.copy(self), request.waits or Waits()
@@ -75,16 +76,16 @@ class Rules:
         return self.drawn_wait(attempt)
 
     def drawn_wait(self, attempt: int) -> float:
-        """Seconds before the attempt after this one where no server asks for any."""
-        # From 0 on, so that calls that failed together do not come back together. The exponent is bounded, as a suite
-        # may allow any number of attempts, and a float as large as that raises OverflowError.
+        """Seconds before the next attempt if no server asks for any."""
+        # From 0 on, so that calls that failed together do not come back together. The exponent is limited, as a suite
+        # may allow any number of attempts, and a float that large raises OverflowError.
         return random.uniform(0, min(self.longest_wait, self.first_wait * self.wait_factor ** min(attempt - 1, 30)))
 
 
 class Gate:
-    """Lets a number of calls through at a time: half of it after a 429, one more after as many successes as places.
+    """Lets a number of calls through at a time: half as many after a 429, one more after as many successes as places.
 
-    A place that becomes free goes to the call that has waited longest, which alone is woken.
+    A free place goes to the call that has waited longest, and only that call is woken.
     """
 
     def __init__(self, width: int) -> None:
@@ -93,7 +94,7 @@ class Gate:
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     async def __aenter__(self) -> int:
-        """Wait for a place; returns the number of the wave that the call belongs to, for `narrow`."""
+        """Wait for a place; returns the number of the wave to which the call belongs, for `narrow`."""
         turn = asyncio.get_running_loop().create_future()
         self._waiting.append(turn)
         self._admit()
@@ -112,7 +113,7 @@ class Gate:
     def _admit(self) -> None:
         while self._waiting and self._inside < int(self._width):
             turn = self._waiting.popleft()
-            if not turn.done():  # else its call was cancelled while it waited
+            if not turn.done():  # otherwise its call was cancelled while it waited
                 self._inside += 1
                 turn.set_result(None)
 
@@ -144,7 +145,7 @@ class Pace:
 
 
 def _now() -> float:
-    """The clock of the loop, by which all waits and time limits go as well."""
+    """The clock of the event loop, which all waits and time limits use."""
     return asyncio.get_running_loop().time()
 
 
@@ -160,8 +161,8 @@ async def retried(
 ) -> T:
     """The result of `call`, which is retried if that may help. Raises the last CallFailed.
 
-    Each attempt takes what it needs of the `rates`; `used` says of a result what it really took. `again` is awaited
-    with the failure before each further attempt, and may refuse it.
+    Each attempt takes what it needs of the `rates`; `used` tells from a result what it really took. `again` is awaited
+    with the failure before each further attempt, and may reject it.
     """
     rates = rates or Rates()
     until = _now() + rules.call_seconds
@@ -192,7 +193,7 @@ async def retried(
             lost = failure
         finally:
             turn.done(took)
-        await asyncio.sleep(wait)  # outside the gate: others may use the place meanwhile
+        await asyncio.sleep(wait)  # outside the gate: other calls may use the place meanwhile
         if again is not None:
             await again(lost)
     raise AssertionError("unreachable")

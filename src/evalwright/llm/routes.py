@@ -1,4 +1,4 @@
-"""Finds out how to call a model by its name: which API, at which address, with which key."""
+"""Finds out from a model's name how to call it: which API, at which address, with which key."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ _LIBRARIES = ("openai", "anthropic", "litellm")
 _ALIASES = {"gemini": "google"}
 _AZURE_VERSIONS = ("AZURE_OPENAI_API_VERSION", "OPENAI_API_VERSION")
 _AZURE_VERSION = "2024-10-21"
-"""Of Azure's dated versions the last that is no preview."""
+"""The last of Azure's dated versions that is not a preview."""
 DEPLOYMENTS = "/openai/deployments/"
-"""In addresses of Azure's dated versions, which know keys and versions in forms of their own."""
+"""In addresses of Azure's dated versions, which have their own forms of keys and versions."""
 _DATE = re.compile(r"20\d\d-\d\d-\d\d")
 _LOOPBACK = re.compile(r"https?://(localhost|127(\.\d+){3}|\[::1\])(:\d+)?(/|\Z)")
 
@@ -68,7 +68,8 @@ class Route(NamedTuple):
     key: str | None
     key_variable: str
     wants_key: bool = False
-    """True if the address is the provider's own or the user names the key's variable: without a key the call fails."""
+    """True if the address is the provider's own or the user names the key's variable: without a key the call then
+    fails."""
 
     @property
     def is_loopback(self) -> bool:
@@ -76,12 +77,12 @@ class Route(NamedTuple):
 
     @property
     def missing_key(self) -> str | None:
-        """The variables of which one should hold the key; None if the key is there or not needed."""
+        """The variables, one of which should hold the key; None if the key is there or not needed."""
         return self.key_variable if self.wants_key and not self.is_loopback and not self.key else None
 
 
 def route_of(request: ChatRequest, environment: Mapping[str, str] = os.environ) -> Route:
-    """The route of a request: its own provider, else that of its model's name (`provider/model`, `claude-...`).
+    """The route of a request: by its own provider, else by its model's name (`provider/model`, `claude-...`).
 
     `python:module:attribute` is a Python function of the user's, `litellm/...` goes through litellm, and a prefix that
     another package has registered as a provider goes to that provider. Any other name goes to the OpenAI-compatible
@@ -105,9 +106,9 @@ def route_of(request: ChatRequest, environment: Mapping[str, str] = os.environ) 
 
 
 def _azure(address: str, model: str, environment: Mapping[str, str]) -> str:
-    """Where a model of Azure is: its API of version 1, as OpenAI's, or, if a dated version is chosen, its deployment.
+    """Where a model of Azure is: version 1 of its API, which is like OpenAI's, or, for a dated version, its deployment.
 
-    The address may be that of the resource alone. See Azure's "API version lifecycle".
+    The address may be just the resource's. See Azure's "API version lifecycle".
     """
     chosen = next((environment[name] for name in _AZURE_VERSIONS if environment.get(name)), "")
     if "/openai" not in address:
@@ -124,7 +125,7 @@ def _elsewhere(request: ChatRequest, environment: Mapping[str, str]) -> Route | 
     if model.startswith("python:"):
         return Route("callable", model, model.removeprefix("python:"), "", "")
     if slash and prefix == "litellm":
-        # Without an address or a key of the request's, litellm finds its own.
+        # Without an address or a key in the request, litellm finds its own.
         key = request.api_key_env or ""
         return Route("litellm", rest, request.base_url, environment.get(key) or None, key, wants_key=key != "")
     if slash and prefix not in _PROVIDERS and prefix in names("providers"):
@@ -146,17 +147,17 @@ def _named(request: ChatRequest) -> tuple[str, str]:
 def key_of(request: ChatRequest, *, at: str | None) -> str:
     """The key under which a call is cached and recorded: SHA-256 (hex) of everything that can change the reply.
 
-    `at` is the address that the request goes to, None if that does not matter.
+    `at` is the address to which the request goes; None if that does not matter.
     """
     plain = msgspec.to_builtins(request)
-    # How a call is made does not change its reply; and a recording must be usable with another address or key.
+    # How a call is made does not change its reply, and a recording must be usable with another address or key.
     for name in ("base_url", "api_key_env", "attempts", "attempt_seconds", "waits", "default_limit", "stream"):
         plain.pop(name, None)
     return hashlib.sha256(msgspec.json.encode([plain, at], order="sorted")).hexdigest()
 
 
 def load_library(interface: str) -> None:
-    """Import what an interface needs ahead of its first call. If it is not installed, the call reports it."""
+    """Import what an interface needs before its first call. If it is not installed, the call reports it."""
     if interface in _LIBRARIES:
         with suppress(ImportError):
             import_module(interface)

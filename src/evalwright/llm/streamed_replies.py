@@ -1,4 +1,4 @@
-"""Replies that arrive piece by piece, assembled into what the providers' APIs would have sent as a whole.
+"""Replies that arrive piece by piece, assembled into what the providers' APIs would have sent in one piece.
 
 OpenAI's chunks: platform.openai.com/docs/api-reference/chat-streaming. Anthropic's events:
 docs.anthropic.com/en/docs/build-with-claude/streaming.
@@ -18,7 +18,7 @@ __all__ = ["Streamed", "anthropic_message", "openai_completion"]
 
 
 class Streamed(NamedTuple):
-    """A whole response, and the milliseconds from the call to the first word, thought or tool of it."""
+    """A whole response, and the milliseconds from the call to its first word, thought or tool."""
 
     response: Any
     first_ms: int | None
@@ -35,7 +35,7 @@ class _Clock:
 
 
 async def openai_completion(chunks: AsyncIterator[Any], started: float) -> Streamed:
-    """The response behind the chunks of a chat completion. Raises CallFailed for a stream that breaks off."""
+    """The message assembled from the chunks of a chat completion. Raises CallFailed for a stream that breaks off."""
     clock, whole = _Clock(started), _Completion()
     async for chunk in chunks:
         for choice in chunk.choices or ():
@@ -82,7 +82,7 @@ class _Completion:
 
 
 async def anthropic_message(events: AsyncIterator[Any], started: float) -> Streamed:
-    """The message behind the events of a stream. Raises CallFailed for one that breaks off."""
+    """The message assembled from the events of a stream. Raises CallFailed for one that breaks off."""
     clock = _Clock(started)
     message = SimpleNamespace(content=[], model=None, stop_reason=None, usage=SimpleNamespace())
     inputs: dict[int, list[str]] = {}

@@ -1,7 +1,7 @@
 """What a judge thinks aloud before its reply, separated from the reply so that it cannot decide anything.
 
-Only what comes first is thinking, and it ends at its first closing mark. A mark further on may be quoted from the
-text that is judged: whoever reads the reply then finds several verdicts, and takes none.
+Only what comes first is thinking, and it ends at its first closing mark. A later mark may be quoted from the judged
+text: the reader of the reply then finds several verdicts, and accepts none.
 """
 
 from __future__ import annotations
@@ -35,11 +35,11 @@ _CHANNEL = re.compile(rf"\s*(?:<\|start\|>assistant)?<\|channel\|>(?:analysis|co
 _FINAL = re.compile(rf"(?:<\|start\|>assistant)?<\|channel\|>final{_HEAD}")
 _OVER = re.compile(r"\s*<\|(?:end|return)\|>\s*\Z")
 _BARE_CHANNELS = re.compile(r"\s*analysis(.*?)assistantfinal", re.DOTALL)
-"""The channels of gpt-oss as servers print them that leave out special tokens."""
+"""The channels of gpt-oss as printed by servers that leave out special tokens."""
 
 
 def spoken(reply: ChatReply) -> ChatReply:
-    """The reply with what its text says between marks of thinking moved to `thinking`."""
+    """The reply with the part of its text between marks of thinking moved to `thinking`."""
     thought, said = thought_and_said(reply.text)
     if said == reply.text:
         return reply
@@ -50,7 +50,7 @@ def spoken(reply: ChatReply) -> ChatReply:
 def thought_and_said(text: str) -> tuple[str, str]:
     """The thinking at the beginning of a text and the rest.
 
-    Thinking is `<think>...</think>` and its like, also at the beginning of a code fence or in one labelled so,
+    Thinking is `<think>...</think>` and the like, also at the beginning of a code fence or in one with that label,
     everything before a closing mark whose opening mark was part of the prompt, and the channels of gpt-oss other than
     `final`. Without its closing mark the text was cut off while thinking, and there is no rest.
     """
@@ -68,7 +68,7 @@ def thought_and_said(text: str) -> tuple[str, str]:
 
 
 def ends_thinking(text: str, said: str) -> bool:
-    """Whether a text, of which so much was said, broke off while it was still thinking."""
+    """Whether a text that consists of thinking and `said` broke off while still thinking."""
     if text == said or said.strip():
         return False
     in_fence = _FENCED.match(text) is not None
@@ -100,7 +100,7 @@ def _marked(text: str) -> tuple[str, str] | None:
     said = text[closing.end() :]
     if opening[1] is None:
         return text[opening.end() : closing.start()], said
-    # the fence was for the thinking alone, or goes on round the reply
+    # the fence was for the thinking alone, or surrounds the reply
     ended = _FENCE_END.match(said)
     rest = said[ended.end() :] if ended is not None else opening[1] + said.lstrip()
     return text[opening.end() : closing.start()], rest
