@@ -24,10 +24,11 @@ finally:
 HEAVY = {"asyncio", "concurrent", "email", "http", "multiprocessing", "sqlite3", "ssl", "unittest", "xml"}
 """Of the standard library: each takes as long to import as a small run to be read."""
 READING = {"click", "msgspec", "typing_extensions"}
+SMALL = READING | {"yaml", "asyncio", "concurrent", "ssl", "email"}
 JUDGING = READING | {"yaml", "asyncio", "concurrent", "ssl", "sqlite3", "platformdirs", "email"}
 """Judges may ask models, again when these say so, and keep what they say."""
 AUTHORED = JUDGING | {"pydantic", "pydantic_core", "annotated_types", "typing_inspection"}
-"""Files that people write are checked by pydantic."""
+"""Pydantic says what is wrong with a file that people write; it is not needed for one in which nothing is doubtful."""
 MAY_LOAD = {
     "--help": {"click"},
     "inspect RUN": READING,
@@ -36,9 +37,9 @@ MAY_LOAD = {
     "list runs runs": READING | {"yaml"},
     "resume RUN": AUTHORED,
     "re-evaluate RUN": AUTHORED | {"multiprocessing"},
-    "validate eval.yaml": AUTHORED,
-    "run eval.yaml": AUTHORED | {"wrapt"},
-    "run promptfooconfig.yaml": READING | {"yaml", "asyncio", "concurrent", "ssl", "email", "wrapt"},
+    "validate eval.yaml": SMALL,
+    "run eval.yaml": SMALL | {"wrapt"},
+    "run promptfooconfig.yaml": SMALL | {"wrapt"},
 }
 OF_PROMPTFOO = "prompts: [Hi]\nproviders: [echo]\ntests: [{assert: [{type: contains, value: Hi}]}]\n"
 

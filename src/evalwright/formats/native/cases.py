@@ -10,9 +10,10 @@ from typing import Annotated, Any
 
 import msgspec
 from pydantic import AfterValidator, StrictStr, ValidationError
-from pydantic_core import to_jsonable_python
+from pydantic_core import from_json, to_jsonable_python
 
 from evalwright.errors import Problem, did_you_mean
+from evalwright.files.jsonl import advice_on
 from evalwright.files.key_paths import Place, steps_of
 from evalwright.formats.shared.findings import expectation, kind_found, remedy
 from evalwright.model.case import EvalCase, ExpectedBehavior
@@ -22,9 +23,9 @@ __all__ = [
     "FileCase",
     "Tell",
     "as_json_holds",
+    "case_of_line",
     "checked",
     "make_plain",
-    "may_hold_no_json",
     "readable_version",
     "take_recording",
     "told_apart",
@@ -74,9 +75,32 @@ def checked(raw: Any, tell: Tell) -> tuple[FileCase | None, list[Problem]]:
     return (None if endless else case), endless
 
 
-def may_hold_no_json(line: bytes) -> bool:
-    """Whether a line of JSON may contain NaN or infinity: hardly any line does, and those are examined slowly."""
-    return _NO_JSON.search(line) is not None
+def case_of_line(line: bytes, tell: Tell, *, recording_needed: bool) -> tuple[FileCase | None, list[Problem]]:
+    """The case in a line of JSON, or its problems."""
+    problems: list[Problem] = []
+    case: FileCase | None
+    try:
+        case = FileCase.model_validate_json(line)
+        if _NO_JSON.search(line) is not None:  # hardly any line may have NaN or infinity: those are examined slowly
+            case, problems = _read_slowly(line, tell)
+    except ValidationError:
+        case, problems = _read_slowly(line, tell)
+    if case is not None:
+        if case.embedded_trace is not None or case.recorded is not None:
+            problems = take_recording(case, tell)
+        elif recording_needed:
+            problems = [tell(("embedded_trace",), "needs an embedded_trace (embed_full_trace is true)")]
+    return case, problems
+
+
+def _read_slowly(line: bytes, tell: Tell) -> tuple[FileCase | None, list[Problem]]:
+    """As plain data, in which nulls may mean empty, or the problems."""
+    try:
+        raw = from_json(line)
+    except ValueError as error:
+        reason, _, column = str(error).partition(" at line 1 column ")
+        return None, [tell((), f"malformed JSON: {reason} (col {column or 1}){advice_on(line)}")]
+    return checked(raw, tell)
 
 
 def _not_finite(value: Any, place: Place) -> Iterator[tuple[Place, float]]:

@@ -13,13 +13,13 @@ from evalwright import registry
 from evalwright.errors import InputError, Problem
 from evalwright.files.key_paths import steps_of
 from evalwright.files.paths import named_in, near_file
-from evalwright.model.case import EvalCase
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.snapshot import Case
 
 if TYPE_CHECKING:
     from evalwright.formats.native.file import EvalFile
     from evalwright.formats.native.suite_file import SuiteFile
+    from evalwright.model.case import EvalCase
 
 __all__ = ["ENDINGS", "PACKINGS", "DatasetReading", "brought_by", "file_type", "is_of_rows"]
 
@@ -69,7 +69,7 @@ class DatasetReading:
 
     def cases(self) -> Iterable[EvalCase | Case]:
         """The cases, read on iteration; none if the section has mistakes, which are then noted."""
-        if "dataset" not in self._sections.model_fields_set:
+        if "dataset" not in self._sections.written:
             return ()
         dataset = self._sections.dataset
         kind = dataset.type or file_type(dataset.path or "")
@@ -78,7 +78,7 @@ class DatasetReading:
             return ()
         if not self._file.known(("dataset", "type"), "datasets", kind):
             return ()
-        rows = is_of_rows(kind, dataset.path or "", dataset.model_extra or {})
+        rows = is_of_rows(kind, dataset.path or "", dataset.extra)
         if kind in registry.KINDS["datasets"]:
             own = (*_KEYS_OF_ROWS, *_KEYS_ON_DISK) if kind == "huggingface" else _KEYS_OF_ROWS if rows else ()
             own = own if rows else (*own, *getattr(registry.load("datasets", kind), "config_keys", ()))
@@ -97,8 +97,8 @@ class DatasetReading:
             return self._missing(_at_path(message if dataset.path else "'path' is missing").problems)
         if self._to_run and not self._file.must_be_inside(("dataset", "path"), path):
             return ()  # nothing of it is shown either
-        name = self._sections.eval.name if "eval" in self._sections.model_fields_set else ""
-        config = dataset.model_dump()
+        name = self._sections.eval.name if "eval" in self._sections.written else ""
+        config = dataset.plain()
         if dataset.own_evaluators:
             folder = str(self._file.path.resolve().parent)
             config |= {"evaluators": self._evaluators, "expanded": self._file.expansion.expanded, "folder": folder}
@@ -125,7 +125,7 @@ class DatasetReading:
             if kind == "csv" and (other := _NO_TABLES.get(one.suffix.lower())):
                 self._file.complain(("dataset", "type"), f"{one.name} is not a table; did you mean type: {other}?")
                 return ()
-        config = self._sections.dataset.model_dump() | {"files": files}
+        config = self._sections.dataset.plain() | {"files": files}
         if self._to_run:
             config |= _asked_of_expected(self._evaluators)
         made = tables.JsonlRows if kind == "jsonl" else registry.load("datasets", kind)
@@ -169,7 +169,7 @@ class DatasetReading:
             and not self._file.must_be_inside(_PATH, folder / dataset.path)
         ):
             raise InputError([])  # nothing of it is looked at
-        files = dataset_files({**(dataset.model_extra or {}), "path": dataset.path}, folder)
+        files = dataset_files({**dataset.extra, "path": dataset.path}, folder)
         self._file.files += files
         return files
 

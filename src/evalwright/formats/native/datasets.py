@@ -10,21 +10,20 @@ from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Union
 
 import msgspec
-from pydantic import ValidationError
-from pydantic_core import from_json
 
 from evalwright.errors import InputError, Problem, counted
 from evalwright.files.bulk import Repeats
-from evalwright.files.jsonl import advice_on, lines_of
+from evalwright.files.jsonl import lines_of
 from evalwright.files.key_paths import Place, bracketed
-from evalwright.formats.native.cases import FileCase, Tell, checked, may_hold_no_json, take_recording, unknown_case_keys
-from evalwright.formats.native.filters import fits, why_none_fits
 from evalwright.formats.shared.findings import empty_text_expected
-from evalwright.model.case import EvalCase
 from evalwright.model.snapshot import Case, Expected
+
+if TYPE_CHECKING:
+    from evalwright.formats.native.cases import FileCase, Tell
+    from evalwright.model.case import EvalCase
 
 __all__ = ["Dataset", "ReadCase", "jsonl"]
 
@@ -37,7 +36,7 @@ _DEEPEST = 200
 """Brackets in a line whose values may be nested deeper than pydantic reads."""
 _NO_RECORDING = msgspec.Raw(b"null")
 
-ReadCase = tuple[FileCase | Case | None, list[Problem], Tell]
+ReadCase = tuple[Union["FileCase", Case, None], list[Problem], "Tell"]
 """A case or its problems, and a function that reports another one."""
 
 
@@ -85,11 +84,15 @@ class Dataset:
         empty = next(self.found(), None) is None
         if empty or not self._filter:
             return Problem(str(self._path), "has no cases" if empty else "no case is selected: sample is 0")
+        from evalwright.formats.native.filters import why_none_fits
+
         cases = [case for case, _, _ in islice(self.found(), _MOST_ASKED) if case is not None]
         return Problem(str(self._path), why_none_fits(cases, self._filter))
 
     def unknown_keys(self) -> Iterator[Problem]:
         """Keys of the cases that nothing reads, and evaluators for which none of the cases has anything."""
+        from evalwright.formats.native.cases import unknown_case_keys
+
         idle, empty = dict(self._needed), True
         for raw, tell in self.records():
             empty = False
@@ -118,7 +121,7 @@ class Dataset:
             if case is None:
                 continue
             ids.add(_identity(case))
-            if not problems and (not self._filter or fits(case, self._filter)):
+            if not problems and self._fits(case):
                 if "" in case.expected.answer_should_include:
                     self._hollow = self._hollow[0] or tell, self._hollow[1] + 1
                 yield case, tell
@@ -129,6 +132,13 @@ class Dataset:
         if problems:
             shown = f", the first {_MOST_PROBLEMS}:" if count > _MOST_PROBLEMS else ":"
             raise InputError(problems[:_MOST_PROBLEMS], f"{counted(count, 'problem')} in {self._path}{shown}")
+
+    def _fits(self, case: FileCase | Case) -> bool:
+        if not self._filter:
+            return True
+        from evalwright.formats.native.filters import fits
+
+        return fits(case, self._filter)
 
     def _duplicates(self, hashes: set[int]) -> Iterator[Problem]:
         """Repeated ids, found by reading the file once more: only a file with a mistake pays for it."""
@@ -240,6 +250,8 @@ class Jsonl(Dataset):
     """What the last pass through all lines found in them; None if some of them may have keys that nothing reads."""
 
     def records(self) -> Iterator[tuple[Any, Tell]]:
+        from pydantic_core import from_json
+
         for number, line in lines_of(self._path):
             yield from_json(line), partial(self._problem, number)
 
@@ -261,36 +273,13 @@ class Jsonl(Dataset):
                 given.add(read.expected)
                 yield read, [], tell
                 continue
+            from evalwright.formats.native.cases import case_of_line
+
             plain = False
-            case, problems = self._read(line, tell)
+            case, problems = case_of_line(line, tell, recording_needed=self._recordings_needed)
             line = b""
             yield (None if problems else case), problems, tell
         self._given = given if plain else None
-
-    def _read(self, line: bytes, tell: Tell) -> tuple[FileCase | None, list[Problem]]:
-        problems: list[Problem] = []
-        case: FileCase | None
-        try:
-            case = FileCase.model_validate_json(line)
-            if may_hold_no_json(line):
-                case, problems = self._read_slowly(line, tell)
-        except ValidationError:
-            case, problems = self._read_slowly(line, tell)
-        if case is not None:
-            if case.embedded_trace is not None or case.recorded is not None:
-                problems = take_recording(case, tell)
-            elif self._recordings_needed:
-                problems = [tell(("embedded_trace",), "needs an embedded_trace (embed_full_trace is true)")]
-        return case, problems
-
-    def _read_slowly(self, line: bytes, tell: Tell) -> tuple[FileCase | None, list[Problem]]:
-        """The problems of a line, if any: nulls that mean empty are allowed."""
-        try:
-            raw = from_json(line)
-        except ValueError as error:
-            reason, _, column = str(error).partition(" at line 1 column ")
-            return None, [tell((), f"malformed JSON: {reason} (col {column or 1}){advice_on(line)}")]
-        return checked(raw, tell)
 
 
 jsonl: type[Jsonl] = Jsonl

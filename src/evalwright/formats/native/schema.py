@@ -15,6 +15,7 @@ from evalwright.evaluators.catalogue import catalogue
 from evalwright.formats.native.cases import FileCase
 from evalwright.formats.native.dataset_section import ENDINGS, PACKINGS
 from evalwright.formats.native.file import EvalFile
+from evalwright.formats.native.file_mistakes import model_of
 from evalwright.formats.native.prices import PriceTable
 from evalwright.formats.native.suite import NEED_PATH
 from evalwright.formats.shared.claims import CLAIM_KEYS, CLAIMS
@@ -34,7 +35,7 @@ _EMPTY_AS_NULL = ("expected", "metadata", "tags")
 
 def eval_schema() -> _Schema:
     """Of `eval.yaml`."""
-    schema: _Schema = lenient(EvalFile.model_json_schema())
+    schema: _Schema = lenient(model_of(EvalFile).model_json_schema())
     known, sections = schema["properties"], schema["definitions"]
     schema["additionalProperties"] = False
     for name, section in known.items():

@@ -10,8 +10,6 @@ from typing import Any
 
 import msgspec
 from msgspec import UNSET
-from pydantic import BaseModel
-from pydantic_core import to_jsonable_python
 
 from evalwright import registry
 from evalwright.files import yaml
@@ -19,7 +17,14 @@ from evalwright.files.key_paths import Place, steps_of
 from evalwright.files.paths import import_folders
 from evalwright.formats.native.checks import idle, ill_named, out_of_reach, unused
 from evalwright.formats.native.dataset_section import DatasetReading, brought_by
-from evalwright.formats.native.file import EvalFile, EvaluatorSection, ExecutorSection, SystemSection, sound_parts
+from evalwright.formats.native.file import (
+    EvalFile,
+    EvaluatorSection,
+    ExecutorSection,
+    Section,
+    SystemSection,
+    whole_file,
+)
 from evalwright.formats.native.matrix import named_file
 from evalwright.formats.native.suite_file import SuiteFile
 from evalwright.formats.shared.isolation import isolating_function
@@ -120,15 +125,14 @@ class _Reading:
 
     def suite(self, to_run: bool) -> Suite:
         raw = self._file.expanded()
-        kind = raw["dataset"].get("type") if isinstance(raw.get("dataset"), dict) else None
-        file = sound_parts(raw, self._file.complain, brought_by(kind, None) if isinstance(kind, str) else ())
+        file = self._sections(raw)
         for place, message in (*ill_named(raw), *idle(raw)):
             self._file.complain(place, message)
         for place, message in out_of_reach(raw):
             self._file.warn(place, message)
         for place, message in unused(raw):
             self._file.findings.warn(place, message, unread=True)
-        for position, warning in enumerate(file.eval.warnings if "eval" in file.model_fields_set else ()):
+        for position, warning in enumerate(file.eval.warnings if "eval" in file.written else ()):
             self._file.warn(("eval", "warnings", position), warning)
         variants = [self._variant(system, to_run) for system in file.systems]
         evaluators = self._evaluators(file, to_run)
@@ -139,7 +143,7 @@ class _Reading:
         prices = self._prices(file, variants, evaluators) if to_run else {}
         gate = self._gate(file)
         cases = DatasetReading(self._file, file, evaluators, to_run=to_run).cases()
-        section = file.dataset if "dataset" in file.model_fields_set else None
+        section = file.dataset if "dataset" in file.written else None
         brought = {} if section is None else brought_by(section.type, section.path)
         read = cases
         if gate is not None:  # names of cases are reported with everything else
@@ -148,8 +152,7 @@ class _Reading:
             read = with_claimed_keys(gate, str(self._file.path), cases)
         self._file.findings.refuse(self._file.headline, read)
         by_case = file.dataset.own_evaluators or brought.get("evaluators_by_case", False)
-        written = file.model_dump()
-        document = _plain({name: written[name] for name in EvalFile.model_fields})
+        document = _plain(file.plain())
         return Suite(
             name=file.eval.name,
             dialect=registry.NATIVE,
@@ -157,7 +160,7 @@ class _Reading:
             cases=cases,
             variants=variants,
             evaluators=[] if by_case else evaluators,
-            pass_criteria=PassCriteria(**file.pass_criteria.model_dump()),
+            pass_criteria=PassCriteria(**file.pass_criteria.plain()),
             run=_settings(file, brought),
             out=Path(store.config["path"]) if store.type == "local_files" else None,
             store=store,
@@ -173,6 +176,19 @@ class _Reading:
             warnings=self._file.findings.warnings,
             files=self._file.files,
         )
+
+    def _sections(self, raw: dict[Any, Any]) -> EvalFile:
+        """The valid parts of the file; its mistakes are complained of."""
+        kind = raw["dataset"].get("type") if isinstance(raw.get("dataset"), dict) else None
+        # Evaluators of the cases leave those of the suite without effect.
+        by_cases = isinstance(kind, str) and "evaluators_by_case" in brought_by(kind, None)
+        needless = {"evaluators"} if by_cases and not raw.get("evaluators") else set[str]()
+        file = whole_file(raw, needless)
+        if file is not None:
+            return file
+        from evalwright.formats.native.file_mistakes import sound_parts
+
+        return sound_parts(raw, self._file.complain, needless)
 
     def _outputs(self, file: EvalFile, to_run: bool) -> tuple[Plugin, list[Plugin]]:
         """The store of the run, and the mirrors beside it."""
@@ -226,9 +242,9 @@ class _Reading:
     def _variant(self, system: SystemSection, to_run: bool) -> Variant:
         from evalwright.targets.build import WITHOUT_EFFECT, build_target, default_timeout, unread_of
 
-        given = {name for name, value in system if value is not None} | system.model_fields_set
-        config = _plain(system.model_dump(include=given - _NO_CONFIG))
-        limited = "timeout_seconds" in system.model_fields_set
+        known = {key: value for key, value in system.plain().items() if value is not None or key in system.written}
+        config = _plain({key: value for key, value in known.items() if key not in _NO_CONFIG})
+        limited = "timeout_seconds" in system.written
         variant = Variant(
             name=system.name,
             adapter=system.adapter,
@@ -241,7 +257,7 @@ class _Reading:
             pool=system.pool,
             enrich_trace_from=[Plugin(e.type, _config(e)) for e in system.enrich_trace_from],
             evalh_rules=self._file.original,
-            ray=UNSET if system.ray is None else Placement(**system.ray.model_dump()),
+            ray=UNSET if system.ray is None else Placement(**system.ray.plain()),
         )
         if self._file.expansion.expands:  # a run of the original is only read: nothing is asked for any more
             for key, message in unread_of(system.adapter, variant.config):
@@ -249,7 +265,7 @@ class _Reading:
                     self._file.findings.warn(system.at(key), WITHOUT_EFFECT[key], unread=True)
                 else:
                     self._file.complain((*system.at(), *steps_of(key)), message)
-            own = {key: value for key, value in (system.model_extra or {}).items() if key not in _OF_FUNCTIONS}
+            own = {key: value for key, value in system.extra.items() if key not in _OF_FUNCTIONS}
             for key, message in isolating_function(own) if own and system.adapter == "python_function" else ():
                 self._file.complain(system.at(key), message)
         if to_run and self._file.known(system.at("adapter"), "targets", system.adapter) and system.sound:
@@ -381,12 +397,21 @@ class _Reading:
 
 def _plain(value: Any) -> Any:
     """The value as JSON holds it: a run that is resumed from its stored plan gets the same."""
+    kind = type(value)
+    if kind is dict and all(type(key) is str for key in value):
+        return {key: _plain(item) for key, item in value.items()}
+    if kind is list:
+        return [*map(_plain, value)]
+    if value is None or kind in (str, int, float, bool):
+        return value
+    from pydantic_core import to_jsonable_python  # dates and the like: hardly any file has them
+
     return to_jsonable_python(value, bytes_mode="base64")
 
 
-def _config(section: BaseModel) -> dict[str, Any]:
+def _config(section: Section) -> dict[str, Any]:
     """What belongs to the type that an open section names."""
-    config: dict[str, Any] = _plain(section.model_dump(exclude={"type"}, exclude_unset=True))
+    config: dict[str, Any] = _plain({key: value for key, value in section.given().items() if key != "type"})
     return config
 
 
@@ -396,13 +421,13 @@ def _extractor(section: EvaluatorSection) -> Plugin | None:
 
 
 def _settings(file: EvalFile, brought: Mapping[str, Any]) -> RunSettings:
-    run, given = file.run, file.run.retry.model_fields_set
+    run, given = file.run, file.run.retry.written
     return RunSettings(
         max_concurrency=run.max_concurrency,
         per_variant_concurrency=run.per_variant_concurrency,
         trials=run.trials,
         alternate=run.alternate or brought.get("alternate", False) or UNSET,
-        retry=RetryRule(**run.retry.model_dump(), once="max_attempts" in given and run.retry.max_attempts == 1),
+        retry=RetryRule(**run.retry.plain(), once="max_attempts" in given and run.retry.max_attempts == 1),
         baseline_variant=run.baseline_variant,
         evaluator_timeout_seconds=run.evaluator_timeout_seconds,
         cost_limit_usd=run.cost_limit_usd,
@@ -416,8 +441,8 @@ def _settings(file: EvalFile, brought: Mapping[str, Any]) -> RunSettings:
 def _executor(section: ExecutorSection) -> Executor | msgspec.UnsetType:
     if section.type == "local":
         return UNSET
-    given = section.model_dump(exclude={"pools", *(section.model_extra or ())})
+    given = {key: value for key, value in section.plain().items() if key in section.keys() and key != "pools"}  # noqa: SIM118
     given["address"] = section.address or None  # empty, where ${RAY_ADDRESS:-} is
-    if "working_dir" not in section.model_fields_set:
+    if "working_dir" not in section.written:
         given["working_dir"] = UNSET
     return Executor(**_plain({key: value for key, value in given.items() if value is not UNSET}))

@@ -9,14 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel
-
 from evalwright import registry
 from evalwright.errors import Problem, did_you_mean
 from evalwright.files import yaml
 from evalwright.files.boundary import Boundary, OutsideError
 from evalwright.files.key_paths import Place, bracketed, dotted
 from evalwright.files.paths import also_here, named_in
+from evalwright.formats.native.file import Section
 from evalwright.formats.shared.environment import Expansion
 from evalwright.formats.shared.findings import Findings
 from evalwright.model.plan import Plugin
@@ -99,11 +98,11 @@ class SuiteFile:
         self.files.append(path)
         return path
 
-    def doubt_keys(self, place: Place, section: BaseModel, also: Collection[str] = ()) -> None:
+    def doubt_keys(self, place: Place, section: Section, also: Collection[str] = ()) -> None:
         """Warn of keys of an open section that its type, one of ours, does not read; `also` are some that it does."""
-        for key in section.model_extra or ():
+        for key in section.extra:
             if key not in also:
-                self.findings.warn_unread((*place, key), [*type(section).model_fields, *also])
+                self.findings.warn_unread((*place, key), [*section.keys(), *also])
 
     def doubt_config(self, place: Place, kind: str, given: Plugin) -> None:
         """Warn of keys that a mirror or an enricher, which says by `config_keys` what it reads, does not read."""

@@ -1,0 +1,229 @@
+"""What is wrong with an `eval.yaml`: its shape as pydantic checks it, and the mistakes in words that fit the file."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from functools import cache
+from types import UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
+
+import msgspec
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StrictStr,
+    ValidationError,
+    create_model,
+)
+
+from evalwright.errors import did_you_mean
+from evalwright.files.key_paths import Place
+from evalwright.formats.native.file import (
+    ITEMS,
+    CriteriaSection,
+    DatasetSection,
+    EvalFile,
+    EvalSection,
+    EvaluatorSection,
+    ExtractorSection,
+    JudgesSection,
+    MetricsSection,
+    RaySection,
+    RetrySection,
+    RunSection,
+    Section,
+    TraceSection,
+    Version,
+    WorkspaceSection,
+)
+from evalwright.formats.shared.findings import expectation, remedy
+
+__all__ = ["model_of", "sound_parts"]
+
+Complain = Callable[[Place, str], None]
+Item = tuple[int, dict[str, Any], bool]
+"""The position of an item, its keys that are right, and whether none was wrong."""
+
+
+def _number(value: Any) -> Any:
+    """Numbers as they are or as text (an expanded `${N}`), but no booleans."""
+    if isinstance(value, bool):
+        raise ValueError("expected a number")
+    return value
+
+
+def _major_one(value: str) -> str:
+    if not value.startswith("1."):
+        raise ValueError("expected a version 1.x")
+    return value
+
+
+def _named_type(value: Any) -> Any:
+    """A bare name stands for a type without configuration."""
+    return {"type": value} if isinstance(value, str) else value
+
+
+@cache
+def model_of(kind: type[Section]) -> type[BaseModel]:
+    """The pydantic model of a section."""
+    config = ConfigDict(extra="forbid" if kind.__struct_config__.forbid_unknown_fields else "allow")
+    fields: dict[str, Any] = {one.name: (_checked(one.type), _default(one)) for one in msgspec.structs.fields(kind)}
+    if kind is EvaluatorSection:
+        fields["extractor"] = (Annotated[_checked(ExtractorSection | None), BeforeValidator(_named_type)], None)
+    return create_model(kind.__name__, __config__=config, **fields)
+
+
+def _checked(annotation: Any) -> Any:
+    """A type as pydantic checks it: text is text, and so may a number be."""
+    if annotation is Version:
+        return Annotated[StrictStr, AfterValidator(_major_one)]
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        kind, bounds = arguments
+        limits = {name: getattr(bounds, name) for name in ("min_length", "ge", "gt", "le")}
+        return Annotated[_checked(kind), Field(**{name: limit for name, limit in limits.items() if limit is not None})]
+    if origin in (list, dict):
+        return origin[tuple(map(_checked, arguments))]
+    if origin in (Union, UnionType):
+        return Union[tuple(map(_checked, arguments))]  # noqa: UP007 - as many as there are
+    if annotation is str:
+        return StrictStr
+    if annotation is int:
+        return Annotated[int, BeforeValidator(_number)]
+    if annotation is float:
+        return Annotated[float, BeforeValidator(_number), Field(allow_inf_nan=False)]
+    return model_of(annotation) if isinstance(annotation, type) and issubclass(annotation, Section) else annotation
+
+
+def _default(key: msgspec.structs.FieldInfo) -> Any:
+    if key.default_factory is not msgspec.NODEFAULT:
+        made = key.default_factory()
+        return model_of(type(made))() if isinstance(made, Section) else made
+    return ... if key.default is msgspec.NODEFAULT else key.default
+
+
+_STRICT: dict[str, type[Section]] = {
+    "eval": EvalSection,
+    "evaluators": EvaluatorSection,
+    "evaluators.extractor": ExtractorSection,
+    "judges": JudgesSection,
+    "metrics": MetricsSection,
+    "pass_criteria": CriteriaSection,
+    "run": RunSection,
+    "run.retry": RetrySection,
+    "systems.ray": RaySection,
+    "trace": TraceSection,
+}
+_BLANK: dict[str, Any] = {"eval": {"name": "-"}, "dataset": {}} | {name: [] for name in ITEMS}
+_SECTIONS: dict[str, type[Section]] = {**_STRICT, **ITEMS, "dataset": DatasetSection, "workspace": WorkspaceSection}
+
+
+def sound_parts(raw: dict[Any, Any], complain: Complain, needless: Collection[str] = ()) -> EvalFile:
+    """The valid parts of a file, so that one mistake does not hide those in other parts.
+
+    `needless` are keys that have no effect.
+    """
+    values: dict[str, Any] = {}
+    items: dict[str, list[Item]] = {}
+    model = model_of(EvalFile)
+    file = model.model_construct()
+    for name in raw:
+        if name not in model.model_fields:
+            complain((name,), f"unknown key{did_you_mean(str(name), model.model_fields)}")
+    for name, field in model.model_fields.items():
+        if name in needless:
+            continue
+        if name not in raw or (raw[name] is None and not field.is_required()):
+            if field.is_required():
+                complain((name,), _missing(name, raw, model.model_fields))
+        elif name in ITEMS:
+            items[name] = [*_sound_items(name, raw[name], complain)]
+        else:
+            try:
+                model.__pydantic_validator__.validate_assignment(file, name, raw[name])
+            except ValidationError as error:
+                _tell(error, (), complain)
+            else:
+                values |= file.model_dump(include={name}, exclude_unset=True)
+    return _made_of(values, items)
+
+
+def _made_of(values: dict[str, Any], items: dict[str, list[Item]]) -> EvalFile:
+    """A file of what is right of it."""
+    file = msgspec.convert(_BLANK | values, EvalFile)
+    for name, found in items.items():
+        setattr(file, name, [msgspec.convert(value, ITEMS[name]) for _, value, _ in found])
+    file.note(values | {name: [value for _, value, _ in found] for name, found in items.items()})
+    for name, found in items.items():
+        for item, (position, _, sound) in zip(getattr(file, name), found, strict=True):
+            item.placed(position, sound=sound)
+    return file
+
+
+def _sound_items(name: str, raw: Any, complain: Complain) -> Iterator[Item]:
+    if not isinstance(raw, list):
+        needed = " and ".join(_needed(ITEMS[name]))
+        complain((name,), f"expected a list, each item with '- ' before it and with {needed}, found {_shown(raw)}")
+        return
+    if not raw:
+        complain((name,), "expected at least one, found an empty list")
+    model = model_of(ITEMS[name])
+    for position, item in enumerate(raw):
+        try:
+            yield position, model.model_validate(item).model_dump(exclude_unset=True), True
+        except ValidationError as error:
+            _tell(error, (name, position), complain)
+            if (rest := _rest_of(model, item, error)) is not None:
+                yield position, rest.model_dump(exclude_unset=True), False
+
+
+def _rest_of(model: type[BaseModel], item: Any, error: ValidationError) -> BaseModel | None:
+    """An item without its wrong keys, to check the others."""
+    wrong = {one["loc"][0] for one in error.errors(include_url=False) if one["loc"]}
+    try:
+        return model.model_validate({key: value for key, value in item.items() if key not in wrong})
+    except (AttributeError, ValidationError):
+        return None
+
+
+def _tell(error: ValidationError, prefix: Place, complain: Complain) -> None:
+    """Each mistake that pydantic found."""
+    for item in error.errors(include_url=False):
+        place = (*prefix, *(step for step in item["loc"] if step != "[key]"))
+        if item["type"] == "extra_forbidden":
+            section = ".".join(step for step in place[:-1] if isinstance(step, str))
+            near = did_you_mean(str(place[-1]), _STRICT[section].keys())
+            own = "; what an evaluator of this type reads belongs under 'config'" if section == "evaluators" else ""
+            complain(place, f"unknown key{near or own}")
+        elif item["type"] == "missing":
+            complain(place, _missing(str(place[-1]), item["input"], _section_at(place[:-1]).keys()))
+        else:
+            wanted = expectation(item["msg"])
+            if item["type"] in ("model_type", "model_attributes_type"):
+                kind = _section_at(place)
+                needed, known = _needed(kind), ", ".join(kind.keys())
+                wanted += f" with {' and '.join(needed)}" if needed else f" (it may have {known})" if known else ""
+            complain(place, f"{wanted}, found {_shown(item['input'])}{remedy(item['type'], item['input'])}")
+
+
+def _section_at(place: Place) -> type[Section]:
+    return _SECTIONS.get(".".join(step for step in place if isinstance(step, str)), Section)
+
+
+def _needed(kind: type[Section]) -> list[str]:
+    return [key.name for key in msgspec.structs.fields(kind) if key.required]
+
+
+def _missing(name: str, given: Any, known: Collection[str]) -> str:
+    """That a key is missing, and which key of the mapping may be it, misspelt."""
+    others = [key for key in given if isinstance(key, str) and key not in known] if isinstance(given, dict) else []
+    meant = next((key for key in others if did_you_mean(key, [name])), None)
+    return f"the key {name!r} is missing" + (f"; should {meant!r} be {name!r}?" if meant else "")
+
+
+def _shown(value: Any) -> str:
+    text = str(value).lower() if isinstance(value, bool) else "null" if value is None else repr(value)
+    return text if len(text) <= 80 else text[:77] + "..."
