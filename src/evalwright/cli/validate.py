@@ -155,7 +155,7 @@ class _Checked:
 
 
 def _claimed(suite: Suite) -> Iterable[Any]:
-    """The cases, counting those that the gate names."""
+    """The cases; after the last one, it is checked that they have what the gate refers to."""
     if suite.gate is None:
         return suite.cases
     from evalwright.formats.shared.claims import with_claimed_keys

@@ -56,7 +56,7 @@ def test_a_command_gets_the_paths_of_images(project):
 
 
 REPORTED = [
-    ({"text": "x", "cost_usd": -1}, "x", ["cost_usd: -1 is ignored, it cannot be"]),
+    ({"text": "x", "cost_usd": -1}, "x", ["cost_usd: -1 is ignored: it is negative or infinite"]),
     ({"text": "x", "duration_ms": -1, "token_usage": {"input": -5, "output": 2}}, "x", ["duration_ms: -1 is ignored"]),
     ({"output_messages": [1]}, '{"output_messages": [1]}', []),
     ({"output_messages": {"a": 1}}, '{"output_messages": {"a": 1}}', []),

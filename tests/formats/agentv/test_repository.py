@@ -66,7 +66,7 @@ def test_without_a_repository_parents_up_to_the_working_directory_are_searched(r
 
 def test_targets_that_are_named_must_be_there(repository):
     suite(repository)
-    with pytest.raises(InputError, match="no such file of targets"):
+    with pytest.raises(InputError, match="this targets file does not exist"):
         load_suite(repository / "evals" / "deep" / "EVAL.yaml", "agentv", options={"targets": repository / "gone.yaml"})
 
 

@@ -1,7 +1,7 @@
 """AgentV: files of evalcases in YAML or JSON Lines.
 
-The rules are those of the standard AgentEvals 1.0 and, where it is silent, of AgentV 2.7; docs/agentv.md lists what
-differs.
+The rules are those of the standard AgentEvals 1.0 and, where it says nothing, those of AgentV 2.7; docs/agentv.md lists
+the differences.
 """
 
 from evalwright.model.format import ALLOW_OUTSIDE, Format, Judging, Option, entry

@@ -1,4 +1,4 @@
-"""Coding agents as targets of `targets.yaml`: the programs that AgentV starts itself."""
+"""Coding agents as targets of `targets.yaml`: the programs that AgentV itself starts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _OPTIONS: Mapping[str, Mapping[str, tuple[str, str]]] = {
     "codex": {"model_reasoning_effort": ("-c", "model_reasoning_effort={}")},
     "pi": {"subprovider": ("--provider", "{}"), "thinking": ("--thinking", "{}"), "tools": ("--tools", "{}")},
 }
-"""Keys of targets that are options of one agent."""
+"""Keys of targets that are options of one agent only."""
 
 
 class AgentProvider:
@@ -83,7 +83,7 @@ def _arguments(name: str, target: Mapping[str, Any]) -> list[str]:
 
 
 def _prompt(asked: Asked) -> str:
-    """The question, after the files that the agent is to read by itself."""
+    """The question, preceded by the files that the agent should read itself."""
     listed = "\n".join(f"* {file}" for file in asked.files)
     parts = [asked.system, asked.guidelines, f"Read these files first:\n{listed}" if listed else ""]
     return "\n\n".join([*filter(None, parts), asked.bare_prompt or asked.prompt])
@@ -101,7 +101,7 @@ def _said(answer: Answer) -> Said:
 
 
 def _message(message: TraceMessage) -> dict[str, Any]:
-    """A message as AgentV has it: with its tool call in it."""
+    """A message in AgentV's form, in which the tool call is part of it."""
     found: dict[str, Any] = {"role": message.role, "content": message.content}
     if message.name is not None:
         found["name"] = message.name

@@ -1,4 +1,4 @@
-"""Evaluators as AgentEvals files write them, as evaluators of ours."""
+"""Evaluators as AgentEvals files write them, converted to our evaluators."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from evalwright.session import environment
 __all__ = ["FIELD_AGGREGATIONS", "OF_FILE", "Evaluators", "Spec", "asks_default_judge", "unique"]
 
 OF_FILE = " (of the file)"
-"""Behind the key of a list that stands beside the cases."""
+"""Follows the key of a list at the top level of the file, beside the cases."""
 _CAMEL = re.compile(r"(?<=[a-z])[A-Z]")
 _REQUIRED = 0.8
 FIELD_AGGREGATIONS = ("weighted_average", "all_or_nothing", "minimum")
@@ -60,10 +60,10 @@ class Evaluators:
         self._files, self._folder, self._judges, self._targets = files, folder, judges, targets
         self._timeout = timeout_seconds
         self.variables: dict[str, str] = {}
-        """What programs that judge get of the environment because the file says so."""
+        """The variables that judging programs get because the file lists them."""
 
     def read(self, raw: Any, place: str, tell: Notes, *, named: bool = True) -> list[Spec]:
-        """The specs of a list; without `named` (an `assert` list) names are made up and bare texts are rubrics."""
+        """The specs of a list. Without `named` (an `assert` list), names are generated, and strings are rubrics."""
         if not isinstance(raw, list):
             tell(place, f"expected a list of evaluators, found {type(raw).__name__}")
             return []
@@ -86,11 +86,11 @@ class Evaluators:
         return specs
 
     def of_rubrics(self, raw: Any, place: str, tell: Notes) -> Spec | None:
-        """The evaluator that a case's `rubrics` stand for."""
+        """The evaluator for a case's `rubrics`."""
         return self._rubric({"rubrics": raw}, place, "rubric", tell)
 
     def default(self) -> Spec:
-        """The judge of a case without any evaluator."""
+        """The judge of a case without any evaluators."""
         return {"name": "llm_judge", "type": "criteria_judge", "config": {"judges": self._judges}}
 
     def _one(self, raw: dict[str, Any], place: str, tell: Notes, *, named: bool) -> Spec | None:
@@ -180,7 +180,8 @@ class Evaluators:
             config["newer"] = True
         own = COMMON | {"script", "command", "cwd", "target"}
         named = raw.get("env")
-        if isinstance(named, list) and all(isinstance(name, str) for name in named):  # else a setting of the script's
+        # otherwise it is a setting of the script's own
+        if isinstance(named, list) and all(isinstance(name, str) for name in named):
             config["env"] = named
             own |= {"env"}
             known = environment()
@@ -188,7 +189,7 @@ class Evaluators:
             if unset := [name for name in named if name not in known]:
                 tell.warn(f"{place}.env", f"variables that are not set here: {', '.join(unset)}")
         if raw.get("target") not in (None, False):
-            tell.warn(f"{place}.target", "target: programs that judge get no way to models here")
+            tell.warn(f"{place}.target", "target: programs that judge cannot call models here")
         stray = {k: v for k, v in raw.items() if k not in own}
         if script is None or script == [] or (isinstance(script, str) and not script.strip()):
             tell(f"{place}.script", "script: expected a list of texts with at least one, or a text")
@@ -266,7 +267,7 @@ class Evaluators:
         return float(weight)
 
     def _required(self, raw: Mapping[str, Any], place: str, tell: Notes) -> float | None:
-        """The score from which on an evaluator that is `required` is met: its `min_score`, or that of passing."""
+        """The score that an evaluator needs if it is `required`: its `min_score`, or the passing score."""
         value, least = raw.get("required"), raw.get("min_score")
         if least is not None and not _is_share(least):
             tell(f"{place}.min_score", f"min_score: expected a number above 0 and up to 1, found {least!r}")
@@ -297,11 +298,12 @@ class Evaluators:
 
 
 _OF_PATTERN = 30
-"""Characters of a pattern that are part of a name in AgentV."""
+"""Characters of a pattern that AgentV puts into a name."""
 
 
 def _name_of(written: str, raw: Mapping[str, Any]) -> str:
-    """What AgentV calls an assertion without a name: by its type and what it looks for, or how many texts these are."""
+    """AgentV's name for an assertion without one: its type and what it looks for, or the number of texts to look
+    for."""
     value = raw.get("value", raw.get("skill"))
     if value in (None, "", []):
         return written
@@ -311,12 +313,12 @@ def _name_of(written: str, raw: Mapping[str, Any]) -> str:
 
 
 def _weighs_texts(place: str) -> bool:
-    """Whether texts weigh as many as they are: in the newer `assertions`, but not in those of a turn."""
+    """Whether the weight counts the texts: in the newer `assertions`, except those of a turn."""
     return place.removesuffix(OF_FILE).endswith("assertions") and not place.startswith("turns")
 
 
 def asks_default_judge(specs: Sequence[Spec]) -> bool:
-    """Whether one of the evaluators asks a judge without naming the target that it is."""
+    """Whether one of the evaluators calls a judge without naming its target."""
     return any(
         (spec["type"] in ("criteria_judge", "rubric_checks") and "target" not in spec["config"])
         or "judges" in spec["config"].get("aggregator", {})
@@ -333,7 +335,7 @@ def _members(spec: Spec) -> list[Sequence[Spec]]:
 
 
 def unique(specs: Sequence[Spec]) -> list[Spec]:
-    """All specs; of those with one name the last keeps it, and the others are numbered."""
+    """All specs; of several with one name, the last keeps it and the others are numbered."""
     left = Counter(spec["name"] for spec in specs)
     if len(left) == len(specs):
         return list(specs)

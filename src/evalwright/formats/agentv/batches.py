@@ -13,7 +13,7 @@ __all__ = ["Batch"]
 
 
 class Batch:
-    """Runs the command when the first case asks, once a trial; `why` says for which trials it was of no use."""
+    """Runs the command when the first case asks, once per trial; `why` says for which trials it failed."""
 
     def __init__(self, command: Command, files: Sequence[str], limit: float) -> None:
         self._command, self._files, self._limit = command, files, limit
@@ -21,7 +21,7 @@ class Batch:
         self.why: dict[int, str] = {}
 
     async def said(self, case_id: str, trial: int) -> Said | None:
-        """The answer, None when the batch failed as a whole. Raises TargetError when it has none for the case."""
+        """The answer; None if the batch as a whole failed. Raises TargetError if it has no answer for the case."""
         if trial not in self._runs:
             self._runs[trial] = asyncio.create_task(self._run(trial))
         answers = await asyncio.shield(self._runs[trial])

@@ -1,4 +1,4 @@
-"""Values that should be `true` or `false`. In YAML 1.2, which AgentV's files are written in, `yes` is a text."""
+"""Values that should be `true` or `false`. In YAML 1.2, in which AgentV's files are written, `yes` is a string."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ _SPELT = {**_WORDS, "true": "true", "false": "false", "1": "true", "0": "false"}
 
 
 def boolean_mistake(key: str, value: Any) -> str:
-    """What is wrong with the value of a key that is a boolean if it is given, empty if nothing is."""
+    """What is wrong with the value of a boolean key, if one is given; empty if nothing is."""
     if value is None or isinstance(value, bool):
         return ""
     return f"{key}: expected true or false, found {value!r}{meant(value)}"
 
 
 def meant(value: Any) -> str:
-    """The boolean that a value was most likely meant to be, and why it is none; empty for other values."""
+    """The boolean that a value was most likely meant to be, and why it is not one; empty for other values."""
     spelt = str(value).strip().lower()
     if spelt not in _SPELT:
         return ""

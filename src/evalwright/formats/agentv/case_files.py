@@ -1,4 +1,4 @@
-"""Cases that stand in other files than the suite.
+"""Cases that are in other files than the suite.
 
 `tests: ./cases.yaml`, a folder of folders with a `case.yaml` each, or `file://cases/*.yaml` in the list.
 """
@@ -21,11 +21,11 @@ __all__ = ["LISTS", "SCHEME", "CasePlace", "cases_in_files", "names_cases"]
 SCHEME = "file://"
 _OF_FOLDER = ("case.yaml", "case.yml")
 LISTS = ("tests", "cases", "evalcases")
-"""Under which of them a file has its list of cases; the first one counts."""
+"""Keys of the list of cases in a file; the first one present counts."""
 
 
 class CasePlace(NamedTuple):
-    """Where a case stands: its document and the path in it, or its line in JSON Lines."""
+    """Where a case is: its document and the path in it, or its line in JSON Lines."""
 
     path: Path
     document: yaml.Document | None
@@ -44,7 +44,7 @@ class CasePlace(NamedTuple):
 
 
 def names_cases(entry: Any) -> bool:
-    """Whether an entry of a list of cases names files of them."""
+    """Whether an entry of a list of cases names files of cases."""
     return isinstance(entry, str) and entry.startswith(SCHEME)
 
 
@@ -70,7 +70,7 @@ def cases_in_files(
 def _named(
     path: Path, document: yaml.Document, entry: str, at: tuple[str | int, ...], boundary: Boundary
 ) -> Iterator[tuple[Any, CasePlace]]:
-    """The cases of the files that a text names."""
+    """The cases of the files that an entry names."""
     line = document.line(at)
     pattern = entry.removeprefix(SCHEME)
     folder = path.resolve().parent
@@ -95,9 +95,9 @@ def _named(
 def _of_folder(
     path: Path, folder: Path, boundary: Boundary, line: int | None, key: str
 ) -> Iterator[tuple[Any, CasePlace]]:
-    """The case of each folder in a folder: its `case.yaml`, which has the folder's name for its id if it has none.
+    """The case of each folder in a folder: its `case.yaml`. A case without an id gets the folder's name.
 
-    A folder `workspace` beside it is the template of what its command works in.
+    A folder `workspace` beside it is the template of the workspace.
     """
     found = [file for one in sorted(folder.iterdir()) for name in _OF_FOLDER if os.path.isfile(file := one / name)]
     if not found:

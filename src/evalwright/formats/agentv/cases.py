@@ -1,6 +1,6 @@
 """The cases of an AgentEvals file.
 
-A case that cannot be read is a case all the same: it has an error for a verdict, and the others run.
+An unreadable case is still a case: its verdict is an error, and the others run.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ _PLAIN: dict[str, tuple[type, str]] = {
     "conversation_id": _TEXT, "description": _TEXT, "note": _TEXT, "metadata": (dict, "a mapping"),
     "tags": (list, "a list of texts"),
 }  # fmt: skip
-"""What only describes a case, with its type."""
+"""Keys that only describe a case, with their types."""
 EXECUTION_KEYS = {"target", "timeout_seconds", "evaluators", "skip_defaults", "threshold"}
 
 
 class Defaults(NamedTuple):
-    """What a file, the command line and the targets say for all cases."""
+    """What a file, the command line and the targets define for all cases."""
 
     file: EvalFile
     files: Files
@@ -54,17 +54,17 @@ class Defaults(NamedTuple):
     targets: Targets | None
     timeout_seconds: float
     chosen: str
-    """The target of cases without one of their own."""
+    """The target of cases that name none."""
 
 
 class Cases:
-    """The cases of a file; `problems` and `warnings` are there once they have been gone through."""
+    """The cases of a file; `problems` and `warnings` are complete once they have been iterated over."""
 
     def __init__(self, file: EvalFile, defaults: Defaults, evaluators: Evaluators) -> None:
         self._file, self._defaults, self._evaluators = file, defaults, evaluators
         self.problems: list[Problem] = []
         self.lost: dict[str, list[Problem]] = {}
-        """The mistakes of each case that cannot be read, by its id."""
+        """The mistakes of each unreadable case, by its id."""
         self.warnings: list[Problem] = []
         self._refused: list[Problem] = []
         self._read: list[ForeignCase] | None = None
@@ -80,7 +80,7 @@ class Cases:
         return iter(self._read)
 
     def _refuse(self) -> None:
-        """Raise InputError for ids that come again and for keys that isolate, which spoil more than their case."""
+        """Raise InputError for duplicate ids and for keys that isolate, which affect more than their own case."""
         first: dict[str, int] = {}
         problems = [*self._refused]
         for i, case in enumerate(self._read or ()):
@@ -169,7 +169,7 @@ class Cases:
         )
 
     def _says_enough(self, raw: dict[str, Any]) -> bool:
-        """Whether a case in the newer words says without a criterion what is good."""
+        """Whether a case in the newer form says what is good without needing a criterion."""
         newer = self._file.key == "tests" or "assert" in raw or "assertions" in raw
         shared = "assert" in self._file.head or "assertions" in self._file.head
         own = ("assert", "assertions", "expected_output", "expected_messages", "rubrics", "turns")
@@ -198,7 +198,7 @@ class Cases:
         return []
 
     def _seen(self, messages: list[dict[str, Any]], expected: list[dict[str, Any]]) -> dict[str, Any]:
-        """What systems and judges see of the messages, which are sound."""
+        """What systems and judges see of the messages, which are valid."""
         files = self._defaults.files
         found = dict.fromkeys(path for block in _blocks(messages) if (path := files.named(block)) is not None)
         guidelines = [path for path in found if files.is_guideline(path)]
@@ -218,9 +218,9 @@ class Cases:
         }
 
     def _overrides(self, execution: dict[str, Any], judged: bool, tell: Notes) -> dict[str, Any]:
-        """What a case says about its own execution; the command line's target wins.
+        """A case's settings for its own execution; the command line's target takes precedence.
 
-        Raises InputError when the default target, or its judge where it is `judged`, cannot be used.
+        Raises InputError if the default target cannot be used, or its judge if the case is `judged`.
         """
         found: dict[str, Any] = {}
         timeout = execution.get("timeout_seconds", self._file.timeout_seconds)
@@ -251,7 +251,7 @@ class Cases:
         return found
 
     def _workspace(self, raw: Any, tell: Notes) -> dict[str, Any]:
-        """What the case says of the folder that it is worked on in; a mistake there refuses the whole suite."""
+        """The case's settings for its workspace; a mistake in them rejects the whole suite."""
         if raw is None:
             return {}
         try:
@@ -261,7 +261,8 @@ class Cases:
             return {}
 
     def _checks(self, raw: dict[str, Any], execution: dict[str, Any], tell: Notes) -> list[Spec]:
-        """The case's evaluators. One that cannot be read is left out, loudly; without any other the case is lost."""
+        """The case's evaluators. An unreadable one is left out with a warning; if no other is left, the case is
+        lost."""
         read = self._evaluators
         specs: list[Spec] = []
         if raw.get("rubrics") not in (None, []):
@@ -286,7 +287,8 @@ class Cases:
 
 
 def _apart(text: str, paths: Iterable[Path]) -> list[str]:
-    """The text in parts, each path one of its own: the hash of a case looks through paths, as suites are moved."""
+    """The text in parts, each path a part of its own: the hash of a case ignores where paths lie, because suites are
+    moved."""
     longest_first = sorted(map(str, paths), key=len, reverse=True)
     return re.split(f"({'|'.join(map(re.escape, longest_first))})", text)
 

@@ -27,7 +27,7 @@ _PLACEHOLDERS = ("PROMPT", "PROMPT_FILE", "GUIDELINES", "EVAL_ID", "ATTEMPT", "F
 
 
 class _Output(NamedTuple):
-    """What a command answered, and where its output file was kept, empty where it was not."""
+    """The output of a command, and where its output file was kept; empty if it was not."""
 
     text: str
     kept: str
@@ -41,7 +41,7 @@ def _kept(output: Path) -> str:
 
 
 class Command:
-    """A command that answers in a file, or on stdout when it names none."""
+    """A command that answers in a file, or on stdout if it names none."""
 
     def __init__(self, target: Mapping[str, Any], folder: str) -> None:
         name = target.get("name")
@@ -70,7 +70,7 @@ class Command:
         return read_said(output.text)._replace(kept=output.kept)
 
     async def ask_all(self, files: Sequence[str]) -> dict[str, Said]:
-        """One run for all cases; the lines of its output name their case by `id`. Raises TargetError."""
+        """Run once for all cases; the lines of the output name their case by `id`. Raises TargetError."""
         found: dict[str, Said] = {}
         output = await self._output(Asked("", case_id="batch", files=files))
         for number, line in enumerate(output.text.split("\n"), 1):
@@ -153,6 +153,6 @@ class Command:
 
 
 def _of_file(format: str, path: str) -> str:
-    """A file in a command line by its `format`, `{path}` and `{basename}` quoted for the shell."""
+    """A file in a command line, in its `format`; `{path}` and `{basename}` are quoted for the shell."""
     values = {"path": shlex.quote(path), "basename": shlex.quote(Path(path).name)}
     return re.sub(r"\{(path|basename)\}", lambda match: values[match[1]], format)

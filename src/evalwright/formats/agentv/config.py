@@ -19,19 +19,19 @@ _WILD = {"**/": "(?:.*/)?", "**": ".*", "*": "[^/]*", "?": "[^/]"}
 
 
 class Config(NamedTuple):
-    """Without a file nothing of it is set."""
+    """The settings; without a file, none is set."""
 
     guidelines: re.Pattern[str] | None = None
-    """Paths, relative to the repository, of files whose content are guidelines."""
+    """Paths, relative to the repository, of files that contain guidelines."""
     evals: re.Pattern[str] | None = None
-    """Paths, relative to the repository, of the files that a folder is searched for."""
+    """Paths, relative to the repository, of the files that count as evals when a folder is searched."""
     target: str | None = None
     timeout_seconds: float | None = None
     warnings: tuple[Problem, ...] = ()
 
 
 def config_file(roots: Iterable[Path]) -> Path | None:
-    """The nearest one."""
+    """The nearest configuration file."""
     return next((path for root in roots if (path := root / ".agentv" / "config.yaml").is_file()), None)
 
 
@@ -84,7 +84,7 @@ def _are_texts(value: Any) -> bool:
 
 
 def _any_of(globs: list[str]) -> re.Pattern[str] | None:
-    """`**` goes through folders, `*` and `?` stay inside a name, `{a,b}` are alternatives."""
+    """`**` crosses folders, `*` and `?` stay within a name, `{a,b}` are alternatives."""
     return re.compile("|".join(f"(?:{_translated(glob)})" for glob in globs)) if globs else None
 
 

@@ -1,4 +1,4 @@
-"""Cases with `turns`: each question goes on from what the system said before (AgentV 4, `mode: conversation`)."""
+"""Cases with `turns`: each question follows the system's earlier answers (AgentV 4, `mode: conversation`)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 
 TURN_AGGREGATIONS = ("mean", "min", "max")
 TURN_KEYS = ("mode", "turns", "aggregation", "on_turn_failure", "window_size")
-"""What a case may have for its conversation."""
+"""Keys of a case for its conversation."""
 OF_TURN = ("input", "expected_output", "assertions", "assert")
 AFTER_FAILURE = ("continue", "stop")
 
@@ -88,7 +88,7 @@ def _one_of(raw: Mapping[str, Any], key: str, choices: Sequence[str], tell: Note
 async def asked_in_turns(
     provider: Provider, asked: Asked, turns: Sequence[Mapping[str, Any]], size: int | None
 ) -> tuple[Said, list[dict[str, Any]]]:
-    """The last answer with what all took together, and each turn's messages. Raises TargetError."""
+    """The last answer with the totals of all turns, and each turn's messages. Raises TargetError."""
     history: list[dict[str, Any]] = [*asked.chat]
     messages: list[dict[str, Any]] = []
     kept: list[dict[str, Any]] = []
@@ -111,13 +111,13 @@ async def asked_in_turns(
     usage = {name: sum(one.get(name) or 0 for one in usages) for name in dict.fromkeys(k for u in usages for k in u)}
     costs = [reply.cost_usd for reply in replies if reply.cost_usd is not None]
     warnings = [warning for reply in replies for warning in reply.warnings]
-    whole = len(usages) == len(replies), len(costs) == len(replies)  # a sum of some would be too little
+    whole = len(usages) == len(replies), len(costs) == len(replies)  # a sum of only some would be too low
     last = Said(replies[-1].text, messages, usage if whole[0] else None, sum(costs) if whole[1] else None)
     return last._replace(warnings=warnings), kept
 
 
 def window(history: Sequence[dict[str, Any]], size: int | None) -> list[dict[str, Any]]:
-    """System messages, and of the others the last two for each of `size` turns."""
+    """System messages and, of the others, the last two for each of `size` turns."""
     if size is None:
         return [*history]
     others = [message for message in history if message["role"] != "system"]
@@ -129,7 +129,7 @@ def transcript(messages: Sequence[Mapping[str, Any]], form: str = "{role}: {cont
 
 
 def _text(content: Any) -> str:
-    """The text of a message; images are only named."""
+    """The text of a message; images are only mentioned."""
     if isinstance(content, str):
         return content
     return "\n".join(part["text"] if part["type"] == "text" else "<image>" for part in content)

@@ -1,4 +1,4 @@
-"""What `convert` must know of AgentV."""
+"""What `convert` needs to know about AgentV."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from evalwright.formats.shared.references import references_in
 __all__ = ["names_in", "normalize", "unread"]
 
 _ABOUT = {"version", "evaluator", "author", "license", "category", "suite", "requires"}
-"""Keys of a file that say something about it, and change nothing."""
+"""Keys that describe a file and change nothing."""
 
 
 def names_in(source: Path, options: Mapping[str, Any]) -> list[str]:
-    """The references in the targets, and in an eval of YAML."""
+    """The references to variables in the targets and in an eval in YAML."""
     places = [targets_file(options.get("targets"), Files(source.resolve().parent).roots)]
     if source.suffix in (".yaml", ".yml"):
         places.append(source)
@@ -30,7 +30,7 @@ def names_in(source: Path, options: Mapping[str, Any]) -> list[str]:
 
 
 def normalize(data: dict[str, Any]) -> dict[str, Any]:
-    """Targets, of a variant and of judges, with the folder of each command absolute."""
+    """Targets, of a variant and of judges, with the folder of each command as an absolute path."""
     config = dict(data["config"])
     if data.get("adapter") in FORMAT.targets:
         return data | {"config": _targets(config)}

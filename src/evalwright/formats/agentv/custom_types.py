@@ -1,4 +1,4 @@
-"""Types of evaluators that a repository adds: programs in `.agentv/assertions`, called by the names of their files."""
+"""Evaluator types that a repository adds: programs in `.agentv/assertions`, named after their files."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _RUN_BY = {
 
 
 def custom_command(name: str, files: Files) -> list[str] | None:
-    """The command of a type, from the nearest folder that has it; None if there is none within the repository."""
+    """The command of a type, from the nearest folder that has it; None if none within the repository does."""
     if "/" in name or "\\" in name:
         return None
     for suffix, command in _RUN_BY.items():

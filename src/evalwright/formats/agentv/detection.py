@@ -1,4 +1,4 @@
-"""Which files are of AgentV: evals in YAML, cases in JSON Lines, and the files beside them."""
+"""Which files belong to AgentV: evals in YAML, cases in JSON Lines, and the files beside them."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def detects(path: Path, head: Mapping[str, Any]) -> bool:
 
 
 def _in_other_files(head: Mapping[str, Any]) -> bool:
-    """Whether `tests` names files of cases, of which one of AgentV's own keys says that they are its."""
+    """Whether `tests` names files of cases, and one of AgentV's own keys shows that they are AgentV's."""
     own = ("execution", "assertions", "workspace", "input_files")
     return isinstance(head.get("tests"), str) and (any(key in head for key in own) or "prompts" not in head)
 
 
 def first_line(path: Path) -> Any:
-    """The first line of a file of JSON Lines; None if it has none or it is not JSON."""
+    """The value in the first line of a JSON Lines file; None if there is none, or it is not JSON."""
     try:
         return next((json.loads(line) for _, line in lines_of(path)), None)
     except (ValueError, RecursionError):
@@ -45,11 +45,11 @@ def first_line(path: Path) -> Any:
 
 
 def is_case(record: Any) -> bool:
-    """Whether a line is a case, perhaps with mistakes in it."""
+    """Whether a line is a case, possibly with mistakes."""
     return isinstance(record, dict) and "id" in record and any(key in record for key in OUTCOMES)
 
 
 def lines_beside(sidecar: Path) -> Path | None:
-    """The JSON Lines of cases whose sidecar a file is."""
+    """The JSON Lines file with the cases to which a sidecar belongs."""
     lines = sidecar.with_suffix(".jsonl")
     return lines if sidecar.suffix == ".yaml" and os.path.isfile(lines) and is_case(first_line(lines)) else None

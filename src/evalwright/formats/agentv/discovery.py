@@ -12,7 +12,7 @@ __all__ = ["repository_of"]
 
 _SUFFIXES = (".yaml", ".yml", ".jsonl")
 _BESIDE = ("targets", "config")
-"""Files that hold no cases: patterns for evals do not name them."""
+"""Files without cases, which patterns for evals do not mean."""
 
 
 class _Repository:
@@ -29,6 +29,7 @@ class _Repository:
 
 
 def repository_of(folder: Path) -> _Repository | None:
-    """The repository that a folder is in, if it has patterns. Raises InputError for mistakes in its configuration."""
+    """The repository that contains a folder, if it has patterns. Raises InputError for mistakes in its
+    configuration."""
     files = Files(folder.resolve())
     return _Repository(files) if files.config.evals is not None else None

@@ -1,4 +1,4 @@
-"""What a target of `targets.yaml` receives, and what it returns."""
+"""What a target of `targets.yaml` receives and returns."""
 
 from __future__ import annotations
 
@@ -32,16 +32,16 @@ class Asked(NamedTuple):
     attempt: int = 0
     files: Sequence[str] = ()
     messages: Sequence[dict[str, Any]] = ()
-    """What is asked as the file has it, with calls of tools and their results."""
+    """The question as it is written in the file, with tool calls and their results."""
     guidelines: str = ""
     settings: Mapping[str, Any] = {}
     workspace: Path | None = None
-    """The folder to work in, made and removed by the caller."""
+    """The folder to work in, which the caller makes and removes."""
     boundary: Boundary | None = None
     """Where the files must lie; needed for images."""
 
     async def with_images(self) -> list[dict[str, Any]]:
-        """The messages with their images in them. Raises TargetError for one that is no longer there."""
+        """The messages with their images inserted. Raises TargetError for an image that no longer exists."""
         return [{**message, "content": await self._parts(message["content"])} for message in self.chat]
 
     async def _parts(self, content: Any) -> Any:
@@ -60,7 +60,7 @@ class Asked(NamedTuple):
 
 
 class Said(NamedTuple):
-    """The answer: `messages` where the provider gave some, and what it reported to have used."""
+    """The answer: `messages` if the provider gave some, and what it reported as used."""
 
     text: str
     messages: Sequence[dict[str, Any]] = ()
@@ -69,7 +69,7 @@ class Said(NamedTuple):
     duration_ms: float | None = None
     warnings: Sequence[str] = ()
     kept: str = ""
-    """The output file, of a command that keeps it."""
+    """The output file of a command that keeps it."""
 
 
 def read_said(text: str) -> Said:
@@ -82,14 +82,14 @@ def read_said(text: str) -> Said:
 
 
 def said_of(found: dict[str, Any], text: str) -> Said:
-    """The answer in an object; one whose parts do not fit is a text as a whole."""
+    """The answer in an object; if its parts have wrong types, the whole object is the answer's text."""
     if not _fits(found):
         return Said(text)
     usage = found.get("token_usage")
     numbers = [found.get(name) for name in _REPORTED]
     cost, duration = (None if number is None or not 0 <= number < math.inf else number for number in numbers)
     ignored = [
-        f"{name}: {number!r} is ignored, it cannot be"
+        f"{name}: {number!r} is ignored: it is negative or infinite"
         for name, number, used in zip(_REPORTED, numbers, (cost, duration), strict=True)
         if number is not None and used is None
     ]
@@ -104,13 +104,13 @@ def _no_number(name: str) -> float:
 
 
 def _messages(found: dict[str, Any]) -> Any:
-    """The messages, by the name of AgentV 4 or those of before; another `output` than a list is the agent's own."""
+    """The messages, under AgentV 4's key or the earlier one; an `output` that is not a list is the agent's own."""
     output = found.get("output")
     return output if isinstance(output, list) else found.get("output_messages", found.get("outputMessages"))
 
 
 def _fits(found: dict[str, Any]) -> bool:
-    """Whether what an output reports beside its text is of the right shape; if not, it is a text as a whole."""
+    """Whether the parts of an output besides its text have the right types; if not, the whole output is text."""
     usage = found.get("token_usage")
     counts = [usage.get("input"), usage.get("output")] if isinstance(usage, dict) else []
     numbers = [found.get("cost_usd"), found.get("duration_ms"), *counts]
@@ -119,7 +119,7 @@ def _fits(found: dict[str, Any]) -> bool:
 
 
 def _are_messages(value: Any) -> bool:
-    """Messages with a role, or none."""
+    """Whether these are messages with a role; an empty list will do."""
     if value is None:
         return True
     return isinstance(value, list) and all(

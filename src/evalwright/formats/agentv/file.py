@@ -26,7 +26,7 @@ HEAD = {
 }  # fmt: skip
 EXECUTION = ("target", "targets", "timeout_seconds", "evaluators", "trials", "workers", "threshold", "budget_usd")
 OF_NEXT = ("prompts", "providers", "default_test", "defaultTest", "scenarios")
-"""Keys of AgentV 5, whose files are of another kind."""
+"""Keys of AgentV 5, whose files have another form."""
 _NAME = re.compile(r"[a-z][a-z0-9-]{0,62}[a-z0-9]")
 _LONGEST = 2048
 _MOST_WORKERS = 50
@@ -36,7 +36,7 @@ CASE_LISTS = ("evalcases", "eval_cases", "cases", "tests")
 
 @dataclass
 class EvalFile:
-    """What a file says beside its cases, and its cases as plain data."""
+    """What a file contains besides its cases, and its cases as plain data."""
 
     path: Path
     cases: list[Any]
@@ -49,7 +49,7 @@ class EvalFile:
     """The line of a key of the head."""
     key: str = "evalcases"
     places: list[CasePlace] | None = None
-    """Where each case stands, when some stand in other files."""
+    """Where each case is, if some are in other files."""
     document: dict[str, Any] = field(default_factory=dict)
 
     @property
@@ -88,7 +88,7 @@ class EvalFile:
 
     @property
     def budget_usd(self) -> float | None:
-        """What the calls of the system may cost."""
+        """The limit on the cost of the system's calls, US dollars."""
         return above_zero(self.execution.get("budget_usd"))
 
     @property
@@ -105,7 +105,7 @@ class EvalFile:
 
     @property
     def shared_metadata(self) -> dict[str, Any]:
-        """What the metadata of each case has, too: what the file says of governance."""
+        """What is added to the metadata of every case: the file's statements on governance."""
         found = self.head.get("governance", self.metadata.get("governance"))
         return {"governance": found} if isinstance(found, dict) else {}
 
@@ -114,7 +114,7 @@ class EvalFile:
         return texts_in(self.metadata.get("tags", self.head.get("tags")))
 
     def keep(self, key: str, glob: str) -> None:
-        """Leave out the cases whose text under a key does not match. Raises InputError where that are all."""
+        """Leave out the cases whose text under a key does not match. Raises InputError if none is left."""
         fits = [isinstance(case, dict) and fnmatchcase(str(case.get(key) or ""), glob) for case in self.cases]
         if not any(fits):
             known = dict.fromkeys(str(case[key]) for case in self.cases if isinstance(case, dict) and case.get(key))
@@ -126,8 +126,8 @@ class EvalFile:
         self.line_of = lambda index, inside: line_of(kept[index], inside)
 
     def refusals(self) -> list[Problem]:
-        """Keys of the top level that isolate or limit, and are not supported; those of AgentV 5; and what cannot be a
-        limit, a threshold or a number of trials."""
+        """Keys of the top level that isolate or limit but are not supported; keys of AgentV 5; and values that are no
+        valid limit, threshold or number of trials."""
         if newer := [key for key in OF_NEXT if key in self.head]:
             message = (
                 f"{', '.join(newer)}: the file is one of AgentV 5, which is not read yet; up to 4.42 cases are `tests`"
@@ -154,7 +154,7 @@ class EvalFile:
         return [Problem(str(self.head_path), message, self.head_line(key), key) for key, message in said]
 
     def warnings(self) -> list[Problem]:
-        """What the top level says that nothing reads, or not as the standard wants it."""
+        """Keys of the top level that nothing reads, and values that violate the standard."""
         found = []
         name = self.head.get("name")
         if name is not None and not (isinstance(name, str) and _NAME.fullmatch(name)):
@@ -200,24 +200,24 @@ class EvalFile:
 
 
 def above_zero(value: Any) -> float | None:
-    """A finite number above 0, None for anything else."""
+    """A finite number above 0; None for anything else."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= sys.float_info.max
     return float(value) if number else None
 
 
 def share_of(value: Any) -> float | None:
-    """A number from 0 to 1, None for anything else."""
+    """A number from 0 to 1; None for anything else."""
     number = isinstance(value, (int, float)) and not isinstance(value, bool) and 0 <= value <= 1
     return float(value) if number else None
 
 
 def texts_in(value: Any) -> list[str]:
-    """The texts of a list, nothing of what is none."""
+    """The strings in a list; none if it is not a list."""
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []
 
 
 def read_file(path: Path, allowed: Sequence[Path] = ()) -> EvalFile:
-    """The file, whatever its cases are like. Raises InputError when it is none or cannot be isolated.
+    """The file, whatever its cases contain. Raises InputError if it is not one, or cannot be isolated.
 
     Cases in other files must lie within the boundary of its folder, or in a folder that is `allowed`.
     """
@@ -231,7 +231,7 @@ def read_file(path: Path, allowed: Sequence[Path] = ()) -> EvalFile:
 
 
 def _with_line(problem: Problem) -> Problem:
-    """The line in the words of the message too, for readers that see nothing else."""
+    """The problem with its line in the message as well, for readers that see nothing else."""
     if problem.line is None or f"line {problem.line}" in problem.message:
         return problem
     return Problem(problem.file, f"line {problem.line}: {problem.message}", problem.line, problem.key)

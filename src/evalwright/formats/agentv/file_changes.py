@@ -12,15 +12,15 @@ from evalwright.workspaces.diffs import unified
 __all__ = ["changes_between"]
 
 _TEXT = 256 * 2**10
-"""Bytes of the largest file whose lines are shown."""
+"""Maximum size of a file whose lines are shown, in bytes."""
 _MOST = 2**20
-"""Characters of a whole diff."""
+"""Maximum length of a whole diff, in characters."""
 _HEAD = 4 * 2**10
 _LEFT_OUT = (".git",)
 
 
 def changes_between(before: Path, after: Path) -> str:
-    """The diff of two folders: files that differ, in the order of their paths; `.git` and links are left out."""
+    """The diff of two folders: files that differ, ordered by path; `.git` and links are left out."""
     old, new = set(_files(before)), set(_files(after))
     parts: list[str] = []
     room = _MOST

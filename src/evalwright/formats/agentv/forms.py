@@ -1,4 +1,4 @@
-"""AgentEvals cases as JSON Lines and as YAML, each converted to the other."""
+"""AgentEvals cases as JSON Lines and as YAML, and the conversion between them."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ _MOST_PROBLEMS = 100
 
 
 def other_form(source: Path, target: Path | None, output: OutputFolder, tell: Tell) -> Path | None:
-    """Write cases in JSON Lines as YAML and the other way round, and results in JSON Lines as YAML.
+    """Convert cases between JSON Lines and YAML, and results from JSON Lines to YAML.
 
-    Gives the new file; None for JSON Lines of something else. Raises InputError for a target of the wrong suffix.
+    Returns the new file; None for JSON Lines of another kind. Raises InputError for a target with the wrong suffix.
     """
     lines = _is_lines(source)
     if lines and _holds_cases(source) and not is_case(first_line(source)):
@@ -44,13 +44,13 @@ def _is_lines(path: Path) -> bool:
 
 
 def _holds_cases(path: Path) -> bool:
-    """Whether the lines of a file are cases; those of a file of results have no `id`."""
+    """Whether the lines of a file are cases; lines of a result file have no `id`."""
     first = next(_rows(path), None)
     return first is None or "id" in first[1]
 
 
 def _other_place(path: Path) -> Path:
-    """Where the other form is written by default: beside the file, and never where its sidecar is looked for."""
+    """The default place of the other form: beside the file, and never where its sidecar would be expected."""
     if not _is_lines(path):
         return path.with_suffix(".cases.jsonl")
     plain = path.with_suffix(".yaml")
@@ -58,7 +58,8 @@ def _other_place(path: Path) -> Path:
 
 
 def _to_yaml(source: Path, target: Path, output: OutputFolder, tell: Tell) -> None:
-    """One YAML file with the cases of `source` and what its sidecar says; results become one document each."""
+    """Write one YAML file with the cases of `source` and the content of its sidecar; results become one document
+    each."""
     file = output.text(target)
     if not _holds_cases(source):
         for number, row in _rows(source):
@@ -81,7 +82,7 @@ def _to_yaml(source: Path, target: Path, output: OutputFolder, tell: Tell) -> No
 
 
 def _to_lines(source: Path, target: Path, output: OutputFolder, tell: Tell) -> None:
-    """JSON Lines with the cases of `source`, and a sidecar with all else that it says."""
+    """Write JSON Lines with the cases of `source`, and a sidecar with everything else."""
     read = read_file(source)
     if strange := [i for i, case in enumerate(read.cases) if not isinstance(case, dict)]:
         raise InputError(
@@ -101,7 +102,7 @@ def _write_lines(file: IO[str], cases: list[Any], tell: Tell) -> None:
 
 
 def _named(head: dict[str, Any], source: Path, target: Path) -> dict[str, Any]:
-    """What stands beside the cases, with the name that the file's own would be."""
+    """What is beside the cases, with the name of the source if the new file would give it another."""
     if head.get("name") or head.get("dataset") or _stem(source) == _stem(target):
         return head
     return {"name": _stem(source), **head}
@@ -117,7 +118,7 @@ def _case(row: Any, number: int) -> str:
 
 
 def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Each line with its number. Raises InputError with every line that is no object, at the end."""
+    """Each line with its number. At the end raises InputError with every line that is not an object."""
     problems = []
     for number, line in lines_of(path):
         try:
@@ -136,7 +137,7 @@ def _rows(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _faithful(written: Any, value: Any, place: str, tell: Tell) -> str:
-    """A value as YAML; where that reads back differently, as YAML cannot hold every character, it is reported."""
+    """A value as YAML. If it reads back differently, because YAML cannot hold every character, that is reported."""
     text = yaml.dump(written)
     try:
         read = yaml.parse(text.encode(), place, "yaml12").value
@@ -159,7 +160,7 @@ def _unlike(given: Any, read: Any, key: str) -> Iterator[str]:
 
 
 def _jsonable(value: Any, place: str, key: str, tell: Tell) -> Any:
-    """The value as JSON holds it; what JSON cannot express is reported and becomes text."""
+    """The value for JSON; what JSON cannot express is reported and becomes text."""
     if isinstance(value, dict):
         found = {}
         for name, item in value.items():

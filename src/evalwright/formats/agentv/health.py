@@ -1,4 +1,4 @@
-"""Checks a system before the first call of it (`healthcheck`)."""
+"""Checks a system before its first call (`healthcheck`)."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ __all__ = ["HealthCheck", "ending", "refused"]
 _PATIENCE = 30.0
 """Seconds that a healthcheck may take."""
 _LAST = 2000
-"""Characters of what a command wrote that are quoted."""
+"""Characters of a command's output that are quoted."""
 _NEEDED = {"http": "url", "command": "command_template"}
 _SNAKE = {"commandTemplate": "command_template", "timeoutSeconds": "timeout_seconds"}
 
 
 def ending(finished: Finished) -> str:
-    """How a command ended, after the last that it wrote to stderr, or to stdout if that is empty."""
+    """How a command ended, after the end of its stderr, or of its stdout if stderr is empty."""
     wrote = (one.last.decode(errors="replace")[-_LAST:].strip() for one in (finished.stderr, finished.stdout))
     said = next(filter(None, wrote), "")
     return f"{said} ({finished.how()})" if said else f"ended with {finished.how()}"
@@ -37,7 +37,7 @@ def refused(key: str, message: str) -> InputError:
 class HealthCheck:
     """`{type: http, url}` or `{type: command, command_template, cwd}`, with `timeout_seconds`.
 
-    Newer files leave out the type and say `command`.
+    Newer files leave out the type and write `command`.
     """
 
     def __init__(self, kind: str, what: str, limit: float, cwd: str) -> None:
@@ -46,7 +46,7 @@ class HealthCheck:
 
     @classmethod
     def of(cls, target: Mapping[str, Any], folder: str) -> HealthCheck | None:
-        """The healthcheck of a target, None where there is none; its `cwd` is seen from `folder`. Raises InputError."""
+        """The healthcheck of a target; None if it has none. Its `cwd` is relative to `folder`. Raises InputError."""
         raw = target.get("healthcheck")
         if raw is None:
             return None
@@ -65,7 +65,7 @@ class HealthCheck:
         return cls(given["type"], what, float(limit), str(Path(folder) / str(cwd)))
 
     async def looked_at(self) -> None:
-        """Looks once, whoever asks first. Raises TargetError each time when the system is not well."""
+        """Check once, for the first caller. Raises TargetError for every caller if the system is not healthy."""
         if self._looking is None:
             self._looking = asyncio.create_task(self._look())
         await asyncio.shield(self._looking)
@@ -79,13 +79,13 @@ class HealthCheck:
                 finished = await run_command(["sh", "-c", self._what], env=environment(), cwd=self._cwd, stdin=b"")
         except TimeoutError:
             raise TargetError(f"the healthcheck took longer than {self._limit:g}s", "unhealthy") from None
-        except OSError as error:  # also what urllib raises
+        except OSError as error:  # includes urllib's errors
             raise TargetError(f"the healthcheck failed: {error}", "unhealthy") from None
         if finished.exit_code != 0:
             raise TargetError(f"the healthcheck failed: {ending(finished)}", "unhealthy")
 
 
 def _reached(url: str, limit: float) -> None:
-    """Raises OSError without an answer that has the status of a success."""
+    """Raises OSError unless there is an answer with a success status."""
     with urlopen(Request(url), timeout=limit):
         return

@@ -1,4 +1,4 @@
-"""The prompts of AgentV's judges: what they name in double braces, and what is put there."""
+"""The prompts of AgentV's judges: the names in double braces, and the values that replace them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _LONGEST_ARGUMENTS = 300
 
 
 def prompt_values(case: Case, trace: Trace) -> dict[str, str]:
-    """What the names in double braces stand for."""
+    """The values for the names in double braces."""
     extra = case.extra
     return {
         "question": str(extra.get("prompt") or extra.get("question") or case.input).strip(),
@@ -62,7 +62,7 @@ def prompt_values(case: Case, trace: Trace) -> dict[str, str]:
 
 
 def _without_places(value: Any) -> Any:
-    """Messages without where on this machine their files are, which is nothing to judge by."""
+    """Messages without the paths of their files on this machine, which a judge should not see."""
     if isinstance(value, list):
         return [_without_places(item) for item in value]
     if isinstance(value, dict):
@@ -75,9 +75,9 @@ def _json(value: Any) -> str:
 
 
 def filled_prompt(template: str, values: dict[str, str]) -> str:
-    """One pass: what a value brings in is never expanded; unknown names stay as they are.
+    """Fill in a template in one pass: braces in values are never expanded, and unknown names are left as they are.
 
-    The default prompt also has what the system changed and called, where it did, as in AgentV 4.
+    The default prompt also gets the system's file changes and tool calls, if there are any, as in AgentV 4.
     """
 
     def value(match: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""Files that messages and prompts of AgentEvals files name."""
+"""Files that are named by messages and prompts in AgentEvals files."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from evalwright.formats.agentv.config import Config, config_file, read_project_c
 __all__ = ["Files", "image_address", "value_of"]
 
 _SHOWN = 200
-"""Characters of a path that are quoted when nothing is there."""
+"""Characters of a path that are quoted if it does not exist."""
 
 
 class Files:
-    """Finds files that messages and prompts name: beside the eval file, in its parents up to the repository's root.
+    """Finds files that messages and prompts name: beside the eval file, or in its parents up to the repository's root.
 
     All of them must lie within the boundary of the eval file's folder.
     """
@@ -32,15 +32,15 @@ class Files:
         path = config_file(self.roots)
         self.config: Config = Config() if path is None else read_project_config(path)
         self.root = root
-        """The repository's."""
+        """The root of the repository."""
         self._boundary = Boundary(folder, allowed)
 
     def is_guideline(self, path: Path) -> bool:
-        """Whether the repository's configuration says so."""
+        """Whether the repository's configuration declares it a guideline."""
         return self._fits(path, self.config.guidelines) and not is_image(path)
 
     def is_eval(self, path: Path) -> bool:
-        """Whether the repository's configuration says so."""
+        """Whether the repository's configuration declares it an eval."""
         return self._fits(path, self.config.evals)
 
     def _fits(self, path: Path, patterns: re.Pattern[str] | None) -> bool:
@@ -49,9 +49,9 @@ class Files:
         return patterns.fullmatch(path.relative_to(self.root).as_posix()) is not None
 
     def find(self, name: str) -> Path | None:
-        """The first file of that name; leading slashes are dropped for the search roots.
+        """The first file of that name; leading slashes are dropped when search roots are tried.
 
-        Raises OutsideError for one outside of the boundary.
+        Raises OutsideError for a file outside the boundary.
         """
         absolute = [Path(name)] if Path(name).is_absolute() else []
         found = next((path for path in [*absolute, *self.tried(name)] if os.path.isfile(path)), None)
@@ -62,9 +62,9 @@ class Files:
         return self._boundary.read(path).decode("utf-8", "replace").replace("\r\n", "\n")
 
     def image(self, block: Mapping[str, Any]) -> Path | str | None:
-        """The image that a content block shows: a file, or an address; None when it shows none.
+        """The image that a content block shows: a file, or an address; None if it shows none.
 
-        Raises ValueError for a file that is not there or lies outside of the boundary, and for an image that models
+        Raises ValueError for a file that does not exist or lies outside the boundary, and for an image that models
         cannot see.
         """
         kind, value = block.get("type"), value_of(block)
@@ -81,14 +81,14 @@ class Files:
         return path
 
     def named(self, block: Mapping[str, Any]) -> Path | None:
-        """The file that a sound content block names."""
+        """The file that a valid content block names."""
         image = self.image(block)
         if isinstance(image, Path):
             return image
         return self.find(value_of(block)) if block.get("type") == "file" else None
 
     def folder(self, name: str) -> Path | None:
-        """The first folder of that name. Raises OutsideError for one outside of the boundary."""
+        """The first folder of that name. Raises OutsideError for a folder outside the boundary."""
         tried = [Path(name), *self.tried(name)]
         found = next((path for path in tried if path.is_absolute() and os.path.isdir(path)), None)
         return None if found is None else self._boundary.check(found)
@@ -98,10 +98,10 @@ class Files:
 
 
 def value_of(block: Mapping[str, Any]) -> str:
-    """What a content block holds, as text."""
+    """The content of a block, as text."""
     return str(block.get("value", block.get("text")))
 
 
 def image_address(value: str) -> str | None:
-    """The address of an image on the web or within the text itself; None for the name of a file."""
+    """The address of an image on the web or within the text itself; None for a file name."""
     return value if value.startswith("https://") else inline_image(value)

@@ -1,4 +1,4 @@
-"""Messages as systems and judges read them: prompts, chats, questions and references."""
+"""Messages in the form in which systems and judges read them: prompts, chats, questions and references."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from evalwright.formats.agentv.messages import BLOCKS, called_name
 __all__ = ["chat_of", "guidelines_of", "prompt_of", "question_of", "reference_of"]
 
 Shown = Literal["content", "name", "path"]
-"""What stands in a text for a file: all of it, its name in the suite, or its path on this machine."""
+"""What represents a file in a text: its content, its name in the suite, or its path on this machine."""
 
 
 def _result_of(message: Mapping[str, Any]) -> Iterator[str]:
-    """Which call a message of a tool answers, if it says so."""
+    """The call that a tool message answers, if it says so."""
     marks = {"name": message.get("name"), "id": message.get("tool_call_id")}
     known = "".join(f' {key}="{value}"' for key, value in marks.items() if isinstance(value, str))
     if message.get("role") == "tool" and known:
@@ -37,7 +37,7 @@ def _calls_in_words(message: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _blocks(message: dict[str, Any]) -> list[dict[str, Any]]:
-    """The content as blocks; text and objects are one block each."""
+    """The content as blocks; a string or an object is one block."""
     content = message.get("content")
     if isinstance(content, list):
         return [block for block in content if isinstance(block, dict)]
@@ -47,7 +47,7 @@ def _blocks(message: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def question_of(messages: Sequence[dict[str, Any]]) -> str:
-    """What is asked, as judges see it: all texts and JSON values, files and images left out."""
+    """The question as judges see it: all texts and JSON values, without files and images."""
     parts = [
         _text(block).strip()
         for message in messages
@@ -64,7 +64,7 @@ def _text(block: dict[str, Any]) -> str:
 
 
 def prompt_of(messages: Sequence[dict[str, Any]], files: Files, shown: Shown) -> str:
-    """The prompt that a system gets: with the files' content, or only naming them for agents that read."""
+    """The prompt that a system gets: with the files' content, or only with their names for agents that read files."""
     rendered = [(message, list(_parts(message, files, shown))) for message in messages]
     visible = [item for item in rendered if item[1]]
     if any(m.get("role") in ("assistant", "tool") for m in messages) or len(visible) > 1:
@@ -73,10 +73,10 @@ def prompt_of(messages: Sequence[dict[str, Any]], files: Files, shown: Shown) ->
 
 
 def chat_of(messages: Sequence[dict[str, Any]], files: Files, named: Sequence[Path]) -> list[dict[str, Any]]:
-    """The messages for a chat model; tool messages and system messages that come late are rendered as text.
+    """The messages for a chat model; tool messages and late system messages are rendered as text.
 
-    The content is text, with images a list of parts as the OpenAI chat API has them, in which `{type: image, file: N}`
-    stands for the N-th of the files that are `named`. Interfaces take images from users only.
+    The content is text or, with images, a list of parts as in the OpenAI chat API, in which `{type: image, file: N}`
+    stands for the N-th of the files that are `named`. Interfaces accept images from users only.
     """
     said: list[dict[str, Any]] = []
     for message in messages:
@@ -121,7 +121,7 @@ def _parts(message: dict[str, Any], files: Files, shown: Shown) -> Iterator[str]
 
 
 def _part(block: dict[str, Any], files: Files, shown: Shown) -> Iterator[str]:
-    """The block in words, nothing for one without any."""
+    """The block in words; nothing for a block without any."""
     value = value_of(block)
     if block.get("type") == "file":
         path = files.find(value)
@@ -134,7 +134,7 @@ def _part(block: dict[str, Any], files: Files, shown: Shown) -> Iterator[str]:
 
 
 def guidelines_of(paths: Iterable[Path], files: Files) -> str:
-    """The content of files that are guidelines, apart from the prompt."""
+    """The content of files that are guidelines, separate from the prompt."""
     return "\n\n".join(_file(path.name, path, files, "content") for path in paths)
 
 
@@ -167,7 +167,7 @@ def reference_of(messages: Sequence[dict[str, Any]]) -> str:
 
 
 def _expected_part(block: Mapping[str, Any]) -> str:
-    """A block as a judge sees it: no path but the one that the file has."""
+    """A block as a judge sees it, with no path except the one in the file."""
     kind = block.get("type")
     if kind == "text":
         return value_of(block)

@@ -1,4 +1,4 @@
-"""Messages of AgentEvals files, checked, with the files that they name."""
+"""Messages of AgentEvals files, checked, together with the files that they name."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["BLOCKS", "ROLES", "called_name", "checked_messages", "expected_messa
 
 ROLES = ("system", "user", "assistant", "tool")
 _MARKER = re.compile(r"@\[(?:System|User|Assistant|Tool)\]:", re.IGNORECASE)
-"""What separates the messages of a prompt."""
+"""Separates the messages of a prompt."""
 _OF_MESSAGE = (
     "role", "content", "name", "tool_call_id", "tool_calls", "metadata", "start_time", "end_time", "duration_ms", "id",
 )  # fmt: skip
@@ -25,7 +25,7 @@ BLOCKS = ("text", "file", "image", "json")
 
 
 def checked_messages(raw: Any, place: str, files: Files, tell: Notes) -> list[dict[str, Any]]:
-    """The messages, with every mistake reported; a text, or an object without a role, is one user message."""
+    """The messages, with every mistake reported; a string, or an object without a role, is one user message."""
     if isinstance(raw, str):
         _warn_of_marker(raw, place, tell)
         return [{"role": "user", "content": raw}]
@@ -40,7 +40,7 @@ def checked_messages(raw: Any, place: str, files: Files, tell: Notes) -> list[di
 
 
 def expected_messages(raw: Any, place: str, files: Files, tell: Notes) -> list[dict[str, Any]]:
-    """What is expected as messages: text, an object and a list of plain values are one assistant message."""
+    """The expected messages: a string, an object or a list of plain values is one assistant message."""
     if raw is None:
         return []
     if isinstance(raw, dict):
@@ -54,7 +54,7 @@ def expected_messages(raw: Any, place: str, files: Files, tell: Notes) -> list[d
 
 
 def _with_files(message: dict[str, Any], files: Files) -> dict[str, Any]:
-    """What is expected holds the content of its files, so that judges can see it."""
+    """An expected message with the content of its files, so that judges can see it."""
     content = message.get("content")
     if not isinstance(content, list):
         return message

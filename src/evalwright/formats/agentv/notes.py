@@ -1,4 +1,4 @@
-"""What reading a case of an AgentEvals file finds out about it, each with its path inside the case."""
+"""What is noticed while a case of an AgentEvals file is read, each with its path inside the case."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ _Note = tuple[str, str]
 
 
 class Notes:
-    """Mistakes of one case; calling it reports one because of which the case cannot run."""
+    """Mistakes in one case; calling this reports one that keeps the case from running."""
 
     def __init__(self) -> None:
         self.errors: list[_Note] = []
         self.left_out: list[_Note] = []
-        """Mistakes that cost an evaluator only, as long as the case has another."""
+        """Mistakes that only cost an evaluator, as long as the case has another."""
         self.refused: list[_Note] = []
-        """What the whole suite is refused for."""
+        """Reasons to reject the whole suite."""
         self.unread: list[_Note] = []
         """Keys that nothing reads."""
         self.warnings: list[_Note] = []
-        """What is allowed, but most likely not meant."""
+        """What is allowed but most likely not meant."""
 
     def __call__(self, path: str, message: str) -> None:
         self.errors.append((path, message))
@@ -39,7 +39,7 @@ class Notes:
     def unknown_keys(
         self, path: str, raw: Mapping[Any, Any], known: Collection[str], isolate: Sequence[str] = ISOLATING
     ) -> None:
-        """Warn of the keys that nothing reads; those that `isolate` are `refused`."""
+        """Warn of keys that nothing reads; those that `isolate` go to `refused`."""
         refused = [*isolating(raw, known, isolate)]
         inside = f"{path}." if path else ""
         self.refused += [(f"{inside}{key}", refusal(key, known)) for key in refused]

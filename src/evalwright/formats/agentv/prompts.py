@@ -1,4 +1,4 @@
-"""Prompts of judges, as AgentEvals files write them: text, a file, or a program that prints the prompt."""
+"""Prompts of judges as AgentEvals files write them: text, a file, or a program that prints the prompt."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ PROMPT_NAMES = (
     "reference_answer", "expected_output", "input_messages", "expected_messages", "output_messages", "file_changes",
     "note", "metadata", "metadata_json", "description", "conversation_id", "tool_calls",
 )  # fmt: skip
-"""What a template may have in double braces."""
+"""Names that a template may have in double braces."""
 _NAME = re.compile(r"\{\{\s*([A-Za-z_]+)\s*\}\}")
 _ANSWER = re.compile(r"\{\{\s*(candidate_answer|output|answer|expected_messages|expected_output)\s*\}\}")
 _FILE = "file://"
 _PATH = re.compile(r"\S+\.(md|txt|prompt|j2|jinja2?|tmpl|yaml|yml|json)")
-"""What is meant as a file, whether or not there is one."""
+"""What is meant as a file, whether it exists or not."""
 
 
 def prompt_config(written: Any, place: str, files: Files, tell: Notes, *, newer: bool = False) -> dict[str, Any]:
-    """What the configuration of a judge gets of `prompt`; `newer` judges may take their criterion from a file."""
+    """What `prompt` adds to a judge's configuration; `newer` judges may take their criterion from a file."""
     if written is None:
         return {}
     if isinstance(written, str):
@@ -45,7 +45,7 @@ def prompt_config(written: Any, place: str, files: Files, tell: Notes, *, newer:
 
 
 def _prompt(written: str, place: str, files: Files, tell: Notes, newer: bool) -> dict[str, Any]:
-    """A prompt, or the file that it names; a text without any name to fill in is a criterion of the judge's own."""
+    """A prompt, or the file that it names; a text without names to fill in is the judge's own criterion."""
     path, text = text_or_file(written, place, files, tell)
     if text is None:
         return {"prompt": ""}
@@ -67,9 +67,9 @@ def _prompt(written: str, place: str, files: Files, tell: Notes, newer: bool) ->
 
 
 def text_or_file(written: str, place: str, files: Files, tell: Notes) -> tuple[Path | None, str | None]:
-    """The file that a text names, if it names one, and the file's text or else the text itself.
+    """The file that a text names, if any; and that file's text, or else the text itself.
 
-    No text for a file outside of the boundary, which is told.
+    No text for a file outside the boundary, which is reported.
     """
     named = written.removeprefix(_FILE)
     try:

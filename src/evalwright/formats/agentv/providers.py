@@ -29,11 +29,11 @@ _MOCKED = '{"text": "mock response"}'
 
 class Provider(Protocol):
     async def ask(self, asked: Asked, purpose: str) -> Said:
-        """Raises TargetError. The caller bounds the time and cancels."""
+        """Raises TargetError. The caller limits the time and cancels."""
 
 
 def provider_of(target: Mapping[str, Any], folder: str, *, allow_tools: bool = False) -> Provider:
-    """The provider of a target; with `allow_tools`, also an agent that asks before nothing it does.
+    """The provider of a target; with `allow_tools`, it may be an agent that never asks for permission.
 
     Raises InputError that names the target and the key.
     """
@@ -76,7 +76,7 @@ class _Mock:
 
 
 class _Python:
-    """`callable: module:function`, given the question, the messages and the id of the case."""
+    """`callable: module:function`, called with the question, the messages and the id of the case."""
 
     def __init__(self, target: Mapping[str, Any]) -> None:
         from evalwright.session.imports import import_by_name
@@ -115,7 +115,7 @@ def _seconds(milliseconds: float | None) -> float | None:
 
 
 class Model:
-    """A chat model, through the one way to models that a run has."""
+    """A chat model, called through the run's only way to models."""
 
     def __init__(self, target: Mapping[str, Any], provider: str) -> None:
         model = target.get("model", target.get("deployment"))
@@ -132,7 +132,7 @@ class Model:
             attempts=None if retries is None else retries + 1,
             waits=_waits(target),
         )
-        """What every question has in common."""
+        """What all questions have in common."""
         self._settings = {"temperature": target.get("temperature"), "max_tokens": target.get("max_output_tokens")}
 
     async def ask(self, asked: Asked, purpose: str) -> Said:

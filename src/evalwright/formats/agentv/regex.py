@@ -1,4 +1,4 @@
-"""A regular expression of JavaScript that is searched for in the answer: `regex` of AgentV."""
+"""A JavaScript regular expression that is searched for in the answer: AgentV's `regex`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ __all__ = ["JavaScriptRegex"]
 
 
 class JavaScriptRegex(msgspec.Struct, frozen=True):
-    """Passes where the expression `value` is found, with `negate` where it is not."""
+    """Passes if the expression `value` is found or, with `negate`, if it is not."""
 
     value: Annotated[str, msgspec.Meta(min_length=1)]
     flags: str = ""
@@ -43,7 +43,7 @@ class JavaScriptRegex(msgspec.Struct, frozen=True):
         return []
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
-        """Raises EvaluatorError for an expression that only Node can read, where it cannot or Node is missing."""
+        """Raises EvaluatorError for an expression that only Node can run, if Node is missing or fails."""
         try:
             found = pattern_of(self.value, self.flags).found_in(trace.output.final_answer or "")
         except InvalidPattern as error:

@@ -17,7 +17,7 @@ from evalwright.scoring.verdict import names_needed
 __all__ = ["AgentvResults"]
 
 _TYPES = {"criteria_judge": "llm_judge", "rubric_checks": "llm_judge"}
-"""Evaluators of ours by the names that the original gives them."""
+"""Our evaluators by the original's names."""
 _ENCODER = msgspec.json.Encoder()
 
 
@@ -41,12 +41,12 @@ class AgentvResults:
 
 
 class _About(NamedTuple):
-    """What a line says of its case."""
+    """What a line says about its case."""
 
     weights: dict[str, float]
     conversation: str | None
     target: str | None
-    """The case's own target, where it names one."""
+    """The case's own target, if it names one."""
 
     @classmethod
     def of(cls, case: Case) -> _About:
@@ -100,7 +100,7 @@ def _misses(row: EvaluationResult) -> list[str]:
 
 
 def _child(child: dict[str, Any]) -> dict[str, Any]:
-    """A member of a composite, which may be one itself."""
+    """A member of a composite, which may itself be one."""
     detail = child.get("detail") or {}
     members = detail.get("children")
     result = {

@@ -1,4 +1,4 @@
-"""The result file next to the run, written whenever a session on the run ends."""
+"""The result file next to the run, written whenever a session of the run ends."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["ResultFile"]
 
 
 class ResultFile:
-    """Keys: `path` of the file, and `report`, the name of the form it has."""
+    """Keys: `path` of the file, and `report`, the name of its format."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         self._path, self._report = Path(config["path"]), config["report"]
@@ -26,7 +26,7 @@ class ResultFile:
         return (self._path,)
 
     def check(self) -> None:
-        """Raises InputError for a place where the file cannot be written."""
+        """Raises InputError if the file cannot be written there."""
         must_be_writable(self._path)
 
     def write(self, run: RunWriter, plan: Plan, summary: RunSummary) -> None:

@@ -13,7 +13,7 @@ __all__ = ["read_scores"]
 
 
 def read_scores(path: Path) -> tuple[dict[str, float], int]:
-    """Scores by id, of repeated ids that of the last line, and the number of lines. Raises InputError."""
+    """Scores by id, the last one for repeated ids, and the number of lines. Raises InputError."""
     scores: dict[str, float] = {}
     lines = 0
     problems = []

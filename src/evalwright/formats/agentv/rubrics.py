@@ -20,9 +20,9 @@ _EXPECTED = "expected text, or a mapping with expected_outcome or score_ranges"
 
 
 def rubric_items(raw: Any, place: str, name: str, tell: Notes) -> list[dict[str, Any]]:
-    """Items with `id`, `text`, `weight`, `required`, and where given `min_score` and `ranges` [[low, high, text]].
+    """Items with `id`, `text`, `weight`, `required` and, if given, `min_score` and `ranges` [[low, high, text]].
 
-    What is no rubric is skipped with a warning, and does not count in the numbers that ids are made of.
+    Entries that are not rubrics are skipped with a warning, and do not count in the numbers that ids are made from.
     """
     raw = [raw] if isinstance(raw, str) and raw.strip() else raw
     if not isinstance(raw, list) or not raw:
@@ -72,7 +72,7 @@ def _item(raw: Any, number: int, place: str, name: str, tell: Notes) -> dict[str
 
 
 RUBRIC_OPERATORS = {"correctness": "", "contradiction": "The answer does not contradict this: "}
-"""How the statement of a rubric is meant, in the judge's words."""
+"""What an operator adds before a rubric's statement in the judge's prompt."""
 
 
 def _with_operator(raw: dict[str, Any], place: str, item_id: str, tell: Notes) -> str:
@@ -100,7 +100,7 @@ def _required(value: Any, place: str, item_id: str, tell: Notes) -> bool:
 
 
 def _least(raw: dict[str, Any], place: str, item_id: str, tell: Notes) -> float | None:
-    """`required_min_score` from 0 to 10, or `min_score` from 0 to 1, as the former."""
+    """`required_min_score` from 0 to 10; a `min_score` from 0 to 1 is converted to it."""
     for key, top in (("required_min_score", TOP), ("min_score", 1)):
         value = raw.get(key)
         if value is None:
@@ -114,7 +114,7 @@ def _least(raw: dict[str, Any], place: str, item_id: str, tell: Notes) -> float 
 
 
 def _ranges(raw: Any, place: str, name: str, tell: Notes) -> list[list[Any]]:
-    """All scores from 0 to 10, each in one range."""
+    """All scores from 0 to 10, each in exactly one range."""
     ranges = _from_bounds(raw, place, name, tell) if isinstance(raw, dict) else _from_list(raw, place, name, tell)
     covered = [score for low, high, _ in ranges for score in range(low, high + 1)]
     if ranges and len(set(covered)) < len(covered):
@@ -126,7 +126,7 @@ def _ranges(raw: Any, place: str, name: str, tell: Notes) -> list[list[Any]]:
 
 
 def _from_bounds(raw: dict[Any, Any], place: str, name: str, tell: Notes) -> list[tuple[int, int, str]]:
-    """Lower bounds: each range reaches to the next one, the last to 10."""
+    """From lower bounds: each range extends to the next one, the last one to 10."""
     bounds = {}
     for key, text in raw.items():
         bound = int(key) if str(key).isdecimal() and int(key) <= TOP else None

@@ -1,4 +1,4 @@
-"""JSON Schemas of AgentV's files, for editors: evals, the files that they name, targets, settings of a repository."""
+"""JSON Schemas of AgentV's files, for editors: evals, files that they name, targets, settings of a repository."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ _NAMED_CASES: Schema = {"type": "string", "pattern": f"^{SCHEME}"}
 
 
 def eval_schema() -> Schema:
-    """Of an eval file in YAML."""
+    """For an eval file in YAML."""
     head = _head()
     cases = list_of({"anyOf": [reference("Case"), _NAMED_CASES]})
     head["properties"] |= {key: or_null(cases) for key in CASE_LISTS} | {"tests": {"anyOf": [ANY_TEXT, NULL, cases]}}
@@ -67,18 +67,18 @@ def eval_schema() -> Schema:
 
 
 def sidecar_schema() -> Schema:
-    """Of the YAML file beside cases in JSON Lines: what it says beside them."""
+    """For the YAML file beside cases in JSON Lines."""
     head = {**_head(), "type": ["object", "null"]}
     return {"title": "AgentV: beside cases in JSON Lines", **head, **unless_off(HEAD), "definitions": definitions()}
 
 
 def case_schema() -> Schema:
-    """Of a case, one line of JSON Lines."""
+    """For a case, one line of JSON Lines."""
     return _of_part("AgentV: a case", reference("Case"))
 
 
 def folder_case_schema() -> Schema:
-    """Of a `case.yaml` in a folder of cases, whose id is the name of its folder if it has none."""
+    """For a `case.yaml` in a folder of cases; without an id, the name of the folder is the id."""
     parts = definitions()
     case = {**parts["Case"]}
     del case["required"]
@@ -86,7 +86,7 @@ def folder_case_schema() -> Schema:
 
 
 def cases_schema() -> Schema:
-    """Of a file of cases that an eval file names: one with an id, a list, or a list under one of three keys."""
+    """For a file of cases that an eval file names: a case with an id, a list, or a list under one of three keys."""
     listed = list_of(reference("Case"))
     below: Schema = {"type": "object", **absent("id")}
     below["anyOf"] = [having(key, listed) for key in LISTS]
@@ -95,18 +95,18 @@ def cases_schema() -> Schema:
 
 
 def workspace_schema() -> Schema:
-    """Of a file that `workspace` names."""
+    """For a file that `workspace` names."""
     return {"title": "AgentV: a workspace", **workspace()}
 
 
 def assertions_schema() -> Schema:
-    """Of a file that `include` names."""
+    """For a file that `include` names."""
     listed: Schema = mapping({"assertions": reference("Assertions")}, ["assertions"])
     return _of_part("AgentV: assertions", listed)
 
 
 def targets_schema() -> Schema:
-    """Of a `targets.yaml`, whose keys may be written in camel case, too."""
+    """For a `targets.yaml`, whose keys may also be written in camel case."""
     model = lenient(settings_schema())
     keys: dict[str, Schema] = {key: or_variable(one) for key, one in model.pop("properties").items()}
     keys |= {key: or_null(or_variable({"type": "boolean"})) for key in BOOLEANS}
@@ -122,7 +122,7 @@ def targets_schema() -> Schema:
 
 
 def config_schema() -> Schema:
-    """Of `.agentv/config.yaml`."""
+    """For `.agentv/config.yaml`."""
     defaults = mapping({"timeout_seconds": or_null(POSITIVE), "target": {"type": ["string", "null"]}})
     known = {**dict.fromkeys(CONFIG_KEYS, ANYTHING), "defaults": or_null(defaults)}
     known |= {key: or_null(list_of(ANY_TEXT)) for key in ("guideline_patterns", "eval_patterns")}
@@ -130,7 +130,7 @@ def config_schema() -> Schema:
 
 
 def _head() -> Schema:
-    """What stands beside the cases."""
+    """The keys beside the cases."""
     head: dict[str, Schema] = dict.fromkeys(sorted(HEAD), ANYTHING)
     head |= {"workspace": or_null(reference("Workspace")), "input_files": or_null(FILES)}
     head |= dict.fromkeys(("assert", "assertions"), or_null(reference("Assertions")))
@@ -141,5 +141,5 @@ def _head() -> Schema:
 
 
 def _of_part(title: str, part: Schema) -> Schema:
-    """A file that is one part: beside `$ref` draft 7 reads nothing."""
+    """A file that is a single part: draft 7 ignores everything beside `$ref`."""
     return {"title": title, "allOf": [part], "definitions": definitions()}

@@ -1,6 +1,6 @@
 """The parts of AgentV's files as JSON Schemas: cases, messages, rubrics, evaluators, workspaces.
 
-Keys and types come from the tables that the readers use. `${{ NAME }}` may stand where a number does.
+Keys and types come from the tables that the readers use. `${{ NAME }}` is allowed in place of a number.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ def _turn() -> Schema:
 
 
 def execution(keys: Collection[str]) -> Schema:
-    """What stands under `execution` of a file or a case."""
+    """The keys below `execution` of a file or a case."""
     known: dict[str, Schema] = {**dict.fromkeys(sorted(keys), ANYTHING), "evaluators": or_null(reference("Evaluators"))}
     known["threshold"] = or_variable(or_null(_FROM_0_TO_1))
     known["timeout_seconds"] = or_variable(or_null(POSITIVE))
@@ -134,13 +134,13 @@ def execution(keys: Collection[str]) -> Schema:
 
 
 def _messages() -> Schema:
-    """A list of messages, one, or an object that is the content of one."""
+    """A list of messages, a single message, or an object that is the content of one."""
     one: Schema = {"if": {"required": ["role"]}, "then": reference("Message"), "type": "object"}
     return {"anyOf": [list_of(reference("Message")), one]}
 
 
 def _expected() -> Schema:
-    """Messages if the first of them has a role, else any value."""
+    """Messages if the first one has a role, else any value."""
     messages: Schema = {"if": {"items": [{"type": "object", "required": ["role"]}], "minItems": 1}}
     messages |= {"then": list_of(reference("Message")), "type": "array"}
     one: Schema = {"if": {"required": ["role"]}, "then": reference("Message"), "type": "object"}
@@ -165,7 +165,7 @@ def _message() -> Schema:
 
 
 def _rubrics() -> Schema:
-    """A text, or a list in which something is a rubric."""
+    """A string, or a list that contains at least one rubric."""
     rubric: Schema = {"anyOf": [NOT_BLANK, {"type": "object", "anyOf": _says()}]}
     return {
         "anyOf": [NOT_BLANK, list_of({"if": {"type": "object"}, "then": reference("Rubric")}) | {"contains": rubric}]
@@ -192,12 +192,12 @@ def _rubric() -> Schema:
     known |= {"weight": or_variable({**NUMBER, "minimum": 0}), "required": or_variable(_BOOLEAN)}
     known |= {key: or_null(or_variable({**NUMBER, "minimum": 0, "maximum": top})) for key, top in least.items()}
     known |= {"score_ranges": _score_ranges(), "operator": one_of(RUBRIC_OPERATORS)}
-    # what says nothing is skipped, whatever else it has
+    # an entry without any statement is skipped, whatever else it contains
     return {"if": {"anyOf": _says()}, "then": mapping(known) | unless_off(RUBRIC_KEYS)}
 
 
 def _evaluator(definitions: Schema) -> Schema:
-    """One of a list; a type that is not known may be a program in `.agentv/assertions`."""
+    """An evaluator in a list; an unknown type may be a program in `.agentv/assertions`."""
     sentences = {one.name: one.sentence for one in catalogue()}
     names = sorted({*TYPES, *ALIASES, *PREMADE})
     spelt = [
@@ -222,7 +222,7 @@ def _evaluator(definitions: Schema) -> Schema:
 
 
 def _of_types(definitions: Schema) -> Iterable[Schema]:
-    """What an evaluator of a type must be."""
+    """The requirements on an evaluator, by its type."""
     lists = [reference("Evaluators"), *(reference("Assertions") for _ in MEMBERS[1:])]
     members = [having(key, {**some, "minItems": 1}) for key, some in zip(MEMBERS, lists, strict=True)]
     kinds = {*AGGREGATORS, *NEWER_AGGREGATORS}
@@ -247,7 +247,7 @@ def _of_types(definitions: Schema) -> Iterable[Schema]:
         if (found := evaluator_keys(kind, definitions)) is None:
             continue
         types = {key: or_variable(one) for key, one in found[0].items() if key in own}
-        if kind == "field_accuracy":  # another one is warned of, and the first one taken
+        if kind == "field_accuracy":  # for an unknown one there is a warning, and the first one is used
             types["aggregation"] = offered(FIELD_AGGREGATIONS, ANYTHING)
         newer = {newer: types[older] for newer, older in NEWER_KEYS.get(kind, {}).items() if older in types}
         spelt = {word: one for key, one in {**types, **newer}.items() for word in dict.fromkeys((key, camel(key)))}
@@ -259,14 +259,14 @@ def _of_types(definitions: Schema) -> Iterable[Schema]:
 
 
 def _spelt(*kinds: str) -> Schema:
-    """Types in all ways to write them."""
+    """Types in all their spellings."""
     names = [*kinds, *(alias for alias, meant in ALIASES.items() if meant in kinds)]
     words = "|".join(names).replace("_", "[-_]")
     return {"type": "string", "pattern": f"^(not[-_])?({words})$"}
 
 
 def workspace() -> Schema:
-    """What stands under `workspace`, or in the file that it names."""
+    """The keys below `workspace`, or in the file that it names."""
     hook = mapping({**dict.fromkeys(OF_HOOK, ANYTHING), "reset": one_of(RESETS)}, closed=True)
     command: Schema = {"anyOf": [NOT_BLANK, list_of(WORD, 1)]}
     hook["properties"] |= {"command": or_null(command), "script": or_null(command), "cwd": {"type": ["string", "null"]}}

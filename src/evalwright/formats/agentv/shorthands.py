@@ -1,4 +1,4 @@
-"""Shorthands of newer cases: `vars` that stand in their texts, and `input_files` before their input."""
+"""Shorthands of newer cases: `vars` used in their texts, and `input_files` before their input."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ _NAME = re.compile(r"\{\{\s*(?:vars\.)?([A-Za-z_][A-Za-z0-9_.-]*)\s*\}\}")
 
 
 class Environment:
-    """Puts variables of the environment in place of `${{ NAME }}`; those that are not set become empty.
+    """Replaces `${{ NAME }}` by variables of the environment; those that are not set become empty.
 
-    A whole value may become a number or a truth value, as in AgentV 4.
+    A whole value may become a number or a boolean, as in AgentV 4.
     """
 
     def __init__(self, known: Mapping[str, str]) -> None:
         self._known = known
         self.taken: dict[str, str] = {}
-        """What was put into texts, by name."""
+        """The values that were put into texts, by name."""
         self.missing: set[str] = set()
 
     def put_into(self, value: Any) -> Any:
@@ -56,7 +56,7 @@ def _number(text: str) -> float:
 
 
 def with_variables(case: dict[str, Any]) -> dict[str, Any]:
-    """The case with its own `vars` in its texts; a name that they lack stays, as other templates have names, too."""
+    """The case with its `vars` filled in; unknown names are left, as other templates have names, too."""
     variables = case.get("vars")
     if not isinstance(variables, dict):
         return case
@@ -64,7 +64,7 @@ def with_variables(case: dict[str, Any]) -> dict[str, Any]:
 
 
 def shared_input(written: Any, case: dict[str, Any]) -> Any:
-    """The input of the file with the `vars` of a case in its texts."""
+    """The input of the file with the `vars` of a case filled in."""
     variables = case.get("vars")
     return _filled(written, variables) if isinstance(variables, dict) else written
 
@@ -96,7 +96,7 @@ def _text(value: Any, otherwise: str) -> str:
 
 
 def with_files(written: Any, shared: Any, own: Any, tell: Notes) -> Any:
-    """The input with the files of the whole suite and the case's own before the text of its first user message."""
+    """The input with the files of the suite and then of the case before the text of its first user message."""
     blocks = []
     for key, listed in (("input_files (of the file)", shared), ("input_files", own)):
         if listed is None:
@@ -115,7 +115,7 @@ def with_files(written: Any, shared: Any, own: Any, tell: Notes) -> Any:
         return [{"role": "user", "content": blocks}, *messages]
     content = messages[first].get("content")
     if not isinstance(content, (list, str, dict)):
-        return written  # which is reported where messages are checked
+        return written  # reported where messages are checked
     parts = (
         content
         if isinstance(content, list)

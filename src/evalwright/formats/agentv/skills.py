@@ -1,4 +1,4 @@
-"""Whether an agent loaded a skill, by its tool calls: `skill-trigger` of AgentV 4."""
+"""Whether an agent loaded a skill, judged by its tool calls: AgentV 4's `skill-trigger`."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ from evalwright.model.trace import Trace
 __all__ = ["SkillTrigger"]
 
 _READERS = ("read", "read file", "readfile", "readtextfile", "view")
-"""What agents call the tool that reads a file."""
+"""Names that agents give to the tool that reads a file."""
 _SAID = ("Using skill: ", "mcp:")
-"""What the name of a call begins with where an agent puts the skill into it."""
+"""How the name of a call begins if the agent puts the skill into it."""
 
 
 class SkillTrigger(msgspec.Struct, frozen=True):
-    """Passes where the skill was loaded, with `should_trigger: false` where it was not.
+    """Passes if the skill was loaded or, with `should_trigger: false`, if it was not.
 
-    A skill is loaded by a call of the tool `Skill`, by reading a file below `skills/NAME/`, and where what a tool gave
-    back names such a file.
+    A skill is loaded by a call of the tool `Skill`, by reading a file below `skills/NAME/`, or if a tool's output names
+    such a file.
     """
 
     skill: Annotated[str, msgspec.Meta(min_length=1)]
@@ -55,10 +55,10 @@ class SkillTrigger(msgspec.Struct, frozen=True):
             if (name in _READERS or name.startswith("viewing ")) and folder in path:
                 yield f"{call.name} read {path}"
             if folder in _text(call.output):
-                yield f"{call.name} gave a file of it back"
+                yield f"{call.name} returned a file of it"
         results = (message.get("content") for message in messages_of(trace) if message.get("role") == "tool")
         if any(folder in _text(result) for result in results):
-            yield "a tool gave a file of it back"
+            yield "a tool returned a file of it"
 
 
 def _text(value: Any) -> str:

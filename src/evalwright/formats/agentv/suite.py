@@ -36,13 +36,13 @@ TIMEOUT = 120.0
 _RETRIES = 2
 _WORKERS = 3
 _FORMS = {"jsonl": "agentv", "json": "json", "junit": "junit", "html": "html"}
-"""Reports by the original's names."""
+"""Reports under the original's names."""
 _HEAD = 4096
 _SCHEMA = re.compile(r"^\$schema:\s*[\"']?agentv-(targets|config|eval)\b", re.MULTILINE)
 
 
 class _Options(NamedTuple):
-    """What the command line may say."""
+    """The options of the command line."""
 
     target: str | None = None
     targets: Path | None = None
@@ -134,14 +134,14 @@ def _settings(file: EvalFile, workers: int, limit: float) -> RunSettings:
 
 
 def _place(path: Path) -> str:
-    """What a file is by where it lies: `targets`, `config`, or `eval`."""
+    """The kind of a file by its place: `targets`, `config`, or `eval`."""
     if path.suffix in (".yaml", ".yml") and (path.stem == "targets" or path.parts[-2:-1] == (".agentv",)):
         return path.stem if path.stem in ("targets", "config") else "eval"
     return "eval"
 
 
 def _schema(path: Path) -> str:
-    """What a file is by its `$schema`, empty where that says nothing; `agentv-targets-v2.2` are targets."""
+    """The kind of a file by its `$schema`; empty if that does not tell. `agentv-targets-v2.2` are targets."""
     try:
         with path.open(encoding="utf-8-sig", errors="replace") as file:
             match = _SCHEMA.search(file.read(_HEAD))
@@ -151,7 +151,7 @@ def _schema(path: Path) -> str:
 
 
 def _beside(path: Path, kind: str, environment: Mapping[str, str]) -> Suite:
-    """A file beside suites, to be checked: it has no cases."""
+    """A file beside suites, only to be checked: it has no cases."""
     if kind == "targets":
         warnings = Targets(path, environment).check()
     else:
@@ -163,17 +163,17 @@ def _beside(path: Path, kind: str, environment: Mapping[str, str]) -> Suite:
 def _targets(
     named: Path | None, files: Files, environment: Mapping[str, str], suggested: Collection[str]
 ) -> tuple[Targets | None, str]:
-    """The targets, or the message with which a run is refused: a file may be checked without any."""
+    """The targets, or the message with which a run is rejected: a file may be checked without targets."""
     path = targets_file(named, files.roots)
     if path is None and named is not None:
-        raise InputError(Problem(str(named), "there is no such file of targets"))
+        raise InputError(Problem(str(named), "this targets file does not exist"))
     if path is None:
         return None, f"there is no targets.yaml beside {files.roots[0]} or above it, which says what is to be evaluated"
     return Targets(path, environment, suggested), ""
 
 
 def _file(path: Path, given: _Options) -> EvalFile:
-    """The file with the cases that the command line wants. Raises InputError."""
+    """The file, with the cases that the command line selects. Raises InputError."""
     file = read_file(path, given.allow_outside)
     for key, glob in (("conversation_id", given.conversation), ("description", given.description)):
         if glob is not None:
@@ -184,7 +184,7 @@ def _file(path: Path, given: _Options) -> EvalFile:
 def _with_environment(file: EvalFile, known: Mapping[str, str]) -> tuple[dict[str, str], list[Problem]]:
     """Put variables into the cases of a newer file.
 
-    Gives those whose values may be secret, and a warning of those that are not set.
+    Returns those whose values may be secret, and a warning about those that are not set.
     """
     if file.key != "tests":
         return {}, []
@@ -200,7 +200,7 @@ def _with_environment(file: EvalFile, known: Mapping[str, str]) -> tuple[dict[st
 
 
 def _workspace(file: EvalFile, allowed: tuple[Path, ...]) -> WorkspaceSettings:
-    """What the file says of the folder that systems work in. Raises InputError that names the place."""
+    """The file's settings for the workspace. Raises InputError that names the place."""
     raw = file.head.get("workspace")
     if raw is None:
         return {}
@@ -214,7 +214,7 @@ def _workspace(file: EvalFile, allowed: tuple[Path, ...]) -> WorkspaceSettings:
 
 
 def _prepare(targets: Targets | None, file: EvalFile, template: str | None, named: str | None) -> None:
-    """Tell the targets where they work. Raises InputError for one that the command line `named` and that cannot be."""
+    """Tell the targets where they work. Raises InputError if the target `named` on the command line cannot be used."""
     if targets is not None:
         targets.work_in_copies(template)
         listed = file.execution.get("targets")
@@ -222,7 +222,7 @@ def _prepare(targets: Targets | None, file: EvalFile, template: str | None, name
             if isinstance(entry, dict):
                 hooks = _hooks(entry, file, f"execution.targets[{i}].hooks")
                 targets.stand_in(str(entry.get("name")), entry.get("use_target"), hooks)
-        if named is not None:  # for all cases: a slip is one mistake, not an error of each case
+        if named is not None:  # it applies to all cases: a slip is one mistake, not an error in each case
             targets.chosen(named)
 
 
@@ -249,9 +249,9 @@ def _check_workspaces(
 def _check_workspace(
     target: Mapping[str, Any], spaces: list[WorkspaceSettings], folder: Path | None, allowed: Collection[Path]
 ) -> None:
-    """Raise InputError for a template that is not there or leads outside, or that the target could not work in.
+    """Raise InputError for a template that does not exist or leads outside, or in which the target could not work.
 
-    Templates are looked at only with the `folder` that they are seen from.
+    Templates are only checked with the `folder` to which they are relative.
     """
     named, provider = target.get("workspace_template"), target.get("provider")
     if named is None and not spaces and not target.get("hooks"):
@@ -271,7 +271,7 @@ def _check_template(place: str, folder: Path, template: str, allowed: Collection
         raise InputError(f"{place}: there is no folder {template!r}")
     boundary = Boundary(folder, allowed)
     try:
-        for path in (folder / template, *links_in(folder / template)):  # a copy has what links lead to
+        for path in (folder / template, *links_in(folder / template)):  # a copy contains what links lead to
             boundary.check(path)
     except OutsideError as error:
         raise InputError(f"{place}: {error}") from None
@@ -289,7 +289,7 @@ def _judges(targets: Targets | None, chosen: str, folder: str, *, in_workspace: 
 
 
 def _exports(output: Path | None, form: str | None) -> list[Plugin]:
-    """The result file that the command line wants. Raises InputError."""
+    """The result file that the command line asks for. Raises InputError."""
     if output is None:
         if form is not None:
             raise InputError("--output-format needs --output FILE")
@@ -301,15 +301,15 @@ def _exports(output: Path | None, form: str | None) -> list[Plugin]:
 
 
 def _longest(cases: Cases, limit: float, retries: int) -> int:
-    """The runner's own limit lies above all tries of the slowest case, which the target bounds by itself."""
+    """The runner's own limit exceeds all attempts at the slowest case: the target itself limits each attempt."""
     turns = ((case.extra.get("timeout_seconds"), len(case.extra.get("turns", ())) or 1) for case in cases)
     slowest = max([limit, *(float(own or limit) * number for own, number in turns)])
     return math.ceil((slowest + 5) * (retries + 1))
 
 
 def _variant(config: dict[str, Any], targets: dict[str, dict[str, Any]], cases: Cases, limit: float) -> Variant:
-    """The chosen target, which the others are known to: a case may name one of them."""
-    files = _files(cases)  # before the targets are looked at: going through the cases says which of them are used
+    """The chosen target, which also knows the others, because a case may name one of them."""
+    files = _files(cases)  # before the targets are used: iterating over the cases determines which of them are needed
     batched = any(target.get("provider_batching") is True for target in targets.values())
     own = {"targets": targets, **config, **({"files": files} if batched else {})}
     most = max([_RETRIES, *(target.get("max_retries") or 0 for target in targets.values())])
@@ -332,7 +332,7 @@ def _build(path: Path, variant: Variant, known: Targets | None) -> None:
 
 
 def _located(path: Path, problem: Problem, known: Targets | None) -> Problem:
-    """A mistake of a target in the file of targets, any other in the suite."""
+    """A mistake in a target is placed in the file of targets, any other in the suite."""
     if known is None:
         return Problem(str(path), problem.message, key=problem.key)
     key = problem.key or ""

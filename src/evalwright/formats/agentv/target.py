@@ -25,23 +25,23 @@ from evalwright.targets.captured import traced
 __all__ = ["PLACE", "AgentvTarget", "files_of"]
 
 PLACE = "targets."
-"""How the keys of mistakes in targets begin, before the name of the target."""
+"""How the keys of mistakes in targets begin; the name of the target follows."""
 
 _RETRIES = 2
 _PROGRAMS = ("code_judge", "composite", "conversation_turns")
 """Evaluators that may start a program, which may look at the workspace."""
 _JUDGES = (*_PROGRAMS, "criteria_judge", "rubric_checks")
-"""Evaluators that may be told what changed in it."""
+"""Evaluators that may see what changed in it."""
 
 
 class AgentvTarget:
     """Keys: `targets` by name, the `default` one, `folder` of the eval file, `try_seconds`, `retries`, `files`, and
-    `workspace`, what all cases without their own work in.
+    `workspace`, the workspace of all cases without one of their own.
 
     What a case names must lie within the boundary of the folder, or in `allow_outside`.
 
-    `files` are those of all cases, for targets that are run once for all. `retries` after time-outs are by default the
-    target's own `max_retries`, which with models are those of a call.
+    `files` are the files of all cases, for targets that run once for all. The default of `retries`, after timeouts, is
+    the target's own `max_retries`, which for models means retries of a call.
     """
 
     def __init__(self, variant: Variant) -> None:
@@ -83,7 +83,7 @@ class AgentvTarget:
             await self._workspaces.close()
 
     async def _site(self, name: str, case: Case) -> Site | None:
-        """The workspace of an attempt; None where neither the file nor the case nor the target asks for one."""
+        """The workspace of an attempt; None if neither the file nor the case nor the target asks for one."""
         own = case.extra.get("workspace") or {}
         settings = merged_workspaces(self._workspace, own)
         template = self._targets[name].get("workspace_template")
@@ -136,7 +136,7 @@ class AgentvTarget:
         raise error
 
     def _check_files(self, case: Case) -> None:
-        """Commands get the paths alone, so that a link turned elsewhere since the suite was read must show here."""
+        """Commands get only the paths, so a link that was redirected since the suite was read must be detected here."""
         for file in files_of(case.extra):
             try:
                 self._boundary.check(Path(file))
@@ -158,7 +158,7 @@ async def _answered(provider: Provider, asked: Asked, case: Case) -> Answer:
 
 
 async def _left(site: Site, answer: Answer, case: Case) -> Answer:
-    """The answer with what it left behind; the folder stays where a program that judges may look at it."""
+    """The answer with what it left behind; the folder stays if a judging program may look at it."""
     types = {spec.type for spec in case.evaluators or ()}
     if types.intersection(_JUDGES):
         answer.extra["file_changes"] = await site.changes()
@@ -173,7 +173,7 @@ async def _left(site: Site, answer: Answer, case: Case) -> Answer:
 
 def _asked(case: Case, attempt: int, boundary: Boundary, workspace: Path | None) -> Asked:
     extra = case.extra
-    # The names of files lead nowhere from a workspace, which is a folder of its own.
+    # File names lead nowhere from a workspace, which is a separate folder.
     located = None if workspace is None else extra.get("located_prompt")
     return Asked(
         extra.get("prompt", ""),
@@ -191,7 +191,7 @@ def _asked(case: Case, attempt: int, boundary: Boundary, workspace: Path | None)
 
 
 def files_of(extra: Mapping[str, Any]) -> list[str]:
-    """The files that a case names, guidelines after the others: programs get the paths of both."""
+    """The files that a case names, with guidelines last: programs get the paths of both."""
     return [*extra.get("input_files", ()), *extra.get("guideline_files", ())]
 
 

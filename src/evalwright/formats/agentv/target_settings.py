@@ -14,7 +14,7 @@ AGENTS = {
     "claude": "claude", "claude-cli": "claude", "claude-code": "claude", "codex": "codex", "codex-cli": "codex",
     "copilot": "copilot", "copilot-cli": "copilot", "pi": "pi", "pi-cli": "pi", "pi-coding-agent": "pi",
 }  # fmt: skip
-"""The agent by the name of the provider."""
+"""The agent for each name of a provider."""
 _Milliseconds = Annotated[float, Field(ge=0, le=3_600_000)]
 
 
@@ -39,7 +39,7 @@ class _Response(BaseModel):
 
 
 class _Settings(BaseModel):
-    """Every key that is known; numbers may come as text, from variables."""
+    """All known keys; numbers may be strings, from variables."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="ignore")
 
@@ -102,7 +102,7 @@ KEYS = frozenset(_Settings.model_fields) - {"api_key_env"}
 """The keys that files may have, in snake case."""
 BOOLEANS = frozenset(key for key, field in _Settings.model_fields.items() if field.annotation == bool | None)
 NO_EFFECT = frozenset({"verbose", "version", "api_version", "log_dir", "stream_log"})
-"""Known, and nothing changes with them: a chattier console, logs, and what Azure's newer interface no longer has."""
+"""Known keys without effect: a chattier console, logs, and what Azure's newer interface no longer has."""
 
 
 def settings_schema() -> dict[str, Any]:
@@ -111,7 +111,7 @@ def settings_schema() -> dict[str, Any]:
 
 
 def checked(target: dict[str, Any]) -> tuple[dict[str, Any], list[tuple[str, str]]]:
-    """The target with its values in their types, and what is wrong: the key and the message."""
+    """The target with values of the right types, and what is wrong, as key and message."""
     try:
         settings = _Settings.model_validate(target)
     except ValidationError as error:

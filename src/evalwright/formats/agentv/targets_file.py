@@ -32,17 +32,17 @@ _OTHERS = (
     "agentv", "bedrock", "cc-mirror", "claude-sdk", "copilot-log", "copilot-sdk", "copilot_sdk", "pi-agent-sdk",
     "transcript", "vertex", "vscode", "vscode-insiders",
 )  # fmt: skip
-"""What AgentV has up to 4.42 and we do not."""
+"""Providers that AgentV has up to 4.42 and we do not."""
 _JUDGES = "judge_target"
 _NEWER = {"grader_target": _JUDGES}
 _DEEPEST = 10
-"""Targets that stand for another, one after the other."""
+"""Maximum number of targets that refer to each other in a row."""
 _REFERENCE = re.compile(r"\$\{\{\s*([A-Za-z_][A-Za-z0-9_]*)\s*\}\}\Z")
 _KEY = "api_key"
 _CREDENTIALS = {
     "openai": (_KEY,), "anthropic": (_KEY,), "gemini": (_KEY,), "openrouter": (_KEY,), "azure": (_KEY, "endpoint"),
 }  # fmt: skip
-"""What belongs into the environment, by provider."""
+"""Keys whose values belong in the environment, by provider."""
 _NO_WORD = re.compile(r"\W")
 _CAMEL = re.compile(r"(?<=[a-z])[A-Z]")
 
@@ -51,15 +51,15 @@ class Targets:
     """The targets of one file, by name.
 
     A target must be known, complete and free of mistakes only once it is `chosen`: files name the systems of a whole
-    team, and each has the variables and programs of its own.
+    team, each with its own variables and programs.
     """
 
     path: Path
     wrong: dict[str, list[Problem]]
-    """By target, for which reasons it cannot be used."""
+    """Why a target cannot be used, by its name."""
 
     def __init__(self, path: Path, environment: Mapping[str, str], suggested: Collection[str] = ()) -> None:
-        """`suggested` are the variables that only a `.env` sets.
+        """`suggested` are variables that are only set in a `.env`.
 
         Raises InputError for a file without a list of targets, and for targets without a name.
         """
@@ -81,19 +81,19 @@ class Targets:
         self._used: dict[str, dict[str, Any]] = {}
         self._template: str | None = None
         self.keys: dict[str, str] = read.keys
-        """Keys that are written into the file, by the variables that the targets have them in."""
+        """Keys that are written into the file, by the variables in which the targets have them."""
         others = enumerate(credentials(read.targets), 1)
         self.secrets: dict[str, str] = {
             **{f"{key}_{i}": value for i, (key, value) in others},
             **read.keys,
             **read.taken,
         }
-        """What must be masked, by name."""
+        """Values that must be masked, by name."""
 
     def chosen(self, name: str) -> str:
-        """The name itself, of a target that is used from now on.
+        """The name of a target, which is used from now on.
 
-        Raises InputError when there is no such target, and for everything that keeps it from being used.
+        Raises InputError if there is no such target, and for everything that keeps it from being used.
         """
         wrong: list[Problem] = []
         for meant in (found := self._meant(name)):
@@ -114,27 +114,27 @@ class Targets:
         return name
 
     def get(self, name: str) -> dict[str, Any]:
-        """The target, or the one that it stands for, whether it can be used or not; empty if there is none."""
+        """The target, or the one it refers to, whether it can be used or not; empty if there is none."""
         return self._targets.get(self._meant(name)[-1], {})
 
     def _meant(self, name: str) -> list[str]:
-        """The name, and those of the targets that it stands for one after the other."""
+        """The name, and the names of the targets that it refers to, one after the other."""
         found = [name]
         while len(found) <= _DEEPEST and isinstance(other := self._targets.get(found[-1], {}).get("use_target"), str):
             found.append(other)
         return found
 
     def judge_of(self, name: str) -> str:
-        """The target that judges what `name` answers: its `judge_target`, else itself; it need not be usable."""
+        """The target that judges the answers of `name`: its `judge_target`, else itself; it need not be usable."""
         judge = self.get(name).get(_JUDGES)
         return judge if isinstance(judge, str) else name
 
     def work_in_copies(self, template: str | None) -> None:
-        """Let the targets without a template of their own work in copies of this one, if there is one."""
+        """Let targets without a template of their own work in copies of this one, if there is one."""
         self._template = template
 
     def stand_in(self, name: str, other: Any, hooks: dict[str, Any]) -> None:
-        """Add a target that an eval file names: one that stands for an `other`, with commands of its own around it."""
+        """Add a target that an eval file defines: one that refers to an `other`, with its own commands around it."""
         if not isinstance(other, str) and not hooks:
             return
         meant = self.get(other if isinstance(other, str) else name)
@@ -146,27 +146,27 @@ class Targets:
                 kept[name] = kept.get(str(meant.get("name")), [])
 
     def located(self, name: str, key: str, message: str) -> Problem:
-        """A mistake that showed when the target was built, at its place in the file."""
+        """A mistake that was found when the target was built, at its place in the file."""
         meant = self._meant(name)[-1]
         return self._placed(meant, key, message) or Problem(str(self.path), message, key=f"targets.{name}.{key}")
 
     def used(self) -> dict[str, dict[str, Any]]:
-        """The targets that have been chosen; later ones join them."""
+        """The targets chosen so far; later ones are added to the same mapping."""
         return self._used
 
     def warnings(self) -> list[Problem]:
-        """What is most likely not meant, of the targets that have been chosen."""
+        """What is most likely not meant in the targets that have been chosen."""
         return [problem for name in self._used for problem in self._doubts.get(name, ())]
 
     def check(self) -> list[Problem]:
-        """The warnings of all targets, for a look at the file itself. Raises InputError for mistakes."""
+        """The warnings of all targets, to check the file itself. Raises InputError for mistakes."""
         if self.wrong:
             raise InputError([problem for found in self.wrong.values() for problem in found])
         return [problem for found in (*self._doubts.values(), *self.missing.values()) for problem in found]
 
 
 def targets_file(named: Path | None, roots: list[Path]) -> Path | None:
-    """The file that is named or lies in a named folder, else the one in the nearest of the search roots."""
+    """The named file, or the one in the named folder; else the one in the nearest search root."""
     if named is not None and os.path.isfile(named):
         return named
     candidates = [folder / name for folder in ([named] if named is not None else roots) for name in _NAMES]
@@ -186,7 +186,7 @@ class _Reading:
         self.targets: dict[str, dict[str, Any]] = {}
         self.wrong: dict[str, list[Problem]] = {}
         self.missing: dict[str, list[Problem]] = {}
-        """By target, what is right and yet not to be had here: variables, providers."""
+        """By target, what is correct but not available here: variables, providers."""
         self._numbers: dict[str, int] = {}
         self.keys: dict[str, str] = {}
         self.taken: dict[str, str] = {}
@@ -200,7 +200,7 @@ class _Reading:
             self.problems.append(self._problem(i, *(found if isinstance(raw, dict) else strange)))
             return
         self._numbers[name] = i
-        self.targets.pop(name, None)  # the last one of a name counts, as a whole
+        self.targets.pop(name, None)  # the last target with a name counts, as a whole
         self.wrong[name] = [self._problem(i, key, message) for key, message in (*_mistakes(raw), *_no_booleans(raw))]
         self.missing[name] = [self._problem(i, key, message) for key, message in _not_here(raw)]
         unread = [replace(self._problem(i, key, message), unread=True) for key, message in _unread(raw)]
@@ -221,7 +221,7 @@ class _Reading:
         self.wrong = {target: found for target, found in self.wrong.items() if found}
 
     def _diverted(self, i: int, raw: dict[str, Any]) -> Iterator[Problem]:
-        """Keys with an address that only a `.env` sets, and to which a key of the environment would be sent."""
+        """Keys with an address that only a `.env` sets, to which a key of the environment would be sent."""
         named = {_known(key): reference[1] for key, value in raw.items() if (reference := _reference_in(value))}
         secret = named.get(_KEY)
         wanted = [secret] if secret else [] if raw.get(_KEY) else _keys_of(_provider(raw))
@@ -241,13 +241,13 @@ class _Reading:
         hide(taken)
 
     def _variable(self, name: str, key: str) -> str:
-        """The variable for a target's key: one that holds nothing else, here or in the environment."""
+        """The variable for a target's key: one that contains nothing else, here or in the environment."""
         plain = _NO_WORD.sub("_", name).upper()
         names = chain([f"{plain}_API_KEY"], (f"{plain}_{number}_API_KEY" for number in count(2)))
         return next(n for n in names if {self.keys.get(n), self._environment.get(n)} <= {None, key})
 
     def placed(self, name: str, key: str, message: str) -> Problem | None:
-        """The mistake with its line, None for a target that the file has not."""
+        """The mistake with its line; None for a target that is not in the file."""
         return self._problem(self._numbers[name], key, message) if name in self._numbers else None
 
     def _problem(self, i: int, key: str, message: str) -> Problem:
@@ -285,13 +285,13 @@ def _not_here(raw: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _provider(raw: Mapping[str, Any]) -> str:
-    """The provider in one spelling."""
+    """The provider in a single spelling."""
     named = str(raw.get("provider")).strip().lower()
     return _SPELLINGS.get(named, named)
 
 
 def _known(key: Any) -> str:
-    """A key in snake case, by the name that it had first."""
+    """A key in snake case, under its first name."""
     name = _snake(str(key))
     return _NEWER.get(name, name)
 
@@ -305,7 +305,7 @@ def _unread(raw: dict[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def _doubts(raw: dict[str, Any]) -> Iterator[tuple[str, str]]:
-    """What is allowed, but most likely not meant, of the keys that are read."""
+    """What is allowed but most likely not meant, among keys that are read."""
     for key, value in raw.items():
         name = _known(key)
         if name not in KEYS:

@@ -1,4 +1,4 @@
-"""Assertions that stand in files of their own: `include: NAME` in a list of assertions."""
+"""Assertions in files of their own: `include: NAME` in a list of assertions."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from evalwright.formats.agentv.notes import Notes
 __all__ = ["with_templates"]
 
 _DEEPEST = 3
-"""How far files may include others, as in AgentV 4."""
+"""How deep files may include others, as in AgentV 4."""
 
 
 def with_templates(
     raw: list[Any], place: str, files: Files, tell: Notes, above: tuple[Path, ...] = ()
 ) -> Iterator[tuple[Any, str]]:
-    """Each assertion with its place; those of a file stand where the file is included.
+    """Each assertion with its place; those of an included file take the place of the `include`.
 
-    A name means `.agentv/templates/NAME.yaml`, anything else a path. `above` are the files that lead here.
+    A name means `.agentv/templates/NAME.yaml`, anything else is a path. `above` are the files that lead here.
     """
     for i, item in enumerate(raw):
         at = f"{place}[{i}]"

@@ -19,8 +19,8 @@ _BINS = 5
 
 
 class AgentvTotals:
-    """Scores of cases. As in the original an error counts 0 in the mean and among `fail`, unless its case could not be
-    read, which the original leaves out; `error` says how many errors there were."""
+    """Scores of cases. As in the original, an error counts as 0 in the mean and as `fail`, unless its case was
+    unreadable, which the original leaves out; `error` is the number of errors."""
 
     def __init__(self, plan: Plan) -> None:
         self._scores: list[tuple[str, float]] = []

@@ -1,4 +1,4 @@
-"""The turns of a conversation, each judged by checks of its own (AgentV 4, `mode: conversation`)."""
+"""The turns of a conversation, each judged by its own checks (AgentV 4, `mode: conversation`)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from evalwright.model.trace import Output, Trace
 __all__ = ["ConversationTurns"]
 
 _MET = 0.8
-"""The score from which on a turn has not failed."""
+"""The score from which a turn has not failed."""
 _Members = Sequence[Mapping[str, Any]]
 
 
@@ -39,8 +39,8 @@ class _Judged(NamedTuple):
 class ConversationTurns:
     """The mean, `min` or `max` of the scores of the turns, and of `whole`, the checks of the conversation.
 
-    Each entry of `turns` has the evaluators of a turn; a turn without any scores 1. With `stop`, turns after one that
-    failed count as 0. Raises InputError for what cannot be built.
+    Each entry of `turns` has the evaluators of a turn; a turn without any scores 1. With `stop`, turns after a failed
+    one count as 0. Raises InputError for what cannot be built.
     """
 
     @staticmethod
@@ -118,7 +118,7 @@ class ConversationTurns:
 
 
 async def _said(judged: _Judged, artifact: Artifact | None) -> dict[str, Any]:
-    """What the checks of one turn came to; one that is required and not met makes its score 0."""
+    """The joint result of one turn's checks; a required check that is not met makes the score 0."""
     name, members, composite, case, trace = judged
     if composite is None:
         return _child(name, banded(1.0))
@@ -156,7 +156,7 @@ def _child(name: str, said: Evaluation) -> dict[str, Any]:
 
 
 def _case(case: Case, history: Sequence[dict[str, Any]], expected: list[Any], reference: str) -> Case:
-    """The case as the checks of a turn see it: the conversation up to the answer is what was asked."""
+    """The case as the checks of a turn see it: the conversation up to the answer is the input."""
     question = transcript(history)
     seen = {"prompt": question, "question": question, "input_messages": [*history]}
     extra = {**case.extra, **seen, "expected_messages": expected, "reference_answer": reference}
@@ -164,6 +164,6 @@ def _case(case: Case, history: Sequence[dict[str, Any]], expected: list[Any], re
 
 
 def _trace(trace: Trace, answer: str, messages: list[dict[str, Any]]) -> Trace:
-    """The trace as the checks of a turn see it; what a call took is known of all turns together only."""
+    """The trace as the checks of a turn see it; time and cost are only known for all turns together."""
     extra = {key: value for key, value in trace.extra.items() if key not in ("turns", "token_usage", "duration_ms")}
     return replace(trace, output=Output(answer), extra={**extra, "output_messages": messages})

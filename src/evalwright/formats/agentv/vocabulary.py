@@ -1,4 +1,4 @@
-"""The words of AgentEvals files for evaluators: their types in old and new spellings, and the keys of each."""
+"""The terms of AgentEvals files for evaluators: their types in old and new spellings, and the keys of each."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ READ = {
     **{kind: {"value"} for kind in TEXT_CHECKS},
     "regex": {"value", "flags"},
 }
-"""What is read of an evaluator, beside what all of them have; a code judge gets everything."""
+"""Keys that are read of an evaluator, besides those that all have; a code judge gets every key."""
 OWN_KEYS = {
     "tool_trajectory": {"mode", "minimums", "expected", "args_match"},
     "field_accuracy": {"fields", "aggregation"},
@@ -66,6 +66,6 @@ NEWER_KEYS = {
     "token_usage": {"max_total_tokens": "max_total"},
 }
 AGENT_JUDGES = ("agent_judge", "agent_grader")
-"""Judges that look into the workspace by themselves in AgentV; here they are shown what changed in it."""
+"""Judges that look into the workspace themselves in AgentV; here they are shown what changed in it."""
 NEWER_AGGREGATORS = {"code_grader": "code_judge", "llm_grader": "llm_judge"}
-"""Newer names of ways to combine the members of a composite."""
+"""Newer names for ways to combine the members of a composite."""

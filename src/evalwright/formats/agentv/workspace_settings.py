@@ -1,4 +1,4 @@
-"""`workspace` of AgentEvals files: what the folder that a system works in begins with, and the commands around it."""
+"""`workspace` of AgentEvals files: what the system's folder contains at first, and the commands around it."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ __all__ = [
 
 WorkspaceSettings = dict[str, Any]
 """`template`, a folder; `repos`, each with `path`, `url`, `commit`, `ancestor`, `sparse`; `hooks`, lists by name of
-`{command, cwd, seconds}`. Paths are absolute but for those in `repos`."""
+`{command, cwd, seconds}`. Paths are absolute except those in `repos`."""
 HOOKS = ("before_all", "before_each", "after_each", "after_all")
 _SECONDS = {"before": 60.0, "after": 30.0}
 WORKSPACE_KEYS = ("template", "repos", "hooks", "isolation", "mode")
 VALUES = {"isolation": ("shared", "per_test"), "mode": ("pooled", "temp")}
-"""How folders are shared and kept, which changes nothing where each attempt has its own."""
+"""How folders are shared and kept, which changes nothing if each attempt has its own folder."""
 OF_HOOK = ("command", "script", "timeout_ms", "timeoutMs", "cwd", "reset")
 RESETS = ("none", "fast", "strict")
 """A fresh copy needs no reset."""
@@ -42,9 +42,9 @@ _GITHUB = "https://github.com/{}.git"
 
 
 def read_workspace(raw: Any, folder: Path, allowed: tuple[Path, ...] = ()) -> WorkspaceSettings:
-    """What is written under `workspace`, or in the file that it names; paths are seen from where they are written.
+    """The settings under `workspace`, or in the file that it names; paths are relative to where they are written.
 
-    Raises InputError with every mistake, and for all that is not supported.
+    Raises InputError with every mistake, and for everything that is not supported.
     """
     if isinstance(raw, str):
         path = folder / raw
@@ -169,7 +169,7 @@ def _is_command(value: Any) -> bool:
 
 
 def read_hooks(raw: Any, folder: Path) -> dict[str, list[dict[str, Any]]]:
-    """The commands by the name of their hook, run in `folder` unless they say where. Raises InputError."""
+    """The commands by the name of their hook, run in `folder` unless they name another. Raises InputError."""
     if mistakes := list(_of_hooks(raw)):
         raise InputError([Problem("", message, key=key) for key, message in mistakes])
     if raw.get("enabled") is False:
@@ -188,7 +188,7 @@ def read_hooks(raw: Any, folder: Path) -> dict[str, list[dict[str, Any]]]:
 
 
 def merged_workspaces(shared: WorkspaceSettings, own: WorkspaceSettings) -> WorkspaceSettings:
-    """The workspace of a case: what it says itself is in place of what the file says."""
+    """The workspace of a case: its own settings replace those of the file."""
     return {**shared, **{key: value for key, value in own.items() if value}, "hooks": {
         **shared.get("hooks", {}), **own.get("hooks", {}),
     }}  # fmt: skip

@@ -25,7 +25,7 @@ __all__ = ["Site", "Workplaces", "copy_template", "links_in"]
 
 _LEFT_OUT = ".git"
 _LAST = 2000
-"""Characters of the end of stderr that are quoted."""
+"""Characters from the end of stderr that are quoted."""
 _NAME = re.compile(r"\{\{(\w+)\}\}")
 
 
@@ -37,11 +37,11 @@ class Site:
         self._seed, self._settings, self._case = seed, settings, case
 
     async def changes(self) -> str:
-        """What is no longer as it was in the beginning."""
+        """What has changed since the beginning."""
         return await asyncio.to_thread(changes_between, self._seed, self.path)
 
     async def leave(self) -> list[str]:
-        """Run the commands after the attempt; gives what went wrong, which decides nothing."""
+        """Run the commands after the attempt. Returns what went wrong, which decides nothing."""
         try:
             await _run_hooks(self._settings, "after_each", self.path, self._case)
         except TargetError as error:
@@ -53,7 +53,7 @@ class Site:
 
 
 class Workplaces:
-    """Makes workspaces: what they begin with is made once for all cases that ask for the same."""
+    """Makes workspaces; the initial content is made once for all cases that ask for the same."""
 
     def __init__(self) -> None:
         self._root: TemporaryFolder | None = None
@@ -62,7 +62,7 @@ class Workplaces:
         self._made: list[tuple[WorkspaceSettings, Path]] = []
 
     async def enter(self, settings: WorkspaceSettings, case: Case) -> Site:
-        """A folder as the attempt finds it. Raises TargetError, of the type `workspace_error`."""
+        """A folder as the attempt finds it. Raises TargetError of the type `workspace_error`."""
         key = json.dumps(settings, sort_keys=True)
         if key not in self._seeds:
             self._seeds[key] = asyncio.create_task(self._seed(settings))
@@ -94,13 +94,13 @@ class Workplaces:
         return path
 
     async def close(self) -> None:
-        """Run the last commands and remove everything. Raises TargetError for a command that failed."""
+        """Run the last commands and remove everything. Raises TargetError for a failed command."""
         try:
             wrong: list[TargetError] = []
             for settings, path in self._made:
                 try:
                     await _run_hooks(settings, "after_all", path, None)
-                except TargetError as error:  # those of the other workspaces run all the same
+                except TargetError as error:  # the commands of the other workspaces run all the same
                     wrong.append(error)
             if wrong:
                 raise TargetError("; ".join(dict.fromkeys(map(str, wrong))), "workspace_error")
@@ -110,7 +110,7 @@ class Workplaces:
 
 
 async def _run_hooks(settings: WorkspaceSettings, name: str, workspace: Path, case: Case | None) -> None:
-    """Run the commands of a hook, which read on stdin what AgentV gives them. Raises TargetError."""
+    """Run the commands of a hook, which get AgentV's data on stdin. Raises TargetError."""
     for hook in settings.get("hooks", {}).get(name, ()):
         values = {
             "workspace_path": str(workspace),
@@ -166,7 +166,7 @@ def _clone(repo: Mapping[str, Any], into: Path) -> None:
 def copy_template(template: Path, into: Path) -> Path:
     """Copy a template into a new folder, without `.git`. Raises TargetError.
 
-    A link that leads out of the template becomes what it leads to: the agent must not write through it.
+    A link that leads out of the template becomes a copy of its target: the agent must not write through it.
     """
     try:
         shutil.copytree(template, into, symlinks=True, ignore=shutil.ignore_patterns(_LEFT_OUT))

@@ -63,7 +63,7 @@ class _Writing:
         return found | ({"execution": execution} if execution else {})
 
     def targets(self) -> list[dict[str, Any]]:
-        """The targets with their references, and the folder of commands as it is from the new file."""
+        """The targets with their references; the folder of commands is relative to the new file."""
         found = []
         for target in (self._config.get("targets") or {}).values():
             kept = {key: _reference(value) for key, value in target.items() if key != "api_key_env"}
@@ -99,7 +99,7 @@ class _Writing:
         return found
 
     def _outcome(self, case: Case) -> str:
-        """A substitute for the criterion that every case of the format needs."""
+        """A substitute for the criterion, which every case of the format needs."""
         self.losses.append(
             Problem(f"case {case.id}", "AgentV needs a criterion, and the case has none", key="expected_outcome")
         )
@@ -179,7 +179,7 @@ def _rubric(item: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _message(message: dict[str, Any]) -> dict[str, Any]:
-    """A message with its files named again, whose content reading has put there."""
+    """A message that names its files again, whose content was inserted while reading."""
     content = message.get("content")
     if not isinstance(content, list):
         return message
@@ -191,6 +191,6 @@ def _message(message: dict[str, Any]) -> dict[str, Any]:
 
 
 def _reference(value: Any) -> Any:
-    """A reference as `targets.yaml` spells it; only a whole value can be one."""
+    """A reference as `targets.yaml` writes it; only a whole value can be one."""
     match = NAMED.fullmatch(value) if isinstance(value, str) else None
     return value if match is None else f"${{{{ {match[1]} }}}}"

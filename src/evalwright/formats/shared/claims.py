@@ -1,4 +1,4 @@
-"""Gates with an error rate as suites write them: what a run must show against a baseline, or of its own rate."""
+"""Gates with an error rate as suites write them: what a run must show against a baseline, or about its own rate."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Tell = Callable[[Place, str], None]
 
 
 class _Labelled(Protocol):
-    """A case, as far as claims name it."""
+    """A case, as far as claims refer to it."""
 
     @property
     def metadata(self) -> Mapping[str, Any]: ...
@@ -37,9 +37,9 @@ _PASS_RATE = "pass_rate"
 def checked_gates(
     raw: Any, metrics: Sequence[str], tell: Tell, place: Place = ("gate",), *, rewards: bool = False
 ) -> dict[str, Any] | None:
-    """A gate of either form, or a list of both of which all must pass, with the defaults filled in.
+    """A gate of either kind, or a list of both, all of which must pass, with the defaults filled in.
 
-    None when something is wrong; each mistake is reported with its place. Claims are kept apart from the tree of
+    None if something is wrong; each mistake is reported with its place. Claims are kept separate from the tree of
     conditions: `{kind: claims, claims: [...], conditions: tree or None}`.
     """
     if not isinstance(raw, list) and not _is_claim(raw):
@@ -62,7 +62,7 @@ def checked_gates(
 
 
 def _is_claim(raw: Any) -> bool:
-    """Whether a gate is one with an error rate, which no condition of the tree looks like."""
+    """Whether a gate is one with an error rate, which no condition of the tree resembles."""
     return isinstance(raw, Mapping) and "kind" not in raw and any(claim in raw for claim in CLAIMS)
 
 
@@ -101,7 +101,7 @@ class _Reading:
             "group": self._text("group"),
         }
         if kind == "at_least":
-            # a share of passed trials lies between its ends; the scores of an evaluator may have any range
+            # a share of passed trials has these bounds; an evaluator's scores may have any range
             most = 1.0 if shared["metric"] == _PASS_RATE else None
             least = self._number("at_least", None, 0, most, closed=True)
             return shared | {"at_least": least, "rule": self._one_of("rule", ["interval", "point"], "interval")}
@@ -163,7 +163,7 @@ class _Reading:
             return None
 
     def _slices(self) -> tuple[list[str], float | None]:
-        """The keys by which cases are sliced, and the loss that no slice may show; without `by` every key."""
+        """The keys by which cases are sliced, and the loss that no slice may show; without `by`, every key."""
         given = self._raw.get("slices")
         if given is None:
             return [], None
@@ -199,7 +199,7 @@ class _Reading:
 
 
 def with_claimed_keys(gate: Mapping[str, Any] | None, path: str, cases: Iterable[C]) -> Iterator[C]:
-    """The cases; behind the last one it is known that each slice and group of a claim is there. Raises InputError."""
+    """The cases; after the last one, raises InputError unless every slice and group of a claim exists."""
     claims = gate["claims"] if gate is not None and gate["kind"] == "claims" else []
     wanted = {key for claim in claims for key in claim.get("slices", ()) if key != "*"}
     wanted |= {f"metadata.{claim['group']}" for claim in claims if claim["group"] not in (None, "none")}

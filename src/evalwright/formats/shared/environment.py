@@ -16,22 +16,23 @@ from evalwright.session import hide
 __all__ = ["SUITE_FOLDER", "Expansion", "at_home", "literal_secrets"]
 
 SUITE_FOLDER = "${EVALWRIGHT_SUITE_FOLDER}"
-"""What a path begins with that is meant from the folder of `eval.yaml`."""
+"""The beginning of a path that is relative to the folder of `eval.yaml`."""
 
 _PUBLIC = frozenset(("eval", "metadata", "run", "gate", "dataset", "pass_criteria", "metrics", "totals"))
-"""Sections of a suite that are stored to be read: what they take from variables is masked if its name says so."""
+"""Sections of a suite that are stored to be read: their values from variables are masked only if the name suggests
+it."""
 _REFERENCE = re.compile(r"\$\{([A-Z_][A-Z0-9_]*)(?::-([^}]*))?\}")
 _MISSPELT = re.compile(r"\$\{\s*([A-Za-z_][\w.-]*)\s*(?::?[-=?+][^}]*)?\}")
-"""What was meant as a reference: another case, blanks, a hyphen in the name, another operator of the shell."""
+"""What was meant as a reference, but has lower case, blanks, a hyphen in the name, or another operator of the shell."""
 
 _ELSEWHERE = re.compile(r"\A\$[A-Z_][A-Z0-9_]+\Z|\$\{\{\s*[\w.]+\s*\}\}|(?<!\$)\{\{\s*env\.\w+\s*\}\}")
 """References as shells without braces, AgentV, CI and promptfoo write them."""
 
 
 class Expansion:
-    """Expands strings at any depth and remembers what is missing and what is secret.
+    """Expands strings at any depth, and remembers what is missing and what is secret.
 
-    A variable that is set but empty wins over the default; without an environment nothing is expanded.
+    A variable that is set but empty takes precedence over the default; without an environment nothing is expanded.
     """
 
     def __init__(self, environment: Mapping[str, str] | None, folder: str = ".") -> None:
@@ -42,11 +43,11 @@ class Expansion:
         self.named: set[str] = set()
         """The variables that are named anywhere."""
         self.unset: list[tuple[Place, str]] = []
-        """Where a variable stands that is not set and has no default, and its name."""
+        """Where a variable is used that is not set and has no default, and its name."""
         self.misspelt: list[tuple[Place, str]] = []
-        """Where something stands that looks like a reference and is none, and its text."""
+        """Where something looks like a reference but is none, and its text."""
         self.secret: list[tuple[Place, str]] = []
-        """Where the value of a secret variable stands, and its name."""
+        """Where the value of a secret variable is used, and its name."""
 
     @property
     def expands(self) -> bool:
@@ -92,7 +93,7 @@ class Expansion:
         hide({name: value})
 
     def learn_from(self, lines: Iterable[str]) -> None:
-        """Learn ahead which variables the values of a file that is read later will take."""
+        """Learn in advance which variables the values of a file that is read later will use."""
         for line in lines:
             for match in _REFERENCE.finditer(line) if "${" in line else ():
                 self.named.add(match[1])
@@ -105,7 +106,7 @@ class Expansion:
         known = {part for secret in found.values() for part in (secret, *in_address(secret))}
         basic = (("authorization", text) for text in self._composed if text.lower().startswith("basic "))
         for key, value in chain(credentials(document), basic):
-            # What holds the value of a variable is masked with it, and stays readable around it.
+            # A text that contains a variable's value is masked there, and stays readable around it.
             for one in secret_parts(value) if self._holds_variable(value, known) else (value,):
                 if one not in known and not self._holds_variable(one, known):
                     found[_unused(key, found)] = one
@@ -116,17 +117,17 @@ class Expansion:
 
 
 def literal_secrets(document: Any) -> dict[str, str]:
-    """The credentials that a document holds, by name."""
+    """The credentials in a document, by name."""
     return Expansion(None).secrets(document)
 
 
 def _is_folder(place: Place) -> bool:
-    """Whether a place is where a store is kept on this machine."""
+    """Whether a place names where a store is kept on this machine."""
     return place[:1] == ("output",) and place[-1:] == ("path",)
 
 
 def at_home(value: Any, folder: str) -> Any:
-    """A value with every path that begins with SUITE_FOLDER made absolute, at any depth."""
+    """A value in which every path that begins with SUITE_FOLDER is absolute, at any depth."""
     if isinstance(value, dict):
         return {key: at_home(item, folder) for key, item in value.items()}
     if isinstance(value, list):
@@ -137,7 +138,7 @@ def at_home(value: Any, folder: str) -> Any:
 
 
 def _unused(name: str, taken: Mapping[str, str]) -> str:
-    """The name, with a number when two systems have different keys."""
+    """The name, with a number if two systems have different keys."""
     number, free = 1, name
     while free in taken:
         number += 1

@@ -1,4 +1,4 @@
-"""What is wrong with a file and what is most likely not meant in it, gathered while it is read."""
+"""What is wrong in a file and what is most likely not meant, collected while the file is read."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Findings:
         self.problems: list[Problem] = []
         self.warnings: list[Problem] = []
         self.authored: Callable[[Place], Place] = lambda place: place
-        """From a place in what is read to the one in the file, where the reader has changed something."""
+        """From a place in the data as read to the place in the file, if the reader has changed something."""
         self.settled: list[Place] = []
-        """Places whose mistake is reported already: anything else wrong there follows from it."""
+        """Places whose mistake has been reported: anything else wrong there is a consequence."""
 
     def tell(self, place: Place, message: str, *, absent: bool = False) -> None:
         """Report a mistake, once however often it is found."""
@@ -37,19 +37,19 @@ class Findings:
             self.problems.append(problem)
 
     def warn(self, place: Place, message: str, *, unread: bool = False) -> None:
-        """Warn of what is allowed but most likely not meant; once."""
+        """Warn once of something that is allowed but most likely not meant."""
         problem = self.problem(self.authored(place), message, unread=unread)
         if problem not in self.warnings:
             self.warnings.append(problem)
 
     def warn_unread(self, place: Place, known: Collection[str]) -> None:
-        """Warn of a key that nothing reads, with the nearest of those that are `known`."""
+        """Warn of a key that nothing reads, with the nearest of the `known` keys."""
         self.warn(place, f"nothing reads this key{did_you_mean(str(place[-1]), known)}", unread=True)
 
     def take(self, place: Place, build: Callable[[], object]) -> None:
-        """Build something; its problems and its `warnings` become those of this file, from `place` on.
+        """Build something; its problems and `warnings` become problems of this file, below `place`.
 
-        Problems of another file stay where they are.
+        Problems of other files keep their places.
         """
         try:
             for warning in getattr(build(), "warnings", ()):
@@ -66,7 +66,7 @@ class Findings:
         self.problems += error.problems
 
     def refuse(self, headline: str, cases: Iterable[object] = ()) -> None:
-        """Raise InputError if there are problems, together with those that going through the cases finds."""
+        """Raise InputError if there are problems, including those found by iterating over the cases."""
         if not self.problems:
             return
         try:
@@ -82,7 +82,7 @@ class Findings:
 
 
 def kind_found(value: Any, mapping: str = "a mapping", nothing: str = "null") -> str:
-    """What was found where something else was expected; JSON has objects where YAML has mappings."""
+    """What was found in place of something else; JSON has objects where YAML has mappings."""
     if isinstance(value, dict):
         return mapping
     if isinstance(value, list):
@@ -91,13 +91,14 @@ def kind_found(value: Any, mapping: str = "a mapping", nothing: str = "null") ->
 
 
 def empty_text_expected(cases: int) -> str:
-    """The warning that so many cases expect a text that every answer contains: most often an empty cell of a table."""
+    """The warning that this many cases expect a text that every answer contains: most often an empty cell of a
+    table."""
     expect = "expects it" if cases == 1 else "expect it, the first one here"
     return f"every answer contains the empty text: {counted(cases, 'case')} {expect}"
 
 
 def expectation(message: str) -> str:
-    """A message of pydantic in words that fit a file: "expected a mapping", not "a valid dictionary"."""
+    """A message of pydantic in words that suit a file: "expected a mapping", not "a valid dictionary"."""
     message = re.sub(r"valid dictionary( or instance of \w+)?", "mapping", message.removeprefix("Value error, "))
     message = (
         message.replace("Input should be", "expected").replace("a valid ", "a ").replace("a integer", "an integer")
@@ -108,14 +109,14 @@ def expectation(message: str) -> str:
 
 
 def remedy(kind: str, found: Any) -> str:
-    """How what stands there becomes what a check of pydantic wants, where that is plain; `kind` is its error's."""
+    """How to turn the value into what a pydantic check expects, if that is obvious; `kind` is the error's."""
     if kind == "string_type" and isinstance(found, (bool, int, float, date)):
         return "; put it in quotes to make it text"
     return "; one item is written [...]" if kind == "list_type" and isinstance(found, str) else ""
 
 
 def unknown_keys(value: Any, known: Collection[str], place: str) -> Iterator[str]:
-    """The paths of the keys of a mapping that are not `known`; `place` goes before each."""
+    """The paths of a mapping's keys that are not `known`; `place` precedes each."""
     for key in value if isinstance(value, dict) else ():
         if key not in known:
             yield f"{place}{key}"

@@ -1,4 +1,4 @@
-"""Going through folders for suites."""
+"""Searching folders for suites."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ __all__ = ["files_below"]
 
 _IGNORED = ("node_modules", ".git")
 _OF_RUN = "config_hash.txt"
-"""A folder with this file holds a run, and a copy of its suite."""
+"""A folder with this file contains a run, and a copy of its suite."""
 
 
 def files_below(folder: Path, suffixes: Collection[str], *, hidden: bool = False) -> Iterator[Path]:
-    """Files to the bottom, folder by folder, sorted; hidden files and folders only if they are wanted."""
+    """Files at any depth, folder by folder, sorted; hidden files and folders only on request."""
 
     def is_left_out(name: str) -> bool:
         return name in _IGNORED or (name.startswith(".") and not hidden)

@@ -1,4 +1,4 @@
-"""Files of programs whose suites are not read here, recognised by what is in them, so that none is read as another."""
+"""Suite files of other programs, recognised by their content, so that none is mistaken for one of ours."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from typing import Any
 __all__ = ["asks_queries", "foreign_format"]
 
 _LOOKED_AT = 1 << 16
-"""Characters of a file."""
+"""Characters of a file that are examined."""
 _OPENAI_EVAL = re.compile(
     r"^[\w.-]+:\s*(?:#.*)?\n(?:[ \t]+\w+:.*\n)*?[ \t]+(?:class:[ \t]*[\"']?evals\.|metrics:[ \t]*\[)", re.M
 )
-"""An entry of the registry of OpenAI Evals: a class of `evals`, or an eval with its metrics."""
+"""An entry in the registry of OpenAI Evals: a class of `evals`, or an eval with its metrics."""
 _AGENTV_FORM = frozenset({"prompts", "providers"})
-"""Of AgentV 5, which has them from promptfoo: its other keys tell the two apart."""
+"""Keys that AgentV 5 took from promptfoo: other keys tell the two apart."""
 _AGENTV_KEYS = (
     "default_test", "evaluate_options", "execution", "workspace", "governance", "assert", "assertions", "input_files",
 )  # fmt: skip
@@ -35,18 +35,18 @@ _AGENTV_TEST = re.compile(
     r"|(assert):[ ]*\n[ ]*- (?:[|>]|[\"'].*[\"'][ ]*$|(?![{&*\"'])(?!\S+:(?:[ ]|$)).))",
     re.M,
 )
-"""A test with an id, which promptfoo has not, and with a key of AgentV or a plain sentence as what to assert."""
+"""A test with an id, which promptfoo does not have, and with a key of AgentV or a plain sentence as an assertion."""
 
 
 def asks_queries(head: Mapping[str, Any]) -> bool:
-    """Whether `tests` have a `query` and no input, as in some files of Agent Skills and in no suite of AgentV."""
+    """Whether `tests` have a `query` and no input, as in some files of Agent Skills and in no AgentV suite."""
     tests = head.get("tests")
     first = tests[0] if isinstance(tests, list) and tests else None
     return isinstance(first, dict) and "query" in first and first.keys().isdisjoint(("input", "input_messages"))
 
 
 def foreign_format(path: Path, head: Mapping[str, Any]) -> str:
-    """The program whose configuration this is; "" if it is none that is known here. `head` is the top-level mapping."""
+    """The program to which this configuration belongs; "" if it is unknown. `head` is the top-level mapping."""
     if path.suffix.lower() not in (".yaml", ".yml", ".json"):
         return ""
     if head.keys().isdisjoint({"eval", "tests", "evalcases", "graders"}) and _OPENAI_EVAL.search(_text(path)):
@@ -56,7 +56,7 @@ def foreign_format(path: Path, head: Mapping[str, Any]) -> str:
 
 
 def _keys_of_agentv_5(path: Path, head: Mapping[str, Any]) -> list[str]:
-    """The keys that show a file in the form of AgentV 5, its own ones first; none for one of promptfoo."""
+    """The keys that reveal AgentV 5, its own ones first; none for a promptfoo file."""
     shared = [key for key in head if key in _AGENTV_FORM]
     schema = str(head.get("$schema", ""))
     if not shared or "eval" in head or path.stem == _PROMPTFOO_STEM or "promptfoo.dev" in schema:
@@ -71,7 +71,7 @@ def _keys_of_agentv_5(path: Path, head: Mapping[str, Any]) -> list[str]:
 
 
 def _asserts_as_agentv(path: Path) -> bool:
-    """Whether the list of assertions of a file has a plain sentence, or a type that promptfoo has not."""
+    """Whether a file's assertions include a plain sentence, or a type that promptfoo does not have."""
     from evalwright.errors import InputError
     from evalwright.files import yaml
 

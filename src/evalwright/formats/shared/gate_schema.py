@@ -12,7 +12,7 @@ __all__ = ["gate_schemas"]
 
 
 def gate_schemas() -> dict[str, Any]:
-    """The JSON Schemas `Gate` and `Condition`, which is a gate in another; names of metrics are not known to them."""
+    """The JSON Schemas `Gate` and `Condition`, a gate within another; they do not know the names of metrics."""
     number = lenient({"type": "number"})
     optional = {"anyOf": [number, {"type": "null"}]}
     types: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""Gates as suites write them, checked and with every default filled in; and as their authors write them again."""
+"""Gates as suites write them, checked and with every default filled in; and gates as their authors would write them."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ GATE_KEYS = {
     "logical": ("kind", "operator", "conditions"),
     "reward": ("kind", "metric_key"),
 }
-"""What is read of a gate, by its kind."""
+"""The keys that are read of a gate, by its kind."""
 GATE_OF_RUNS = ("max_error_rate",)
-"""What is read of any gate beside its condition, where totals are those of Letta."""
+"""The keys that are read of any gate besides its condition, if Letta's totals apply."""
 
 
 def checked_gate(
     raw: Any, metrics: Sequence[str], tell: Tell, place: Place = ("gate",), *, rewards: bool = False
 ) -> dict[str, Any] | None:
-    """The gate with its defaults, None when something is wrong with it; each mistake is reported with its place.
+    """The gate with its defaults; None if something is wrong with it. Each mistake is reported with its place.
 
-    A gate without `kind` is of the first era of Letta suites, unless it has keys of the later one. With `rewards` the
-    kind `reward` may stand for no condition but a number, and `max_error_rate` beside any.
+    A gate without `kind` has the older form of Letta suites, unless it has keys of the newer one. With `rewards`, the
+    kind `reward` may stand for a mere number without a condition, and `max_error_rate` may accompany any gate.
     """
     if not isinstance(raw, Mapping):
         tell(place, f"expected a mapping, found {type(raw).__name__}")
@@ -52,11 +52,11 @@ def checked_gate(
 
 
 def unread_gate_keys(raw: Any, place: Place = ("gate",), *, rewards: bool = False) -> Iterator[tuple[Place, str]]:
-    """The keys of a gate as written, and of its conditions, that nothing reads, each with the nearest that is read."""
+    """The keys of a written gate and its conditions that nothing reads, each with the nearest known key."""
     kind = raw.get("kind") if isinstance(raw, Mapping) else ""
     known = GATE_KEYS.get(kind) if kind is None or isinstance(kind, str) else None
     if known is None:
-        return  # told as a mistake of its own
+        return  # reported as a mistake of its own
     known = (*known, *GATE_OF_RUNS) if rewards else known
     for key in raw:
         if key not in known:
@@ -67,7 +67,7 @@ def unread_gate_keys(raw: Any, place: Place = ("gate",), *, rewards: bool = Fals
 
 
 def fractions(gate: Mapping[str, Any] | None, place: Place = ("gate",)) -> Iterator[tuple[Place, str]]:
-    """Where a checked gate holds an accuracy, which is a percentage, against what looks like a fraction."""
+    """Where a checked gate compares an accuracy, which is a percentage, with something that looks like a fraction."""
     if gate is not None and gate["kind"] == "claims":
         gate = gate["conditions"]
     if gate is None or gate["kind"] == "reward":
@@ -80,7 +80,7 @@ def fractions(gate: Mapping[str, Any] | None, place: Place = ("gate",)) -> Itera
 
 
 def pass_thresholds(gate: Mapping[str, Any]) -> dict[str, float]:
-    """The score from which a single result counts as passed, by evaluator, where the gate says one."""
+    """The score from which a single result counts as passed, by evaluator, if the gate names one."""
     if gate["kind"] == "logical":
         return {key: value for c in reversed(gate["conditions"]) for key, value in pass_thresholds(c).items()}
     if "pass_threshold" not in gate:
@@ -245,7 +245,7 @@ def _number(value: Any) -> float | None:
 
 
 def written_gate(gate: Mapping[str, Any]) -> dict[str, Any]:
-    """A checked gate; one of the first era has no `kind`, and `metric` for its aggregation."""
+    """A checked gate as written; one of the older form has no `kind`, and its aggregation is in `metric`."""
     if gate["kind"] != "legacy":
         return dict(gate)
     return {"metric" if key == "aggregation" else key: value for key, value in gate.items() if key != "kind"}

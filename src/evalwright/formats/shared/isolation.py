@@ -1,4 +1,4 @@
-"""Keys that isolate or limit an agent: a suite with one that is not understood is refused, never only warned of.
+"""Keys that isolate or limit an agent: a suite with one that is not understood is rejected, not merely warned about.
 
 Without what the key asks for, the agent would work on the user's own files or reach what it must not.
 """
@@ -29,16 +29,16 @@ OF_PROGRAMS = (
     *ISOLATING, "allow_network", "allowed_domains", "allowed_hosts", "cpu_limit", "cpus", "dockerfile", "image",
     "memory_limit", "mounts", "network_mode", "no_network", "offline", "run_as", "user", "volumes",
 )  # fmt: skip
-"""Those of what is started, too; elsewhere, as in a case, such words are data."""
+"""Such keys of programs that are started; elsewhere, as in a case, these words are data."""
 SETTINGS = ("config", "defaults", "options", "settings")
-"""Keys below which formats keep settings of a system."""
+"""Keys below which formats have a system's settings."""
 _OF_FUNCTIONS = (
     "chroot", "container", "containers", "devcontainer", "docker", "docker_image", "isolated", "sandbox", "sandboxed",
     "workspace_template",
 )  # fmt: skip
-"""Those that a function hardly takes for itself: its other keys, such as `environment`, are its own."""
+"""Keys that a function hardly defines itself: its other keys, such as `environment`, are its own."""
 _OF_SYSTEMS = ("isolation", "timeout_seconds", "concurrency")
-"""What limits any system: nearly such a key of a function is a slip of the pen."""
+"""Limits of any system: a function's key that is nearly one of these is a slip of the pen."""
 _NEAR = 0.85
 _CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 OFF = (None, False, "none", "off")
@@ -51,15 +51,15 @@ def _isolates(key: Any, value: Any, keys: Sequence[str] = ISOLATING) -> bool:
 
 
 def refusal(key: Any, known: Iterable[str] = ()) -> str:
-    """Why a suite with that key is refused; the nearest of the `known` keys is named, which may be meant."""
+    """Why a suite with that key is rejected; names the nearest of the `known` keys, which may be meant."""
     near = did_you_mean(str(key), known)
     return f"{key!r} isolates or limits what is run, and is not supported, so nothing is run{near}"
 
 
 def isolating(raw: Any, known: Iterable[str], keys: Sequence[str] = ISOLATING) -> Iterator[str]:
-    """The keys of a mapping that are not `known` and ask for isolation or a limit, or are nearly such keys.
+    """The keys of a mapping that are not `known` and ask for isolation or a limit, or nearly match such keys.
 
-    So are those within settings that are not known, as `settings.sandbox`.
+    The same holds within unknown settings, as for `settings.sandbox`.
     """
     names = frozenset(known)
     for key, value in raw.items() if isinstance(raw, dict) else ():
@@ -72,7 +72,7 @@ def isolating(raw: Any, known: Iterable[str], keys: Sequence[str] = ISOLATING) -
 
 
 def isolating_function(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Such keys of a Python function, whose other keys are its own, each with what is wrong with it."""
+    """Such keys of a Python function, whose other keys are its own, each with what is wrong."""
     for key, value in config.items():
         if key not in _OF_SYSTEMS and _isolates(key, value, _OF_SYSTEMS):
             yield key, f"unknown key{did_you_mean(key, _OF_SYSTEMS)}; keys of your own belong under metadata"

@@ -1,4 +1,4 @@
-"""JSON Schemas that editors read (draft 7), made of those that pydantic and msgspec write (draft 2020-12)."""
+"""JSON Schemas that editors read (draft 7), made from those that pydantic and msgspec write (draft 2020-12)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ DRAFT = "http://json-schema.org/draft-07/schema#"
 REFERENCES = "#/definitions/{name}"
 
 _REFERENCE = r"\$\{"
-"""Where a value of a variable stands, it is not known of what type it will be."""
+"""Where a variable's value will be inserted, its type is not known yet."""
 _NUMBER = rf"{_REFERENCE}|^\s*[-+]?(\d[\d_]*\.?\d*|\.\d+)([eE][-+]?\d+)?\s*$"
 _BOOLEAN = rf"{_REFERENCE}|^([yYnNtTfF01]|[Tt]rue|TRUE|[Ff]alse|FALSE|[Oo]n|ON|[Oo]ff|OFF|[Yy]es|YES|[Nn]o|NO)$"
 _TEXT: dict[str, dict[str, Any]] = {
@@ -23,7 +23,8 @@ _ABOUT = ("title", "description", "default", "examples")
 
 
 def lenient(schema: Any) -> Any:
-    """The schema in the words of draft 7, with `${NAME}` wherever a number, a boolean or a fixed word may stand."""
+    """The schema in the terms of draft 7, with `${NAME}` allowed wherever a number, a boolean or a fixed word may
+    be."""
     if isinstance(schema, list):
         return [lenient(one) for one in schema]
     if not isinstance(schema, dict):
@@ -38,7 +39,7 @@ def lenient(schema: Any) -> Any:
 
 
 _DATA = ("default", "examples", "enum", "const", "required", "pattern", "type", "title", "description")
-"""Keys below which no schema stands."""
+"""Keys below which there is no schema."""
 
 
 def _inside(key: str, value: Any) -> Any:
@@ -50,7 +51,7 @@ def _inside(key: str, value: Any) -> Any:
 
 
 def _with_texts(node: dict[str, Any]) -> dict[str, Any]:
-    """The node, or itself beside the text that may stand for it."""
+    """The node, or the node with the string that may replace its value."""
     kind = node.get("type")
     text = _TEXT.get(kind) if isinstance(kind, str) else None
     if text is None and ("enum" in node or "const" in node) and kind in (None, "string"):

@@ -1,4 +1,4 @@
-"""The files that a suite names: found from its folder, and refused outside of its boundary."""
+"""The files that a suite names: found from its folder, and rejected outside its boundary."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["NamedFiles"]
 
 
 class NamedFiles:
-    """Files by the names at places of a suite; `tell` reports the mistakes."""
+    """Files by the names at places of a suite; `tell` reports mistakes."""
 
     def __init__(self, folder: Path, allowed: Iterable[Path], tell: Callable[[Place, str], None]) -> None:
         self.folder: Path = folder
@@ -22,7 +22,7 @@ class NamedFiles:
         self._tell = tell
 
     def path(self, named: str, place: Place) -> Path:
-        """The path of a file, whether it exists or not; told if it lies outside."""
+        """The path of a file, whether it exists or not; reported if it lies outside."""
         path = self.folder / named
         try:
             return self.boundary.check(path)
@@ -32,7 +32,7 @@ class NamedFiles:
             return path
 
     def text(self, named: str, place: Place) -> str | None:
-        """The text of a file; None, and told, if it lies outside or cannot be read."""
+        """The text of a file; None, after a report, if it lies outside or cannot be read."""
         try:
             return self.boundary.read(self.folder / named).decode()
         except OutsideError as error:
@@ -42,6 +42,6 @@ class NamedFiles:
         return None
 
     def function(self, named: str, place: Place) -> str:
-        """`file.py:name` with the file's path from here."""
+        """`file.py:name` with the file's path relative to the working directory."""
         path, _, name = named.rpartition(":")
         return f"{self.path(path, place)}:{name}"

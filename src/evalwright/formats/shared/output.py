@@ -1,4 +1,5 @@
-"""New files of a conversion, never over one that is there and gone again when it fails; what a writer says of them."""
+"""New files of a conversion, which never replace existing ones and are removed if it fails; and what a writer
+reports."""
 
 from __future__ import annotations
 
@@ -18,17 +19,17 @@ F = TypeVar("F", bound=IO[Any])
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The file to run, and with which options of its format."""
+    """The file to run, and the options of its format for that."""
 
     file: Path
     options: dict[str, Any] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     losses: list[Problem] = field(default_factory=list)
-    """What the format has no words for."""
+    """What the format cannot express."""
 
 
 class OutputFolder(AbstractContextManager["OutputFolder"]):
-    """Files that are written now; all of them go away when the block ends with an exception."""
+    """Files being written; all of them are removed if the block ends with an exception."""
 
     def __init__(self) -> None:
         self.files: list[Path] = []
@@ -36,7 +37,7 @@ class OutputFolder(AbstractContextManager["OutputFolder"]):
         self._open: list[IO[Any]] = []
 
     def text(self, path: Path) -> IO[str]:
-        """A new text file. Raises InputError when there is one of that name, StorageError when it cannot be made."""
+        """A new text file. Raises InputError if a file of that name exists, StorageError if it cannot be made."""
         return self._opened(path, lambda: path.open("x", encoding="utf-8", newline="\n"))
 
     def binary(self, path: Path) -> IO[bytes]:
@@ -58,7 +59,7 @@ class OutputFolder(AbstractContextManager["OutputFolder"]):
         return file
 
     def finish(self) -> None:
-        """Everything is with the operating system. Raises StorageError."""
+        """Flush everything to the operating system. Raises StorageError."""
         for file in self._open:
             try:
                 file.close()

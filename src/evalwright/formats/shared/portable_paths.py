@@ -1,4 +1,4 @@
-"""Paths and code of an original, as they are from the new folder."""
+"""Paths and code of an original, relative to the new folder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["Places", "absolute_place"]
 
 
 class Places:
-    """Absolute paths near the suite, as they are from the new folder."""
+    """Absolute paths near the suite, rewritten relative to the new folder."""
 
     def __init__(self, source: Path, folder: Path) -> None:
         self._folder = os.path.abspath(folder)  # noqa: PTH100 - keeps links as given
@@ -34,12 +34,12 @@ class Places:
         return value
 
     def near(self, path: str) -> str:
-        """A path from the new folder; what follows its last colon, the name of a function, stays."""
+        """A path relative to the new folder; what follows its last colon, the name of a function, stays."""
         return os.path.relpath(path, self._folder) if os.path.isabs(path) else path  # noqa: PTH117
 
 
 def absolute_place(named: str, folders: Iterable[str]) -> str:
-    """The name with the absolute path of its file, links followed; unchanged if no folder has the file."""
+    """The name with the absolute path of its file, links resolved; unchanged if no folder has the file."""
     path, colon, name = named.rpartition(":")
     found = next((Path(folder) / path for folder in folders if colon and os.path.isfile(Path(folder) / path)), None)
     return named if found is None else f"{os.path.realpath(found)}:{name}"

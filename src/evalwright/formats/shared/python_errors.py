@@ -1,4 +1,4 @@
-"""Errors of files for programs that were written for an original, and catch what that raises."""
+"""File errors for programs that were written for an original and catch its exceptions."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ class InvalidFile(InputError, ValueError):
 
 
 class MissingFile(InputError, FileNotFoundError, ValueError):
-    """A file that is not there; some originals raise the one for it, and some the other."""
+    """A missing file. Some originals raise FileNotFoundError for it, some ValueError."""
 
 
 @contextmanager
 def as_the_original(file: Path | None = None) -> Iterator[None]:
-    """Raise an InputError of the block as the ValueError that it is, too, or as FileNotFoundError without `file`."""
+    """Raise an InputError of the block as a ValueError, too, and as a FileNotFoundError if `file` does not exist."""
     try:
         yield
     except (InvalidFile, MissingFile):

@@ -16,9 +16,9 @@ NAMED = re.compile(f"{_OPEN}([A-Z_][A-Z0-9_]*){_CLOSE}")
 """A mark, with the name of its variable."""
 _LITERAL = re.compile(r"\$(?=\{\s*[A-Za-z_][\w.-]*\s*(?::?[-=?+][^}]*)?\})")
 _DOLLAR = "${__:-$}"
-"""Reads as a dollar sign, so that what follows in braces is text and no reference."""
+"""Reads as a dollar sign, so that the braces after it are text and not a reference."""
 OWN_NAMES = frozenset({"__", SUITE_FOLDER.strip("${}")})
-"""Names in converted files that are no variables of the user's."""
+"""Names in converted files that are not the user's variables."""
 
 
 _REFERENCE = re.compile(r"\$\{\{?\s*[A-Z_][A-Z0-9_]*")
@@ -26,7 +26,7 @@ _WITH_DEFAULT = re.compile(r"\$\{[A-Z_][A-Z0-9_]*:-[^}]*\}")
 
 
 def references_in(paths: Iterable[Path], *, defaults: bool = False) -> list[str]:
-    """The references in files, each up to its name; with `defaults` also the whole of those that have one."""
+    """The references in files, each up to its name; with `defaults` also those with a default, in full."""
     texts = [path.read_text("utf-8", errors="replace") for path in paths]
     patterns = (_REFERENCE, _WITH_DEFAULT) if defaults else (_REFERENCE,)
     return [found for text in texts for pattern in patterns for found in pattern.findall(text)]
@@ -38,12 +38,13 @@ def marked_names(names: Iterable[str]) -> dict[str, str]:
 
 
 def shown(text: str) -> str:
-    """A text for people, its marks as references."""
+    """A text for people, with its marks as references."""
     return NAMED.sub(r"${\1}", text)
 
 
 def written(value: Any) -> Any:
-    """A value for `eval.yaml`: marks become references, and text that looks like one is written so that it stays so."""
+    """A value for `eval.yaml`: marks become references, and text that looks like a reference is escaped to stay
+    text."""
     if isinstance(value, dict):
         return {key: written(item) for key, item in value.items()}
     if isinstance(value, list):

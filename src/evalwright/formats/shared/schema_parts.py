@@ -1,6 +1,6 @@
-"""The parts that JSON Schemas of files (draft 7) are made of, for formats whose readers are code and not models.
+"""Parts for the JSON Schemas of files (draft 7), for formats whose readers are code and not models.
 
-What a reader only warns of, its schema accepts: a schema refuses nothing that the reader takes.
+What a reader only warns about, its schema accepts: a schema rejects nothing that the reader takes.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def one_of(words: Iterable[Any]) -> Schema:
 
 
 def offered(words: Iterable[str], otherwise: Schema = ANY_TEXT) -> Schema:
-    """Names to complete, beside which another may stand: a plug-in or the user's own folder may bring it."""
+    """Names to complete; others are allowed, because a plug-in or the user's own folder may define them."""
     return {"anyOf": [one_of(words), otherwise]}
 
 
@@ -75,34 +75,34 @@ def mapping(known: Mapping[str, Schema], required: Collection[str] = (), *, clos
 
 
 def absent(*keys: str) -> Schema:
-    """None of the keys is there."""
+    """None of the keys is present."""
     return {"not": {"anyOf": [{"required": [key]} for key in keys]}}
 
 
 def reference(name: str) -> Schema:
-    """One of the schema's definitions."""
+    """A reference to one of the schema's definitions."""
     return {"$ref": REFERENCES.format(name=name)}
 
 
 def having(key: str, value: Schema = WORD) -> Schema:
-    """The key is there and has such a value."""
+    """The key is present and has such a value."""
     return {"required": [key], "properties": {key: value}}
 
 
 def given(key: str) -> Schema:
-    """The key is there, and not null."""
+    """The key is present, and not null."""
     return having(key, {"not": NULL})
 
 
 def when(key: str, value: Schema, then: Schema) -> Schema:
-    """What holds where a key has such a value."""
+    """What applies if a key has such a value."""
     return {"if": {"properties": {key: value}, "required": [key]}, "then": then}
 
 
 def unless_off(known: Collection[str], keys: Sequence[str] = ISOLATING) -> Schema:
-    """For a mapping: of the keys that isolate or limit those that are not `known` ask for nothing.
+    """For a mapping: keys that isolate or limit and are not `known` must ask for nothing.
 
-    A file that asks for more is refused, as what it asks for would not be done.
+    A file that asks for more is rejected, because that would not be done.
     """
     off: Schema = {"enum": [*OFF]}
     inside: Schema = {"if": {"type": "object"}, "then": {"patternProperties": {_any_of(keys): off}}}
@@ -115,9 +115,9 @@ def _any_of(words: Iterable[str]) -> str:
 
 
 def evaluator_keys(name: str, definitions: Schema) -> tuple[dict[str, Schema], list[str]] | None:
-    """The keys of an evaluator's configuration with their types, and the required ones; None if it does not say.
+    """The keys of an evaluator's configuration with their types, and the required ones; None if it declares none.
 
-    What the types refer to is put into `definitions`.
+    Definitions that the types refer to are put into `definitions`.
     """
     kind = registry.load("evaluators", name)
     if not (isinstance(kind, type) and issubclass(kind, msgspec.Struct)):

@@ -1,1 +1,1 @@
-"""Regular expressions as JavaScript means them."""
+"""Regular expressions with the meaning that they have in JavaScript."""

@@ -1,4 +1,4 @@
-"""Single characters and classes of them in regular expressions of JavaScript, written for Python."""
+"""Single characters and character classes of JavaScript regular expressions, rewritten for Python."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ _OCTAL = re.compile(r"[0-3][0-7]{0,2}|[4-7][0-7]?")
 
 
 class InvalidPattern(ValueError):
-    """It is no regular expression of JavaScript."""
+    """It is not a valid JavaScript regular expression."""
 
 
 class BeyondPython(ValueError):
-    """Python has nothing that means the same."""
+    """Python has no equivalent."""
 
 
 def code_units(text: str) -> str:
-    """A text with a sign for each code unit of UTF-16, as expressions without the flag `u` see it."""
+    """A text with one character for each UTF-16 code unit, as expressions without the flag `u` see it."""
     if text.isascii() or max(text) <= "\uffff":
         return text
     return "".join(
@@ -93,13 +93,13 @@ class Characters:
         return CLASSES[member] if isinstance(member, str) else self._sign(member)
 
     def _sign(self, point: int) -> str:
-        """A character as Python has it, which changes the case of letters of ASCII only."""
+        """A character in Python's syntax, which ignores the case of ASCII letters only."""
         if self._ignores_case and point >= _BEYOND_ASCII and chr(point).lower() != chr(point).upper():
             raise BeyondPython(f"the case of {chr(point)!r} does not matter")
         return escaped(point)
 
     def _member(self) -> int | str:
-        """A sign of a class, or the name of a class within it."""
+        """A member of a class, or the name of a class within it."""
         sign = self._next()
         if not sign:
             raise InvalidPattern("a class is not closed")
@@ -107,7 +107,7 @@ class Characters:
         return self._character(in_class=True) if sign == "\\" else ord(sign)
 
     def _character(self, *, in_class: bool) -> int | str:
-        """What an escape stands for, behind its backslash."""
+        """The meaning of an escape, after its backslash."""
         sign = self._next()
         if not sign:
             raise InvalidPattern(r"\ at the end")
@@ -171,7 +171,7 @@ class Characters:
             return ord(sign) % 32
         if self._unicode:
             raise InvalidPattern(r"invalid escape \c")
-        self._position -= 1  # it is the backslash that is meant, and the c comes after it
+        self._position -= 1  # the backslash itself is meant, and the c follows it
         return ord("\\")
 
     def _octal(self, sign: str) -> int:
@@ -188,7 +188,7 @@ class Characters:
 
 
 def escaped(point: int) -> str:
-    """A character as Python's expressions have it, within a class or without."""
+    """A character in the syntax of Python's expressions, inside or outside a class."""
     if point < _BEYOND_ASCII and chr(point).isalnum():
         return chr(point)
     return f"\\x{point:02x}" if point < 0x100 else f"\\u{point:04x}" if point < 0x10000 else f"\\U{point:08x}"

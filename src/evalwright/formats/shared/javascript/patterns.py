@@ -1,4 +1,4 @@
-"""Patterns of JavaScript, searched for by Python, or by Node where Python has nothing that means the same."""
+"""JavaScript patterns, searched for by Python, or by Node if Python has no equivalent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from evalwright.sandbox.patterns import SEARCH_LIMIT, search
 __all__ = ["ScriptPattern", "pattern_of"]
 
 _WAITED = 10 * SEARCH_LIMIT
-"""Seconds of the clock that Node has for a search: its processor time cannot be bounded."""
+"""Wall-clock seconds for a search by Node, whose processor time cannot be limited."""
 _SEARCH = """
 let expression;
 try { expression = new RegExp(source, flags); } catch (error) { return { invalid: error.message }; }
@@ -29,8 +29,9 @@ class ScriptPattern:
         self._expression, self._flags = expression, flags
         self._python: re.Pattern[str] | None = None
         self.beyond: str = ""
-        """Why only Node can search for it."""
-        if not is_plain(expression, flags):  # what is plain needs no check: it is compiled where it is searched for
+        """Why only Node can search for it; empty if Python can."""
+        # a plain expression needs no check here: it is compiled when it is searched for
+        if not is_plain(expression, flags):
             self._read()
 
     def _read(self) -> None:
@@ -40,7 +41,7 @@ class ScriptPattern:
             self.beyond = str(error)
 
     def found_in(self, text: str) -> bool:
-        """Whether it is found. Raises InvalidPattern, and EvaluatorError where it takes too long or Node is missing."""
+        """Whether it is found. Raises InvalidPattern, and EvaluatorError if it takes too long or Node is missing."""
         if self._python is None and not self.beyond:
             self._read()
         if self._python is None:

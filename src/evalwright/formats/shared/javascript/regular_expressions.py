@@ -1,7 +1,8 @@
 """Regular expressions of JavaScript (ECMAScript 2025, with its annex B), rewritten for Python.
 
-What is not valid there is invalid here, whatever Python makes of it. What Python cannot do in the same way is not
-rewritten: a reference to a group that may not have taken part matches there, and classes of Unicode are not known here.
+What is invalid there is invalid here, whatever Python makes of it. What Python cannot do in the same way is not
+rewritten: in JavaScript, a reference to a group that did not take part matches; and Python does not know Unicode
+classes.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ _NAME = re.compile(r"[A-Za-z_$][\w$]*", re.ASCII)
 _MODIFIERS = re.compile(r"\(\?[ims]*(?:-[ims]*)?:")
 _FLAGS = frozenset("dgimsuvy")
 _FOR_NODE = ({"v"}, {"y"}, {"i", "u"})
-"""Flags that Python has nothing like: sets of texts, a search at one place only, and the cases of all scripts."""
+"""Flags without an equivalent in Python: sets of strings, a search at one place only, and case in all scripts."""
 _BREAKS = r"\n\r\u2028\u2029"
 _MOST = 2**32 - 2
-"""Python counts repetitions up to here."""
+"""The largest repetition count in Python."""
 _MOST_GROUPS = 99
-"""Python knows references with two digits."""
+"""Python's references have at most two digits."""
 
 
 class _Part(NamedTuple):
@@ -47,18 +48,18 @@ class _Part(NamedTuple):
 
 
 class InvalidFlags(InvalidPattern):
-    """They are no flags of JavaScript, or not together."""
+    """Flags that JavaScript does not have, or not together."""
 
 
 def is_plain(expression: str, flags: str = "") -> bool:
-    """Whether an expression is a text without signs of its own, perhaps with `^` before or `$` behind: it is valid."""
+    """Whether an expression is literal text, possibly with `^` before it or `$` after it, and therefore valid."""
     return flags in ("", "u") and _PLAIN.fullmatch(expression) is not None
 
 
 def rewritten(expression: str, flags: str = "") -> re.Pattern[str]:
-    """The pattern that is found in the same texts; without the flag u in their code units.
+    """The pattern that is found in the same texts; without the flag u, in their code units.
 
-    Raises InvalidPattern (of it, InvalidFlags), BeyondPython.
+    Raises InvalidPattern (including InvalidFlags), BeyondPython.
     """
     if is_plain(expression, flags):
         return re.compile(f"{expression[:-1]}\\Z" if expression.endswith("$") else expression, re.ASCII)
@@ -145,7 +146,7 @@ class _Reader(Characters):
         high = int(most) if most else None if comma or sign in ("*", "+") else 1 if sign == "?" else low
         if high is not None and low > high:
             raise InvalidPattern(f"the numbers of {found[0]} are out of order")
-        if part.assertion:  # repeating it changes nothing, but that it need not hold
+        if part.assertion:  # repetition changes nothing, except that the assertion need not hold
             if not low and part.holds_groups:
                 raise BeyondPython("a lookahead with a group is repeated")
             return part._replace(text=part.text if low else "", groups=part.groups if low else frozenset())
@@ -188,7 +189,7 @@ class _Reader(Characters):
 
     @staticmethod
     def _behind(sign: str, alternatives: list[str], *, holds_groups: bool) -> _Part:
-        """A lookbehind, whose alternatives may be of different lengths."""
+        """A lookbehind, whose alternatives may have different lengths."""
         if holds_groups or any("(?:\\" in one for one in alternatives):
             raise BeyondPython("a lookbehind has groups or references")
         each = [f"{sign}{one})" for one in alternatives]
