@@ -1,6 +1,6 @@
 """promptfoo: prompts, providers and tests with assertions, in one configuration.
 
-The rules are those of promptfoo 0.123.1; docs/promptfoo.md lists what differs.
+The rules are those of promptfoo 0.123.1; docs/promptfoo.md lists the differences.
 """
 
 from evalwright.model.format import ALLOW_OUTSIDE, Format, Judging, Option, entry

@@ -25,24 +25,25 @@ _KNOWN = frozenset((
     "contentSchema",
 ))  # fmt: skip
 _BEYOND = frozenset(("$async", "formatMaximum", "formatMinimum", "formatExclusiveMaximum", "formatExclusiveMinimum"))
-"""Keywords that ajv has and we have not."""
+"""Keywords that ajv supports and we do not."""
 _ONE = ("not", "if", "then", "else", "propertyNames", "additionalProperties", "additionalItems", "items", "contains")
 _LISTED = ("anyOf", "oneOf", "allOf", "items")
 _NAMED = ("properties", "patternProperties", "dependencies")
 _DRAFTS = ("", "http://json-schema.org/draft-07/schema", "http://json-schema.org/schema")
 _STRICT = "PROMPTFOO_DISABLE_AJV_STRICT_MODE"
 _LARGEST = 1e21
-"""From here on JavaScript writes numbers with an exponent, and a multiple is none."""
+"""From here on JavaScript writes numbers with an exponent, which is never a multiple."""
 
 
 def validator_of(schema: Any) -> Any:
-    """The validator of a schema. Raises ValueError for one that promptfoo cannot compile, whatever the output is."""
+    """The validator of a schema. Raises ValueError for a schema that promptfoo cannot compile, whatever the output
+    is."""
     strict = os.environ.get(_STRICT, "").lower() not in ("1", "true", "yes", "yup", "yeppers")
     return _compiled(json.dumps(schema), strict)
 
 
 def patterns_in(schema: Any) -> Iterator[str]:
-    """Every pattern of a schema, wherever it stands."""
+    """Every pattern in a schema, at any depth."""
     if isinstance(schema, Mapping):
         if isinstance(schema.get("pattern"), str):
             yield schema["pattern"]
@@ -76,7 +77,7 @@ def _compiled(written: str, strict: bool) -> Any:
 
 
 class _Compiler:
-    """Looks through what a schema reaches for what ajv refuses."""
+    """Checks all that a schema reaches for what ajv rejects."""
 
     def __init__(self, strict: bool) -> None:
         self._strict = strict
@@ -158,7 +159,7 @@ def _found(pattern: str, text: str) -> bool:
 
 
 def _inner(schema: Mapping[str, Any]) -> Iterator[Any]:
-    """The schemas that ajv compiles with this one; definitions only where they are referred to."""
+    """The schemas that ajv compiles with this one; definitions only if something refers to them."""
     for key in _ONE:
         if isinstance(schema.get(key), Mapping):
             yield schema[key]
@@ -182,14 +183,14 @@ def _types(schema: Mapping[str, Any]) -> list[str]:
 
 @cache
 def _kind() -> Any:
-    """The class of validators: draft 7, but for keywords that ajv judges otherwise than `jsonschema`."""
+    """The class of validators: draft 7, except for keywords that ajv judges differently from `jsonschema`."""
     from jsonschema import Draft7Validator, validators
 
     judges = {
         **Draft7Validator.VALIDATORS, "type": _type, "format": _format, "pattern": _pattern, "multipleOf": _multiple,
         "patternProperties": _pattern_properties, "additionalProperties": _additional_properties,
     }  # fmt: skip
-    # Other keywords beside $ref count, too, which in draft 7 they do not.
+    # Keywords beside $ref count as well, which draft 7 ignores.
     types = Draft7Validator.TYPE_CHECKER
     return validators.create(
         Draft7Validator.META_SCHEMA,
@@ -225,7 +226,7 @@ def _pattern(_: Any, pattern: str, value: Any, _schema: Any) -> Iterator[Any]:
 
 def _multiple(validator: Any, unit: float, value: Any, _schema: Any) -> Iterator[Any]:
     if validator.is_type(value, "number"):
-        times = value / unit  # in floating point, so that 0.3 is no multiple of 0.1
+        times = value / unit  # in floating point, so that 0.3 is not a multiple of 0.1
         if not (abs(times) < _LARGEST and times == int(times)):
             yield _wrong(f"{value!r} is not a multiple of {unit!r}")
 

@@ -1,4 +1,4 @@
-"""The values of `format` in JSON Schema that promptfoo checks: those of ajv-formats 3, by the same expressions."""
+"""The values of `format` in JSON Schema that promptfoo checks: those of ajv-formats 3, with the same expressions."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DATE = re.compile(r"(\d\d\d\d)-(\d\d)-(\d\d)", re.ASCII)
 _TIME = re.compile(r"(\d\d):(\d\d):(\d\d(?:\.\d+)?)(z|([+-])(\d\d)(?::?(\d\d))?)?", re.ASCII | re.IGNORECASE)
 _BETWEEN = re.compile(f"t|{_SPACE}", re.IGNORECASE)
 _SHORT = 1000
-"""Characters that none of these expressions takes long for, so that the search needs no bound."""
+"""Characters for which none of these expressions takes long, so that the search needs no time limit."""
 _LINE_ENDS = re.compile("[\n\r\u2028\u2029]")
 
 
@@ -41,7 +41,8 @@ def _is_found(expression: str, flags: int, text: str) -> bool:
 
 @cache
 def _compiled(expression: str, flags: int) -> re.Pattern[str]:
-    return re.compile(expression, flags)  # those of addresses take a tenth of a second, which only their users pay
+    # compiling those of addresses takes a tenth of a second, which only their users should pay
+    return re.compile(expression, flags)
 
 
 def _ipv6() -> str:
@@ -53,7 +54,7 @@ def _ipv6() -> str:
 
 
 def _address(quotes: str, *, relative: bool) -> str:
-    """A URI, or a reference to one; `quotes` are the quotation marks that may stand in its parts."""
+    """A URI, or a reference to one; `quotes` are the quotation marks that are allowed in its parts."""
     byte = r"(?:25[0-5]|2[0-4]\d|[01]?\d\d?)"
     four = rf"(?:{byte}\.){{3}}{byte}"
     last = f"(?:{_HEX4}:{_HEX4}|{four})"
@@ -102,7 +103,7 @@ def _is_time(text: str, *, zone: bool = True) -> bool:
         return False
     if hour <= 23 and minute <= 59 and second < 60:
         return True
-    utc = minute - minutes * sign  # a leap second is the last of a day in UTC
+    utc = minute - minutes * sign  # a leap second is the last second of a day in UTC
     return hour - hours * sign - (utc < 0) in (23, -1) and utc in (59, -1) and second < 61
 
 
@@ -154,15 +155,15 @@ TEXTS: Mapping[str, Callable[[str], bool]] = {
     "json-pointer": _found("(?:/(?:[^~/]|~0|~1)*)*"),
     "json-pointer-uri-fragment": _found(rf"\#(?:/(?:[a-z0-9_\-.!$&'()*+,;:=@]|{_PERCENT}|~0|~1)*)*"),
     "relative-json-pointer": _found(r"(?:0|[1-9][0-9]*)(?:\#|(?:/(?:[^~/]|~0|~1)*)*)"),
-    "byte": lambda text: any(map(_BYTE, _LINE_ENDS.split(text))),  # as there: one of its lines is enough
+    "byte": lambda text: any(map(_BYTE, _LINE_ENDS.split(text))),  # as in ajv-formats, one matching line is enough
     "password": lambda _: True,
     "binary": lambda _: True,
 }
-"""What each format asks of a text; other values have none of these formats, and fit."""
+"""What each format requires of a string; other values have none of these formats and are valid."""
 NUMBERS: Mapping[str, Callable[[Any], bool]] = {
     "int32": lambda value: _is_integer(value) and -(2**31) <= value < 2**31,
     "int64": _is_integer,
     "float": lambda _: True,
     "double": lambda _: True,
 }
-"""The same of a number."""
+"""The same for numbers."""

@@ -1,4 +1,4 @@
-"""Derived metrics: arithmetic over the sums of a column, with functions as mathjs has them."""
+"""Derived metrics: arithmetic over the sums of a column, with functions like those of mathjs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
 
 
 def _rounded(value: float, digits: float = 0) -> float:
-    """To the nearest number with so many digits, halves away from 0."""
+    """Rounded to this many digits, halves away from 0."""
     scale = 10.0 ** int(digits)
     return math.copysign(math.floor(abs(value) * scale + 0.5) / scale, value)
 
@@ -45,7 +45,7 @@ _HIGHEST_POWER = 100
 
 
 def mistake_in(expression: str) -> str | None:
-    """Why an expression cannot be computed whatever its names are; None if it can."""
+    """Why an expression cannot be computed, whatever its names stand for; None if it can."""
     try:
         tree = _parsed(expression)
     except SyntaxError as error:
@@ -71,7 +71,7 @@ def mistake_in(expression: str) -> str | None:
 
 
 def value_of(expression: str, names: Mapping[str, float]) -> float | None:
-    """The value; None where a name is not known, or it divides by 0."""
+    """The value; None if a name is unknown, or if it divides by 0."""
     try:
         return float(_value(_parsed(expression).body, names))
     except (SyntaxError, LookupError, ArithmeticError, TypeError, ValueError):

@@ -26,7 +26,7 @@ _THRESHOLDS = {
     "cost": 0.75, "latency": 0.75, "levenshtein": 0.75, "perplexity": 0.75, "perplexity-score": 0.75,
     "rouge-n": 0.75, "similar": 0.8,
 }  # fmt: skip
-"""Thresholds of the short form, where it names none."""
+"""Thresholds of the short form, if it names none."""
 _CODE = re.compile(r"^(javascript|fn|eval|python|grade|llm-rubric|file):")
 _SHORT = re.compile(r"^(not-)?([a-z][\w:-]*?)(?:\((\d+(?:\.\d+)?)\))?(?::|$)", re.IGNORECASE)
 
@@ -39,7 +39,7 @@ class Authored(NamedTuple):
 
 
 def short_form(text: str) -> dict[str, Any]:
-    """The assertion in one cell of a CSV file; a text that is of no type must be equalled."""
+    """The assertion in one cell of a CSV file; a text without a type must be equalled."""
     text = text.strip()
     if code := _CODE.match(text):
         rest = text[code.end() :].strip()
@@ -66,7 +66,7 @@ def short_form(text: str) -> dict[str, Any]:
 
 
 class Assertions:
-    """Reads lists of assertions; what several tests share is read and told once."""
+    """Reads lists of assertions; lists that several tests share are read and reported once."""
 
     def __init__(self, sources: Sources, document: Any) -> None:
         self._sources, self._document = sources, document
@@ -75,7 +75,7 @@ class Assertions:
         self._doubted: set[tuple[str, str]] = set()
 
     def specs(self, lists: Sequence[Authored], options: Mapping[str, Any], origin: Origin) -> list[EvaluatorSpec]:
-        """The evaluators of one test, in order, under promptfoo's names for its reports."""
+        """The evaluators of one test, in order, under the names that promptfoo's reports use."""
         found = [one for authored in lists for one in self._listed(authored)]
         for one in found:
             prompt = one.get("rubricPrompt", options.get("rubricPrompt"))
@@ -164,13 +164,13 @@ class Assertions:
         return {**one, "assert": members}
 
     def grader(self, raw: Any, origin: Origin) -> Any:
-        """The grader of an assertion or of the options of a test: a provider, or one for each kind of call."""
+        """The grader in an assertion or in a test's options: a provider, or one for each kind of call."""
         if isinstance(raw, dict) and "id" not in raw and {"text", "embedding", "classification"} & raw.keys():
             return {key: provider_of(one, self._sources, origin.at(key)) for key, one in raw.items()}
         return provider_of(raw, self._sources, origin)
 
     def rubric(self, raw: Any, origin: Origin) -> Any:
-        """The prompt for judges in the options of a test, read if it stands in a file."""
+        """The prompt for judges in a test's options, read if it is in a file."""
         found = self._with_files({"rubricPrompt": raw}, "", origin)
         return None if found is None else found["rubricPrompt"]
 

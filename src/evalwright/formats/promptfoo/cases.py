@@ -36,7 +36,7 @@ class _Test(NamedTuple):
     raw: dict[str, Any]
     origin: Origin
     talk: str | None = None
-    """The conversation of a scenario's tests, where they name none."""
+    """The conversation of a scenario's tests, if they name none."""
 
 
 class Tests:
@@ -50,7 +50,7 @@ class Tests:
         """Generators of tests that were not executed."""
 
     def cases(self) -> list[AuthoredCase]:
-        """All cases, numbered in order: those of `tests`, then those of `scenarios`."""
+        """All cases, numbered in order: those in `tests`, then those in `scenarios`."""
         cases: list[AuthoredCase] = []
         for group, (listed, number, test) in enumerate(self._all()):
             cases += (AuthoredCase(case, listed, number, group) for case in self._expanded(test, len(cases)))
@@ -59,12 +59,12 @@ class Tests:
         return cases
 
     def _all(self) -> Iterator[tuple[int, int, _Test]]:
-        """Each test, behind the number of its list and its number there."""
+        """Each test, preceded by the number of its list and its number in the list."""
         raw = self._raw.get("tests")
         if raw is not None:
             rows = isinstance(raw, str) and raw.endswith((".json", ".jsonl")) and "*" not in raw
             for number, test in enumerate(self._tests(raw, self._origin.at("tests"))):
-                # promptfoo describes the tests of such a file, where it is all that `tests` names
+                # promptfoo adds descriptions to the tests of such a file if `tests` names nothing else
                 described = {"description": f"Row #{number + 1}", **test.raw} if rows else test.raw
                 yield 0, number, test._replace(raw=described)
         self._talks = itertools.count()
@@ -92,12 +92,12 @@ class Tests:
         return self._checked(raw, origin), origin
 
     def _borrow(self, origin: Origin) -> None:
-        """What is wrong in another file is told with the rest."""
+        """Report mistakes in another file together with the rest."""
         origin.findings.problems = self._origin.findings.problems
         origin.findings.warnings = self._origin.findings.warnings
 
     def _scenario(self, raw: Any, origin: Origin) -> Iterator[Iterator[tuple[int, _Test]]]:
-        """The numbered tests of a scenario, or of each of those in a file."""
+        """The numbered tests of a scenario, or of each scenario in a file."""
         if in_file(raw):
             for path in self._sources.paths(raw, origin):
                 if (document := self._sources.document(path, origin)) is not None:
@@ -148,7 +148,7 @@ class Tests:
             origin.tell(f"expected a test or the name of a file, found {kind_found(raw)}")
 
     def _checked(self, raw: dict[str, Any], origin: Origin) -> dict[str, Any]:
-        """A test with what fits only, and the files of its transforms looked for."""
+        """A test without values of the wrong type, with the files of its transforms checked."""
         warn_of_others(raw, TEST, origin)
         raw = what_fits(raw, TEST, origin)
         if "options" not in raw:
@@ -206,7 +206,7 @@ class Tests:
             origin.tell(f"{path.name}:{number}: broken JSON: {error}")
 
     def _with_vars(self, raw: dict[str, Any], origin: Origin) -> dict[str, Any]:
-        """The test with the variables of the files that it names."""
+        """The test with the variables from the files that it names."""
         given = raw.get("vars")
         if isinstance(given, str) and given.startswith("file://"):
             origin.at("vars").warn(f"vars: {given!r} is not read, as in promptfoo: write {given[7:]!r}")
@@ -225,7 +225,8 @@ class Tests:
         doubt_threshold(raw.get("threshold"), origin)
         options = {**_mapping(default.get("options")), **_mapping(raw.get("options"))}
         variables = {**_mapping(default.get("vars")), **_mapping(raw.get("vars"))}
-        # promptfoo asks a test's own options, but merges the defaults into those of a scenario's tests before.
+        # promptfoo reads a test's own options here, but has already merged the defaults into those of a scenario's
+        # tests.
         said = raw.get("options") if test.talk is None else options
         drops = any(_mapping(one).get("disableDefaultAsserts") is True for one in (raw, said))
         if options.get("rubricPrompt") is not None:
@@ -251,7 +252,7 @@ class Tests:
             )
 
     def _extra(self, raw: Mapping[str, Any], options: Mapping[str, Any], origin: Origin) -> dict[str, Any]:
-        """What target and verdict need of the test, as plain data."""
+        """What target and verdict need from the test, as plain data."""
         extra: dict[str, Any] = {}
         kept = {key: value for key, value in options.items() if key != "provider"}
         if kept:
@@ -278,7 +279,7 @@ class Tests:
     def _product(
         self, variables: Mapping[str, Any], options: Mapping[str, Any], origin: Origin
     ) -> Iterator[dict[str, Any]]:
-        """One set of variables for each combination of the values that lists of texts, and patterns of files, name."""
+        """One set of variables for each combination of the values in lists of strings and in file patterns."""
         if options.get("disableVarExpansion") is True:
             for name, value in variables.items():
                 self._sources.code(value, origin.at("vars", name))

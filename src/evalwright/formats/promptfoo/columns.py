@@ -1,4 +1,4 @@
-"""The columns of a run: every prompt with every provider that may be asked it, each a variant with a name."""
+"""The columns of a run: every prompt with every provider that may get it, each a variant with a name."""
 
 from __future__ import annotations
 
@@ -19,16 +19,17 @@ _SECONDS = 600.0
 
 
 class AuthoredColumns(NamedTuple):
-    """The prompts and providers of a configuration, all of them or those that filters leave."""
+    """The prompts and providers of a configuration: all of them, or those that filters leave."""
 
     prompts: Sequence[AuthoredPrompt]
     providers: Sequence[Provider]
 
 
 def columns(every: AuthoredColumns, chosen: AuthoredColumns, shared: Mapping[str, Any]) -> dict[int, Variant]:
-    """The variants of what is chosen by their numbers among all, whose names they keep, so that `compare` finds them.
+    """The variants of the chosen columns, by their numbers among all; they keep their names, so that `compare` finds
+    them.
 
-    `shared` is what the configuration says for all of them.
+    `shared` are the configuration's settings for all of them.
     """
     taken: Counter[str] = Counter()
     kept = {*map(id, chosen.prompts), *map(id, chosen.providers)}

@@ -1,7 +1,7 @@
 """Tests that rely on the answers to earlier ones: turns of a conversation, and outputs that were stored under a name.
 
-A session knows only its own answers. A test whose earlier ones were answered in another session, in another shard, or
-were left out, would be asked something else than what its suite says.
+A session knows only its own answers. If the earlier tests of a test were answered in another session or shard, or were
+left out, the test would ask something else than its suite says.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ __all__ = ["remembers", "stored_as", "talk_of", "with_dependence"]
 
 
 def remembers(prompt: Mapping[str, Any]) -> bool:
-    """Whether a prompt has the earlier turns of the conversation in it."""
+    """Whether a prompt contains the earlier turns of the conversation."""
     return "_conversation" in str(prompt.get("raw", ""))
 
 
@@ -29,12 +29,12 @@ def stored_as(case: Case) -> str | None:
 
 
 def talk_of(case: Case) -> str:
-    """The conversation that a test is a turn of."""
+    """The conversation of which a test is a turn."""
     return str(case.metadata.get("conversationId", case.extra["promptfoo"].get("talk", "")))
 
 
 def with_dependence(cases: Sequence[Case], prompts: Iterable[Mapping[str, Any]]) -> list[Case]:
-    """The cases, each with the ids of those that it relies on."""
+    """The cases, each with the ids of those on which it relies."""
     prompts = [*prompts]
     talks, asked = any(map(remembers, prompts)), " ".join(str(prompt.get("raw", "")) for prompt in prompts)
     last: dict[str, str] = {}

@@ -1,4 +1,4 @@
-"""Which files are configurations of promptfoo. Standard library only: asked for files of every format."""
+"""Which files are promptfoo configurations. Standard library only: called for files of every format."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _WORK = frozenset({"prompts", "tests", "scenarios"})
 
 
 def detects(path: Path, head: Mapping[str, Any]) -> bool:
-    """Whether a file has the name, or a mapping with systems and what they are asked.
+    """Whether a file has promptfoo's name, or a mapping with systems and what they are asked.
 
-    Lists of tests beside a configuration often have its name in theirs: what is no mapping is none.
+    Lists of tests beside a configuration often contain that name in theirs: a file that is not a mapping is none.
     """
     if path.name in NAMES:
         return True

@@ -1,4 +1,4 @@
-"""What promptfoo accepts and is hardly ever meant: each is told once, with a warning."""
+"""What promptfoo accepts but is hardly ever meant: each is reported once, with a warning."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ __all__ = [
 ]
 
 _GIVEN = frozenset(("env", "_conversation", "prompt"))
-"""Names of prompts that promptfoo fills in itself."""
+"""Names in prompts that promptfoo fills in itself."""
 _NEEDS_VALUE = frozenset(
     (
         *(kind for kind, place in CHECKS.items() if ".texts:" in place or ".similarity:" in place),
@@ -38,10 +38,10 @@ _NEEDS_VALUE = frozenset(
     )
 )
 _ANY = frozenset({"contains-any", "icontains-any"})
-"""Types for which one text of several is enough."""
+"""Types for which one of several texts is enough."""
 _NEEDS_THRESHOLD = frozenset({"latency", "cost"})
 _NOT_TURNED = frozenset({"factuality", "model-graded-factuality", "model-graded-closedqa"})
-"""Types whose `not-` changes nothing."""
+"""Types on which `not-` has no effect."""
 _SHARES = frozenset(
     (
         *(kind for kind, place in CHECKS.items() if ".similarity:" in place or ".judged:" in place),
@@ -55,9 +55,9 @@ _JUDGED = {
     "model-graded-factuality": "completion",
     "model-graded-closedqa": "completion",
 }
-"""Where a `rubricPrompt` has what is judged."""
+"""The name under which a `rubricPrompt` gets what is judged."""
 _CODE = ("eval", "fn", "grade", "file")
-"""Short forms of CSV files that are no types."""
+"""Short forms of CSV files that are not types."""
 _SINGLE_BRACES = re.compile(r"(?<![{$]){([^{}\s]+)}(?!})")
 _TYPED = re.compile(r"(?:not-)?([a-z][a-z-]+)(?:\([\d.]+\))?:")
 
@@ -94,7 +94,7 @@ def doubt_environment(raw: Mapping[str, Any], known: Mapping[str, str], origin: 
 
 
 def doubt_columns(cases: Sequence[Case], variants: Sequence[Variant], origin: Origin) -> None:
-    """Warn of tests for certain prompts or providers of which there are none, so that they are never run."""
+    """Warn of tests that never run because they ask for prompts or providers that do not exist."""
     for key, part in (("prompts", "prompt"), ("providers", "provider")):
         columns = [variant.config[part] for variant in variants]
         lists = (case.extra["promptfoo"].get(key) for case in cases)
@@ -133,7 +133,7 @@ def doubt_assertion(one: Mapping[str, Any], origin: Origin) -> None:
 
 
 def doubt_rubric(kind: str, prompt: Any, origin: Origin) -> None:
-    """Warn of a prompt for judges that does not say what they judge."""
+    """Warn of a prompt for judges that does not contain what they judge."""
     name = _JUDGED.get(base_of(kind)[1])
     text = str(prompt)
     if name and prompt is not None and not in_file(prompt) and not re.search(rf"{{[{{%][^}}]*\b{name}\b", text):
@@ -141,7 +141,7 @@ def doubt_rubric(kind: str, prompt: Any, origin: Origin) -> None:
 
 
 def doubt_threshold(threshold: Any, origin: Origin) -> None:
-    """Warn of the threshold of a test or a set that takes the place of its assertions, and that none misses."""
+    """Warn of the threshold of a test or set that replaces its assertions and is always reached."""
     if threshold == 0 and not isinstance(threshold, bool):
         origin.at("threshold").warn("with a threshold of 0 it passes, also if its assertions fail")
 
@@ -163,7 +163,7 @@ def _schema_mistake(value: Mapping[str, Any]) -> str:
 
 
 def doubt_cell(text: str) -> Iterator[str]:
-    """What is said of a cell of a CSV file that must be equalled although it looks like an assertion."""
+    """Warnings about a cell of a CSV file that must be equalled although it looks like an assertion."""
     found = _TYPED.match(text.strip())
     if found is not None and found[1] not in (*CHECKS, *_CODE) and (near := did_you_mean(found[1], CHECKS)):
         yield f"no assertion type {found[1]!r}{near}; the output must equal {text.strip()!r:.60}"

@@ -34,7 +34,7 @@ def _check_of(kind: str) -> Callable[[Asked], Evaluation | Awaitable[Evaluation]
 
 
 class Asked(NamedTuple):
-    """What an assertion asks of one output."""
+    """What an assertion asks about one output."""
 
     kind: str
     """The type without `not-`."""
@@ -42,7 +42,7 @@ class Asked(NamedTuple):
     value: Any
     assertion: Mapping[str, Any]
     options: Mapping[str, Any]
-    """Those of the test that graders need."""
+    """The options of the test that graders need."""
     output: Any
     text: str
     names: Mapping[str, Any]
@@ -52,7 +52,7 @@ class Asked(NamedTuple):
     folder: str
 
     def of(self, found: bool, reason: str) -> Evaluation:
-        """The result for a plain finding, turned round for `not-`; `reason` says what was found missing."""
+        """The result for a plain finding, inverted for `not-`; `reason` says what was found missing."""
         passed = found != self.negated
         return Evaluation(passed, 1.0 if passed else 0.0, "" if passed else reason)
 
@@ -63,7 +63,7 @@ class Asked(NamedTuple):
 
 
 class PromptfooAssertion:
-    """An `assertion` as it stands in a configuration; `options` of its test, and the `folder` of its files."""
+    """An `assertion` as written in a configuration; the `options` of its test, and the `folder` of its files."""
 
     scores: tuple[float, float] = _WIDEST
     timeout_seconds: float = _LIMIT
@@ -86,7 +86,7 @@ class PromptfooAssertion:
         self._check = None if self._kind == SET else _check_of(self._kind)
 
     def asks(self, case: Case) -> Iterator[ChatRequest]:
-        """The calls of graders that are models; members of sets, too."""
+        """The calls of graders that are models, including those of members of sets."""
         for one in _flat(self._assertion):
             if _asks(one):
                 from evalwright.formats.promptfoo.graders import grader_requests
@@ -155,7 +155,7 @@ class PromptfooAssertion:
         return self._finish(await given if inspect.isawaitable(given) else given, trace)
 
     async def _value_of_file(self, question: Asked) -> Any:
-        """What a function gives that stands where a value could."""
+        """The value of a function that is named in place of a value."""
         from evalwright.formats.promptfoo.scripts import call_file
 
         named = str(question.value)
@@ -197,7 +197,7 @@ def _names(seen: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def context_of(question: Asked) -> dict[str, Any]:
-    """What code of a configuration is told about the cell, under promptfoo's names."""
+    """What code of a configuration gets to know about the cell, under promptfoo's names."""
     seen: Mapping[str, Any] = question.trace.extra.get("promptfoo", {})
     own = question.case.extra.get("promptfoo", {})
     response = {"output": seen.get("response", question.output), "metadata": seen.get("metadata", {})}
@@ -228,7 +228,7 @@ def context_of(question: Asked) -> dict[str, Any]:
 
 
 def _flat(assertion: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """The assertion, or those of the set that it is."""
+    """The assertion, or the members if it is a set."""
     if assertion["type"] != SET:
         yield assertion
     for member in assertion["assert"] if assertion["type"] == SET else ():

@@ -1,4 +1,4 @@
-"""What goes wrong with the code and the templates of a configuration."""
+"""Failures of the code and the templates of a configuration."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ __all__ = ["ScriptError", "TemplateError"]
 
 
 class ScriptError(EvalwrightError):
-    """A script that gave no value. `type` is that of the sandbox: exception, unusable, timeout, not_started, ..."""
+    """A script that returned no value. `type` is the sandbox's: exception, unusable, timeout, not_started, ..."""
 
     def __init__(self, message: str, type: str = "exception") -> None:
         super().__init__(message)

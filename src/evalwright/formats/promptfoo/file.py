@@ -1,4 +1,4 @@
-"""The configuration as it stands in its file: parsed, with its references and variables resolved."""
+"""The configuration as written in its file: parsed, with its references and variables resolved."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["env_names", "mapping_of", "read_document", "resolved", "with_environ
 
 _VARIABLE = re.compile(r"\{\{-?\s*env(?:\.([A-Za-z_]\w*)|\[\s*['\"]([A-Za-z_]\w*)['\"]\s*\])\s*-?\}\}")
 _DEEPEST = 20
-"""References that lead to references."""
+"""How many references may lead to each other in a row."""
 
 
 def read_document(path: Path, folder: Path) -> yaml.Document:
@@ -30,7 +30,7 @@ def read_document(path: Path, folder: Path) -> yaml.Document:
 
 
 def resolved(raw: Any, document: Any, origin: Origin) -> Any:
-    """The value with every `{$ref: "#/..."}` replaced by what it points at."""
+    """The value with every `{$ref: "#/..."}` replaced by what it refers to."""
     return _Referring(document, origin).resolved(raw, (), 0)
 
 
@@ -69,7 +69,7 @@ class _Referring:
 
 
 def with_environment(value: Any, environment: Mapping[str, str]) -> Any:
-    """The value with `{{env.NAME}}` filled in for the variables that are set; the others stay for the templates."""
+    """The value with `{{env.NAME}}` filled in for variables that are set; the others are left to the templates."""
     if isinstance(value, str):
         if "env" not in value:
             return value
@@ -81,7 +81,7 @@ def with_environment(value: Any, environment: Mapping[str, str]) -> Any:
 
 
 def mapping_of(path: Path, folder: Path) -> tuple[yaml.Document, dict[str, Any]]:
-    """The configuration in a file. Raises InputError for one that is empty or is no mapping."""
+    """The configuration in a file. Raises InputError if it is empty or not a mapping."""
     document = read_document(path, folder)
     raw = document.value
     if not isinstance(raw, dict):
@@ -91,7 +91,7 @@ def mapping_of(path: Path, folder: Path) -> tuple[yaml.Document, dict[str, Any]]
 
 
 def env_names(value: Any) -> Iterator[str]:
-    """The names of the variables that are referred to."""
+    """The names of the variables to which there are references."""
     if isinstance(value, str):
         for found in _VARIABLE.finditer(value):
             yield found[1] or found[2]

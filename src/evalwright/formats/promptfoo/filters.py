@@ -1,4 +1,4 @@
-"""Filters of templates that a configuration brings: functions in files of JavaScript or Python."""
+"""A configuration's own filters for templates: functions in JavaScript or Python files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ __all__ = ["filter_of"]
 
 
 def filter_of(folder: str, named: str) -> Callable[..., Any]:
-    """The filter in a file, as a template calls it: without waiting for other calls."""
+    """The filter in a file, callable from a template: it does not wait for other calls."""
 
     def applied(value: Any, *arguments: Any) -> Any:
         given = [value if isinstance(value, (str, int, float, list, dict)) else template_text(value), *arguments]

@@ -1,4 +1,5 @@
-"""What judges: the provider of an assertion, that of its test's options, or the one that the keys at hand suggest."""
+"""What judges: the provider of an assertion, the one in its test's options, or the one that the available keys
+suggest."""
 
 from __future__ import annotations
 
@@ -30,9 +31,9 @@ _EMBEDDINGS = "openai:embedding:text-embedding-3-large"
 
 
 class Grader:
-    """One provider as a judge; `cost_usd` adds up what its calls cost.
+    """One provider as a judge; `cost_usd` is the sum of its calls' costs.
 
-    A provider that is a program, or a service over HTTP, is told the `variables` of the test and of the question.
+    A provider that is a program, or a service over HTTP, gets the `variables` of the test and of the question.
     """
 
     def __init__(self, provider: Provider, folder: str, variables: Mapping[str, Any]) -> None:
@@ -40,9 +41,9 @@ class Grader:
         self.name: str = provider["label"]
         self.cost_usd: float | None = None
         self.reply_retries: int = provider.get("config", {}).get(REPLY_RETRIES, 1)
-        """How often it is asked again where its reply cannot be read."""
+        """How often it is called again if its reply is unreadable."""
         self.complaints: list[str] = []
-        """Why it was."""
+        """Why it was called again."""
 
     @property
     def detail(self) -> dict[str, Any]:
@@ -69,7 +70,7 @@ class Grader:
         return reply.text
 
     async def _called(self, prompt: str) -> str:
-        """The reply of a provider that is a program of the user's."""
+        """The reply of a provider that is the user's program."""
         context = {"vars": dict(self._variables), "prompt": {"raw": prompt, "label": "judge"}}
         call = ProviderCall(prompt, context, {}, 0, environment())
         try:
@@ -95,7 +96,7 @@ def grader_of(
     kind: str,
     variables: Mapping[str, Any] = MappingProxyType({}),
 ) -> Grader:
-    """The judge of an assertion; `kind` is what is asked of it: `text` or `embedding`."""
+    """The judge of an assertion; `kind` is what it has to produce: `text` or `embedding`."""
     for given in (assertion.get("provider"), options.get("provider")):
         if isinstance(given, dict):
             chosen = given if "id" in given else given.get(kind)
@@ -106,7 +107,7 @@ def grader_of(
 
 
 def _embedding(provider: Provider) -> Provider:
-    """A model of texts cannot embed: promptfoo then takes its own."""
+    """A text model cannot embed: promptfoo then uses its own default."""
     embeds = provider_kind(provider["id"]) == "embedding"
     return provider if embeds else {"id": _EMBEDDINGS, "label": _EMBEDDINGS}
 

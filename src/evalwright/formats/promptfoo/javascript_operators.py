@@ -15,14 +15,14 @@ __all__ = ["ARITHMETIC", "loosely_equal", "number_of", "ordered_as", "plus", "st
 
 
 def _divided(left: float, right: float) -> float:
-    """`/` of JavaScript, which knows what is divided by 0."""
+    """`/` of JavaScript, which has results for divisions by 0."""
     if right:
         return left / right
     return math.nan if not left or math.isnan(left) else math.copysign(math.inf, left)
 
 
 def _remainder(left: float, right: float) -> float:
-    """`%` of JavaScript, whose sign is that of the left side."""
+    """`%` of JavaScript, whose sign is the left operand's."""
     return math.fmod(left, right) if right and math.isfinite(left) else math.nan
 
 
@@ -57,7 +57,7 @@ def number_of(value: Any) -> float:
 
 
 def loosely_equal(left: Any, right: Any, strictly: bool) -> bool:
-    """`left == right` of JavaScript: nothing equals only nothing, and a text with a number that number."""
+    """`left == right` of JavaScript: nothing equals only nothing, and a string with a number equals that number."""
     missing = [one is None or isinstance(one, Undefined) for one in (left, right)]
     if any(missing):
         return all(missing)
@@ -78,7 +78,7 @@ _ORDERS = {"lt": operator.lt, "lteq": operator.le, "gt": operator.gt, "gteq": op
 
 
 def ordered_as(left: Any, right: Any, order: str) -> bool:
-    """`<`, `<=`, `>` and `>=` of JavaScript: texts by their letters, all else as numbers."""
+    """`<`, `<=`, `>` and `>=` of JavaScript: strings by their letters, everything else as numbers."""
     if isinstance(left, str) and isinstance(right, str):
         return bool(_ORDERS[order](left, right))
     return bool(_ORDERS[order](number_of(left), number_of(right)))

@@ -44,9 +44,9 @@ UNSUPPORTED = (
     "trace-span-duration", "trajectory:goal-success", "trajectory:step-count", "trajectory:tool-args-match",
     "trajectory:tool-sequence", "trajectory:tool-used", "webhook",
 )  # fmt: skip
-"""Types that promptfoo has and this does not: refused by name."""
+"""Types that promptfoo has and we do not: rejected by name."""
 
 
 def base_of(kind: str) -> tuple[bool, str]:
-    """Whether a type is turned round, and the type that is."""
+    """Whether a type is inverted, and the type without that."""
     return (True, kind[4:]) if kind.startswith("not-") else (False, kind)

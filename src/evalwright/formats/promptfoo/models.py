@@ -1,4 +1,4 @@
-"""Models by promptfoo's names: the request that a provider and a prompt make."""
+"""Models under promptfoo's names: the request made from a provider and a prompt."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _LITELLM = {"vertex": "vertex_ai", "bedrock": "bedrock", "together": "together_a
 _OLLAMA = "http://localhost:11434/v1"
 _MOST_TOKENS = 1024
 _REASONING = ("o1", "o3", "o4", "gpt-5")
-"""Beginnings of the names of models that take no temperature."""
+"""Beginnings of the names of models that accept no temperature."""
 
 
 def model_of(provider: Provider) -> tuple[str, str]:
-    """The name of a provider's company, and of its model."""
+    """The names of a provider's company and model."""
     prefix, _, rest = provider["id"].partition(":")
     word, _, model = rest.partition(":")
     if word not in _WORDS:
@@ -35,13 +35,13 @@ def model_of(provider: Provider) -> tuple[str, str]:
 
 
 def embedding_model(provider: Provider) -> str:
-    """The same in one, as the model layer has it."""
+    """The same as one name, as the model layer uses it."""
     prefix, model = model_of(provider)
     return model if "/" in model else f"{COMPANIES.get(prefix, prefix)}/{model}"
 
 
 def messages_in(prompt: str) -> list[dict[str, Any]]:
-    """The messages of a prompt: a list of them in JSON or YAML, or the text as the user's."""
+    """The messages of a prompt: a list of them in JSON or YAML, or the text as the user's message."""
     text = prompt.strip()
     value: Any = None
     if text.startswith("["):
@@ -60,7 +60,7 @@ def messages_in(prompt: str) -> list[dict[str, Any]]:
 
 
 def request_of(provider: Provider, prompt: str, more: Mapping[str, Any], folder: str, trial: int = 0) -> ChatRequest:
-    """The request for a prompt. `more` is what the prompt itself says of the call."""
+    """The request for a prompt. `more` are the prompt's own settings for the call."""
     config = {**provider.get("config", {}), **more}
     prefix, model = model_of({**provider, "config": config})
     company = COMPANIES[prefix]
@@ -113,7 +113,7 @@ def _address(prefix: str, config: Mapping[str, Any]) -> str | None:
 
 
 def _key(provider: Provider, config: Mapping[str, Any]) -> str | None:
-    """The variable with the key; one that stands in the configuration is put into a variable of its own."""
+    """The variable with the key; a key that is written in the configuration is put into a variable of its own."""
     if named := config.get("apiKeyEnvar"):
         return str(named)
     key = config.get("apiKey")
@@ -130,7 +130,7 @@ def _message(one: Mapping[str, Any]) -> ChatMessage:
 
 
 def _loaded(value: Any, folder: str) -> Any:
-    """A part of a request that may stand in a file of its own."""
+    """A part of a request that may be in a file of its own."""
     if isinstance(value, str) and value.startswith("file://"):
         return as_javascript(yaml.load(Path(folder, value[7:]), "yaml12").value)
     if isinstance(value, list):

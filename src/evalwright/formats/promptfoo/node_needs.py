@@ -1,4 +1,4 @@
-"""How much of a configuration is JavaScript, for those who have no Node."""
+"""How much of a configuration is JavaScript, for users without Node."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evalwright.model.snapshot import Case
 __all__ = ["places_for_node"]
 
 _CODE = "1 + 1"
-"""Stands for what only Node can do."""
+"""Stands for code that only Node can run."""
 
 
 def places_for_node(variants: Iterable[Variant], cases: Iterable[Case]) -> int:
@@ -60,7 +60,7 @@ def _codes_in(assertion: Mapping[str, Any]) -> Iterator[Any]:
 
 
 def _patterns_in(kind: str, value: Any) -> Iterator[tuple[str, str]]:
-    """The regular expressions that stand in a value, and their flags."""
+    """The regular expressions in a value, and their flags."""
     if kind == "regex" and isinstance(value, str) and not holds_template(value):
         yield value, ""
     elif kind in ("is-json", "contains-json") and isinstance(value, dict):
@@ -70,7 +70,7 @@ def _patterns_in(kind: str, value: Any) -> Iterator[tuple[str, str]]:
 
 
 def _beyond_python(pattern: tuple[str, str]) -> bool:
-    """Whether Python's `re` cannot search as JavaScript would. Of an invalid pattern the check itself complains."""
+    """Whether Python's `re` cannot search as JavaScript would. Invalid patterns are reported by the check itself."""
     from evalwright.formats.shared.javascript.characters import InvalidPattern
     from evalwright.formats.shared.javascript.patterns import pattern_of
 

@@ -14,7 +14,7 @@ __all__ = ["AuthoredCase", "TestNumbers", "own_repeat", "test_numbers", "with_pl
 
 
 class AuthoredCase(NamedTuple):
-    """A combination of the variables of a test, and where the test stands."""
+    """A combination of the variables of a test, and where the test is written."""
 
     case: Case
     listed: int
@@ -36,13 +36,13 @@ class TestNumbers(NamedTuple):
 
 
 def own_repeat(case: Case) -> int | None:
-    """How often a test is to be run, where it says so itself."""
+    """How often a test should run, if it says so itself."""
     found: int | None = case.extra["promptfoo"].get("options", {}).get("repeat")
     return found
 
 
 def with_places(chosen: Sequence[AuthoredCase]) -> list[Case]:
-    """The cases, each with its place among the combinations of its test, where there are several."""
+    """The cases, each with its place among the combinations of its test, if there are several."""
     found: list[Case] = []
     for _, group in groupby(chosen, key=lambda one: one.group):
         cases = [one.case for one in group]
@@ -58,7 +58,7 @@ def _with_place(case: Case, place: int, size: int) -> Case:
 
 
 def test_numbers(cases: Iterable[Case], repeat: int) -> Iterator[TestNumbers]:
-    """The numbers of each case; `repeat` is that of tests that say none."""
+    """The numbers of each case; `repeat` applies to tests without their own."""
     first = following = 0
     before: tuple[int, int] = (0, 0)
     for case in cases:

@@ -1,7 +1,7 @@
-"""The engine for templates: Jinja2, with the ways of Nunjucks where the two differ.
+"""The engine for templates: Jinja2, made to behave like Nunjucks where the two differ.
 
 Values reach a template as subclasses that behave as in JavaScript: an empty list is true, a list is printed as `a,b`.
-Nothing of Python can be reached: attributes are keys of mappings, or one of the few members that are listed here.
+Python itself is out of reach: attributes are keys of mappings, or one of the few members that are listed here.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _STRICT_EQUALITY = re.compile(r"([=!])==")
 _VERBATIM = re.compile(r"(\{%-?\s*)(end)?verbatim(\s*-?%\})")
 _TAG = re.compile(r"\{\{.*?\}\}|\{%.*?%\}", re.DOTALL)
 _KEPT = 512
-"""Compiled templates that are kept: a run has a few, unless each case brings its own."""
+"""Compiled templates that are kept: a run has a few, unless each case has its own."""
 _MEMBERS_OF_TEXT: dict[str, Callable[[str], Any]] = {
     "toUpperCase": lambda text: text.upper,
     "toLowerCase": lambda text: text.lower,
@@ -134,7 +134,7 @@ class _Engine(SandboxedEnvironment):
         return ARITHMETIC[operator](number_of(left), number_of(right))
 
     def is_safe_callable(self, obj: Any) -> bool:
-        return True  # whatever can be named is a member of a value that is listed above, a macro or a global
+        return True  # everything that can be named is a listed member of a value, a macro or a global
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
         return as_nunjucks(super()._parse(source, name, filename))

@@ -1,4 +1,4 @@
-"""The filters and tests of Nunjucks that Jinja2 lacks, or has otherwise."""
+"""The filters and tests of Nunjucks that Jinja2 lacks or defines differently."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _capitalized(value: Any) -> str:
 
 
 def _titled(value: Any) -> str:
-    """Words are what blanks part, and nothing else."""
+    """Words are separated by blanks and nothing else."""
     return " ".join(map(_capitalized, template_text(value).split(" ")))
 
 
@@ -89,7 +89,7 @@ def _grouped(value: Any, key: str) -> Any:
     groups = Mapped()
     for one in value:
         groups.setdefault(template_text(one.get(key)), List()).append(one)
-    # JavaScript has keys that are whole numbers first, in their order.
+    # JavaScript puts keys that are whole numbers first, in ascending order.
     return Mapped(sorted(groups.items(), key=lambda group: (0, int(group[0])) if group[0].isdecimal() else (1, 0)))
 
 

@@ -1,4 +1,4 @@
-"""Parsed templates rewritten where the same words mean one thing in Nunjucks and another in Jinja2."""
+"""Parsed templates, rewritten where the same code means different things in Nunjucks and Jinja2."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from jinja2.visitor import NodeTransformer
 __all__ = ["OUTER", "STRICTLY", "as_nunjucks"]
 
 STRICTLY = "strictly_"
-"""Marks `a === b`, for which Jinja2 has no word: `a == strictly_ == b`."""
+"""Marks `a === b`, for which Jinja2 has no operator: `a == strictly_ == b`."""
 _ASSIGNING: Any = (nodes.Assign, nodes.AssignBlock)
 _ORDERS = ("lt", "lteq", "gt", "gteq")
 OUTER = "outer_"
-"""The namespace of names that are set outside of a loop and within one."""
+"""The namespace of names that are set both outside and inside a loop."""
 
 
 def as_nunjucks(tree: nodes.Template) -> nodes.Template:
@@ -59,7 +59,7 @@ def _compare(tree: nodes.Template) -> None:
 
 
 class _Literals(NodeTransformer):
-    """Lists and mappings that a template writes are those of JavaScript, true even if they are empty."""
+    """Lists and mappings written in a template behave as in JavaScript: true even if they are empty."""
 
     def visit_List(self, node: nodes.List) -> nodes.Node:
         self.generic_visit(node)
@@ -80,7 +80,7 @@ def _is_stored(node: nodes.Node) -> bool:
 
 
 def _set_in_loops(tree: nodes.Template) -> set[str]:
-    """Names that are set within a loop and outside of all: Nunjucks changes the outer one."""
+    """Names that are set both inside a loop and outside all loops: Nunjucks changes the outer one."""
     loops = list(tree.find_all(nodes.For))
     within = {name for loop in loops for name in _names_set(loop)}
     if not within:
@@ -91,7 +91,7 @@ def _set_in_loops(tree: nodes.Template) -> set[str]:
 
 
 class _Shared(NodeTransformer):
-    """Puts names into a namespace, which loops share with what is around them."""
+    """Puts names into a namespace that loops share with their surroundings."""
 
     def __init__(self, names: set[str]) -> None:
         self._names = names

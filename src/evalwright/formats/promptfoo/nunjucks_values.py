@@ -1,4 +1,4 @@
-"""Values as templates of Nunjucks see them: those of JavaScript."""
+"""Values as Nunjucks templates see them, with the behaviour of JavaScript."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ __all__ = ["List", "Mapped", "in_template"]
 
 
 class List(list[Any]):
-    """A list that is true even if it is empty, and printed as its items between commas."""
+    """A list that is true even if it is empty, and printed as its items separated by commas."""
 
     def __bool__(self) -> bool:
         return True
@@ -31,7 +31,7 @@ class Mapped(dict[str, Any]):
 
 
 def in_template(value: Any) -> Any:
-    """A value of plain data in their place."""
+    """The equivalent of plain data."""
     if isinstance(value, Mapping):
         return Mapped({key: in_template(one) for key, one in value.items()})
     return List(map(in_template, value)) if isinstance(value, (list, tuple)) else value

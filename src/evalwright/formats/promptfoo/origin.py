@@ -1,4 +1,4 @@
-"""Places in the files of a configuration, to name them in messages."""
+"""Places in the files of a configuration, for messages."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["Origin"]
 
 
 class Origin:
-    """Where a part of the configuration was read, to name it in messages."""
+    """Where a part of the configuration was read, for messages."""
 
     def __init__(self, findings: Findings, place: Place = ()) -> None:
         self.findings: Findings = findings
@@ -25,7 +25,7 @@ class Origin:
         self.findings.tell(self.place, message, absent=absent)
 
     def problem(self, message: str) -> Problem:
-        """A problem here that is neither told nor warned of."""
+        """A problem here, neither reported as a mistake nor as a warning."""
         return self.findings.problem(self.place, message)
 
     def warn(self, message: str, *, unread: bool = False) -> None:

@@ -18,19 +18,19 @@ from evalwright.formats.promptfoo.values import as_javascript, pretty_json
 __all__ = ["AuthoredPrompt", "allows", "prompts_of"]
 
 AuthoredPrompt = dict[str, Any]
-"""`raw` or `function` (file and name), `label`, and perhaps `id` and `config`: plain data, as plans hold it."""
+"""`raw` or `function` (file and name), `label`, and possibly `id` and `config`: plain data, as plans hold it."""
 
 _TEXTS = (".txt", ".json", ".jsonl", ".yaml", ".yml", ".md", ".j2", ".csv")
 _KNOWN = (*_TEXTS, *SCRIPTS)
 _ELSEWHERE = ("portkey://", "langfuse://", "helicone://")
 _DEFAULT = "{{prompt}}"
 _MAGIC = frozenset("*?[")
-"""Signs of a pattern of names: one that matches no file is a text after all."""
+"""Characters of file patterns: a pattern that matches no file is a text after all."""
 _ONLY_PARTS = re.compile(r"[*/\\]")
 
 
 def prompts_of(raw: Any, sources: Sources, origin: Origin) -> list[AuthoredPrompt]:
-    """Every prompt of the key `prompts`, files read."""
+    """Every prompt under the key `prompts`, with files read."""
     if raw is None:
         return [{"raw": _DEFAULT, "label": _DEFAULT}]
     reading = _Reading(sources)
@@ -41,7 +41,8 @@ def prompts_of(raw: Any, sources: Sources, origin: Origin) -> list[AuthoredPromp
 
 
 def allows(allowed: list[Any] | None, prompt: AuthoredPrompt) -> bool:
-    """Whether a list of labels and ids has the prompt or provider; `x` and `x:*` also mean what begins with `x:`."""
+    """Whether a list of labels and ids includes the prompt or provider; `x` and `x:*` also mean what begins with
+    `x:`."""
     if allowed is None:
         return True
     names = [str(prompt[key]) for key in ("label", "id") if prompt.get(key)]
@@ -50,7 +51,7 @@ def allows(allowed: list[Any] | None, prompt: AuthoredPrompt) -> bool:
 
 
 def is_path(text: str) -> bool:
-    """Whether promptfoo takes a prompt for the name of a file."""
+    """Whether promptfoo takes a prompt for a file name."""
     if "\n" in text:
         return False
     if text.startswith("file://"):
@@ -145,7 +146,7 @@ class _Reading:
 
 
 def _pieces(text: str) -> list[str]:
-    """Prompts of one text file, which lines of three hyphens part."""
+    """The prompts in a text file, which are separated by lines of three hyphens."""
     separator = os.environ.get("PROMPTFOO_PROMPT_SEPARATOR", "---")
     lines: list[list[str]] = [[]]
     for line in text.splitlines():

@@ -1,4 +1,4 @@
-"""The providers of a configuration: what is called, under which name, and how promptfoo names it."""
+"""The providers of a configuration: what is called, under which name, and promptfoo's name for it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from evalwright.formats.promptfoo.values import as_javascript
 __all__ = ["COMPANIES", "PASSED_ON", "REPLY_RETRIES", "Provider", "provider_kind", "provider_of", "providers_of"]
 
 Provider = dict[str, Any]
-"""`id`, `label`, `config`, and perhaps `prompts`, `transform`, `delay`, `env`, `inputs`: plain data."""
+"""`id`, `label`, `config`, and possibly `prompts`, `transform`, `delay`, `env`, `inputs`: plain data."""
 
 COMPANIES: Mapping[str, str] = {
     "openai": "openai", "azure": "azure", "azureopenai": "azure", "anthropic": "anthropic", "openrouter": "openrouter",
@@ -24,15 +24,15 @@ COMPANIES: Mapping[str, str] = {
     "togetherai": "together", "google": "google", "vertex": "litellm/vertex_ai", "bedrock": "litellm/bedrock",
     "litellm": "litellm", "xai": "xai",
 }  # fmt: skip
-"""Providers of models by the name before the first colon, and the same in our model names."""
+"""Providers of models by the name before the first colon, and their prefix in our model names."""
 PASSED_ON = (
     "top_p", "top_k", "stop", "seed", "response_format", "tools", "tool_choice", "functions", "function_call",
     "frequency_penalty", "presence_penalty", "max_completion_tokens", "reasoning_effort", "reasoning", "verbosity",
     "logprobs", "top_logprobs", "thinking", "text", "parallel_tool_calls",
 )  # fmt: skip
-"""Keys of a model's `config` that are sent as they are."""
+"""Keys of a model's `config` that are sent unchanged."""
 REPLY_RETRIES = "replyRetries"
-"""Ours, in the `config` of a provider that judges: how often it is asked again where its reply cannot be read."""
+"""Our own key in the `config` of a judging provider: how often it is called again if its reply is unreadable."""
 _READ = (
     "model", "temperature", "max_tokens", "max_output_tokens", "instructions", "systemPrompt", "passthrough", "headers",
     "apiBaseUrl", "apiHost", "apiKey", "apiKeyEnvar", REPLY_RETRIES, *PASSED_ON,
@@ -60,13 +60,13 @@ _NEAREST = {
     "golang": "use an exec provider",
     "promptfoo": "name a model or a program of your own",
 }
-"""Known providers that are not called here, and what is nearest to them."""
+"""Known providers that are not supported, and what comes closest to them."""
 _KNOWN = ("echo", "exec", "python", "javascript", "http", "https", *COMPANIES)
 _URL = re.compile(r"https?://")
 
 
 def providers_of(raw: Any, sources: Sources, origin: Origin) -> list[Provider]:
-    """Every provider of the key `providers` or `targets`."""
+    """Every provider under the key `providers` or `targets`."""
     found: list[Provider] = []
     for i, one in enumerate(raw if isinstance(raw, list) else [raw]):
         found += _entry(one, sources, origin.at(i) if isinstance(raw, list) else origin)
@@ -74,7 +74,7 @@ def providers_of(raw: Any, sources: Sources, origin: Origin) -> list[Provider]:
 
 
 def provider_of(raw: Any, sources: Sources, origin: Origin) -> Provider | None:
-    """The one provider of a test or an assertion; None, and told, if it is none."""
+    """The provider of a test or an assertion; None, after a report, if it is not a valid one."""
     found = _entry(raw, sources, origin)
     return found[0] if found else None
 
@@ -105,7 +105,7 @@ def _file_of(named: str) -> tuple[str, str]:
 
 
 def _full_name(named: str) -> str:
-    """As promptfoo calls a provider that is only named: with its function. One in a mapping keeps its id."""
+    """promptfoo's name for a provider that is written as a string: with its function. One in a mapping keeps its id."""
     if provider_kind(named) != "python":
         return named
     path, function = _file_of(named)
@@ -139,7 +139,7 @@ def _checked(one: dict[str, Any], sources: Sources, origin: Origin) -> list[Prov
 
 
 def _config(config: dict[str, Any], kind: str, sources: Sources, origin: Origin) -> dict[str, Any]:
-    """The settings of a provider, with the files that they name looked for."""
+    """The settings of a provider, with the files that they name checked."""
     if kind in ("chat", "embedding"):
         config = what_fits(config, CHAT, origin)
         if kind == "chat":
@@ -155,7 +155,7 @@ def _config(config: dict[str, Any], kind: str, sources: Sources, origin: Origin)
 
 
 def provider_kind(named: str) -> str:
-    """How a provider is called: echo, exec, python, javascript, http, chat, embedding; "" if it is not known."""
+    """How a provider is called: echo, exec, python, javascript, http, chat, embedding; "" if it is unknown."""
     if named == "echo":
         return "echo"
     if named.startswith("exec:"):

@@ -1,4 +1,4 @@
-"""Outputs that promptfoo recorded, in place of calls: `--cached results.json`."""
+"""Outputs that promptfoo recorded, used instead of calls: `--cached results.json`."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _Row = Mapping[str, Any]
 
 
 class RecordedResults:
-    """The results of one column. Tests are known by their variables and description, as repetitions have numbers of
-    their own; several tests that are alike in both cannot be told apart, and are errors."""
+    """The results of one column. Tests are matched by their variables and description, as repetitions have numbers of
+    their own; tests that have both in common cannot be told apart and are errors."""
 
     def __init__(self, path: Path, column: int, trials: int) -> None:
         self._name, self._trials = path.name, trials
@@ -55,7 +55,7 @@ class RecordedResults:
 
 
 def replayed(answer: Answer, latency_ms: int | None) -> Answer:
-    """An answer that was recorded, with the latency of then."""
+    """An answer from the recording, with its latency."""
     answer.started_at = datetime.now(UTC)
     answer.finished_at = answer.started_at + timedelta(milliseconds=latency_ms or 0)
     answer.latency_ms = latency_ms
@@ -64,9 +64,11 @@ def replayed(answer: Answer, latency_ms: int | None) -> Answer:
 
 
 def replaying(variants: Sequence[Variant], numbers: Sequence[int], path: Path, trials: int) -> list[Variant]:
-    """The columns with the outputs that promptfoo recorded for each. Raises InputError for a file that has none.
+    """The columns with the outputs that promptfoo recorded for each. Raises InputError if the file has none for a
+    column.
 
-    `numbers` are theirs among all columns of the configuration: a file of a run without filters has all of them.
+    `numbers` are their numbers among all columns of the configuration: a file from a run without filters has all of
+    them.
     """
     recorded = {row.get("promptIdx", 0) for row in _rows(path)}
     places = range(len(numbers)) if recorded <= {*range(len(numbers))} else numbers
@@ -93,18 +95,18 @@ def _rows(path: Path) -> list[_Row]:
 
 
 def recorded_tests(path: Path) -> Iterator[tuple[str, _Row]]:
-    """What each result is of, as `test_key` says it, and the result. Raises InputError."""
+    """The test of each result, in the form of `test_key`, and the result. Raises InputError."""
     for row in _rows(path):
         test = row.get("testCase") or {}
         yield test_key(test.get("vars") or {}, test.get("description")), row
 
 
 def known_by(case: Case) -> str:
-    """The same for a case of a run; one that was imported has its description in its metadata."""
+    """The same for a case of a run; an imported case has its description in its metadata."""
     return test_key(case.input, case.description or case.metadata.get("description"))
 
 
 def test_key(variables: Any, description: Any) -> str:
-    """By what a test is known in result files."""
+    """What identifies a test in result files."""
     known = variables if isinstance(variables, dict) else {}
     return compact_json([sorted(recorded(known).items()), str(description or "")])

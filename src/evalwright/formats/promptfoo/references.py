@@ -1,4 +1,4 @@
-"""Names by which tests choose their prompts and providers."""
+"""Names with which tests choose their prompts and providers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_NAMED = 10
 def unknown_names(
     cases: Iterable[Case], prompts: Sequence[AuthoredPrompt], providers: Sequence[Provider]
 ) -> Iterator[str]:
-    """What tests ask for and is not there, each once; promptfoo refuses it, too."""
+    """Names that tests use but that do not exist, each once; promptfoo rejects them, too."""
     known: dict[str, Sequence[Any]] = {"prompts": prompts, "providers": providers}
     asked = ((key, case.extra["promptfoo"].get(key)) for case in cases for key in known)
     named = dict.fromkeys((key, str(name)) for key, names in asked if isinstance(names, list) for name in names)

@@ -47,7 +47,8 @@ class Rendering:
         self._own_filters: dict[str, Any] | None = None
 
     async def variables(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The variables of a cell: files read, one trailing line break dropped, references to each other filled in."""
+        """The variables of a cell: files read, one trailing line break dropped, references between variables filled
+        in."""
         values = dict(given)
         for name, value in given.items():
             if in_file(value):
@@ -84,7 +85,7 @@ class Rendering:
         return text
 
     async def prompt(self, values: Mapping[str, Any], options: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
-        """The rendered prompt, and what the prompt says of the call. Raises ScriptError, TemplateError."""
+        """The rendered prompt, and the prompt's own settings for the call. Raises ScriptError, TemplateError."""
         config = dict(self._prompt.get("config") or {})
         raw = self._prompt.get("raw")
         if raw is None:
@@ -120,7 +121,7 @@ class Rendering:
         return pretty_json(render_all(document, values))
 
     def _filled(self, value: Any, values: Mapping[str, Any]) -> Any:
-        """A variable as prompts that are text show it: a template, unless it names what there is not."""
+        """A variable as text prompts show it: a template, unless it names something that does not exist."""
         if not isinstance(value, str) or not holds_template(value) or is_cut(value) or names_nothing(value, values):
             return value
         return self.text(value, values)

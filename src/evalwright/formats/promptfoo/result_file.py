@@ -1,4 +1,4 @@
-"""promptfoo's own result file, `results.json`, which its viewer and its actions for CI read."""
+"""promptfoo's own result file, `results.json`, which its viewer and its CI actions read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ __all__ = ["ResultsFile", "ResultsReport"]
 
 _Key = tuple[str, str, int]
 _ASSERT, _ERROR = 1, 2
-"""Why a result is no success, in promptfoo's numbers."""
+"""Why a result is not a success, in promptfoo's numbers."""
 
 
 class ResultsFile:
@@ -36,7 +36,7 @@ class ResultsFile:
         return (self._path,)
 
     def check(self) -> None:
-        """Raises InputError for a place where the file cannot be written."""
+        """Raises InputError if the file cannot be written there."""
         must_be_writable(self._path)
 
     def write(self, run: RunWriter, plan: Plan, summary: RunSummary) -> None:
@@ -124,7 +124,7 @@ def _results(reader: RunReader, columns: Mapping[str, _Column]) -> Iterator[dict
 
 
 def _repeat(plan: Plan | None) -> int:
-    """How often tests are run that do not say it themselves."""
+    """How often tests run that do not say so themselves."""
     if plan is None:
         return 1
     repeat: int | None = next((variant.config.get("repeat") for variant in plan.variants), None)
@@ -185,7 +185,7 @@ def _response(trace: Trace, seen: Mapping[str, Any], reasons: str) -> dict[str, 
 
 
 def _components(rows: Iterable[EvaluationResult], case: Case) -> Iterator[dict[str, Any]]:
-    """The results of assertions; behind that of a set those of its members."""
+    """The results of assertions; the result of a set is followed by those of its members."""
     asserted = {spec.name: spec.config["assertion"] for spec in case.evaluators or () if "assertion" in spec.config}
     for row in rows:
         if row.evaluator in asserted:

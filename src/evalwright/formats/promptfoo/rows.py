@@ -1,4 +1,4 @@
-"""Tests in a CSV file: a row each, columns with two underscores in front say more than variables."""
+"""Tests in a CSV file, one per row; columns that begin with two underscores have a special meaning."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PLAIN = ("__description", "__providerOutput", "__threshold", "__metric", "__pre
 
 
 def tests_in(text: str, file: str, origin: Origin) -> list[dict[str, Any]]:
-    """The tests, as they would stand in YAML; mistakes and doubts are told with the file and the line."""
+    """The tests, as they would be written in YAML; mistakes and doubts are reported with file and line."""
     header, rows = rows_of(text, file, origin)
     header = [column.strip() for column in header]
     for column in header:

@@ -1,4 +1,4 @@
-"""How a run goes by its configuration: `evaluateOptions`, and `commandLineOptions` before them."""
+"""A configuration's settings for a run: `evaluateOptions`, and `commandLineOptions`, which take precedence."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ _WITHOUT_EFFECT = (
     "cache", "eventSource", "generateSuggestions", "interactiveProviders", "isRedteam", "maxEvalTimeMs",
     "showProgressBar", "silent", "silentErrors",
 )  # fmt: skip
-"""Of promptfoo's own terminal, cache and server, as all other `commandLineOptions` are."""
+"""They concern promptfoo's own terminal, cache and server, as do all other `commandLineOptions`."""
 _CONCURRENT = 4
 
 
 class RunningOptions:
-    """The options of a configuration; those of the command line go before them."""
+    """The options of a configuration; those on the command line take precedence."""
 
     def __init__(self, raw: Mapping[str, Any], origin: Origin) -> None:
         self._given: dict[str, Any] = {}
@@ -36,15 +36,15 @@ class RunningOptions:
             self._given |= _options(raw.get(key, {}), key, origin.at(key))
 
     def filters(self) -> dict[str, Any]:
-        """The filters, under the names of those of the command line."""
+        """The filters, under the names of the command-line options."""
         return {name: self._given[key] for name, key in _FILTERS.items() if key in self._given}
 
     def settings(
         self, options: Mapping[str, Any], in_turn: bool, cases: Iterable[Case]
     ) -> tuple[RunSettings, dict[str, int]]:
-        """The settings of a run, and the `repeat` of tests that say none, where others do.
+        """The settings of a run, and the `repeat` of tests without their own, if others have one.
 
-        Calls that are to be delayed are made one after the other, as promptfoo makes them.
+        Calls that should be delayed are made one after the other, as by promptfoo.
         """
         most = options.get("max_concurrency") or self._given.get("maxConcurrency", _CONCURRENT)
         repeat = options.get("repeat") or self._given.get("repeat", 1)

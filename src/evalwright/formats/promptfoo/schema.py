@@ -1,4 +1,4 @@
-"""JSON Schemas of promptfoo's configurations and the files that they name: the shapes by which they are read."""
+"""JSON Schemas of promptfoo's configurations and the files that they name, made from the shapes used to read them."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from evalwright.formats.shared.schema_parts import (
 __all__ = ["configuration_schema", "provider_schema", "scenario_schema", "test_schema", "tests_schema"]
 
 _ELSEWHERE: Schema = {"type": "object", "required": ["$ref"]}
-"""A value that stands elsewhere in the file."""
+"""A value that is elsewhere in the file."""
 _REFUSED = ("redteam", "plugins", "strategies")
 
 
 def configuration_schema() -> Schema:
-    """Of a configuration."""
+    """For a configuration."""
     entry: Schema = {"anyOf": [ANY_TEXT, reference("Provider")]}
     providers: Schema = {"anyOf": [*entry["anyOf"], list_of(_or_elsewhere(entry))]}
     prompts = [ANY_TEXT, {**_part(PROMPT), **_either_of("raw", "id")}]
@@ -63,34 +63,34 @@ def configuration_schema() -> Schema:
 
 
 def tests_schema() -> Schema:
-    """Of a file of tests in YAML or JSON."""
+    """For a file of tests in YAML or JSON."""
     return _of_part("promptfoo: tests", _tests())
 
 
 def test_schema() -> Schema:
-    """Of a test: a line of a file of tests in JSON Lines, or the file that `defaultTest` names."""
+    """For a test: a line of a file of tests in JSON Lines, or the file that `defaultTest` names."""
     return _of_part("promptfoo: a test", reference("TestEntry"))
 
 
 def scenario_schema() -> Schema:
-    """Of a file of scenarios: one, or a list."""
+    """For a file of scenarios: one, or a list."""
     one = reference("Scenario")
     return _of_part("promptfoo: scenarios", {"anyOf": [one, list_of({"anyOf": [ANY_TEXT, one]})]})
 
 
 def provider_schema() -> Schema:
-    """Of a file of providers: one, or a list."""
+    """For a file of providers: one, or a list."""
     one: Schema = {"anyOf": [ANY_TEXT, reference("Provider")]}
     return _of_part("promptfoo: providers", {"anyOf": [one, list_of(one)]})
 
 
 def _of_part(title: str, part: Schema) -> Schema:
-    """A file that is one part: beside `$ref` draft 7 reads nothing."""
+    """A file that is a single part: draft 7 ignores everything beside `$ref`."""
     return {"title": title, "allOf": [part], "definitions": _definitions()}
 
 
 def _definitions() -> Schema:
-    """The parts of a configuration that may stand in files of their own, and what they are made of."""
+    """The parts of a configuration that may be in files of their own, and their components."""
     assertions = {"type": "array", "items": _or_elsewhere({"anyOf": [ANY_TEXT, reference("Assertion")]})}
     return {
         "Test": _part(TEST, assert_=assertions, options=_part(OPTIONS)),
@@ -113,7 +113,7 @@ def _provider() -> Schema:
 
 
 def _assertion(members: Schema) -> Schema:
-    """An assertion; types that are not supported are refused, as the reader refuses them."""
+    """An assertion; types that are not supported are rejected, as by the reader."""
     kinds = {*CHECKS, SET, *COMPARISONS}
     known = one_of({*kinds, *(f"not-{kind}" for kind in CHECKS)})
     found = _part(ASSERTION, type=known, assert_=members)
@@ -123,13 +123,13 @@ def _assertion(members: Schema) -> Schema:
 
 
 def _part(shape: Shape, **others: Schema) -> Schema:
-    """A mapping of a shape; of some keys more is known. A value that is null is none."""
+    """A mapping of a shape; `others` are more specific schemas of some keys. A null value counts as absent."""
     known = {key: dict(kind.schema) for key, kind in shape.items()} | {k.rstrip("_"): v for k, v in others.items()}
     return mapping({key: {"anyOf": [one, NULL, _ELSEWHERE]} if one else {} for key, one in known.items()})
 
 
 def _tests() -> Schema:
-    """What stands under `tests`, or in a file of tests."""
+    """What may be under `tests`, or in a file of tests."""
     return {"anyOf": [ANY_TEXT, reference("Test"), list_of(_or_elsewhere(reference("TestEntry")))]}
 
 
@@ -138,6 +138,6 @@ def _or_elsewhere(schema: Schema) -> Schema:
 
 
 def _either_of(*keys: str, value: Schema | None = None) -> Schema:
-    """One of the keys says something."""
+    """One of the keys has a value."""
     something: Schema = {"not": {"enum": [None, "", [], {}, 0, False]}} if value is None else value
     return {"anyOf": [having(key, something) for key in keys]}

@@ -1,4 +1,4 @@
-"""`assertScoringFunction`: a function of the user's that makes the outcome of a cell of its named scores."""
+"""`assertScoringFunction`: a user's function that decides the outcome of a cell from its named scores."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Scripts of a configuration: JavaScript in Node, Python in the sandbox or, from files, in this process.
+"""Scripts of a configuration: JavaScript in Node; Python in the sandbox or, from files, in this process.
 
-Checks and transforms run behind the walls of code evaluators; what is a part of the system under test (providers,
-functions of prompts and variables, generators of tests) runs as the program that it is.
+Checks and transforms run with the isolation of code evaluators; parts of the system under test (providers, functions of
+prompts and variables, generators of tests) run as the programs that they are.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ __all__ = [
 LIMIT = 30.0
 """Seconds for one call of a check or a transform."""
 LONGEST = 600.0
-"""Seconds for a provider: its own limit is that of the cell."""
+"""Seconds for a provider, which is really limited by the cell's time."""
 _DECLARATION = re.compile(r"^(const|let|var)\s")
 _NAMED = re.compile(r"[A-Za-z_$][\w$]*(?:\??\.[A-Za-z_$][\w$]*|(?:\?\.)?\[(?:\d+|'[^'\\]*'|\"[^\"\\]*\")\])*;?")
 _PARSED = re.compile(r"JSON\.parse\(\s*output\s*\)")
@@ -51,13 +51,13 @@ _threads = Threads()
 
 
 class Generated(NamedTuple):
-    """What a generator of tests gave."""
+    """What a generator of tests returned."""
 
     tests: Any
 
 
 def javascript_body(code: str) -> str:
-    """The body of a function for a piece of code: of one line an expression, of several as they are."""
+    """The body of a function for a piece of code: a single line is an expression, several are taken as they are."""
     code = code.rstrip()
     if "\n" in code:
         return code
@@ -69,7 +69,7 @@ def javascript_body(code: str) -> str:
 
 
 def _statements(line: str) -> list[str]:
-    """The statements of a line, parted at the semicolons that are in no text and no bracket."""
+    """The statements of a line, separated at semicolons outside strings and brackets."""
     pieces, depth, quote, start = [], 0, "", 0
     i = 0
     while i < len(line):
@@ -169,7 +169,7 @@ def _value_in(reply: Mapping[str, Any]) -> Any:
 
 
 async def run_javascript(folder: str, code: str, arguments: Mapping[str, Any], *, seconds: float | None = None) -> Any:
-    """What a piece of JavaScript gives. Raises ScriptError."""
+    """The value of a piece of JavaScript. Raises ScriptError."""
     request = {
         "code": javascript_body(code),
         "names": list(arguments),
@@ -180,7 +180,7 @@ async def run_javascript(folder: str, code: str, arguments: Mapping[str, Any], *
 
 
 async def run_python(code: str, arguments: Mapping[str, Any]) -> Any:
-    """What a piece of Python gives, run in the sandbox: an expression, or with line breaks the body of a function.
+    """The value of a piece of Python, run in the sandbox: an expression or, with line breaks, the body of a function.
 
     Raises ScriptError.
     """
@@ -210,8 +210,8 @@ async def call_file(
     plain: bool = False,
     data: bool = False,
 ) -> Any:
-    """What a function of a file gives: `file://f.js[:name]`, or `file://f.py[:name]`. Raises ScriptError, with `data`
-    also for functions in what JavaScript gives."""
+    """What a function in a file returns: `file://f.js[:name]`, or `file://f.py[:name]`. Raises ScriptError; with `data`
+    also if the value of JavaScript contains functions."""
     path, name = split_function(named)
     file = Path(folder, path)
     if file.suffix == ".py":
@@ -228,7 +228,7 @@ async def call_file(
 
 
 async def provide(folder: str, file: str, name: str, options: Mapping[str, Any], arguments: Sequence[Any]) -> Any:
-    """What a provider in a JavaScript file gives. Raises ScriptError."""
+    """What a provider in a JavaScript file returns. Raises ScriptError."""
     request = {
         "file": str(Path(folder, file).resolve()),
         "name": name,
@@ -239,7 +239,7 @@ async def provide(folder: str, file: str, name: str, options: Mapping[str, Any],
 
 
 async def called(function: Callable[..., Any], arguments: Sequence[Any], threads: Threads) -> Any:
-    """What a function of the user's gives, awaited, or called in a thread. Raises ScriptError."""
+    """What a user's function returns, awaited, or called in a thread. Raises ScriptError."""
     from evalwright.targets.failures import located
 
     try:
@@ -252,7 +252,7 @@ async def called(function: Callable[..., Any], arguments: Sequence[Any], threads
 
 
 def python_function(file: Path, name: str) -> Callable[..., Any]:
-    """The function of a user's file, which is executed once. Raises ScriptError (unusable)."""
+    """The function in a user's file, which is executed once. Raises ScriptError (unusable)."""
     import_from([str(file.resolve().parent)])
     try:
         module = module_at(file)
@@ -270,7 +270,7 @@ def python_function(file: Path, name: str) -> Callable[..., Any]:
 
 
 def evaluated_file(path: Path, folder: Path) -> Any:
-    """What a configuration in JavaScript exports. Raises InputError, also where nothing is to be executed."""
+    """What a configuration in JavaScript exports. Raises InputError, also if nothing may be executed."""
     if not executes_code():
         raise InputError(Problem(str(path), "is a program, which was not executed: --import executes it", absent=True))
     from evalwright.sandbox.workers import awaited_now
@@ -282,7 +282,7 @@ def evaluated_file(path: Path, folder: Path) -> Any:
 
 
 def generated_tests(path: Path, function: str, config: Any, folder: Path) -> Generated | str | None:
-    """The tests that a function makes; what went wrong; None where nothing is to be executed."""
+    """The tests that a function makes; a string that says what went wrong; None if nothing may be executed."""
     if not executes_code():
         return None
     named = f"{path}:{function}" if function else str(path)

@@ -16,7 +16,7 @@ __all__ = ["chosen_columns", "chosen_tests", "mistaken_range"]
 
 _RANGE = re.compile(r"(\d*)\s*:\s*(\d*)")
 _ERROR = 2
-"""`failureReason` of what has no output."""
+"""`failureReason` of a result without an output."""
 _MOST_NAMED = 10
 _One = TypeVar("_One", bound=Mapping[str, Any])
 _Narrow = Callable[[list[AuthoredCase]], list[AuthoredCase]]
@@ -35,8 +35,8 @@ def chosen_columns(found: Sequence[_One], flag: str, pattern: str | None) -> lis
 
 
 def chosen_tests(cases: Sequence[AuthoredCase], options: Mapping[str, Any]) -> list[AuthoredCase]:
-    """The tests that all filters leave, in their order, each with all combinations of its variables; those of a
-    result file alone leave single combinations. Raises InputError, also where a filter leaves none."""
+    """The tests that all filters leave, in their order, each with all combinations of its variables; only filters by
+    result file select single combinations. Raises InputError, also if a filter leaves none."""
     left = [*cases]
     for flag, narrow in _filters(options):
         before, left = left, narrow(left)
@@ -73,7 +73,7 @@ def _each(fits: Callable[[Case], object]) -> _Narrow:
 
 
 def _in_range(part: slice) -> _Narrow:
-    """A range counts the tests of scenarios behind the others, each as often as there are configs."""
+    """A range counts the tests of scenarios after the others, each once for every config."""
 
     def narrowed(cases: list[AuthoredCase]) -> list[AuthoredCase]:
         kept = {*[*dict.fromkeys(one.group for one in cases)][part]}
@@ -83,7 +83,7 @@ def _in_range(part: slice) -> _Narrow:
 
 
 def _of_lists(narrow: Callable[[list[int], int], list[int]]) -> _Narrow:
-    """A filter of the numbers of tests in their list, which is `tests` or those of one scenario."""
+    """A filter by the numbers of tests in their list, which is `tests` or one scenario."""
 
     def narrowed(cases: list[AuthoredCase]) -> list[AuthoredCase]:
         listed: dict[int, dict[int, None]] = {}
@@ -101,7 +101,7 @@ def _pattern(flag: str, text: str) -> Callable[[str], object]:
 
     try:
         found_in = pattern_of(text).found_in
-        found_in("")  # what only Node knows to be invalid is told now
+        found_in("")  # what only Node can find invalid is reported now
         return found_in
     except (InvalidPattern, EvaluatorError) as error:
         raise InputError(f"{flag}: {text!r} is not a regular expression: {error}") from None
@@ -153,18 +153,18 @@ _OUTCOMES: Mapping[str, Callable[[Mapping[str, Any]], bool]] = {
 def _with_outcome(
     results: Iterable[tuple[str, Path, Callable[[Mapping[str, Any]], bool]]],
 ) -> _Narrow:
-    """Tests with such an outcome in any column; they are known by their variables and description."""
+    """Tests with such an outcome in any column; they are matched by their variables and description."""
     wanted = {key for _, path, fits in results for key, row in recorded_tests(path) if fits(row)}
     fits = _each(lambda case: test_key(case.input, case.description) in wanted)
 
     def narrowed(cases: list[AuthoredCase]) -> list[AuthoredCase]:
-        return [one._replace(group=i) for i, one in enumerate(fits(cases))]  # each is a test of its own from here
+        return [one._replace(group=i) for i, one in enumerate(fits(cases))]  # from here on, each is a test of its own
 
     return narrowed
 
 
 def _sampled(tests: list[int], number: int, seed: int) -> list[int]:
-    """So many tests, the same as promptfoo takes with this seed, in their order."""
+    """This many tests, in their order; the same that promptfoo takes with this seed."""
     random, places = _random(seed), list(range(len(tests)))
     for i in range(len(places) - 1, 0, -1):
         j = int(next(random) * (i + 1))
@@ -186,7 +186,7 @@ def _hash(text: str) -> int:
 
 
 def _random(seed: int) -> Iterator[float]:
-    """Numbers from 0 to 1 as promptfoo makes them: an FNV-1a hash of the seed, then mulberry32."""
+    """Random numbers from 0 to 1 as promptfoo makes them: an FNV-1a hash of the seed, then mulberry32."""
     state, mask = _hash(str(seed)), 0xFFFFFFFF
     while True:
         state = (state + 1831565813) & mask

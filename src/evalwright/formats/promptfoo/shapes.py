@@ -1,4 +1,4 @@
-"""What may stand under each key of a configuration, part by part; what does not fit is told and left out."""
+"""The allowed values of each key of a configuration, part by part; other values are reported and left out."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ __all__ = [
 
 
 class KeyKind(NamedTuple):
-    """What a value must be, in words, as a question and as a JSON Schema."""
+    """What a value must be: in words, as a predicate and as a JSON Schema."""
 
     expected: str
     fits: Callable[[Any], bool]
@@ -40,7 +40,7 @@ Shape = Mapping[str, KeyKind]
 
 
 def _is_text(value: Any) -> bool:
-    """Whether it is a text, or a number that stands for one."""
+    """Whether it is a string, or a number in place of one."""
     return isinstance(value, (str, int, float)) and not isinstance(value, bool)
 
 
@@ -118,7 +118,7 @@ RUNNING: Shape = {
     "maxConcurrency": _count(1), "repeat": _count(1), "delay": MILLISECONDS, "timeoutMs": MILLISECONDS,
     "filterRange": TEXT, "filterSample": _count(1), "filterSampleSeed": _count(0),
 }  # fmt: skip
-"""Of `evaluateOptions` and `commandLineOptions`."""
+"""For `evaluateOptions` and `commandLineOptions`."""
 TEST: Shape = {
     "description": TEXT, "vars": VARIABLES, "assert": ASSERTIONS, "threshold": NUMBER, "options": MAPPING,
     "metadata": MAPPING, "provider": ENTRY, "providers": TEXTS, "providerOutput": ANYTHING, "prompts": TEXTS,
@@ -152,7 +152,7 @@ CHAT: Shape = {
         {"type": "integer", "minimum": 0, "maximum": 3},
     ),
 }  # fmt: skip
-"""Of the `config` of a model; keys that are sent as they are have no shape here."""
+"""For the `config` of a model; keys that are sent unchanged have no shape here."""
 HTTP: Shape = {
     "url": NAME, "method": NAME, "headers": SCALARS, "queryParams": SCALARS, "transformResponse": CODE,
     "responseParser": CODE, "transformRequest": ANYTHING, "validateStatus": ANYTHING,
@@ -160,8 +160,8 @@ HTTP: Shape = {
 
 
 def what_fits(raw: dict[str, Any], shape: Shape, origin: Origin) -> dict[str, Any]:
-    """A part of a configuration without what is of another kind than its key asks for, which is told, and without
-    keys that have no value."""
+    """A part of a configuration without values of the wrong type, which are reported, and without keys that have no
+    value."""
     wrong = [key for key, value in raw.items() if key in shape and not shape[key].fits(value)]
     for key in wrong:
         if raw[key] is not None:

@@ -21,7 +21,7 @@ _MAGIC = frozenset("*?[{")
 
 
 class Sources:
-    """The files below one folder, and all that were read."""
+    """The files below one folder, and all files that were read."""
 
     def __init__(self, folder: Path, allowed: Iterable[Path] = ()) -> None:
         self.folder = folder
@@ -30,7 +30,7 @@ class Sources:
         self.used: list[Path] = []
 
     def path(self, named: str, origin: Origin) -> Path | None:
-        """The file of that name; None, and told, if there is none or it lies outside."""
+        """The file of that name; None, after a report, if it does not exist or lies outside."""
         path = self.folder / named.removeprefix(_FILE)
         try:
             self.boundary.check(path)
@@ -45,7 +45,7 @@ class Sources:
         return path
 
     def paths(self, named: str, origin: Origin) -> Iterator[Path]:
-        """The files that a name or a pattern means, in the order of their names; told if there are none."""
+        """The files that a name or a pattern means, in the order of their names; reported if there are none."""
         pattern = named.removeprefix(_FILE)
         if _MAGIC.isdisjoint(pattern) or os.path.isfile(self.folder / pattern):
             found = self.path(named, origin)
@@ -59,19 +59,19 @@ class Sources:
                 yield found
 
     def code(self, value: object, origin: Origin) -> None:
-        """Look for the file in which a piece of code stands, if it stands in one; told if there is none."""
+        """Check the file that contains a piece of code, if it is in one; reported if it does not exist."""
         if in_file(value) and not holds_template(str(value)):
             self.path(split_function(str(value))[0], origin)
 
     def matches(self, named: str) -> bool:
-        """Whether there is a file of that name, or that matches the pattern."""
+        """Whether a file has that name or matches the pattern."""
         try:
             return os.path.isfile(self.folder / named) or any(self.folder.glob(named))
-        except (OSError, ValueError, NotImplementedError):  # no name that a file could have
+        except (OSError, ValueError, NotImplementedError):  # not a possible file name
             return False
 
     def text(self, path: Path, origin: Origin) -> str:
-        """The text of a file; empty, and told, if it cannot be read."""
+        """The text of a file; empty, after a report, if it cannot be read."""
         try:
             return self.boundary.read(path).decode("utf-8-sig")
         except (OSError, UnicodeDecodeError, OutsideError) as error:
@@ -79,7 +79,7 @@ class Sources:
             return ""
 
     def document(self, path: Path, origin: Origin) -> yaml.Document | None:
-        """A YAML or JSON file; None, and told, if it cannot be parsed."""
+        """A YAML or JSON file; None, after a report, if it cannot be parsed."""
         try:
             return yaml.load(path, "yaml12")
         except InputError as error:
@@ -88,7 +88,7 @@ class Sources:
 
 
 def _alternatives(pattern: str) -> Iterator[str]:
-    """`a.{x,y}` as `a.x` and `a.y`, which Python's patterns do not know."""
+    """`a.{x,y}` as `a.x` and `a.y`, because Python's patterns have no alternatives."""
     before, opened, rest = pattern.partition("{")
     inside, closed, after = rest.partition("}")
     if not (opened and closed):
@@ -99,11 +99,11 @@ def _alternatives(pattern: str) -> Iterator[str]:
 
 
 def in_file(value: object) -> bool:
-    """Whether a value is the name of a file."""
+    """Whether a value names a file."""
     return isinstance(value, str) and value.startswith(_FILE)
 
 
 def split_function(named: str) -> tuple[str, str]:
-    """`file.py:name` as file and name; without a name it is empty."""
+    """`file.py:name` as file and name; the name is empty if there is none."""
     path, colon, name = named.removeprefix(_FILE).rpartition(":")
     return (path, name) if colon and path.endswith(SCRIPTS) else (named.removeprefix(_FILE), "")

@@ -49,7 +49,7 @@ _WITHOUT_EFFECT = (
 )  # fmt: skip
 _REFUSED = ("redteam", "plugins", "strategies")
 _SHOWN = 200
-"""Tests that `config.yaml` of a run holds as they are."""
+"""Tests that a run's `config.yaml` contains unchanged."""
 _PASS_RATE = "PROMPTFOO_PASS_RATE_THRESHOLD"
 
 
@@ -61,7 +61,7 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
 
 
 class _Reading:
-    """One reading of one configuration, gathering its problems."""
+    """One reading of one configuration, collecting its problems."""
 
     def __init__(
         self,
@@ -145,14 +145,14 @@ class _Reading:
 
     @contextmanager
     def _later(self) -> Iterator[None]:
-        """Go on where an option of the command line cannot be used: what is wrong in the file is said with it."""
+        """Go on if a command-line option cannot be used: mistakes in the file are reported with it."""
         try:
             yield
         except InputError as error:
             self._unusable.append(error)
 
     def _refuse(self) -> None:
-        """Raise InputError for all mistakes, those of options behind those of the file."""
+        """Raise InputError for all mistakes, those of options after those of the file."""
         if self._findings.problems:
             for error in self._unusable:
                 self._findings.problems += error.problems or [Problem("", error.headline)]
@@ -179,7 +179,8 @@ class _Reading:
             self._sources.code(named, origin.at("extensions", i))
 
     def _check_comparisons(self, cases: Sequence[Case], variants: Sequence[Variant]) -> None:
-        """Tell of assertions that compare columns where there is nothing to compare; each once, however many tests."""
+        """Report assertions that compare columns if there is nothing to compare, each once however many tests have
+        it."""
         kinds = {frozenset(str(spec.called) for spec in case.evaluators or ()) for case in cases}
         for kind in sorted(COMPARISONS & frozenset().union(*kinds)):
             if len(variants) == 1:
@@ -235,7 +236,7 @@ class _Reading:
         return {"kind": "promptfoo", "pass_rate": rate}
 
     def _document(self) -> dict[str, Any]:
-        """What is kept of the configuration; many tests by their hash only, as they are stored as cases."""
+        """What is kept of the configuration; if there are many tests, only their hash, as they are stored as cases."""
         kept = {**self._raw, **({"env": self._own} if self._own else {})}
         tests = kept.get("tests")
         if isinstance(tests, list) and len(tests) > _SHOWN:
@@ -260,7 +261,7 @@ class _Reading:
 
 
 def _digest(tests: Sequence[Any]) -> str:
-    """SHA-256 (hex) of the tests as one list in JSON, of which no more than one test is made at a time."""
+    """SHA-256 (hex) of the tests as one JSON list, of which only one test at a time is in memory."""
     found = hashlib.sha256(b"[")
     for i, test in enumerate(tests):
         text = json.dumps(test, sort_keys=True, default=str)

@@ -20,7 +20,7 @@ class CsvRow(NamedTuple):
 
 
 def rows_of(text: str, file: str, origin: Origin) -> tuple[list[str], Iterator[CsvRow]]:
-    """The header of a table, and its rows; those that do not fit the header are told."""
+    """The header of a table, and its rows; rows that do not match the header are reported."""
     lines = io.StringIO(text, newline="")
     header = next(csv.reader(lines, strict=False), [])
     first = text.count("\n", 0, lines.tell()) + 1

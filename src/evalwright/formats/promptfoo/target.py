@@ -1,4 +1,4 @@
-"""The system under test: a prompt rendered with the variables of a test, a provider called, its output transformed."""
+"""The system under test: renders a prompt with the variables of a test, calls a provider, transforms the output."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ _NOT_KEPT = ("_conversation", "env")
 
 class PromptfooTarget:
     """Keys: `provider` and `prompt` as they were read, `folder`, `env`, `filters`, `allow_outside`; and the `repeat` of
-    tests that say none, where others do."""
+    tests without their own, if others have one."""
 
     may_be_silent: bool = True
     """An empty text is an output."""
@@ -86,7 +86,7 @@ class PromptfooTarget:
         return Answer(error=failure, extra={"promptfoo": seen})
 
     def _is_for(self, own: Mapping[str, Any], trial: int) -> bool:
-        """Whether a test names this column's prompt and provider, if it names any, and is repeated so often."""
+        """Whether a test names this column's prompt and provider, if it names any, and is repeated this often."""
         repeat = own.get("options", {}).get("repeat", self._config.get("repeat"))
         if repeat is not None and trial >= repeat:
             return False
@@ -95,7 +95,7 @@ class PromptfooTarget:
     async def _answer(
         self, case: Case, trial: int, own: Mapping[str, Any], options: Mapping[str, Any], seen: dict[str, Any]
     ) -> Answer:
-        """The answer; what is known of the cell goes into `seen`, also where there is none."""
+        """The answer. What is known about the cell is added to `seen`, even if there is no answer."""
         values, prompt, config = await self._prompted(case, own, options)
         context = {
             "vars": {key: value for key, value in values.items() if key not in _NOT_KEPT},
@@ -118,7 +118,7 @@ class PromptfooTarget:
             told = {**context, "vars": {**context["vars"], **inner}, "test": _described(case, own)}
             call = ProviderCall(prompt, told, config, trial, self._environment)
             reply = await self._caller_for(own)(call)
-        # A test's own provider is only called in the place of the column's, whose transform and delay stay.
+        # A test's own provider merely replaces the column's, whose transform and delay still apply.
         output = await self._transformed(reply, options, context)
         self._remember(case, options, prompt, output)
         if delay := self._provider.get("delay"):
@@ -178,7 +178,7 @@ def _of_test(case: Case) -> dict[str, Any]:
 
 
 def _described(case: Case, own: Mapping[str, Any]) -> dict[str, Any]:
-    """The test as promptfoo shows it to code."""
+    """The test in the form in which promptfoo shows it to code."""
     said = {"vars": case.input, "metadata": case.metadata, "options": own.get("options", {})}
     return {**said, "description": case.description} if case.description else said
 
@@ -191,7 +191,7 @@ def _parsed(prompt: str) -> Any:
 
 
 def _asked(prompt: str) -> Any:
-    """What the last message of a prompt says, or all of one that is no list of messages."""
+    """The content of the last message of a prompt, or the whole prompt if it is not a list of messages."""
     messages = _parsed(prompt)
     if isinstance(messages, list) and messages and isinstance(messages[-1], dict) and "content" in messages[-1]:
         return messages[-1]["content"]

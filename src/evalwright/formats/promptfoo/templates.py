@@ -1,4 +1,4 @@
-"""Templates in Nunjucks. Those that only name values are filled in here; all others need the engine."""
+"""Nunjucks templates. Those that only name values are filled in here; all others need the engine."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ __all__ = ["holds_template", "is_cut", "names_nothing", "plain_names", "render",
 _NAME = re.compile(r"\{\{\s*([A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*)\s*\}\}")
 _MARK = re.compile(r"\{[{%#]")
 _WORDS = frozenset({"true", "false", "none", "null", "undefined", "loop", "not"})
-"""Names with a meaning of their own, which the engine knows."""
+"""Names with a meaning of their own, which the engine handles."""
 _OF_TEXT = frozenset({"length"})
-# As promptfoo has them, so that the same texts are references, data and templates.
+# The same as in promptfoo, so that the same texts are references, data and templates.
 _REFERENCE = re.compile(r"\{\{\s*(\w+)\s*\}\}", re.ASCII)
 _ROUNDS = 5
 _CUT = re.compile(r"\{%[^%]*$|\{\{[^}]*$|\{#[^#]*$", re.MULTILINE)
@@ -32,14 +32,14 @@ def holds_template(text: str) -> bool:
 
 
 def plain_names(text: str) -> set[str]:
-    """The first steps of the names that a template only prints; none of one that has statements, which may set them."""
+    """The first steps of the names that a template only prints; none if it has statements, which may set names."""
     if "{%" in text:
         return set()
     return {found[1].partition(".")[0] for found in _NAME.finditer(text)} - _WORDS
 
 
 def with_references(values: dict[str, Any]) -> dict[str, Any]:
-    """Variables with the others that they name in place of `{{name}}`, the first one of each text in each round."""
+    """Variables in which `{{name}}` is replaced by other variables, the first one of each text in each round."""
     for _ in range(_ROUNDS):
         named = {name: _REFERENCE.search(value) for name, value in values.items() if isinstance(value, str)}
         found = {name: one for name, one in named.items() if one is not None and one[1] in values}
@@ -52,14 +52,14 @@ def with_references(values: dict[str, Any]) -> dict[str, Any]:
 
 
 def is_cut(text: str) -> bool:
-    """Whether a mark is opened and not closed on its line: promptfoo then takes the text as it stands."""
+    """Whether a mark is opened and not closed on its line: promptfoo then leaves the text as it is."""
     return _CUT.search(text) is not None and _RAW.search(text) is None
 
 
 def names_nothing(text: str, values: Mapping[str, Any]) -> bool:
-    """Whether a text names variables that there are not: promptfoo then takes it for data, not for a template.
+    """Whether a text names variables that do not exist: promptfoo then takes it for data, not for a template.
 
-    What counts as a name there are promptfoo's own patterns, so that the same texts are data.
+    Names are found with promptfoo's own patterns, so that the same texts are data.
     """
     text = _COMMENT.sub("", text)
     names = {one or other for one, other in _USED.findall(text)}
@@ -70,7 +70,7 @@ def names_nothing(text: str, values: Mapping[str, Any]) -> bool:
 
 
 def render(text: str, names: Mapping[str, Any], filters: Mapping[str, Any] | None = None) -> str:
-    """The text with its expressions filled in; names that are not there are empty. Raises TemplateError."""
+    """The text with its expressions filled in; unknown names are empty. Raises TemplateError."""
     if "{" not in text or _MARK.search(text) is None:
         return text
     pieces = _NAME.split(text)
@@ -84,7 +84,7 @@ def render(text: str, names: Mapping[str, Any], filters: Mapping[str, Any] | Non
 
 
 def render_all(value: Any, names: Mapping[str, Any]) -> Any:
-    """The same for every text in plain data."""
+    """The same for every string in plain data."""
     if isinstance(value, str):
         return render(value, names)
     if isinstance(value, dict):

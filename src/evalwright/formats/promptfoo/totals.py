@@ -22,7 +22,7 @@ __all__ = ["PassRateGate", "PromptfooTotals"]
 
 
 _COUNT = "__count"
-"""What derived metrics call the number of cells."""
+"""The name of the number of cells in derived metrics."""
 
 
 class PassRateGate(msgspec.Struct, tag_field="kind", tag="promptfoo"):
@@ -31,13 +31,13 @@ class PassRateGate(msgspec.Struct, tag_field="kind", tag="promptfoo"):
 
 
 class _Extra(msgspec.Struct):
-    """What a verdict says beside its score."""
+    """What a verdict contains besides its score."""
 
     asserts: tuple[int, int] = (0, 0)
     """How many assertions passed and failed."""
     sums: dict[str, float] = {}
     behind: dict[str, tuple[float, int]] = {}
-    """The weight of all scores of a name, and their number."""
+    """By name, the weight of all its scores, and their number."""
 
 
 @dataclass(slots=True)
@@ -79,7 +79,7 @@ class _Column:
 
     @property
     def scores(self) -> dict[str, _Scores]:
-        """The named scores, in an order that does not depend on that of the cells."""
+        """The named scores, in an order that does not depend on the order of the cells."""
         return {name: self.named[name] for name in sorted(self.named)}
 
     @property
@@ -158,7 +158,7 @@ class PromptfooTotals:
             summary.gate = self._decided(self._gate.pass_rate)
 
     def _metrics(self) -> Iterator[NamedMetric]:
-        """Each metric of all columns, those that are derived behind the others."""
+        """Each metric for all columns, derived ones after the others."""
         for metric in sorted({name for column in self._columns.values() for name in column.named}):
             for variant, column in self._columns.items():
                 if (found := column.named.get(metric)) is not None:
@@ -201,7 +201,7 @@ class PromptfooTotals:
 
 
 def _behind(column: _Column) -> dict[str, Any]:
-    """How many scores each name has, and their weight; nothing where cells do not say it."""
+    """The number and the weight of each name's scores; empty if the cells do not record them."""
     known = {name: one for name, one in column.scores.items() if one.n}
     if not known:
         return {}

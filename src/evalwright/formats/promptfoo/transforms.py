@@ -1,4 +1,4 @@
-"""Transforms: code that makes another output of an output."""
+"""Transforms: code that turns an output into another one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ __all__ = ["response_of", "transformed", "transformed_vars"]
 
 
 async def transformed(code: Any, output: Any, context: Mapping[str, Any], folder: str) -> Any:
-    """What a transform makes of an output. Raises ScriptError, also if it gives nothing."""
+    """The output returned by a transform. Raises ScriptError, also if it returns nothing."""
     if in_file(code):
         given = await call_file(folder, code, "get_transform", [output, context])
     else:
@@ -24,7 +24,7 @@ async def transformed(code: Any, output: Any, context: Mapping[str, Any], folder
 
 
 async def transformed_vars(code: Any, values: Mapping[str, Any], context: Mapping[str, Any], folder: str) -> Any:
-    """What `transformVars` makes of the variables. Raises ScriptError."""
+    """The variables returned by `transformVars`. Raises ScriptError."""
     if in_file(code):
         given = await call_file(folder, code, "get_transform", [values, context])
     else:

@@ -1,4 +1,4 @@
-"""Values as JavaScript has them: one kind of number, and its ways of making text of a value."""
+"""Values as JavaScript has them: a single type of number, and its ways to turn values into text."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _JSON_BEGINS = ("[", "{", '"', "-", *"0123456789")
 
 
 def as_it_was(made: Any, value: Any) -> Any:
-    """What was made of a mapping or list; the original if all parts of it are the same.
+    """What was made of a mapping or list; the original if all its parts are unchanged.
 
-    A configuration is gone through several times while it is read, and little of it changes. Copies of the rest would
-    be most of the memory that reading takes, and what many tests share is read only once if it stays one object.
+    A configuration is traversed several times while it is read, and little of it changes. Copies of the rest would take
+    most of the memory for reading, and what many tests share is read only once if it stays one object.
     """
     if type(made) is not type(value) or len(made) != len(value) or not all(map(is_, made, value)):
         return made
@@ -41,7 +41,8 @@ def as_it_was(made: Any, value: Any) -> Any:
 
 
 def as_javascript(value: Any) -> Any:
-    """Plain data in which whole numbers are ints, as there is one kind of number only, and all keys are text."""
+    """Plain data in which whole numbers are ints, as JavaScript has a single type of number, and all keys are
+    strings."""
     if isinstance(value, float):
         return int(value) if value.is_integer() and abs(value) < _EXACT else value
     if isinstance(value, dict):
@@ -53,12 +54,12 @@ def as_javascript(value: Any) -> Any:
 
 
 def recorded(variables: dict[str, Any]) -> dict[str, Any]:
-    """Variables as promptfoo's result files have them: text that is JSON without its blanks."""
+    """Variables in the form of promptfoo's result files: JSON text without blanks."""
     return {name: dense(value) if isinstance(value, str) else value for name, value in variables.items()}
 
 
 def dense(text: str) -> str:
-    """Text that is JSON without its blanks, as promptfoo's result files have it."""
+    """A JSON text without blanks, as in promptfoo's result files."""
     if text[:1] not in ("{", "["):
         return text
     try:
@@ -101,12 +102,12 @@ def pretty_json(value: Any, indent: int = 2) -> str:
 
 
 def shown_text(value: Any) -> str:
-    """The text of an output that rules on texts see: text as it is, anything else as JSON."""
+    """The text of an output for assertions on texts: strings unchanged, anything else as JSON."""
     return value if isinstance(value, str) else compact_json(value)
 
 
 def template_text(value: Any) -> str:
-    """What stands for a value in a rendered template."""
+    """The text for a value in a rendered template."""
     if isinstance(value, str):
         return value
     if value is None:

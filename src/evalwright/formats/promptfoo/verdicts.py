@@ -19,7 +19,7 @@ _SCORING = "assertScoringFunction"
 
 
 def weighted(scores: Iterable[tuple[float | None, float]]) -> float:
-    """The mean of scores by weight; 0 where nothing has weight."""
+    """The weighted mean of scores; 0 if no score has weight."""
     total = weight = 0.0
     for score, share in scores:
         total += (score or 0.0) * share
@@ -79,13 +79,13 @@ def _status(case: Case, rows: Sequence[EvaluationResult], score: float) -> Statu
 
 
 def named_scores(rows: Iterable[EvaluationResult]) -> dict[str, float]:
-    """The named scores of a cell: means by weight."""
+    """The named scores of a cell: weighted means."""
     return {name: one.mean for name, one in _named(rows).items()}
 
 
 @dataclass(slots=True)
 class _Scores:
-    """The scores of one name: their sum by weight, their weight, their number."""
+    """The scores of one name: their weighted sum, their weight, their number."""
 
     total: float = 0.0
     weight: float = 0.0
@@ -112,7 +112,7 @@ def _named(rows: Iterable[EvaluationResult]) -> dict[str, _Scores]:
 
 
 class _Member:
-    """A row within the row of a set, or a part of what a check said."""
+    """A row within the row of a set, or a part of a check's result."""
 
     def __init__(self, row: Mapping[str, Any]) -> None:
         self.passed: bool = bool(row.get("passed"))
@@ -121,7 +121,7 @@ class _Member:
 
 
 def _all(rows: Iterable[Any]) -> Iterator[Any]:
-    """Every row, those within others too."""
+    """Every row, including those within others."""
     for row in rows:
         yield row
         yield from _all(map(_Member, row.detail.get("children", ())))

@@ -1,4 +1,4 @@
-"""Ways to call a provider, one module each: what goes in, what comes out, and which one a provider needs."""
+"""Ways to call a provider, one module each: its input, its output, and which way a provider needs."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _CALLERS = {
 
 
 class ProviderCall(NamedTuple):
-    """One call: the rendered prompt, what code may know of the cell, and what the prompt says of the call."""
+    """One call: the rendered prompt, what code may know about the cell, and the prompt's own settings for the call."""
 
     prompt: str
     context: dict[str, Any]
@@ -34,7 +34,7 @@ class ProviderCall(NamedTuple):
 
 
 class ProviderReply(NamedTuple):
-    """What a provider gave; `cost` in US dollars."""
+    """What a provider returned; `cost` in US dollars."""
 
     output: Any
     cost: float | None = None
@@ -55,6 +55,6 @@ class Caller(Protocol):
 
 
 def caller_of(provider: Provider, folder: str) -> Caller:
-    """The caller of a provider. Raises InputError for a configuration that it cannot use."""
+    """The caller for a provider. Raises InputError for a configuration that it cannot use."""
     made: Caller = resolve(_CALLERS[provider_kind(provider["id"])])(provider, folder)
     return made

@@ -15,7 +15,7 @@ from evalwright.processes import run_command
 __all__ = ["Command"]
 
 _TAIL = 2000
-"""Characters of stderr in the error of a command that failed."""
+"""Characters of stderr in the error of a failed command."""
 
 
 class Command:

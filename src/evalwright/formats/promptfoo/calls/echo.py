@@ -1,4 +1,4 @@
-"""`echo`: the output is the prompt, and costs nothing."""
+"""`echo`: the output is the prompt, at no cost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""HTTP services: a request made of templates, and the output picked out of the response."""
+"""HTTP services: a request made from templates, and the output extracted from the response."""
 
 from __future__ import annotations
 
@@ -65,11 +65,11 @@ class HttpProvider:
             content = template_text(body).encode()
         query = {name: render(template_text(value), names) for name, value in config.get("queryParams", {}).items()}
         url = httpx.URL(render(self._url, names))
-        url = url.copy_merge_params(query) if query else url  # which writes the whole query again
+        url = url.copy_merge_params(query) if query else url  # httpx encodes the whole query again
         return client.build_request(str(config.get("method", "GET")).upper(), url, headers=headers, content=content)
 
     async def _made(self, code: Any, prompt: str, names: Mapping[str, Any]) -> Any:
-        """The body that `transformRequest` makes: a template, or code over `prompt` and `vars`."""
+        """The body from `transformRequest`: a template, or code over `prompt` and `vars`."""
         if not isinstance(code, str):
             return render_all(code, names)
         if "{{" in code and "=>" not in code:
@@ -94,7 +94,7 @@ class HttpProvider:
         return response.status_code, response.headers, received.decode(errors="replace")
 
     async def _accept(self, status: int, headers: httpx.Headers, text: str) -> None:
-        """Raise TargetError for a status that is no success, unless `validateStatus` accepts it."""
+        """Raise TargetError for a status that is not a success, unless `validateStatus` accepts it."""
         rule = self._config.get("validateStatus")
         if rule is not None:
             try:
@@ -140,7 +140,7 @@ class HttpProvider:
 
 
 def _filled(value: Any, names: Mapping[str, Any]) -> Any:
-    """A body with its templates filled in; one that is nothing but a value in JSON becomes that value."""
+    """A body with its templates filled in; if the result is just a JSON value, the value itself."""
     if isinstance(value, dict):
         return {key: _filled(one, names) for key, one in value.items()}
     if isinstance(value, list):
@@ -154,7 +154,7 @@ def _filled(value: Any, names: Mapping[str, Any]) -> Any:
 
 
 def _written(body: str, names: Mapping[str, Any], headers: Mapping[str, str]) -> Any:
-    """A body of text; where it is JSON, values are escaped for it."""
+    """A text body; if it is JSON, values are escaped for it."""
     if any(name.lower() == "content-type" and "json" in value for name, value in headers.items()):
         try:
             return _filled(json.loads(body), names)

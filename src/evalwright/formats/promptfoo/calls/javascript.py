@@ -1,4 +1,4 @@
-"""Providers in files of JavaScript and TypeScript, run by a Node that is kept."""
+"""Providers in JavaScript and TypeScript files, run by a Node process that is kept."""
 
 from __future__ import annotations
 

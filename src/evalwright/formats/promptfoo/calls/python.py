@@ -1,4 +1,4 @@
-"""Providers in files of Python: `call_api(prompt, options, context)`, in this process."""
+"""Providers in Python files: `call_api(prompt, options, context)`, in this process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What providers in users' files give back."""
+"""What providers in users' files return."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The rules of assertions, a function for each type: `(question) -> Evaluation`, or something to be awaited."""
+"""The rules of assertions, a function for each type: `(question) -> Evaluation`, or an awaitable of one."""

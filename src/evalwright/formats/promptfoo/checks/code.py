@@ -18,13 +18,13 @@ from evalwright.model.result import Evaluation
 __all__ = ["finite", "is_result", "javascript", "python"]
 
 _NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)", re.ASCII)
-"""What `parseFloat` of JavaScript reads."""
+"""What JavaScript's `parseFloat` reads."""
 _STRUCTURES = frozenset(("namedScores", "namedScoreWeights", "tokensUsed", "assertion"))
 _NAMES = {"pass_": "pass", "named_scores": "namedScores", "component_results": "componentResults"}
 
 
 async def javascript(question: Asked) -> Evaluation:
-    """What an expression, the body of a function or a file of JavaScript says."""
+    """The result of an expression, a function body or a file in JavaScript."""
     return await _judged(question, javascript_language=True)
 
 
@@ -53,7 +53,7 @@ async def _judged(question: Asked, *, javascript_language: bool) -> Evaluation:
 
 
 def _read(said: Any) -> Any:
-    """What Python code says: text may be a word for a truth, or JSON."""
+    """The value returned by Python code: a string may be a word for a boolean, or JSON."""
     if isinstance(said, str):
         if said.lower() in ("true", "false"):
             return said.lower() == "true"
@@ -68,7 +68,7 @@ def _read(said: Any) -> Any:
 
 
 def _outcome(question: Asked, said: Any) -> Evaluation:
-    """The result of what code gave: a truth, a number, or a mapping."""
+    """The evaluation for the value returned by code: a boolean, a number, or a mapping."""
     if isinstance(said, bool):
         return question.of(said, "the code says that it fails")
     if isinstance(said, (int, float)) and math.isfinite(said):
@@ -83,7 +83,7 @@ def _outcome(question: Asked, said: Any) -> Evaluation:
 
 
 def is_result(said: Any) -> TypeGuard[Mapping[str, Any]]:
-    """Whether it is what promptfoo takes for a result: `pass`, `score` and `reason`, and the rest of the right kind."""
+    """Whether promptfoo accepts it as a result: `pass`, `score` and `reason`, and the rest of the right types."""
     return (
         isinstance(said, Mapping)
         and isinstance(said.get("pass"), bool)
@@ -97,7 +97,7 @@ def is_result(said: Any) -> TypeGuard[Mapping[str, Any]]:
 
 def _described(question: Asked, said: Mapping[str, Any]) -> Evaluation:
     given, score = said["pass"], float(said["score"])
-    # As there: a threshold holds for the numbers of both languages, and for the mappings of Python only.
+    # As in promptfoo: a threshold applies to numbers of both languages, but only to Python's mappings.
     short = question.kind == "python" and question.threshold is not None and score < question.threshold
     passed = given and not short
     if question.negated:

@@ -1,4 +1,4 @@
-"""Assertions that compare the outputs of one test: which column is the best."""
+"""Assertions that compare the outputs of one test to find the best column."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class PromptfooComparison:
         return bool(self._assertion["type"] == "max-score")
 
     def asks(self, case: Case) -> Iterator[ChatRequest]:
-        """The call of the judge, which is one for all columns."""
+        """The judge's call: a single one for all columns."""
         if self.calls_models({"assertion": self._assertion}):
             yield from grader_requests(self._assertion, self._options, self._folder, "text")
 
@@ -61,7 +61,7 @@ class PromptfooComparison:
         raise EvaluatorError("it compares the outputs of several columns, which only a run has", "bad_value")
 
     async def compare(self, case: Case, cells: _Cells) -> list[Evaluation]:
-        """An evaluation for each column; those that the test is not meant for are skipped. Raises EvaluatorError."""
+        """An evaluation for each column; columns for which the test is not meant are skipped. Raises EvaluatorError."""
         taking_part = [cell for cell in cells if not cell[0].extra.get("promptfoo", {}).get("left_out")]
         if len(taking_part) < 2:
             raise EvaluatorError(f"expected at least two outputs to compare, found {len(taking_part)}", "bad_value")
@@ -70,7 +70,7 @@ class PromptfooComparison:
         return [next(said) if cell in taking_part else Evaluation(False, skipped=True) for cell in cells]
 
     async def _best(self, cells: _Cells) -> list[Evaluation]:
-        """What a judge says, who sees all outputs at once."""
+        """The choice of a judge that sees all outputs at once."""
         names = cells[0][0].extra.get("promptfoo", {}).get("vars", {})
         try:
             criteria = render(template_text(self._assertion.get("value")), names)
@@ -113,7 +113,7 @@ class PromptfooComparison:
         return index
 
     async def _highest(self, cells: _Cells) -> list[Evaluation]:
-        """The column with the highest mean, or sum, of its other assertions; of several the first."""
+        """The column with the highest mean, or sum, of its other assertions; the first of several."""
         value = self._assertion.get("value")
         value = value if isinstance(value, dict) else {}
         scores = [self._score(trace, rows, value) for trace, rows in cells]

@@ -1,4 +1,4 @@
-"""Assertions that a model or an embedding judges."""
+"""Assertions that are judged by a model or an embedding."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ __all__ = [
 ]  # fmt: skip
 
 _EPSILON = 2.220446049250313e-16
-"""JavaScript's: by so much a similarity may fall short of its threshold."""
+"""JavaScript's: a similarity may be below its threshold by this much."""
 _KEPT = 2000
-"""Characters of a reply that are kept in the result."""
+"""Characters of a reply that the result keeps."""
 _CATEGORY = re.compile(r"^\s*\(?([A-E])\)", re.IGNORECASE)
 _LAST_LETTER = re.compile(r"\b([YN])\Z")
 _FACTUAL = {"A": "subset", "B": "superset", "C": "agree", "D": "disagree", "E": "differButFactual"}
@@ -110,7 +110,7 @@ async def model_graded_factuality(question: Asked) -> Evaluation:
 
 
 async def model_graded_closedqa(question: Asked) -> Evaluation:
-    """A judge's reply ends with Y. As in promptfoo, `not-` does not turn that round."""
+    """A judge's reply ends with Y. As in promptfoo, `not-` does not invert that."""
     names = {
         "input": question.trace.extra["promptfoo"]["prompt"], "criteria": question.value, "completion": question.text,
     }  # fmt: skip
@@ -136,7 +136,7 @@ def _last_letter(text: str) -> str:
 
 
 async def g_eval(question: Asked) -> Evaluation:
-    """A judge makes steps of the criteria, then scores the output by them from 0 to 10."""
+    """A judge derives steps from the criteria, then scores the output by them from 0 to 10."""
     criteria = question.value if isinstance(question.value, list) else [question.value]
     grader, scores, reasons = _grader(question), [], []
     for one in criteria:
@@ -181,7 +181,8 @@ def _score_of_ten(text: str) -> tuple[float, str]:
 
 
 async def similar(question: Asked) -> Evaluation:
-    """The cosine of the embeddings of output and value is at least `threshold` (0.75); of a list, of any."""
+    """The cosine of the embeddings of output and value is at least `threshold` (0.75); for a list, with any of its
+    values."""
     values = question.value if isinstance(question.value, list) else [question.value]
     texts = [template_text(one) for one in values]
     if not any(texts):
@@ -199,7 +200,7 @@ async def similar(question: Asked) -> Evaluation:
 
 
 async def context_recall(question: Asked) -> Evaluation:
-    """The share of sentences of the value that the variable `context` bears out."""
+    """The share of the value's sentences that the variable `context` supports."""
     grader = _grader(question)
     wanted = (
         "For each sentence of the answer say whether the context bears it out: repeat it on a line of its own,"
@@ -219,7 +220,7 @@ def _marked_lines(text: str) -> list[str]:
 
 
 async def context_relevance(question: Asked) -> Evaluation:
-    """The share of sentences of the variable `context` that the variable `query` needs."""
+    """The share of sentences in the variable `context` that the variable `query` needs."""
     grader, context = _grader(question), _context(question)
     wanted = (
         "Copy from the context, unchanged and one a line, only the sentences that are needed to answer the question."
@@ -233,7 +234,7 @@ async def context_relevance(question: Asked) -> Evaluation:
 
 
 async def context_faithfulness(question: Asked) -> Evaluation:
-    """The share of statements of the output that the variable `context` bears out."""
+    """The share of statements in the output that the variable `context` supports."""
     grader = _grader(question)
     wanted = (
         "Break the answer to the question into single statements, one a line, nothing else.\n"
@@ -261,7 +262,7 @@ def _final_verdicts(text: str) -> list[str]:
 
 
 async def answer_relevance(question: Asked) -> Evaluation:
-    """How near the questions that the output answers are to the one that was asked."""
+    """How similar the questions that the output answers are to the one that was asked."""
     grader = _grader(question)
     model = grader_of(question.assertion, question.options, question.folder, "embedding").model
     wanted = f"Write the one question that this answer answers, nothing else.\n<Answer>\n{question.text}\n</Answer>"
@@ -297,7 +298,7 @@ def _user(text: str) -> list[dict[str, Any]]:
 
 
 def _grader(question: Asked, names: Mapping[str, Any] | None = None) -> Grader:
-    """The judge, told the variables of the test, and those that prompts of the user's own have."""
+    """The judge, with the variables of the test and those that the user's own prompts have."""
     known = {**question.names, **(names or {"output": question.text})}
     return grader_of(question.assertion, question.options, question.folder, "text", known)
 

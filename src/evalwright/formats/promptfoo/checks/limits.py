@@ -1,4 +1,4 @@
-"""Assertions on what a call took."""
+"""Assertions on what a call used."""
 
 from __future__ import annotations
 

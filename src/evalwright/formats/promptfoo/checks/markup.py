@@ -107,13 +107,13 @@ def contains_xml(question: Asked) -> Evaluation:
 
 
 def is_html(question: Asked) -> Evaluation:
-    """The whole text is HTML: nothing stands outside of its elements, and one of them is known."""
+    """The whole text is HTML: it has no text outside elements, and at least one known element."""
     text = question.text.strip()
     return question.of(text.startswith("<") and text.endswith(">") and _has_html(text), "the output is not HTML")
 
 
 def contains_html(question: Asked) -> Evaluation:
-    """There is an element of HTML in the text, or any that is closed."""
+    """The text contains an HTML element, or any element that is closed."""
     return question.of(_has_html(question.text), "there is no HTML in the output")
 
 
@@ -127,7 +127,7 @@ def _wanted(question: Asked) -> Sequence[str]:
 
 
 def _paths(text: str) -> set[str] | None:
-    """The paths of all elements; None for what is no XML."""
+    """The paths of all elements; None if the text is not XML."""
     parser, stack, found = expat.ParserCreate(), list[str](), set[str]()
 
     def start(name: str, _: object) -> None:

@@ -1,4 +1,4 @@
-"""Assertions on the forms of models' answers: refusals, calls of tools, the reason why they ended."""
+"""Assertions on the forms of models' answers: refusals, tool calls, the reason why they ended."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _SPACES = re.compile(r"\s+")
 
 
 def is_refusal(question: Asked) -> Evaluation:
-    """The text says that the model does not answer; so does an empty one."""
+    """The text refuses to answer; an empty text counts as a refusal."""
     text = _SPACES.sub(" ", question.text.replace("’", "'")).strip().lower()
     return question.of(not text or any(one in text for one in _REFUSALS), "the output is no refusal")
 

@@ -1,4 +1,4 @@
-"""What graders reply: the one object in a reply, and truths and scores as models write them. Nothing is guessed."""
+"""What graders reply: the only object in a reply, and booleans and scores as models write them. Nothing is guessed."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = ["graded_reply", "one_object", "passes_and_score", "score_in", "the_ob
 T = TypeVar("T")
 
 _KEPT = 2000
-"""Characters of a reply that are kept when it cannot be read."""
+"""Characters of an unreadable reply that are kept."""
 _SHOWN = 8000
-"""Characters of it that a grader is shown again."""
+"""Characters of it that a grader sees again."""
 _TRUE, _FALSE = ("true", "yes", "pass", "y"), ("false", "no", "fail", "n")
 
 
@@ -31,9 +31,8 @@ def unreadable(grader: Grader, text: str, why: object) -> EvaluatorError:
 
 
 async def graded_reply(grader: Grader, messages: list[dict[str, Any]], read: Callable[[str], T]) -> tuple[T, str]:
-    """What `read` makes of the grader's reply, and the reply. A reply for which it raises BadReply is complained of,
-    and asked for again so often as the grader allows. Raises EvaluatorError.
-    """
+    """What `read` makes of the grader's reply, and the reply. If `read` raises BadReply, the grader is told why and
+    called again, as often as it allows. Raises EvaluatorError."""
     question = messages
     for left in range(grader.reply_retries, -1, -1):
         text = await grader.ask(question)
@@ -48,14 +47,14 @@ async def graded_reply(grader: Grader, messages: list[dict[str, Any]], read: Cal
 
 
 def _complaint(text: str, problem: str) -> list[dict[str, Any]]:
-    # an empty message of the assistant is refused by some servers
+    # some servers reject an empty message of the assistant
     said = [{"role": "assistant", "content": text[:_SHOWN]}] if text.strip() else []
     complaint = f"This reply cannot be used: {problem}. Reply once more, only in the form that was asked for."
     return [*said, {"role": "user", "content": complaint}]
 
 
 def the_object(text: str, keys: Iterable[str]) -> dict[str, Any]:
-    """The object in a text. Raises BadReply where there is none, too."""
+    """The object in a text. Raises BadReply as `one_object` does, and if there is none."""
     found = one_object(text, keys)
     if found is None:
         raise BadReply("expected a JSON object, found none")
@@ -65,7 +64,7 @@ def the_object(text: str, keys: Iterable[str]) -> dict[str, Any]:
 def one_object(text: str, keys: Iterable[str]) -> dict[str, Any] | None:
     """The only object in a text with one of `keys`; None if there is no object.
 
-    Raises BadReply for several that differ, of which the judge may have quoted one, and for a key that comes twice.
+    Raises BadReply for several that differ, one of which the judge may have quoted, and for a repeated key.
     """
     found = list(objects_in(text, keys_once))
     wanted = frozenset(keys)
@@ -76,7 +75,7 @@ def one_object(text: str, keys: Iterable[str]) -> dict[str, Any] | None:
 
 
 def passes_and_score(said: Mapping[str, Any]) -> tuple[bool, float]:
-    """`pass` and `score` of a reply; either follows from the other, as in promptfoo. Raises BadReply."""
+    """`pass` and `score` of a reply; each can be derived from the other, as in promptfoo. Raises BadReply."""
     if said.keys().isdisjoint(("pass", "score")):
         raise BadReply("expected 'pass' or 'score', found neither")
     passed = _truth(said["pass"]) if "pass" in said else True
@@ -85,7 +84,7 @@ def passes_and_score(said: Mapping[str, Any]) -> tuple[bool, float]:
 
 
 def score_in(value: Any) -> float:
-    """A number, also one in a text. Raises BadReply for anything else, true and false included."""
+    """A number, also one in a string. Raises BadReply for anything else, including true and false."""
     usable = isinstance(value, (int, float, str)) and not isinstance(value, bool)
     try:
         number = float(value) if usable else math.nan

@@ -1,4 +1,4 @@
-"""The prompts that a configuration itself has for its judges."""
+"""A configuration's own prompts for its judges."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["own_messages"]
 def own_messages(
     assertion: Mapping[str, Any], options: Mapping[str, Any], names: Mapping[str, Any]
 ) -> list[dict[str, Any]]:
-    """The messages of `rubricPrompt` of an assertion or its test; none if there is none. Raises EvaluatorError."""
+    """The messages in `rubricPrompt` of an assertion or its test; empty if there is none. Raises EvaluatorError."""
     prompt = assertion.get("rubricPrompt", options.get("rubricPrompt"))
     if prompt is None:
         return []

@@ -1,4 +1,4 @@
-"""Assertions on how near a text is to another, by the numbers of promptfoo."""
+"""Assertions on the similarity of texts, with promptfoo's measures."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ __all__ = ["bleu", "gleu", "levenshtein", "rouge_n"]
 _ORDERS = 4
 _SPACES = re.compile(f"[{CLASSES['s']}]+")
 _LEAST = 1e-7
-"""Stands for a precision of 0, of which there is no logarithm."""
+"""Replaces a precision of 0, which has no logarithm."""
 _LARGEST = 10**10
-"""Cells of the table of an edit distance: of two texts of 100,000 signs, some seconds."""
+"""Cells in the table of an edit distance: for two texts of 100,000 characters, some seconds."""
 
 
 def levenshtein(question: Asked) -> Evaluation:
@@ -70,7 +70,7 @@ def _texts(question: Asked) -> Sequence[str]:
 
 
 def _distance(left: str, right: str) -> int:
-    """The edit distance, a column of the table at a time as bits of numbers (Myers 1999, Hyyrö 2001)."""
+    """The edit distance, computed one column of the table at a time, as bits of integers (Myers 1999, Hyyrö 2001)."""
     if len(left) * len(right) > _LARGEST:
         raise EvaluatorError("the texts are too long for an edit distance", "too_long")
     if not left:
@@ -91,7 +91,7 @@ def _distance(left: str, right: str) -> int:
 
 
 def _split(text: str) -> list[str]:
-    """The words of a text, as there: an empty text has one, which is empty."""
+    """The words of a text, as in promptfoo: an empty text has one, which is empty."""
     parts = _SPACES.split(text.lower())
     return (parts[1:] if not parts[0] else parts)[: -1 if len(parts) > 1 and not parts[-1] else None] or [""]
 

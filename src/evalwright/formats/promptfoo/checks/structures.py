@@ -20,7 +20,7 @@ __all__ = ["contains_json", "is_json", "objects_in"]
 _MOST_OPENINGS = 200
 """Braces that are tried as the beginning of an object: real outputs have far fewer."""
 _LONGEST = 100_000
-"""Characters of an object in a text, at most."""
+"""Maximum length of an object in a text, in characters."""
 _BRACES = re.compile("[{}]")
 _COMMENTS = re.compile(r"""\"(?:\\.|[^"\\\n])*"|(?<![a-zA-Z])'(?:\\.|[^'\\\n])*'|(?<![:/])(//+)""")
 _NOTHING = object()
@@ -37,7 +37,7 @@ def is_json(question: Asked) -> Evaluation:
 
 
 def contains_json(question: Asked) -> Evaluation:
-    """The text has an object in it; with a schema, one that is valid."""
+    """The text contains an object; with a schema, a valid one."""
     found = list(_embedded(question.text))
     if not found or not question.value:
         what = "an object" if question.negated else "no object"
@@ -59,7 +59,7 @@ def _refused(word: str) -> Any:
 
 
 def _embedded(text: str) -> Iterator[Any]:
-    """The objects that promptfoo sees in a text: it counts braces, also those within quotation marks."""
+    """The objects that promptfoo sees in a text: it counts braces, even within quotation marks."""
     position = tried = 0
     while tried < _MOST_OPENINGS and (start := text.find("{", position)) >= 0:
         tried += 1
@@ -77,9 +77,9 @@ def _embedded(text: str) -> Iterator[Any]:
 
 
 def objects_in(text: str, pairs: Callable[[list[tuple[str, Any]]], dict[str, Any]] = dict) -> Iterator[dict[str, Any]]:
-    """The outermost objects in a text, read as JSON or, where that fails, as YAML of one line or more.
+    """The outermost objects in a text, read as JSON or, if that fails, as YAML of one line or more.
 
-    `pairs` makes an object of its keys and values; BadReply that it raises ends the search.
+    `pairs` makes an object from its keys and values; a BadReply that it raises ends the search.
     """
     decoder, position, tried = json.JSONDecoder(strict=False, object_pairs_hook=pairs), 0, 0
     while tried < _MOST_OPENINGS and (start := text.find("{", position)) >= 0:
@@ -102,7 +102,7 @@ def objects_in(text: str, pairs: Callable[[list[tuple[str, Any]]], dict[str, Any
 
 
 def _closing(text: str, start: int) -> int | None:
-    """The end of what a brace opens."""
+    """Where the brace at `start` is closed."""
     depth, quote, i = 0, "", start
     while i < len(text):
         sign = text[i]

@@ -69,7 +69,7 @@ def icontains_all(question: Asked) -> Evaluation:
 
 
 def equals(question: Asked) -> Evaluation:
-    """The text is the value; mappings and lists are compared with the parsed text."""
+    """The text equals the value; mappings and lists are compared with the parsed text."""
     value = question.value
     if isinstance(value, (dict, list)):
         found = question.output if isinstance(question.output, (dict, list)) else _parsed(question.text)
@@ -78,7 +78,7 @@ def equals(question: Asked) -> Evaluation:
 
 
 def regex(question: Asked) -> Evaluation:
-    """The pattern, a regular expression of JavaScript, is found."""
+    """The pattern, a JavaScript regular expression, is found."""
     from evalwright.formats.shared.javascript.characters import InvalidPattern
     from evalwright.formats.shared.javascript.patterns import pattern_of
 
@@ -122,7 +122,7 @@ def _texts(question: Asked) -> list[str]:
 
 
 def listed_texts(value: Any) -> list[str]:
-    """The texts that are looked for: those of a list, or between commas."""
+    """The texts to look for: those in a list, or those between commas."""
     if isinstance(value, str) and value.strip():
         row = next(csv.reader([value.replace("\n", " ")], skipinitialspace=True), [])
         return [one.strip() for one in row]

@@ -1,4 +1,4 @@
-"""Words by the rules of the Penn Treebank, as js-rouge 3, which promptfoo uses, splits texts."""
+"""Words by the rules of the Penn Treebank, split as by js-rouge 3, which promptfoo uses."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def treebank_words(text: str) -> list[str]:
 
 
 def _with_quotes(text: str) -> str:
-    """The text with quotation marks as `` where they open and as '' where they close."""
+    """The text with opening quotation marks as `` and closing ones as ''."""
     inside = False
 
     def meant(found: re.Match[str]) -> str:
@@ -78,7 +78,7 @@ def _opens(text: str, found: re.Match[str]) -> bool:
 
 
 def _is_closed(text: str, found: re.Match[str]) -> bool:
-    """Whether two apostrophes stand before a word, and the next quotation mark is their like."""
+    """Whether two apostrophes precede a word, and the next quotation mark is of the same kind."""
     after = text[found.end() : found.end() + 1]
     if not found.start() or not after or not (category(after)[0] in "LN" or category(after) in ("Sc", "Ps")):
         return False
