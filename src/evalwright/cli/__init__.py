@@ -153,15 +153,17 @@ def _only_asks(arguments: Sequence[str]) -> bool:
     return not arguments or (len(arguments) <= 2 and arguments[-1] in ("-h", "--help")) or [*arguments] == ["--version"]
 
 
-def _ended(command: click.Command, arguments: Sequence[str]) -> int:
+def _ended(command: click.Command, arguments: Sequence[str], *, again: bool = False) -> int:
     try:
         code = command.main([*arguments], prog_name="evalwright", standalone_mode=False)
         return code or 0
     except click.exceptions.Exit as ending:
         return ending.exit_code
     except (Exception, KeyboardInterrupt) as error:
-        from evalwright.cli.exits import code_after
+        from evalwright.cli.exits import code_after, is_of_index
 
+        if not again and is_of_index(error):
+            return _ended(command, arguments, again=True)
         return code_after(error, arguments[0] if arguments else "")
 
 

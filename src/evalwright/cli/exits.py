@@ -11,7 +11,7 @@ import click
 
 from evalwright.errors import EvalwrightError, InputError, Interrupted, Problem, counted
 
-__all__ = ["code_after", "input_error_lines", "show_input_error"]
+__all__ = ["code_after", "input_error_lines", "is_of_index", "show_input_error"]
 
 _ERROR = "Error:"
 _INTERNAL = 4
@@ -43,6 +43,16 @@ def code_after(error: Exception | KeyboardInterrupt, command: str) -> int:
         show_input_error(error, command)
         return error.exit_code
     return _failed(error)
+
+
+def is_of_index(error: Exception | KeyboardInterrupt) -> bool:
+    """Whether a command failed because the index of a run is not what it seemed: once more, it makes another one.
+
+    Commands print what they have found behind all that they ask an index for, or continue with the records themselves.
+    """
+    from evalwright.model.cell_index import StaleIndex
+
+    return isinstance(error, StaleIndex)
 
 
 def show_input_error(error: InputError, command: str) -> None:

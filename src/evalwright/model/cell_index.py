@@ -31,6 +31,7 @@ __all__ = [
     "CellSelection",
     "CellSum",
     "CellSums",
+    "DamagedIndex",
     "StaleIndex",
     "index_of",
 ]
@@ -48,6 +49,10 @@ OutcomeStatus = Literal["pass", "fail", "skip", "error"]
 
 class StaleIndex(Exception):
     """The records at a place are not those that were indexed: the run has changed since."""
+
+
+class DamagedIndex(StaleIndex):
+    """The index itself cannot be read any further, and was removed; the records are what they were."""
 
 
 class CellOutcome(msgspec.Struct, frozen=True, gc=False):

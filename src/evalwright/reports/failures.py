@@ -7,7 +7,7 @@ from contextlib import closing, suppress
 from dataclasses import dataclass, field
 
 from evalwright.errors import InputError
-from evalwright.model.cell_index import CellIndex, CellSelection, StaleIndex, index_of
+from evalwright.model.cell_index import CellIndex, CellSelection, DamagedIndex, StaleIndex, index_of
 from evalwright.model.facts import AttemptFacts
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict, Status
@@ -119,17 +119,21 @@ def newest_verdicts(reader: RunReader, statuses: Collection[Status] | None = Non
     """The verdict of each finished cell, or of those with one of some statuses; none that a later attempt replaced.
 
     A folder that another program wrote has no verdicts: if `reader.plan` is set, they are derived from its traces and
-    results.
+    results. Raises InputError for a run that is changed meanwhile, and DamagedIndex: read once more, it has none.
     """
     given = 0
     if (index := finished_index(reader)) is not None:
-        with closing(index), suppress(StaleIndex):
-            for verdict in _verdicts(index, statuses):
-                yield verdict
-                given += 1
-            return
-    if given:
-        raise InputError(f"{reader.location} was changed while it was read")
+        with closing(index):
+            try:
+                for verdict in _verdicts(index, statuses):
+                    yield verdict
+                    given += 1
+                return
+            except StaleIndex as error:
+                if given and isinstance(error, DamagedIndex):
+                    raise
+                if given:
+                    raise InputError(f"{reader.location} was changed while it was read") from error
     yield from (v for v in _scanned_verdicts(reader) if statuses is None or v.status in statuses)
 
 

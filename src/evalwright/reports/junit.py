@@ -12,7 +12,7 @@ from xml.etree import ElementTree
 
 from evalwright.errors import InputError
 from evalwright.model.cell import OfCase
-from evalwright.model.cell_index import CellIndex, StaleIndex
+from evalwright.model.cell_index import CellIndex, DamagedIndex, StaleIndex
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict
 from evalwright.model.summary import GateOutcome, RunSummary
@@ -120,7 +120,12 @@ def _counted_cells(reader: RunReader, summary: RunSummary) -> tuple[Counter[str]
         for count in index.counts():
             counts[_KINDS.get(count.status or "", "")] += count.n
         counts["tests"] = len(index)
-        return counts, index.sums().latency_ms.total, _looked_up(index, reader.location)
+        return counts, index.sums().latency_ms.total, _looked_up(index, reader, summary)
+    return _scanned(reader, summary)
+
+
+def _scanned(reader: RunReader, summary: RunSummary) -> tuple[Counter[str], float, Iterator[_Cell]]:
+    counts: Counter[str] = Counter()
     times = {(t.case_key, t.variant_name, t.trial, t.attempt): t.latency_ms for t in reader.traces(_Time)}
     cells: list[_Cell] = []
     for verdict in sorted(newest_verdicts(reader), key=order_of(variant.name for variant in summary.variants)):
@@ -131,7 +136,8 @@ def _counted_cells(reader: RunReader, summary: RunSummary) -> tuple[Counter[str]
     return counts, sum(latency or 0 for _, latency in cells), iter(cells)
 
 
-def _looked_up(index: CellIndex, location: str) -> Iterator[_Cell]:
+def _looked_up(index: CellIndex, reader: RunReader, summary: RunSummary) -> Iterator[_Cell]:
+    given = 0
     with closing(index):
         try:
             for entry in index.cells():
@@ -140,8 +146,13 @@ def _looked_up(index: CellIndex, location: str) -> Iterator[_Cell]:
                     yield of, entry.latency_ms
                 elif (verdict := index.verdict(entry)) is not None:
                     yield verdict, entry.latency_ms
+                given += 1
+            return
+        except DamagedIndex:
+            pass  # the scan gives the same cells in the same order
         except StaleIndex as error:
-            raise InputError(f"{location} was changed while it was read") from error
+            raise InputError(f"{reader.location} was changed while it was read") from error
+    yield from islice(_scanned(reader, summary)[2], given, None)
 
 
 def _add_gate(suite: ElementTree.Element, gate: GateOutcome) -> str:

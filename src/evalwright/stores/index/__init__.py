@@ -26,11 +26,12 @@ from functools import partial
 from pathlib import Path
 
 from evalwright.model.plan import Plan
+from evalwright.stores.index.connection import connected
 from evalwright.stores.index.file import INDEX, covered_by, lock_file, locked, made_index, meta_of, usable_index
 from evalwright.stores.index.follow import Follower
 from evalwright.stores.index.numbering import PlanNumbering
 from evalwright.stores.index.reading import RunIndex
-from evalwright.stores.index.schema import connected, created
+from evalwright.stores.index.schema import created
 from evalwright.stores.index.sources import FolderSource, Replaced, Source
 from evalwright.stores.local_files.judgements import COMMITTED
 from evalwright.stores.places import cache_for

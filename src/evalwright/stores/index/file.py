@@ -10,8 +10,9 @@ from pathlib import Path
 
 from evalwright.files.durable import PRIVATE
 from evalwright.model.plan import Plan
+from evalwright.stores.index.connection import connected, remove_files
 from evalwright.stores.index.numbering import signature_of
-from evalwright.stores.index.schema import VERSION, connected, created, is_ours
+from evalwright.stores.index.schema import VERSION, created, is_ours
 from evalwright.stores.index.sources import Covered, Source
 
 __all__ = ["INDEX", "covered_by", "lock_file", "locked", "made_index", "meta_of", "remove_index", "usable_index"]
@@ -63,8 +64,7 @@ def made_index(place: Path, plan: Plan | None) -> sqlite3.Connection:
 
 def remove_index(place: Path) -> None:
     """Remove the index of a folder, if it has one. Raises OSError."""
-    for name in (INDEX, f"{INDEX}-wal", f"{INDEX}-shm", f"{INDEX}-journal"):
-        (place / name).unlink(missing_ok=True)
+    remove_files(place / INDEX)
 
 
 def covered_by(connection: sqlite3.Connection) -> dict[str, Covered]:

@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from evalwright.model.cell_index import CellPlaces
-from evalwright.stores.index.schema import KIND, connected
+from evalwright.stores.index.connection import connected
+from evalwright.stores.index.schema import KIND
 
 __all__ = ["PairedCells"]
 

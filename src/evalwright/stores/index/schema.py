@@ -14,7 +14,6 @@ __all__ = [
     "REPLACE",
     "VERSION",
     "case_hash",
-    "connected",
     "created",
     "is_ours",
 ]
@@ -77,14 +76,6 @@ def case_hash(case: str) -> int:
     """64 bits of a name's hash, signed, like SQLite's integers."""
     digest = blake2b(case.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)
-
-
-def connected(address: str) -> sqlite3.Connection:
-    """A connection that any thread may use, one at a time. Raises sqlite3.Error."""
-    connection = sqlite3.connect(address, isolation_level=None, check_same_thread=False, uri=True, timeout=5)
-    connection.execute("PRAGMA trusted_schema = OFF")  # the file came with the run, which may come from anyone
-    connection.execute("PRAGMA cache_size = -8000")
-    return connection
 
 
 def created(connection: sqlite3.Connection) -> None:

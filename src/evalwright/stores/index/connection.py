@@ -1,0 +1,90 @@
+"""Connections to the file of an index. One that turns out to be damaged is removed: the records say it all again.
+
+SQLite sees damage only where it reads, so an index that was opened may still fail at any row.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, TypeVar
+
+from evalwright.model.cell_index import DamagedIndex
+
+__all__ = ["connected", "remove_files"]
+
+T = TypeVar("T")
+
+_FILES = ("", "-wal", "-shm", "-journal")
+
+
+class _Damaged(DamagedIndex, sqlite3.DatabaseError):
+    """Who opens an index takes it for an error of SQLite, and who reads from one for what it is."""
+
+
+def connected(address: str) -> sqlite3.Connection:
+    """A connection that any thread may use, one at a time. Raises sqlite3.Error; for damage, DamagedIndex."""
+    connection = sqlite3.connect(
+        address, isolation_level=None, check_same_thread=False, uri=True, timeout=5, factory=_Connection
+    )
+    connection.execute("PRAGMA trusted_schema = OFF")  # the file came with the run, which may come from anyone
+    connection.execute("PRAGMA cache_size = -8000")
+    return connection
+
+
+def remove_files(path: Path) -> None:
+    """Remove a database with what SQLite keeps beside it. Raises OSError."""
+    for end in _FILES:
+        path.with_name(f"{path.name}{end}").unlink(missing_ok=True)
+
+
+def _told(ask: Callable[..., T]) -> Callable[..., T]:
+    """A method of a cursor that raises DamagedIndex."""
+
+    def asking(cursor: _Cursor, *given: Any) -> T:
+        try:
+            return ask(cursor, *given)
+        except sqlite3.DatabaseError as error:
+            raise cursor.failure(error) from error
+
+    return asking
+
+
+class _Cursor(sqlite3.Cursor):
+    execute = _told(sqlite3.Cursor.execute)
+    executemany = _told(sqlite3.Cursor.executemany)
+    fetchone = _told(sqlite3.Cursor.fetchone)
+    fetchmany = _told(sqlite3.Cursor.fetchmany)
+    fetchall = _told(sqlite3.Cursor.fetchall)
+
+    def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
+        try:
+            yield from iter(super().fetchone, None)
+        except sqlite3.DatabaseError as error:
+            raise self.failure(error) from error
+
+    def failure(self, error: sqlite3.DatabaseError) -> sqlite3.DatabaseError:
+        """What to raise in the place of an error: itself, unless it tells of damage."""
+        if type(error) is not sqlite3.DatabaseError:  # its subclasses tell of locks, of full disks, of our own mistakes
+            return error
+        removed = []
+        with suppress(sqlite3.Error, OSError):
+            for _, _, file in sqlite3.Cursor(self.connection).execute("PRAGMA database_list").fetchall():
+                if file:
+                    remove_files(Path(file))
+                    removed.append(file)
+        return _Damaged(f"{' and '.join(removed)}: {error}")
+
+
+class _Connection(sqlite3.Connection):
+    def execute(self, sql: str, values: Any = (), /) -> sqlite3.Cursor:
+        cursor = self.cursor(_Cursor)
+        cursor.execute(sql, values)
+        return cursor
+
+    def executemany(self, sql: str, values: Any, /) -> sqlite3.Cursor:
+        cursor = self.cursor(_Cursor)
+        cursor.executemany(sql, values)
+        return cursor
