@@ -45,7 +45,7 @@ def test_the_first_cells_are_durable_while_later_ones_run(tmp_path: Path, monkey
     assert durable == [True]
 
 
-@pytest.mark.parametrize("kind", ["in a thread", "asynchronous", "slow"])
+@pytest.mark.parametrize("kind", ["in a thread", "asynchronous", "slow", "slow at times"])
 @pytest.mark.parametrize("concurrency", [1, 4])
 def test_of_the_cells_that_are_called_no_more_are_unwritten_than_run_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, concurrency: int, kind: str
@@ -62,7 +62,7 @@ def test_of_the_cells_that_are_called_no_more_are_unwritten_than_run_at_once(
 
     async def answer_later(case, variant):
         answered = answer(case, variant)
-        if kind == "slow":
+        if kind == "slow" or (kind == "slow at times" and len(begun) % 12 == 1):
             await asyncio.sleep(0.06)
         return answered
 

@@ -30,6 +30,8 @@ __all__ = ["Runner"]
 
 _TICK = 0.05
 """Seconds between checks of the deadlines of calls, and thus the precision of time limits."""
+_BRIEF = 0.001
+"""Seconds from which writes for one cell alone do not matter."""
 _BREATH = 0.02
 """Seconds after which a worker always lets the others run: less than a tick."""
 _SYNC_PERIOD = 0.25
@@ -51,6 +53,8 @@ class Runner:
         self._failure: BaseException | None = None
         self._breathed = 0.0
         self._taken = 0
+        self._unwritten = 0
+        """Cells that have ended since the last write."""
         self.setting_up: asyncio.Task[None] | None = None
         """The run's own task while it waits for the user's set-up code, which may never end."""
 
@@ -96,12 +100,17 @@ class Runner:
         """Write what cells have left in this turn of the loop when it is over, in one call for each file."""
 
         def written() -> None:
+            self._unwritten = 0
             try:
                 write()
             except BaseException as error:  # the loop would only log it, and the run go on without its records
                 self._fail(error)
 
         self._loop.call_soon(written)
+
+    def _write(self) -> None:
+        self._unwritten = 0
+        self._pipeline.write()
 
     def stop_soon(self) -> None:
         """`stop_now` from a signal handler."""
@@ -149,6 +158,9 @@ class Runner:
                     break
                 if cell.variant.name in stuck:
                     continue
+                # A crash costs no more calls than may be in flight at once.
+                if len(running) + self._unwritten >= len(self._calls):
+                    self._write()
                 begun = time.monotonic()
                 running[cell.number] = (cell, begun)
                 self._taken += 1
@@ -159,18 +171,18 @@ class Runner:
                     running.pop(cell.number, None)
                 if call.abandoned:  # its cell was recorded as late, and another worker has taken over the queue
                     return
-                # What the cell left is written before its worker calls again: a crash costs no more than the calls in
-                # flight. If other workers were at work meanwhile that is done together with their cells, when all that
-                # can go on now has done so; but a system that takes its time is not kept waiting for that.
+                # Records are written when all that can go on in this turn of the loop has done so: here their worker
+                # waits for that if others were at work meanwhile. But a system that takes its time is not kept waiting.
                 ended = time.monotonic()
-                at_once = number == self._taken or ended - begun > LONG
-                if at_once:
-                    self._pipeline.write()
+                took = ended - begun
+                self._unwritten += 1
                 # Targets and evaluators that never wait would keep the event loop for themselves until the queue is
                 # empty: no deadline would be looked at, nothing synced, and the other workers would start nothing.
-                if not at_once or ended - self._breathed > _BREATH:
+                if (number < self._taken and took <= LONG) or ended - self._breathed > _BREATH:
                     await asyncio.sleep(0)
                     self._breathed = time.monotonic()
+                elif took > _BRIEF:
+                    self._write()
         except (asyncio.CancelledError, Unsent):
             pass
         except GeneratorExit:
