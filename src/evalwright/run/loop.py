@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from evalwright.errors import Interrupted, StorageError
+from evalwright.files.bulk import collector_eased
 from evalwright.llm.choices import ModelChoices
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter, Target
@@ -109,7 +110,8 @@ def work(job: Job, watch: Watch | None = None) -> bool:
             with display, job.signals.heard_by(lambda _: setattr(state, "stopping", True)):
                 replay_in_processes(plan, job.writer, targets, job.tally, state, processes)
             return state.done < state.total
-    with watchdog, display, _interruptible(runner, watchdog, job):
+    eased = collector_eased() if ours else contextlib.nullcontext()  # elsewhere the collector is not ours
+    with watchdog, display, eased, _interruptible(runner, watchdog, job):
         _run_loop(runner, job)
     return state.stopping and not state.answered and state.done < state.total
 
