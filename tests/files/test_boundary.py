@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from pathlib import Path
 
@@ -23,6 +24,13 @@ def suite(tmp_path: Path) -> Path:
 
 def test_the_whole_repository_may_be_named(suite: Path) -> None:
     assert Boundary(suite).read(suite / ".." / "shared.txt") == b"shared"
+
+
+def test_a_pipe_keeps_nobody_waiting(suite: Path) -> None:
+    os.mkfifo(suite / "pipe.txt")
+    for look in (Boundary(suite).read, Boundary(suite).check):
+        with pytest.raises(OutsideError, match=r"pipe\.txt' is not a regular file"):
+            look(suite / "pipe.txt")
 
 
 def test_without_a_repository_the_folder_alone(suite: Path) -> None:

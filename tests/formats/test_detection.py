@@ -53,6 +53,13 @@ def test_a_pipe_is_not_said_to_be_missing(tmp_path: Path) -> None:
     assert problem.message == "is not a regular file"
 
 
+def test_pipes_in_a_folder_are_no_suites(tmp_path: Path) -> None:
+    suite = write(tmp_path, SOUND)
+    for name in ("pipe.yaml", "pipe.json", "pipe.jsonl"):
+        os.mkfifo(tmp_path / name)
+    assert suite_files([tmp_path]).files == [suite]
+
+
 def test_a_folder_is_no_suite(tmp_path: Path) -> None:
     assert "is a folder" in str(refusal(lambda: load_suite(tmp_path)))
 

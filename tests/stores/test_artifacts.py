@@ -1,5 +1,6 @@
 """Where artifacts of cells lie: names that are safe, and no two cells in one folder."""
 
+import os
 import re
 from pathlib import Path
 
@@ -111,6 +112,13 @@ def test_a_link_that_leads_out_of_a_run_is_not_followed(tmp_path):
     (artifacts / "c" / "v" / "artifact.json").unlink()
     (artifacts / "c" / "v" / "artifact.json").symlink_to(elsewhere / "c" / "v" / "artifact.json")
     assert read_artifact(artifacts, "c", "v", 0, 1, 1) is None
+
+
+def test_a_pipe_in_the_place_of_a_record_keeps_nobody_waiting(tmp_path):
+    write(tmp_path, record("c"))
+    (tmp_path / "c" / "v" / "artifact.json").unlink()
+    os.mkfifo(tmp_path / "c" / "v" / "artifact.json")
+    assert read_artifact(tmp_path, "c", "v", 0, 1, 1) is None
 
 
 def test_a_file_in_the_place_of_a_folder_of_artifacts_is_named(tmp_path):

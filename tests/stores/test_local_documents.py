@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -89,6 +90,17 @@ def test_a_link_out_of_a_run_folder_is_not_followed(tmp_path: Path, name: str) -
     (writer.folder / name).symlink_to(tmp_path / "private")
     with pytest.raises(InputError, match=f"{name} is a link that leads out of the run folder"):
         LocalFiles(tmp_path / "runs").read(writer.folder.name)
+
+
+@pytest.mark.parametrize("name", ["plan.json", "summary.yaml", "index.sqlite", "x"])
+def test_a_pipe_in_a_run_folder_keeps_nobody_waiting(tmp_path: Path, name: str) -> None:
+    writer = LocalFiles(tmp_path / "runs").create(a_plan(), [], {})
+    writer.close()
+    (writer.folder / name).unlink(missing_ok=True)
+    os.mkfifo(writer.folder / name)
+    with pytest.raises(InputError, match=f"{name} is neither a file nor a folder"):
+        LocalFiles(tmp_path / "runs").read(writer.folder.name)
+    assert LocalFiles(tmp_path / "runs").run_ids() == [writer.folder.name]
 
 
 def test_links_inside_a_run_folder_and_to_it_are_followed(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ _LONGEST = 300
 
 
 class OutsideError(ValueError):
-    """A path that leads out of the boundary."""
+    """A path that leads out of the boundary, or to what is neither a file nor a folder."""
 
 
 class Boundary:
@@ -30,9 +30,11 @@ class Boundary:
         self._folders = [self.root, *(Path(one).expanduser().resolve() for one in allowed)]
 
     def check(self, path: Path) -> Path:
-        """The path itself. Raises OutsideError if it leads outside once all links are followed."""
+        """The path itself. Raises OutsideError if it leads outside, all links followed, or to a pipe or device."""
         try:
             self._check(path, path.resolve())
+        except OutsideError:
+            raise
         except (OSError, RuntimeError, ValueError) as error:  # a name too long, a null in it, links that go in circles
             raise OutsideError(f"{str(path)[:_LONGEST]!r} cannot be resolved: {error}") from None
         return path
@@ -48,6 +50,8 @@ class Boundary:
 
     def _check(self, path: Path, real: Path) -> None:
         if any(real.is_relative_to(folder) for folder in self._folders):
+            if real.exists() and not (real.is_file() or real.is_dir()):  # a pipe keeps its reader waiting for ever
+                raise OutsideError(f"{str(path)[:_LONGEST]!r} is not a regular file")
             return
         leads = "lies" if os.path.abspath(path) == str(real) else f"leads to {str(real)[:_LONGEST]!r},"  # noqa: PTH100
         said = f"{str(path)[:_LONGEST]!r} {leads} outside of the suite's {self._what} {str(self.root)!r}"

@@ -73,6 +73,8 @@ common one, reports what is wrong."""
 
 def fitting(path: Path, head: Mapping[str, Any] | None = None) -> list[Format]:
     """The formats that a file's suffix and keys show; `head` is its top-level mapping, if it is known already."""
+    if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
+        return []  # a pipe keeps its reader waiting for ever
     if head is None:
         head = _head(path)
     suffix = path.suffix.lower()

@@ -90,9 +90,10 @@ def read_artifact(
     for place in places:
         folder = folder_of(artifacts, place)
         with suppress(OSError, ValueError, RecursionError):
-            if not (folder / _RECORD).resolve().is_relative_to(artifacts.resolve()):
-                continue  # a link that leads out of the run, which may come from anyone
-            data = (folder / _RECORD).read_bytes()
+            record_file = (folder / _RECORD).resolve()
+            if not (record_file.is_relative_to(artifacts.resolve()) and record_file.is_file()):
+                continue  # the run may come from anyone: a link that leads out of it, or a pipe that nobody writes to
+            data = record_file.read_bytes()
             if is_newer(version := msgspec.json.decode(data, type=_Version).schema_version):
                 raise newer_version(str(folder / _RECORD), str(version))
             record = msgspec.json.decode(data, type=FilesystemArtifact)

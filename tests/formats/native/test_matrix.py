@@ -1,5 +1,7 @@
 """`matrix:`, which makes one system for each combination of its values, and texts of systems in files of their own."""
 
+import os
+
 import pytest
 
 from evalwright.errors import InputError
@@ -86,6 +88,12 @@ def test_a_prompt_file_without_text_is_a_mistake(tmp_path):
     (tmp_path / "blank.md").write_text(" \n")
     [(key, message)] = mistakes(tmp_path, {"model": "m", "matrix": {"system_prompt": ["file://blank.md"]}})
     assert (key, message.endswith("blank.md has no text")) == ("systems[0].matrix.system_prompt[0]", True)
+
+
+def test_a_pipe_in_the_place_of_a_prompt_file_keeps_nobody_waiting(tmp_path):
+    os.mkfifo(tmp_path / "pipe.md")
+    [(key, message)] = mistakes(tmp_path, {"model": "m", "system_prompt": "file://pipe.md"})
+    assert (key, message.endswith("is not a regular file")) == ("systems[0].system_prompt", True)
 
 
 def test_a_system_behind_a_matrix_keeps_its_place(tmp_path):

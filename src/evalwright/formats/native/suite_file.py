@@ -128,8 +128,8 @@ class SuiteFile:
         """Whether what the suite names lies in its boundary, or in the working directory; reported if not."""
         folder = self.path.resolve().parent
         with suppress(OSError, RuntimeError, ValueError):  # the boundary says what cannot be resolved
-            if path.resolve().is_relative_to(folder):  # inside of any boundary that the folder has
-                return True
+            if path.resolve().is_relative_to(folder) and (path.is_file() or path.is_dir()):
+                return True  # inside of any boundary that the folder has
         boundary = Boundary(folder, [*self._allowed, Path.cwd()])
         try:
             boundary.check(path)

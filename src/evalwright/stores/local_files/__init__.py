@@ -71,7 +71,7 @@ class LocalFiles(Masked):
         folder = Path(path).resolve()
         if not is_run(folder):
             raise _not_a_run(path, folder)
-        _check_links(folder)
+        _check_entries(folder)
         return cls(folder.parent, masker), folder.name
 
     def create(self, plan: Plan, cases: Iterable[Case], documents: Mapping[str, bytes]) -> LocalWriter:
@@ -167,7 +167,7 @@ class LocalFiles(Masked):
         folder = self.folder / run_id
         if Path(run_id).name != run_id or run_id in ("", ".", "..") or not is_run(folder):
             raise _not_a_run(folder, folder)
-        _check_links(folder)
+        _check_entries(folder)
         return folder
 
 
@@ -185,14 +185,21 @@ def is_run(folder: Path) -> bool:
     return (folder / TRACES).is_file() and (folder / RESULTS).is_file()
 
 
-def _check_links(folder: Path) -> None:
-    """Raise InputError for a link that leads out of a run folder, which may come from anyone: it could show any
-    file."""
+def _check_entries(folder: Path) -> None:
+    """Raise InputError for what only somebody else puts into a run folder.
+
+    A link that leads out of it could show any file; a pipe, socket or device keeps whoever reads it waiting for ever.
+    """
     inside = os.path.realpath(folder)
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_symlink() and not os.path.realpath(entry.path).startswith(inside + os.sep):
                 raise InputError(f"{entry.path} is a link that leads out of the run folder")
+            # What was removed meanwhile, as a temporary file may be, is none of the two, either.
+            if not (entry.is_file() or entry.is_dir()) and Path(entry.path).exists():
+                raise InputError(
+                    f"{entry.path} is neither a file nor a folder, as a pipe is: delete it, no run has one"
+                )
 
 
 def _not_a_run(path: Path, folder: Path) -> InputError:
@@ -257,7 +264,8 @@ class _Start(msgspec.Struct):
 
 def _started(folder: Path) -> datetime:
     with suppress(OSError, ValueError):
-        started = msgspec.json.decode((folder / PLAN).read_bytes(), type=_Start).started_at
+        plan = (folder / PLAN).read_bytes() if (folder / PLAN).is_file() else b""  # a pipe would keep us waiting
+        started = msgspec.json.decode(plan, type=_Start).started_at
         return started if started.tzinfo else started.replace(tzinfo=UTC)
     with suppress(ValueError):
         if match := _DATE_IN_ID.match(folder.name):
