@@ -1,6 +1,6 @@
 """Letta Evals: a dataset, an agent, graders and a gate in one YAML file.
 
-The rules are those of letta-evals 0.9.0; docs/letta.md lists what differs.
+The rules are those of letta-evals 0.9.0; docs/letta.md lists the differences.
 """
 
 import re
@@ -149,7 +149,7 @@ _SHIMS = {
 }
 
 _EVERYWHERE = {**_MODELS, **_WORDS, **_CALLBACK, **_DECORATORS, "Grader": _GRADERS["Grader"]}
-"""Names that modules of the original import themselves, and that programs therefore import from any of them."""
+"""Names that modules of the original import themselves, so that programs may import them from any of these modules."""
 _SHIMS |= {name: {**_EVERYWHERE, **_SHIMS[name]} for name in _SHIMS if name.startswith("letta_evals.")}
 
 _IGNORED = "Accepted and ignored: no server is needed."

@@ -1,4 +1,4 @@
-"""What answers instead of an agent on a Letta server, one message at a time."""
+"""Backends, which answer one message at a time in place of an agent on a Letta server."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["Backend", "Context", "backend_of", "called", "request_of", "turn_of"
 
 
 class Context:
-    """What a backend knows about the conversation it takes part in."""
+    """What a backend knows about the conversation that it takes part in."""
 
     agent: dict[str, Any]
     agent_id: str
@@ -35,11 +35,11 @@ class Context:
         self.sample, self.model, self.run = sample, model, run
         self.agent_id, self.agent = agent_id, agent
         self.blocks = blocks
-        """The agent's memory by label; what is in it after the last turn is the agent's final state."""
+        """The agent's memory by label; its content after the last turn is the agent's final state."""
         self.turn = 0
         self.history: list[list[dict[str, Any]]] = []
         self.state: dict[str, Any] = {}
-        """Lives as long as the conversation; for the backend's own use."""
+        """For the backend's own use; lives as long as the conversation."""
         self.usage: dict[str, Any] = {}
 
 
@@ -51,7 +51,7 @@ class Backend(Protocol):
 
 
 def backend_of(spec: str, folder: Path, key: str = "backend") -> Backend:
-    """The backend that a text names: `file.py:function`, `http(s)://...` or `openai:MODEL[@BASE_URL]`."""
+    """The backend for a specification: `file.py:function`, `http(s)://...` or `openai:MODEL[@BASE_URL]`."""
     kind, _, rest = spec.partition(":")
     if kind in ("http", "https"):
         return _Http(spec)
@@ -67,7 +67,8 @@ def backend_of(spec: str, folder: Path, key: str = "backend") -> Backend:
 
 
 def request_of(backend: Backend, model: str | None) -> ChatRequest | None:
-    """What a chat model will be asked, without the text, so that its key can be checked; None for other backends."""
+    """The request that a chat model will get, without the text, so that its key can be checked; None for other
+    backends."""
     return backend.asks(model) if isinstance(backend, _OpenAI) else None
 
 
@@ -119,7 +120,7 @@ class _Http:
             "agent": context.agent,
         }
         try:
-            async with httpx.AsyncClient(timeout=None) as client:  # the runner bounds the call
+            async with httpx.AsyncClient(timeout=None) as client:  # the runner limits the time
                 response = await client.post(self._url, json=asked)
         except httpx.HTTPError as error:
             raise TargetError(f"{type(error).__name__}: {error}") from error

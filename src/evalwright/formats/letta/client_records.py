@@ -1,6 +1,6 @@
-"""Messages and agents as `letta_client`'s own models read them, which require more than graders look at.
+"""Messages and agents in the form of `letta_client`'s own models, which require more than graders look at.
 
-What a system did not say is filled in: a message's id is its place in the conversation, its date that of the cell.
+What a system left out is filled in: a message's id is its place in the conversation, its date the cell's.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _TEXTS = ("reasoning", "summary", "tool_call_id", "tool_return")
 
 
 def trajectory_records(turns: Iterable[Iterable[Mapping[str, Any]]], date: str) -> list[list[dict[str, Any]]]:
-    """The turns with messages of known types only, each complete. `date` is in ISO 8601."""
+    """The turns, with only messages of known types, each complete. `date` is in ISO 8601."""
     return [
         [
             _message(message, f"message-{turn}-{place}", date)
@@ -86,6 +86,6 @@ def agent_record(agent_id: str | None, model: str | None, blocks: Mapping[str, s
 
 
 def usage_records(usage: Any) -> list[dict[str, Any]] | None:
-    """What the agent used, as a list: recordings have one entry for each message, a backend gives one for all."""
+    """What the agent used, as a list: recordings have one entry for each message, a backend reports one for all."""
     given = usage if isinstance(usage, list) else [usage]
     return [one for one in given if isinstance(one, dict)] or None

@@ -1,4 +1,4 @@
-"""What `convert` must know of Letta suites."""
+"""What `convert` needs to know about Letta suites."""
 
 from __future__ import annotations
 

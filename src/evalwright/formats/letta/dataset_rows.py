@@ -1,4 +1,4 @@
-"""The rows of a dataset of a Letta suite, JSONL or CSV, streamed."""
+"""The rows of a Letta suite's dataset, JSONL or CSV, streamed."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class DatasetRow(NamedTuple):
     """From 0, counted over the whole file."""
     line: int
     fields: dict[str, Any] | None
-    """None where the line is not a sample at all."""
+    """None if the line is not a sample at all."""
     mistakes: Sequence[tuple[str, str]] = ()
-    """Fields and messages of what could not be read: such a field counts as absent, an input as text."""
+    """Field and message of what could not be read: such a field counts as absent, an input as text."""
 
 
 def rows_of(path: Path, shown: str) -> Iterator[DatasetRow]:
-    """The rows of a file; `shown` names it in messages. Raises InputError where the rest cannot be read."""
+    """The rows of a file; `shown` names it in messages. Raises InputError if the rest cannot be read."""
     return _csv_rows(path, shown) if path.suffix.lower() == ".csv" else _jsonl_rows(path)
 
 
@@ -61,7 +61,7 @@ def _csv_rows(path: Path, shown: str) -> Iterator[DatasetRow]:
 
 
 def _undecodable(path: Path, shown: str) -> Problem:
-    """The first line that is not UTF-8: decoding the file as a whole gives no line."""
+    """The first line that is not UTF-8: decoding the whole file does not tell the line."""
     for line, content in lines_of(path):
         try:
             content.decode()
@@ -71,7 +71,7 @@ def _undecodable(path: Path, shown: str) -> Problem:
 
 
 def _near_column(header: Sequence[str]) -> str:
-    """What is probably wrong with a header without a column `input`."""
+    """The likely mistake in a header without a column `input`."""
     if len(header) == 1 and any(mark in header[0] for mark in ";\t|"):
         return "; columns are separated by commas"
     return next((f"; should {name!r} be 'input'?" for name in header if did_you_mean(name.strip(), ["input"])), "")
@@ -111,7 +111,7 @@ def _records(reader: Any, file: str) -> Iterator[DatasetRow]:
 
 
 def _decoded(number: int, line: int, cells: Iterable[tuple[str, _Cell | None, str]]) -> DatasetRow:
-    """Cells are text; those of some columns hold JSON, and blank ones are absent."""
+    """Cells are text; those of some columns contain JSON, and blank ones are absent."""
     fields: dict[str, Any] = {}
     mistakes: list[tuple[str, str]] = []
     for name, value_of, cell in cells:
@@ -128,7 +128,7 @@ def _decoded(number: int, line: int, cells: Iterable[tuple[str, _Cell | None, st
 
 
 _Cell = Callable[[str], Any]
-"""The value of a cell of a column. Raises ValueError where it should be JSON and is not."""
+"""The value of a cell of a column. Raises ValueError if it should be JSON and is not."""
 
 
 def _text_or_list(text: str) -> Any:
@@ -147,6 +147,6 @@ _CELLS: dict[str, _Cell] = {
 
 
 def kind_in_sample(value: Any) -> str:
-    """What was found where something else was expected; of a list, its first item that is not text."""
+    """What was found in place of something else; for a list, its first item that is not text."""
     wrong = [item for item in value if not isinstance(item, str)] if isinstance(value, list) else []
     return f"a list with {kind_in_sample(wrong[0])}" if wrong else kind_found(value, "an object")

@@ -33,8 +33,8 @@ __all__ = ["PythonExtractor", "PythonGrader", "PythonReward", "function_at"]
 def function_at(place: str, role: str | None, key: str = "function") -> Callable[..., Any]:
     """The function at `path.py:name`, which must carry the decorator `role` if one is given.
 
-    A file is executed once in a process, with its folder importable. Raises InputError for a missing file or name, a
-    missing decorator, and whatever executing the file raises.
+    A file is executed once per process, with its folder importable. Raises InputError for a missing file or name, a
+    missing decorator, and any exception while executing the file.
     """
     path, _, name = place.rpartition(":")
     module = _module_at(Path(path), key)
@@ -107,17 +107,17 @@ def _evaluation(given: Any) -> Evaluation:
 
 
 def _first(error: ValidationError) -> str:
-    """The first mistake in what a user's function returned."""
+    """The first mistake in the value that a user's function returned."""
     wrong = error.errors(include_url=False)[0]
     where = "".join(f"{step}: " for step in wrong["loc"])
     return f"{where}{expectation(wrong['msg'])}, found {wrong['input']!r:.80}"
 
 
 class PythonReward:
-    """A `@reward_composer` function: one score of a sample made of all its grades. `function` is `path.py:name`.
+    """A `@reward_composer` function: one score for a sample, made from all its grades. `function` is `path.py:name`.
 
-    It is not called for a sample of which a grade is missing: a grader that failed has measured nothing, not 0, and
-    neither has a first grader that found nothing to grade.
+    It is not called for a sample with a missing grade: a grader that failed has measured nothing, not 0, and neither
+    has a first grader that found nothing to grade.
     """
 
     uses_results = True

@@ -27,7 +27,7 @@ TOOL_GRADERS = {
 }
 """Letta's own names to ours."""
 NEED_TRUTH = {*TOOL_GRADERS.values()} - {"ascii_printable_only"}
-"""The types of evaluators that hold the submission against the ground truth."""
+"""The types of evaluators that compare the submission with the ground truth."""
 JUDGES = ("model_judge", "rubric", "letta_judge")
 _KINDS = ("tool", *JUDGES)
 PROVIDERS = ("openai", "anthropic", "google")
@@ -130,12 +130,12 @@ class Graders:
         }
         config |= {"braces": "doubled", "wrapper": "letta_0_17"} if self._newer else {"wrapper": "letta_0_9"}
         if self._newer or self._options.get("strict_rubric"):
-            config["unknown_names"] = "refuse"  # since 0.17 such a sample is an error
+            config["unknown_names"] = "refuse"  # since 0.17, such a sample is an error
         self._look_at_names(config["prompt"], (*place, "prompt"))
         return "rubric_template", config
 
     def _look_at_names(self, prompt: str, place: Place) -> None:
-        """Tell of what the era of the suite does not put into its prompts."""
+        """Report names that suites of this version do not put into their prompts."""
         try:
             names = names_in_template(prompt, doubled=self._newer)
         except ValueError as error:
@@ -184,7 +184,8 @@ class Graders:
             )
             return None
         kind = load("extractors", str(name))
-        if not (isinstance(kind, type) and issubclass(kind, Struct)):  # of a plug-in, which checks its keys itself
+        # an evaluator of a plug-in, which checks its keys itself
+        if not (isinstance(kind, type) and issubclass(kind, Struct)):
             return Plugin(str(name), config)
         read = fields_by_key(kind)
         for key in config:
@@ -195,7 +196,7 @@ class Graders:
 
 
 def _passes(gate: Mapping[str, Any] | None, key: str) -> tuple[float, str]:
-    """The score from which a result of a grader passes, and the comparison: those of the gate, else at least 1."""
+    """The score from which a result of a grader passes, and the comparison: the gate's, else at least 1."""
     if gate is None or gate["kind"] == "reward":
         return 1.0, "gte"
     if gate["kind"] == "legacy":

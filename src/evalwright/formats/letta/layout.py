@@ -1,6 +1,6 @@
 """The files that letta-evals writes, made from a stored run; `--cached` reads them.
 
-Suites with a gate: `header.json`, `results.jsonl` and `summary.json`, with several runs each in `run_N`, beside
+Suites with a gate: `header.json`, `results.jsonl` and `summary.json`; several runs are in `run_N` each, beside
 `aggregate_stats.json`. Suites with a reward: `suite.json`, `<model>.jsonl` (with several runs `<model>/run_N.jsonl` and
 `<model>/summary.json`) and `summary.json`.
 """
@@ -33,7 +33,8 @@ _STATISTICS = "aggregate_stats.json"
 
 
 class LettaResults:
-    """Results as letta-evals writes them. Keys: `path`, the folder, and `config`, the part of the suite it shows."""
+    """Results as letta-evals writes them. Keys: `path`, the folder, and `config`, the part of the suite that they
+    include."""
 
     def __init__(self, config: Mapping[str, Any]) -> None:
         self._folder, self._config = Path(config["path"]), config["config"]
@@ -43,7 +44,7 @@ class LettaResults:
         return tuple(self._folder / name for name in (_HEADER, _RESULTS, _SUMMARY, _SUITE, _STATISTICS))
 
     def check(self) -> None:
-        """Raises InputError for a folder that cannot be written."""
+        """Raises InputError if the folder cannot be written."""
         must_be_writable(self._folder / _HEADER)
 
     def write(self, run: RunWriter, plan: Plan, summary: RunSummary) -> None:
@@ -92,7 +93,7 @@ class _Writing:
         _json(self._folder / _SUMMARY, {"suite": self._plan.name, "models": models})
 
     def _model(self, cells: OrderedCells, variant: Variant) -> dict[str, Any]:
-        """Write the rows of one model; what they add up to."""
+        """Write the rows of one model; returns its summary."""
         model = variant.config.get("model") or "default"
         name = re.sub(r"[/\\:]", "-", model)
         graders = [spec.name for spec in self._plan.evaluators if spec.name != REWARD]
@@ -121,7 +122,7 @@ class _Writing:
             for name in (_HEADER, _RESULTS, _SUMMARY, _STATISTICS):
                 (folder / name).unlink(missing_ok=True)
             if folder != self._folder:
-                with suppress(OSError):  # it holds something else
+                with suppress(OSError):  # it contains something else
                     folder.rmdir()
 
 
@@ -146,7 +147,7 @@ def _object(head: Mapping[str, Any], key: str, items: Iterable[Mapping[str, Any]
 
 
 def _write(path: Path, parts: Iterable[bytes]) -> None:
-    """Replace a file at once, without holding its content."""
+    """Replace a file at once, without holding its content in memory."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
     try:

@@ -15,8 +15,8 @@ from evalwright.files.paths import seen_from_here
 __all__ = ["Cache", "read_cache"]
 
 Recording = dict[str, Any]
-"""`sample_id`, `input` (None where unknown), `model`, `trajectory`, `agent_id`, `usage`, `blocks`, and `error`: why
-there is no trajectory, where the agent failed and the recording says so."""
+"""`sample_id`, `input` (None if unknown), `model`, `trajectory`, `agent_id`, `usage`, `blocks`, and `error`: why there
+is no trajectory, if the agent failed and the recording says so."""
 
 
 _RUN = re.compile(r"run_\d+(\.jsonl)?\Z")
@@ -42,7 +42,7 @@ class Cache:
         return next(iter(of_sample.values())) if model is None and len(of_sample) == 1 else None
 
     def inputs(self, sample_id: str) -> list[Any]:
-        """The inputs that were recorded for a sample, where they are known."""
+        """The inputs that were recorded for a sample, if they are known."""
         return [r["input"] for r in self._by_sample.get(sample_id, {}).values() if r["input"] is not None]
 
 
@@ -82,7 +82,7 @@ def _in_file(file: Path, folder: Path) -> Iterator[Recording]:
 
 
 def _read(file: Path, recording_of: Callable[[dict[str, Any]], Recording | None]) -> Iterator[Recording]:
-    """What each line of a file holds. Raises InputError behind the last one, with every line that is damaged."""
+    """The content of each line of a file. After the last line, raises InputError that lists every damaged one."""
     problems = []
     for number, line in lines_of(file):
         try:
@@ -117,7 +117,7 @@ def _result(record: dict[str, Any], inputs: dict[str, Any]) -> Recording | None:
 
 
 def _inputs(suite: Path) -> dict[str, Any]:
-    """Inputs by sample id, of the newer layout, whose result lines do not repeat them."""
+    """Inputs by sample id, for the newer layout, whose result lines do not repeat them."""
     if not os.path.isfile(suite):
         return {}
     try:
@@ -151,7 +151,7 @@ def _id(value: Any) -> Any:
 
 
 def _turns(trajectory: Any) -> list[list[dict[str, Any]]]:
-    """A trajectory as it was recorded; one of another shape is damaged, and nothing is made of what is left."""
+    """A trajectory as it was recorded; one of another shape is damaged, and its rest is not used."""
     turns = [] if trajectory is None else trajectory
     if not isinstance(turns, list) or not all(
         isinstance(turn, list) and all(isinstance(message, dict) for message in turn) for turn in turns
@@ -161,7 +161,7 @@ def _turns(trajectory: Any) -> list[list[dict[str, Any]]]:
 
 
 def _error(said: Any) -> str | None:
-    """Why the agent gave nothing; a failure of the judging is not one of the agent."""
+    """Why the agent returned nothing; a failure in judging does not count."""
     if isinstance(said, dict) and said.get("category", "target") == "target":
         return str(said.get("message") or said)
     return said if isinstance(said, str) and said else None

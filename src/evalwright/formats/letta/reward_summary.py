@@ -1,4 +1,4 @@
-"""The summary that letta-evals 0.17 and later write of each model: rewards, grades, use, times and errors."""
+"""The summary of each model as written by letta-evals 0.17 and later: rewards, grades, usage, times and errors."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _USED = ("prompt_tokens", "completion_tokens", "cached_input_tokens", "cache_wri
 
 
 class RunTally:
-    """What the rows of one model in one run add up to. Eight bytes a row are kept, for the percentiles."""
+    """The totals over the rows of one model in one run. Eight bytes per row are kept, for the percentiles."""
 
     def __init__(self, graders: Sequence[str]) -> None:
         self.rows: int = 0
@@ -25,7 +25,7 @@ class RunTally:
         self.by_exception: Counter[str] = Counter()
         self.used: dict[str, int] = dict.fromkeys(_USED, 0)
         self.cost: float | None = None
-        """None where no row has one."""
+        """None if no row has a cost."""
         self._rewards = _Mean()
         self._grades = {key: _Mean() for key in graders}
         self._grading = {key: _Mean() for key in graders}
@@ -33,7 +33,7 @@ class RunTally:
         self._totals = array("d")
 
     def counting(self, rows: Iterator[SampleRow]) -> Iterator[SampleRow]:
-        """The rows, each counted when it passes."""
+        """The rows, each counted as it passes through."""
         for row in rows:
             self._add(row)
             yield row

@@ -1,4 +1,4 @@
-"""One sample of a stored run as letta-evals writes it, in a result line of its older or its newer form."""
+"""One sample of a stored run as letta-evals writes it, as a result line in its older or newer form."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ _EXCEPTION = re.compile(r"\b([A-Z]\w*(?:Error|Exception|Exit|Interrupt|Timeout))
 
 @dataclass(frozen=True, slots=True)
 class SampleRow:
-    """A sample with a model, and what the graders said."""
+    """A sample with a model, and its grades."""
 
     model: str | None
     case: Case
     trace: Trace
     submissions: dict[str, str]
     grades: dict[str, Any] | None
-    """None where the target, an extractor or a grader failed. With an `error` no grade counts."""
+    """None if the target, an extractor or a grader failed. With an `error` no grade counts."""
     error: dict[str, str] | None
     reward: dict[str, Any] | None
-    """`score`, and the `metadata` that a composer gave."""
+    """`score`, and the `metadata` from a composer."""
     grading: dict[str, float]
     """Seconds by grader."""
 
     def older(self, mask: Callable[[str], str], place: int | None = None) -> dict[str, Any]:
-        """The line of `results.jsonl`. With a `place` that is the sample's id, as 0.9 counts; its own is beside it."""
+        """The line of `results.jsonl`. A `place` is used as the sample's id, as 0.9 counts; its own id is beside it."""
         first = next(iter(self.grades.values()), None) if self.grades else None
         failed = {"score": 0.0, "rationale": f"Error: {(self.error or {}).get('message', 'no grade')}", "metadata": {}}
         sample, metrics = sample_fields(self.case), self.trace.metrics
@@ -79,7 +79,7 @@ class SampleRow:
 
     @property
     def usage(self) -> dict[str, Any] | None:
-        """Tokens and US dollars, None if none are known."""
+        """Tokens and US dollars; None if none are known."""
         metrics = self.trace.metrics
         found = {
             "prompt_tokens": metrics.token_input,
@@ -91,7 +91,7 @@ class SampleRow:
 
     @property
     def timing(self) -> dict[str, Any]:
-        """Seconds. Graders run at once, so the longest of them decides the total."""
+        """Seconds. Graders run concurrently, so the longest one determines the total."""
         latency = self.trace.latency_ms
         lasted = self.trace.finished_at - self.trace.started_at
         target = lasted.total_seconds() if latency is None else latency / 1000
@@ -163,7 +163,7 @@ def sample_fields(case: Case) -> dict[str, Any]:
 
 
 def masked(value: Any, mask: Callable[[str], str]) -> Any:
-    """The value with `mask` applied to every text in it."""
+    """The value with `mask` applied to every string in it."""
     if isinstance(value, str):
         return mask(value)
     if isinstance(value, Mapping):

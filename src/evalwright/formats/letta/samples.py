@@ -1,4 +1,4 @@
-"""The samples of a dataset of a Letta suite as cases; all mistakes of a file are reported together."""
+"""The samples of a Letta suite's dataset as cases; all mistakes of a file are reported together."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class Selection(NamedTuple):
     lacking: str = "it stays as it is"
     """What happens to a name that a sample lacks."""
     by_truth: Sequence[str] = ()
-    """The graders that score a sample without a ground truth 0."""
+    """The graders that give a sample without a ground truth the score 0."""
     warn: Callable[[Place, str], None] = lambda _place, _message: None
-    """Called after the last sample with what is most likely a mistake in the suite."""
+    """Called after the last sample with likely mistakes in the suite."""
 
 
 class _Mistakes:
@@ -122,7 +122,7 @@ class Samples:
             self._selection.warn(("graders", grader), said)
 
     def _tell_repeated(self, hashes: set[int], mistakes: _Mistakes) -> None:
-        """Ids that occur twice, found by reading the file once more, which only a file with a mistake pays for."""
+        """Report ids that occur twice, found by reading the file once more, which only a file with a mistake costs."""
         lines: dict[str, int] = {}
         for row in rows_of(self._path, self._shown):
             name = _name(row)
@@ -148,7 +148,7 @@ class Samples:
         return all(tag in case.tags for tag in self._selection.tags)
 
     def _check(self, case: ForeignCase, tell: Tell, lacking: Counter[tuple[str, str]]) -> None:
-        """What a sample must have to be run; counts what it may lack."""
+        """Check what a sample needs to be run; count what it may lack."""
         variables = case.extra.get("rubric_vars") or {}
         for grader, names in self._selection.declared.items():
             if missing := [name for name in names if name not in variables]:

@@ -38,7 +38,7 @@ _TEXTS: Schema = {"anyOf": [_NOTHING, list_of(ANY_TEXT)]}
 
 
 def suite_schema() -> Schema:
-    """Of a suite."""
+    """For a suite."""
     definitions: Schema = {}
     definitions |= {"Grader": _grader(definitions), **gate_schemas()}
     known: dict[str, Schema] = {
@@ -73,7 +73,7 @@ def suite_schema() -> Schema:
 
 
 def sample_schema() -> Schema:
-    """Of a sample, one line of a dataset in JSON Lines."""
+    """For a sample, one line of a dataset in JSON Lines."""
     texts: Schema = {"anyOf": [ANY_TEXT, list_of(ANY_TEXT)]}
     asked: Schema = {"anyOf": [ANY_TEXT, list_of(ANY_TEXT, 1)]}
     known: dict[str, Schema] = {
@@ -103,7 +103,7 @@ def _target() -> Schema:
         "model_handles": _TEXTS,
     }
     target = mapping(known) | unless_off(OF_TARGET)
-    target["anyOf"] = [{"required": ["kind"]}, {"maxProperties": 0}]  # --target says what answers
+    target["anyOf"] = [{"required": ["kind"]}, {"maxProperties": 0}]  # --target names the backend
     some = {source: having(source, {"not": _NOTHING}) for source in SOURCES}
     target["allOf"] = [
         when("kind", {"const": kind}, {"anyOf": [having(key) for key in keys]}) for kind, keys in NAMED_BY.items()

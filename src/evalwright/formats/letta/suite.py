@@ -38,7 +38,7 @@ OF_TARGET = (
     "timeout", "max_retries", "agent_id", "agent_file", "agent_script", "model_configs", "model_handles", "working_dir",
     "skills_dir",
 )  # fmt: skip
-"""Keys of targets; some of them concern a Letta server only, or look as if they isolated, and do not."""
+"""Keys of targets. Some only concern a Letta server, or look as if they isolated, but do not."""
 _CONCURRENT = 15
 _SPOILING = ["extraction_error", "grader_error"]
 
@@ -51,12 +51,12 @@ def load(path: Path, variables: Mapping[str, str], *, to_run: bool = True, **opt
 def read(
     path: Path, document: yaml.Document, variables: Mapping[str, str], *, to_run: bool = True, **options: Any
 ) -> Suite:
-    """The suite in a document that is, or might be, the file at `path`. Raises InputError."""
+    """The suite in a document that is, or could be, the file at `path`. Raises InputError."""
     return _Reading(path, document, options, variables).suite(to_run)
 
 
 class _Reading:
-    """One reading of one suite, gathering its problems."""
+    """One reading of one suite, collecting its problems."""
 
     def __init__(
         self, path: Path, document: yaml.Document, options: Mapping[str, Any], variables: Mapping[str, str]
@@ -122,7 +122,7 @@ class _Reading:
         )
 
     def note(self, place: Place, message: str, *, unread: bool = True) -> None:
-        """A mistake with --strict, else a warning; most often of a key that nothing reads."""
+        """A mistake with --strict, else a warning; usually about a key that nothing reads."""
         if self._options.get("strict"):
             self.tell(place, message)
         else:
@@ -197,7 +197,7 @@ class _Reading:
             key = str(reward.get("metric_key"))
             if keys and key not in keys:
                 known = ", ".join(keys)
-                self.note(  # published suites have such a reward; it is not measured, so that the run ends with 3
+                self.note(  # published suites have such a reward; it is not measured, so the run exits with 3
                     ("reward", "metric_key"),
                     f"metric_key: no grader {key!r}{did_you_mean(key, keys)} (there are: {known})",
                     unread=False,
@@ -255,7 +255,7 @@ class _Reading:
     def _exports(
         self, document: Mapping[str, Any], graders: Mapping[str, Any], evaluators: list[EvaluatorSpec]
     ) -> list[Plugin]:
-        """Where the command line, or else the suite, wants results as the original writes them."""
+        """Where the original's result files should be written, by the command line or else the suite."""
         named, own = self._options.get("output"), self._raw.get("output")
         if own is not None and not isinstance(own, str):
             self.tell(("output",), f"output: expected a folder, found {own!r}")
@@ -285,5 +285,6 @@ def _names_in(spec: EvaluatorSpec, rubric: str | None = None) -> frozenset[str]:
     doubled = spec.config.get("braces") == "doubled"
     try:
         return frozenset(names_in_template(rubric or spec.config["prompt"], doubled=doubled))
-    except ValueError:  # the prompt's own mistake is told already, that of a sample's rubric is that sample's error
+    except ValueError:
+        # The prompt's own mistake is already reported, and a mistake in a sample's rubric is that sample's error.
         return frozenset()

@@ -1,4 +1,4 @@
-"""The system under test of a Letta suite: an agent made for each sample, asked its messages one after the other."""
+"""The system under test of a Letta suite: an agent is created for each sample and gets its messages one by one."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class LettaAgent:
             raise InputError(Problem("", f"Setup failed: {located(error)}", key="setup_script")) from error
 
     def asks(self, case: Case) -> Iterator[ChatRequest]:
-        """A recording answers without a key, and an agent factory may answer by itself."""
+        """A recording needs no key, and an agent factory may answer by itself."""
         request = None if self._backend is None or self._cached is not None else request_of(self._backend, self._model)
         if request is not None:
             yield request
@@ -106,7 +106,7 @@ class LettaAgent:
         return _answer(turns, agent_id, context.blocks, model, context.usage, case.input)
 
     async def _agent(self, sample: Sample) -> tuple[Backend, Agent | None]:
-        """What answers for the sample, and the agent that its factory made."""
+        """The backend for the sample, and the agent that its factory created."""
         if self._factory is None:
             return self._backend or _missing(), None
         made = await self._factory(self._client, sample)
@@ -137,7 +137,7 @@ class LettaAgent:
 
 
 class _Responding:
-    """What an agent factory gave instead of an agent."""
+    """What an agent factory returned instead of an agent."""
 
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function, self._threads = function, Threads()
@@ -151,7 +151,7 @@ def _missing() -> Backend:
 
 
 def _tried(problems: list[Problem], make: Callable[[], Any]) -> Any:
-    """What is made, or None with its problems among the others."""
+    """What `make` returns; None if it raises, with its problems added to the others."""
     try:
         return make()
     except InputError as error:
@@ -160,7 +160,7 @@ def _tried(problems: list[Problem], make: Callable[[], Any]) -> Any:
 
 
 def _function(config: dict[str, Any], key: str, role: str) -> Callable[..., Any] | None:
-    """The user's function. Without its file the suite can be checked, but not run here."""
+    """The user's function. Without its file, the suite can be checked but not run here."""
     place = config.get(key)
     if not place:
         return None
@@ -196,7 +196,7 @@ def _answer(
 
 
 def _metrics(usage: Any) -> Metrics:
-    """Tokens in all; recordings have one usage, or one for each message."""
+    """Total tokens; recordings have one usage, or one for each message."""
     counted = [one for one in (usage if isinstance(usage, list) else [usage]) if isinstance(one, dict)]
     return Metrics(
         _tokens(counted, "token_input", "prompt_tokens"), _tokens(counted, "token_output", "completion_tokens")

@@ -26,14 +26,14 @@ TARGET_KINDS = {
     "openai": "backend", "replay": "replay",
 }  # fmt: skip
 NAMED_BY = {"python": ("callable", "function"), "http": ("endpoint", "url"), "openai": ("model",), "replay": ("path",)}
-"""The keys of which one says what answers, by the kinds that are backends themselves."""
+"""Keys that name the backend, exactly one of which is needed, by the kinds that are themselves backends."""
 SOURCES = ("agent_id", "agent_file", "agent_script")
 _TIMEOUT = 300.0
 _SECRET = "api_key"
 
 
 class TargetSection:
-    """Reads `target`, and what the command line and the environment say of it."""
+    """Reads `target`, and the related settings of the command line and the environment."""
 
     cached: str | None
 
@@ -60,7 +60,7 @@ class TargetSection:
         self.attempts: int = 1 + self._whole("max_retries", 0)
 
     def variants(self, to_run: bool, take: Callable[[Place, Callable[[], object]], None]) -> list[Variant]:
-        """One for each model; without models, one."""
+        """One for each model; without models, a single one."""
         self._check_source()
         if not to_run:
             return [self._variant(model, i) for i, model in enumerate(self._models())]
@@ -98,7 +98,7 @@ class TargetSection:
         return TARGET_KINDS.get(str(kind), "")
 
     def _answering(self, options: Mapping[str, Any], environment: Mapping[str, str]) -> tuple[str | None, str | None]:
-        """What answers, and the folder of recordings: the command line, then the suite, then the environment."""
+        """The backend, and the folder of recordings: from the command line, else the suite, else the environment."""
         spec = options.get("target") or self._own() or environment.get("EVALWRIGHT_TARGET")
         cached = options.get("cached")
         if spec is not None and spec.startswith("replay:"):
@@ -107,7 +107,8 @@ class TargetSection:
         return spec, None if cached is None else os.path.abspath(str(cached))  # noqa: PTH100 - keeps links as given
 
     def _own(self) -> str | None:
-        """What the suite itself says, with its files within the boundary; functions' files in the folder, if there."""
+        """The suite's own backend, with its files within the boundary; files of functions in the folder, if they are
+        there."""
         spec, kind = self._raw.get("backend"), self._raw.get("kind")
         key = "backend" if spec else next((key for key in NAMED_BY.get(str(kind), ()) if self._raw.get(key)), "kind")
         spec = spec or self._of_kind()
@@ -210,7 +211,7 @@ class TargetSection:
 
 
 def _built(variant: Variant, import_paths: list[str]) -> object:
-    """The target; its problems are placed in the suite, where `setup_script` stands beside the section `target`."""
+    """The target; its problems are placed in the suite, where `setup_script` is beside the section `target`."""
     from evalwright.targets.build import build_target
 
     try:

@@ -1,8 +1,8 @@
 """The numbers and the gate of a Letta suite.
 
 A row is one sample with one model in one run. Rows whose target, extractor or grader failed have no grades.
-In suites with a gate, the rule of letta-evals 0.9, empty submissions and failures of judges are graded 0; in those
-with a reward, the rule of 0.17 and later, a judge that failed spoils the row, and so does a first grader that found
+In suites with a gate (by the rule of letta-evals 0.9), empty submissions and failures of judges are graded 0; in those
+with a reward (by the rule of 0.17 and later), a failed judge spoils the row, and so does a first grader that found
 nothing to grade. Sums go over rows ordered by model and sample.
 """
 
@@ -26,7 +26,7 @@ from evalwright.scoring.gate_intervals import Owned, ends_of_condition
 __all__ = ["EMPTY", "REWARD", "LettaTotals", "counted_by", "grades_of"]
 
 REWARD = "reward composer"
-"""The evaluator that makes one score of all grades, in suites that have one."""
+"""The evaluator that makes one score from all grades, in suites that have one."""
 
 EMPTY = ("empty_submission", "empty_trajectory", "no_trajectory")
 _NOT_ATTEMPTED = ("empty_submission", "no_trajectory")
@@ -146,7 +146,7 @@ class LettaTotals:
         return numbers
 
     def _by_metric(self, rows: Sequence[_Row], key: str) -> dict[str, float]:
-        """With a gate of the first era the rate is that of passed attempts, else the mean as a percentage."""
+        """With a gate of the older form, the rate of passed attempts; else the mean as a percentage."""
         numbers, gate = _averages(rows, key), self._gate
         if gate is None or gate["kind"] != "legacy":
             return numbers | {"pass_rate": numbers["avg_score_attempted"] * 100}
@@ -161,7 +161,7 @@ class LettaTotals:
         }
 
     def _rewards(self, rows: Sequence[_Row], gate: GateOutcome) -> dict[str, Any]:
-        """One score a sample instead of a gate; the mean is over attempted rows."""
+        """One score per sample instead of a gate; the mean is over attempted rows."""
         key = (self._gate or {})["metric_key"]
         return {
             "reward": gate.parts[0].value or 0.0,
@@ -172,7 +172,7 @@ class LettaTotals:
         }
 
     def _primary(self) -> str:
-        """The grader that the averages are of: the first one, with a gate of the first era that of the gate."""
+        """The grader whose averages are shown: the first one or, with a gate of the older form, the gate's."""
         gate = self._gate
         return str(gate["metric_key"]) if gate is not None and gate["kind"] == "legacy" else self._first
 
@@ -200,7 +200,7 @@ def counted_by(plan: Plan) -> Callable[[Collection[ResultLike]], dict[str, float
 def grades_of(
     results: Collection[ResultLike], judges: Collection[str] = (), first: str = ""
 ) -> dict[str, float] | None:
-    """The scores of a row that count, by grader; None where a grader or an extractor spoilt it.
+    """The scores of a row that count, by grader; None if a grader or an extractor spoilt it.
 
     A failure of one of the `judges` is a score of 0, and so is an empty text unless the `first` grader found it.
     """

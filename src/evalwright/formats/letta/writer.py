@@ -108,7 +108,7 @@ def _backend(named: str, folder: str, places: Places) -> str:
 
 
 def _code(value: Any, places: Places) -> Any:
-    """`file.py:name` from the new folder."""
+    """`file.py:name` relative to the new folder."""
     return places.near(value) if isinstance(value, str) else value
 
 

@@ -1,4 +1,4 @@
-"""The configuration in the result files: with a gate what 0.9 shows there, with a reward a suite as 0.25 reads it."""
+"""The configuration in the result files: with a gate as 0.9 writes it, with a reward as a suite that 0.25 reads."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _OF_JUDGE = (*_OF_GRADER, "model", "temperature", "provider", "max_retries", "ti
 def written_config(
     document: Mapping[str, Any], graders: Mapping[str, Any], evaluators: Sequence[EvaluatorSpec]
 ) -> dict[str, Any]:
-    """What of a suite goes into its result files."""
+    """The part of a suite that goes into its result files."""
     if "gate" in document:
         return {key: document[key] for key in _SHOWN if key in document}
     prompts = {spec.name: spec.config.get("prompt") for spec in evaluators}
@@ -41,7 +41,7 @@ def written_config(
 
 
 def _grader(raw: Mapping[str, Any], prompt: str | None) -> dict[str, Any]:
-    """A judge with the text of its prompt: the file that holds it need not be there when this is read."""
+    """A judge with the text of its prompt: the file with the prompt may be gone when this is read."""
     if raw.get("kind") == "tool":
         return _some(raw, _OF_TOOL)
     return {**_some(raw, _OF_JUDGE), "kind": "model_judge", "prompt": prompt or ""}

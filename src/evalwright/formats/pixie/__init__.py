@@ -1,6 +1,6 @@
 """pixie: datasets whose entries drive an instrumented application.
 
-The rules are those of pixie-qa 0.4 to 0.8; docs/pixie.md lists what differs.
+The rules are those of pixie-qa 0.4 to 0.8; docs/pixie.md lists the differences.
 """
 
 from evalwright.model.format import ALLOW_OUTSIDE, Format, Judging, Option, entry
@@ -12,7 +12,7 @@ _SCORERS = {
     name: f"evalwright.formats.pixie.scorers:{name}"
     for name in ("ExactMatch", "JSONDiff", "Levenshtein", "ListContains", "NumericDiff", "ValidJSON")
 }
-"""The scorers without models of `autoevals`, for files that name them where that is not installed."""
+"""The scorers of `autoevals` that need no model, for files that name them if it is not installed."""
 _PRE_MADE = (
     "AnswerCorrectness", "AnswerRelevancy", "AutoevalsAdapter", "Battle", "ClosedQA", "ContextRelevancy",
     "EmbeddingSimilarity", "ExactMatch", "Factuality", "Faithfulness", "Humor", "JSONDiff", "LevenshteinMatch",
@@ -30,7 +30,7 @@ _OF_EVALS = {
 }  # fmt: skip
 _INSTRUMENTATION = _SURFACE + "instrumentation"
 _INSTRUMENTATION_PARTS = ("handler", "handlers", "llm_tracing", "models", "observation", "spans", "wrap")
-"""Modules of releases 0.4 to 0.6, each with a part of what is in the package itself."""
+"""Modules of releases 0.4 to 0.6, each with a part of what the package itself has."""
 
 _MODULES_OF_0_4 = {
     "criteria": ("ScoreThreshold",),
@@ -243,5 +243,5 @@ FORMAT = Format(
         "autoevals.string": {name: _SCORERS[name] for name in ("Levenshtein",)},
         "autoevals.value": {name: _SCORERS[name] for name in ("ExactMatch",)},
     },
-    replaces=("pixie",),  # two registries of `wrap` would never meet
+    replaces=("pixie",),  # if both were installed, their two registries of `wrap` would never meet
 )

@@ -1,4 +1,4 @@
-"""From a scorer (`eval_async(output, expected, ...)`) to an evaluator of evaluables."""
+"""Turns a scorer (`eval_async(output, expected, ...)`) into an evaluator of evaluables."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["AutoevalsAdapter"]
 
 
 class AutoevalsAdapter:
-    """An evaluator made of any object with `eval_async` or `eval`; what it raises is an EvaluatorError."""
+    """An evaluator made from any object with `eval_async` or `eval`; its exceptions become EvaluatorError."""
 
     def __init__(
         self,
@@ -31,11 +31,11 @@ class AutoevalsAdapter:
         self._scorer, self._expected, self._expected_key = scorer, expected, expected_key
         self._input_key, self._extra, self._keywords = input_key, tuple(extra_metadata_keys), scorer_kwargs
         self.made_by: tuple[str, dict[str, Any]] | None = None
-        """The name of the pre-made evaluator that this is, and the options that it was made with."""
+        """The name of the pre-made evaluator that this is, and the options with which it was made."""
 
     @property
     def name(self) -> str:
-        """The scorer's own name, else that of its class."""
+        """The scorer's own name, else its class's."""
         name = getattr(self._scorer, "name", None)
         return name if isinstance(name, str) else type(self._scorer).__name__
 
@@ -56,7 +56,7 @@ class AutoevalsAdapter:
             raise raised from error
 
     def _expectation(self, evaluable: Evaluable) -> Any:
-        """The entry's expectation, the adapter's, or that of the metadata; None is as good as none."""
+        """The entry's expectation, else the adapter's, else the one in the metadata; None counts as none."""
         if evaluable.expectation is not UNSET and evaluable.expectation is not None:
             return evaluable.expectation
         if self._expected is not UNSET:

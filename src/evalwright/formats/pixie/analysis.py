@@ -1,4 +1,4 @@
-"""What a model makes of the results of a test run: a page for each dataset, beside `result.json`."""
+"""A model's analysis of the results of a test run: a page for each dataset, beside `result.json`."""
 
 from __future__ import annotations
 
@@ -55,7 +55,8 @@ class _Results(msgspec.Struct):
 
 
 def read_results(run_id: str) -> tuple[Path, _Results]:
-    """The folder and the results of a test run. Raises FileNotFoundError, and ValueError for a file that is none."""
+    """The folder and the results of a test run. Raises FileNotFoundError, and ValueError if the file is not a result
+    file."""
     folder = Path(get_config().root) / "results" / run_id
     path = folder / "result.json"
     if Path(run_id).name != run_id or not path.is_file():
@@ -67,7 +68,7 @@ def read_results(run_id: str) -> tuple[Path, _Results]:
 
 
 async def analyze(folder: Path, results: _Results) -> list[str]:
-    """Write `dataset-<i>.md` for each dataset; what kept a model from answering, for those without a page."""
+    """Write `dataset-<i>.md` for each dataset. Returns, for those without a page, why the model did not answer."""
     with Session(models=lambda: LiveModels(environment=environment())) as asking:
         try:
             said = await asyncio.gather(

@@ -1,6 +1,6 @@
-"""Whether pydantic would make a value of JSON into an annotated type, as far as the annotation's text tells.
+"""Whether pydantic would accept a JSON value for an annotation, as far as the annotation's text tells.
 
-Every answer is True, False, or None where it cannot be told.
+Every answer is True, False, or None if that cannot be told.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SAYS_NOTHING = {
 
 
 def fits(annotation: ast.expr, value: Any, classes: Classes, model: Callable[[str], Fits]) -> bool | None:
-    """`model` gives what decides about a model of the file, and raises LookupError where that is unclear."""
+    """`model` returns what decides about a model of the file, and raises LookupError if that is unclear."""
 
     def inner(one: ast.expr, of: Any) -> bool | None:
         return fits(one, of, classes, model)
@@ -111,7 +111,7 @@ def _number_in(text: str) -> float | None:
 
 
 def limits_hold(words: Mapping[str | None, ast.expr], value: Any) -> bool | None:
-    """Whether a value of the right type is within what the keywords of its `Field(...)` allow."""
+    """Whether a value of the right type satisfies the keywords of its `Field(...)`."""
     sure, number = True, _number_in(value) if isinstance(value, str) else value
     for word, given in words.items():
         limit = _number(given)

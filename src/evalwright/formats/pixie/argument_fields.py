@@ -1,7 +1,7 @@
 """The arguments that a Runnable takes, read from its file without executing it.
 
 What cannot be read that way (a model of another module, aliases, a base class that is not in the file, validators that
-change what they get) is not checked, and counts as such.
+change values) is not checked, and is reported as unchecked.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from evalwright.formats.pixie.annotated_types import Classes, fits, limits_hold,
 __all__ = ["ArgumentModel", "argument_model", "is_function"]
 
 _HARMLESS = {"extra", "title", "frozen", "json_schema_extra", "use_attribute_docstrings"}
-"""Settings of a model that change nothing about which arguments it takes, `extra` apart, which is read."""
+"""Settings of a model that do not change which arguments it takes; except `extra`, which is read."""
 
 
 class _Field(NamedTuple):
@@ -24,7 +24,7 @@ class _Field(NamedTuple):
 
     annotation: ast.expr
     default: ast.expr | None
-    """What follows the equals sign."""
+    """The expression after the equals sign."""
 
     @property
     def words(self) -> dict[str | None, ast.expr]:
@@ -42,7 +42,7 @@ class _Field(NamedTuple):
 
 
 class ArgumentModel:
-    """What a model takes, as far as the file says. Raises LookupError where it is unclear which names it takes."""
+    """What a model takes, as far as the file says. Raises LookupError if it is unclear which names it takes."""
 
     def __init__(self, classes: Classes, name: str) -> None:
         self._classes = classes
@@ -103,12 +103,12 @@ class ArgumentModel:
                 yield name, f"the Runnable's model has no field {name!r} and forbids others"
 
     def is_sure_of(self, arguments: Mapping[str, Any]) -> bool:
-        """Whether nothing that the file does not say could reject these."""
+        """Whether nothing outside the file could reject these."""
         given = (self._fits(field, arguments[name]) for name, field in self._fields.items() if name in arguments)
         return not self._validates and None not in given
 
     def fits(self, value: Any) -> bool | None:
-        """Whether an object is one of this model; None where that cannot be told."""
+        """Whether an object fits this model; None if that cannot be told."""
         if not isinstance(value, dict):
             return False
         if next(self.mismatches(value), None):
@@ -121,7 +121,7 @@ class ArgumentModel:
 
 
 def argument_model(file: Path, name: str) -> ArgumentModel | None:
-    """The model that annotates `args` of the class's `run`, its own or of a base in the file; None if it is unclear."""
+    """The model that annotates `args` of `run`, in the class or a base in the file; None if it is unclear."""
     classes = _classes_in(file)
     run = _run_of(classes, name)
     annotation = next((one.annotation for one in run.args.args if one.arg == "args"), None) if run else None
@@ -133,7 +133,7 @@ def argument_model(file: Path, name: str) -> ArgumentModel | None:
 
 
 def is_function(file: Path, name: str) -> bool:
-    """Whether a function has the name: it takes any arguments."""
+    """Whether the name belongs to a function, which takes any arguments."""
     return any(isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)) and node.name == name for node in _body(file))
 
 

@@ -15,7 +15,7 @@ def best_pairs(weights: Sequence[Sequence[float]]) -> list[tuple[int, int]]:
         turned = [[weights[i][j] for i in range(rows)] for j in range(columns)]
         return sorted((i, j) for j, i in best_pairs(turned))
     by_row, by_column = [0.0] * (rows + 1), [0.0] * (columns + 1)
-    owner = [0] * (columns + 1)  # the row of a column, from 1; column 0 holds the row that is being placed
+    owner = [0] * (columns + 1)  # the row of each column, from 1; column 0 holds the row that is being placed
     for row in range(1, rows + 1):
         owner[0] = row
         _place(weights, owner, by_row, by_column)

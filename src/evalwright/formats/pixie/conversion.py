@@ -1,4 +1,4 @@
-"""What `convert` must know of pixie datasets."""
+"""What `convert` needs to know about pixie datasets."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _KNOWN = {
 
 
 def normalize(data: dict[str, Any]) -> dict[str, Any]:
-    """Users' code with the absolute paths of its files, wherever those were looked for."""
+    """Users' code with the absolute paths of its files, wherever they were searched for."""
     config = dict(data["config"])
     if data.get("adapter") in FORMAT.targets:
         folders = config.pop("folders", [])

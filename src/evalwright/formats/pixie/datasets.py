@@ -44,20 +44,20 @@ class Dataset:
     document: dict[str, Any]
     cases: list[ForeignCase] = field(default_factory=list)
     warnings: list[Problem] = field(default_factory=list)
-    """What is odd without being wrong."""
+    """What is odd but not wrong."""
     unfit: list[Problem] = field(default_factory=list)
-    """Arguments that the Runnable's model would reject: such an entry is an error when it is run."""
+    """Arguments that the Runnable's model would reject: such an entry becomes an error when it is run."""
     unsure: int = 0
-    """Entries that the Runnable's model may reject for what is not known without importing it."""
+    """Number of entries that the Runnable's model may still reject, which is only known after importing it."""
     objects: list[Problem] = field(default_factory=list)
-    """Where a value is an object of a class, which is a plain mapping unless the file is trusted."""
+    """Where a value is an object of a class, which is read as a plain mapping unless the file is trusted."""
 
 
 def read_dataset(path: Path, *, to_run: bool = True, allowed: Sequence[Path] = ()) -> Dataset:
     """The dataset in a file; with `to_run` its runnable and evaluators are imported. Raises InputError.
 
-    The files that it names must lie in its repository, the project, the working directory or an `allowed` folder.
-    Older files may lack a runnable, which they cannot be run without.
+    The files that it names must lie in its repository, the project, the working directory or an `allowed` folder. Older
+    files may lack a runnable, without which they cannot be run.
     """
     try:
         raw = json.loads(path.read_text("utf-8"))
@@ -83,7 +83,7 @@ class _Reading:
         self._path, self._raw, self._to_run = path, raw, to_run
         self._problems: list[Problem] = []
         self._unassigned = "items" in raw and not raw.keys() & {"entries", "runnable"}
-        """Whether these are items that belong to no application yet, as DatasetStore keeps them."""
+        """Whether these are items that belong to no application yet, as DatasetStore stores them."""
         parents = [one.parent for one in path.resolve().parents if one.name == "pixie_qa"]
         self._folders = [str(Path.cwd()), str(path.resolve().parent), *map(str, parents)]
         self._boundary = Boundary(path.resolve().parent, [*allowed, *self._folders])
@@ -133,7 +133,7 @@ class _Reading:
             dataset.unfit.append(Problem(str(self._path), f"Entry #{number + 1}: {place}: {why}", key=place))
 
     def _oddities(self, entries: list[dict[str, Any]]) -> list[Problem]:
-        """Keys that are nearly known ones, and names that an entry says twice."""
+        """Keys that are nearly known ones, and names that occur twice in an entry."""
         found = [("", key, nearest) for key in self._raw if (nearest := _near(key, DATASET_KEYS))]
         for number, entry in enumerate(entries):
             base = f"entries.{number}."
@@ -154,7 +154,7 @@ class _Reading:
         return odd
 
     def _doubled(self, runnable: str | None, evaluators: Iterable[str]) -> Iterator[Problem]:
-        """Files of which several folders have one by the same name: the first one is used."""
+        """Files that several folders have under the same name: the first one is used."""
         places = [("runnable", runnable or ""), *(("evaluators", name) for name in evaluators)]
         for key, place in places:
             file, colon, _ = place.rpartition(":")
@@ -196,7 +196,7 @@ class _Reading:
         return place
 
     def _is_inside(self, place: str, key: str, where: str) -> bool:
-        """Whether `file.py:name` leads to no file outside of the boundary, which is told."""
+        """Whether `file.py:name` stays within the boundary; reported if not."""
         named = [Path(folder) / place.rpartition(":")[0] for folder in self._folders]
         found = next((path for path in named if os.path.isfile(path)), None)
         try:
@@ -241,7 +241,7 @@ class _Reading:
         return names
 
     def _case(self, entry: Any, number: int, shared: list[str], dataset: Dataset, older: bool) -> ForeignCase | None:
-        # pixie-qa spells places with dots, and so do messages about its datasets.
+        # pixie-qa writes places with dots, and so do messages about its datasets.
         base = f"{'items' if older else 'entries'}.{number}"
         where = f"Entry #{number + 1}: "
         if not isinstance(entry, dict):
@@ -277,7 +277,7 @@ class _Reading:
         )
 
     def _older(self, entry: dict[str, Any]) -> tuple[Any, list[dict[str, Any]]]:
-        """A bare value, or named ones as DatasetStore writes them: the application gets these collapsed."""
+        """A bare value, or named ones as DatasetStore writes them, which the application gets collapsed."""
         value = entry.get("eval_input")
         if not (isinstance(value, list) and value and all(map(_is_named, value))):
             return value, [{"name": "input", "value": value}]
@@ -385,7 +385,7 @@ def _is_named(item: Any) -> bool:
 
 
 def _instead(key: str, mapping: dict[str, Any], known: tuple[str, ...]) -> str:
-    """`, found 'x'` where an unknown key is nearly the missing one."""
+    """`, found 'x'` if an unknown key is nearly the missing one."""
     near = get_close_matches(key, mapping.keys() - set(known), n=1)
     return f", found {near[0]!r}" if near else ""
 
@@ -395,6 +395,6 @@ def _near(key: str, known: tuple[str, ...]) -> str:
 
 
 def _expectation(entry: dict[str, Any]) -> dict[str, Any]:
-    """Nothing where the entry has no expectation, which is not an expectation of null."""
+    """Nothing if the entry has no expectation, which differs from an expectation of null."""
     value = entry.get("expectation", entry.get("expected_output", "UNSET"))
     return {} if value == "UNSET" else {"expectation": value}

@@ -1,4 +1,4 @@
-"""The arguments of a dataset's entries, held against the model of its Runnable before anything is run."""
+"""The arguments of a dataset's entries, checked with the model of its Runnable before anything runs."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ __all__ = ["HeldArguments", "hold_arguments"]
 
 
 class HeldArguments(NamedTuple):
-    """What was found about the entries."""
+    """The findings about the entries."""
 
     unfit: list[tuple[int, str, str]]
-    """The number of an entry from 0, an argument of it and why the model would reject it."""
+    """The number of an entry, from 0; one of its arguments; and why the model would reject it."""
     unsure: int
-    """How many entries could still be rejected, by what is not known without importing the Runnable."""
+    """Number of entries that could still be rejected, which is only known after importing the Runnable."""
 
 
 class _Model(Protocol):
@@ -45,7 +45,7 @@ class _Imported:
         except ValidationError as error:
             for one in error.errors(include_url=False, include_context=False):
                 yield ".".join(map(str, one["loc"])), f"the Runnable's model rejects it: {one['msg']}"
-        except Exception as error:  # of a validator, which is the user's code
+        except Exception as error:  # raised by a validator, which is the user's code
             yield "", f"the Runnable's model raises {type(error).__name__}: {error}"
 
     def is_sure_of(self, arguments: Mapping[str, Any]) -> bool:
@@ -53,7 +53,8 @@ class _Imported:
 
 
 def hold_arguments(place: str, folders: Sequence[Path], entries: Iterable[Any], *, to_run: bool) -> HeldArguments:
-    """Hold the entries' arguments against the Runnable's model: itself if code may be executed, else its text."""
+    """Check the entries' arguments with the Runnable's model: the model itself if code may be executed, else its
+    text."""
     file, _, name = place.rpartition(":")
     found = next((path for folder in folders if file and os.path.isfile(path := folder / file)), None)
     arguments = [(number, one) for number, one in enumerate(entries) if isinstance(one, dict)]
@@ -74,7 +75,8 @@ def _held(model: _Model, arguments: list[tuple[int, dict[str, Any]]]) -> HeldArg
 
 
 def _imported(place: str, folders: Sequence[Path]) -> _Model | None:
-    """None for what takes any arguments, and for what cannot be imported, which is told elsewhere."""
+    """None for a runnable that takes any arguments, and for one that cannot be imported, which is reported
+    elsewhere."""
     try:
         found = runnable_at(place, folders)
         return _Imported(arguments_model(found)) if is_runnable(found) else None

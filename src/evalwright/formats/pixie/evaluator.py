@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["TYPE", "PixieEvaluator", "WrapCheck", "judged", "judgement"]
 
 TYPE = "pixie"
-"""The type of evaluators in users' files."""
+"""The type name of such evaluators in users' files."""
 
 
 class PixieEvaluator:
@@ -37,10 +37,9 @@ class PixieEvaluator:
 
 
 async def judged(evaluator: Any, case: Case, trace: Trace) -> Evaluation:
-    """What an evaluator says of an entry's values (`extra` of the case) and outputs (`extra.outputs` of the trace).
+    """An evaluator's judgement of an entry's values (`extra` of the case) and outputs (`extra.outputs` of the trace).
 
-    Raises EvaluatorError when there is no output, or when a scorer says that it had an error, and whatever the
-    evaluator raises.
+    Raises EvaluatorError if there is no output, or if a scorer reports an error, and whatever the evaluator raises.
     """
     from evalwright.formats.pixie.surface.evaluation import said_by
 
@@ -50,7 +49,7 @@ async def judged(evaluator: Any, case: Case, trace: Trace) -> Evaluation:
 
 
 def judgement(said: evaluation.Evaluation, threshold: float = PASSES) -> Evaluation:
-    """What an evaluator said, as it is stored. Raises EvaluatorError where a score of 0 stands for an exception."""
+    """An evaluator's judgement as it is stored. Raises EvaluatorError if its score of 0 stands for an exception."""
     from evalwright.formats.pixie.surface.evaluation import could_not_judge
 
     details = dict(said.details or {})
@@ -75,7 +74,7 @@ def _evaluable(case: Case, trace: Trace) -> Any:
 
 
 class WrapCheck:
-    """Whether the entry had every input that the application asked for; skipped where it had."""
+    """Whether the entry had every input that the application asked for; skipped if it had."""
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
         if trace.error is not None and trace.error.type == "wrap_error":

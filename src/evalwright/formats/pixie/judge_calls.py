@@ -1,4 +1,4 @@
-"""Asking models for an evaluator: through the models of the run, or with a client that the user gave."""
+"""Calling models for an evaluator: through the models of the run, or with a client passed by the user."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from evalwright.session import environment, session
 __all__ = ["EMBEDDER", "JUDGE", "MODERATION", "chat", "embed", "moderate", "structured"]
 
 JUDGE = "gpt-4o-mini"
-"""The judge where an evaluator names none."""
+"""The judge if an evaluator names none."""
 EMBEDDER = "text-embedding-ada-002"
-"""What embeds where an evaluator names no model."""
+"""The embedding model if an evaluator names none."""
 MODERATION = "omni-moderation-latest"
 _vectors: WeakKeyDictionary[Models, dict[tuple[str, str], asyncio.Future[Embedding]]] = WeakKeyDictionary()
-"""What was asked in each run, so that a text is embedded once."""
+"""What was asked in each run, so that each text is embedded only once."""
 
 
 @asynccontextmanager
 async def _models() -> AsyncIterator[Models]:
-    """The models of the run; outside of one, some that live for this question."""
+    """The models of the run; outside a run, models that live for this one question."""
     try:
         running: Models | None = session().models
     except RuntimeError:
@@ -56,7 +56,7 @@ async def chat(
     schema: dict[str, Any] | None = None,
     repeat: int = 0,
 ) -> str:
-    """What the model says. Raises EvaluatorError, or whatever the user's client raises."""
+    """The model's reply. Raises EvaluatorError, or whatever the user's client raises."""
     await paced(f"{system or ''}{text}")
     if client is not None:
         first = [{"role": "system", "content": system}] if system else []
@@ -84,7 +84,7 @@ async def chat(
 
 
 async def structured(text: str, schema: dict[str, Any], **options: Any) -> dict[str, Any]:
-    """The JSON object that the model answers with. Raises BadReply when there is none."""
+    """The JSON object in the model's reply. Raises BadReply if there is none."""
     keys = list(schema["properties"])
     required = schema.get("required", keys)
     asked = f"{text}\n\nAnswer with one JSON object with the keys {', '.join(keys)}."

@@ -75,7 +75,7 @@ _QUESTIONS = {
 
 
 class ChoiceScorer:
-    """Asks a model once; the choice that it makes has a score."""
+    """Asks a model once; each choice that it can make has a score."""
 
     name: str
 

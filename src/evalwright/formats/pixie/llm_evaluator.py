@@ -1,4 +1,4 @@
-"""An evaluator made of a prompt: a model gives the score."""
+"""An evaluator made from a prompt: a model gives the score."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _FORMS = tuple(
 
 
 class UnknownPlaceholderError(ValueError, KeyError):
-    """A template asks for something that there is not."""
+    """A template asks for something that does not exist."""
 
 
 class _LlmEvaluator:
@@ -56,7 +56,7 @@ class _LlmEvaluator:
 def create_llm_evaluator(
     name: str, prompt_template: str, *, model: str = JUDGE, client: Any = None
 ) -> Callable[..., Any]:
-    """An evaluator that asks a model; placeholders: `{eval_input}`, `{eval_output}`, `{expectation}`.
+    """An evaluator that calls a model; placeholders: `{eval_input}`, `{eval_output}`, `{expectation}`.
 
     `client` is an OpenAI client, used instead of the models of the run. Raises ValueError for other placeholders.
     """

@@ -1,4 +1,4 @@
-"""Reports what the user's own tests evaluate to a keeper: the pytest plug-in, for the length of its session."""
+"""Reports what the user's own tests evaluate to a keeper: the pytest plug-in, during its session."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ PASSES = 0.5
 
 @dataclass(eq=False)
 class Note:
-    """One thing that was judged: an input, what the application made of it, what each evaluator said."""
+    """One thing that was judged: an input, the application's output for it, and each evaluator's judgement."""
 
     given: Any
     evaluators: Sequence[Any]
     threshold: float
     started_at: datetime
     evaluable: Any = None
-    """None while, or because, the application has given nothing."""
+    """None while the application has returned nothing, or if it never did."""
     spans: Sequence[Any] = ()
     outcomes: Sequence[Any] = ()
-    """An Evaluation, or what was raised in its place, by position of the evaluator."""
+    """An Evaluation, or the exception raised instead, by position of the evaluator."""
     error: BaseException | None = None
-    """What kept the evaluators from being asked."""
+    """Why the evaluators were not called."""
     finished_at: datetime | None = None
     seconds: float | None = None
-    """How long the application took; None where it was not called."""
+    """How long the application took; None if it was not called."""
 
 
 class Keeper(Protocol):
@@ -42,7 +42,7 @@ class Keeper(Protocol):
     def end(self, note: Note) -> None: ...
 
 
-_keeper: Keeper | None = None  # of the process: one pytest session, which outlives all tests in it
+_keeper: Keeper | None = None  # per process: there is one pytest session, which outlives all its tests
 
 
 def keep_with(keeper: Keeper | None) -> None:
@@ -53,7 +53,7 @@ def keep_with(keeper: Keeper | None) -> None:
 
 @contextmanager
 def noted(given: Any, evaluators: Sequence[Any], threshold: float = PASSES, evaluable: Any = None) -> Iterator[Note]:
-    """A note to be filled in the block; what the block raises before there are outcomes is its error."""
+    """A note to be filled in the block; an exception of the block before there are outcomes becomes its error."""
     note = Note(given, evaluators, threshold, datetime.now(UTC), evaluable)
     keeper = _keeper
     if keeper is not None:

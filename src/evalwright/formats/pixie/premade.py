@@ -1,7 +1,7 @@
 """The pre-made evaluators under their own names in every format, with their configuration.
 
-Of a case of another format they see its input as it is, its metadata, and as expectation its ground truth; of the
-trace the value at `field`. A score of at least one half passes. What could not be judged is an error.
+Of a case of another format they see the input unchanged, the metadata, and the ground truth as the expectation; of the
+trace, the value at `field`. A score of at least one half passes. What could not be judged is an error.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ class _Premade(msgspec.Struct, frozen=True, dict=True, kw_only=True):
 
 
 def _is_entry(case: Case) -> bool:
-    """Whether it is an entry of pixie's own format, whose other evaluators judge although one lacks its key."""
+    """Whether it is an entry of pixie's own format, which is judged by its other evaluators although one lacks its
+    key."""
     return "eval_input" in case.extra
 
 
@@ -97,11 +98,11 @@ class NumericDiff(_Premade, frozen=True):
 
 
 class JSONDiff(_Premade, frozen=True):
-    """How alike two JSON documents are, part by part."""
+    """How similar two JSON documents are, part by part."""
 
 
 class ValidJSON(_Premade, frozen=True, kw_only=True):
-    """Whether the output is a JSON object or list, or fits `schema`; the ground truth is none."""
+    """Whether the output is a JSON object or list, or fits `schema`; the ground truth is not used as one."""
 
     sees_truth: ClassVar[bool] = False
     schema: dict[str, Any] | bool | None = None
@@ -142,7 +143,7 @@ class Moderation(_Premade, frozen=True, kw_only=True):
 
 
 class Factuality(_Judge, frozen=True):
-    """Whether the output's facts are those of the expectation."""
+    """Whether the output states the same facts as the expectation."""
 
 
 class ClosedQA(_Judge, frozen=True):
@@ -162,7 +163,7 @@ class Security(_Judge, frozen=True):
 
 
 class Sql(_Judge, frozen=True):
-    """Whether the output's SQL means what the expected SQL means."""
+    """Whether the output's SQL is equivalent to the expected SQL."""
 
 
 class Summary(_Judge, frozen=True):
@@ -184,7 +185,7 @@ class ContextRelevancy(_Judge, frozen=True):
 
 
 class Faithfulness(_Judge, frozen=True):
-    """How many statements of the output `metadata.context` bears out."""
+    """How many statements of the output are supported by `metadata.context`."""
 
 
 class AnswerRelevancy(_Judge, frozen=True):

@@ -1,4 +1,4 @@
-"""Objects that a dataset names by class, made again where the user trusts the file."""
+"""Rebuilds objects that a dataset names by class, if the user trusts the file."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _log = logging.getLogger(__name__)
 
 
 def rebuilt(value: Any, folders: Sequence[Path]) -> Any:
-    """A JSON value with its tuples, sets and objects; of classes of modules inside `folders` only.
+    """A JSON value with its tuples, sets and objects; only classes of modules inside `folders` are used.
 
     Any other object stays a plain mapping, which is logged.
     """
@@ -52,7 +52,7 @@ def _class_at(place: str, folders: Sequence[Path]) -> type:
 
 
 def _imported(name: str, folders: Sequence[Path]) -> ModuleType:
-    """A module that lies in one of the folders; no other is executed."""
+    """A module that lies in one of the folders; no other module is executed."""
     parts = Path(*name.split("."))
     if not any(
         os.path.isfile((folder / parts).with_suffix(".py")) or os.path.isdir(folder / parts) for folder in folders

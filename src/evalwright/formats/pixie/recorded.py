@@ -1,4 +1,4 @@
-"""Evaluables out of captured spans."""
+"""Evaluables made from captured spans."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def capture_traces() -> Iterator[MemoryTraceHandler]:
 
 
 def as_evaluable(span: ObserveSpan | LLMSpan) -> Evaluable:
-    """A span as what evaluators judge; nothing is expected of it."""
+    """A span as an evaluable, without an expectation."""
     ids = {"trace_id": span.trace_id, "span_id": span.span_id}
     if isinstance(span, LLMSpan):
         asked = [_parts_as_lists(asdict(message)) for message in span.input_messages]
@@ -77,14 +77,14 @@ def _about(span: LLMSpan) -> dict[str, Any]:
 
 
 def root(trace: Sequence[ObservationNode]) -> Evaluable:
-    """The first step of a trace. Raises ValueError when it is empty."""
+    """The first step of a trace. Raises ValueError if it is empty."""
     if not trace:
         raise ValueError("Trace is empty")
     return as_evaluable(trace[0].span)
 
 
 def last_llm_call(trace: Sequence[ObservationNode]) -> Evaluable:
-    """The model call that ended last. Raises ValueError when there is none."""
+    """The model call that ended last. Raises ValueError if there is none."""
     calls = [node.span for top in trace for node in top.find_by_type(LLMSpan)]
     if not calls:
         raise ValueError("No LLMSpan found in the trace")

@@ -16,7 +16,7 @@ __all__ = ["AnswerCorrectness", "AnswerRelevancy", "ContextRelevancy", "Embeddin
 
 _TEXTS = {"type": "array", "items": {"type": "string"}}
 _FLOOR = 0.7
-"""A cosine that texts without anything in common reach."""
+"""The cosine that even texts with nothing in common reach."""
 
 
 class EmbeddingSimilarity:
@@ -76,7 +76,7 @@ class ContextRelevancy(_Asks):
 
 
 class Faithfulness(_Asks):
-    """How many statements of the output the context bears out."""
+    """How many statements of the output are supported by the context."""
 
     name = "Faithfulness"
 
@@ -112,7 +112,7 @@ class Faithfulness(_Asks):
 
 
 class AnswerRelevancy(_Asks):
-    """How near the questions that the output would answer are to the question that was asked."""
+    """How close the questions that the output would answer are to the question that was asked."""
 
     name = "AnswerRelevancy"
 
@@ -141,7 +141,7 @@ class AnswerRelevancy(_Asks):
 
 
 class AnswerCorrectness(_Asks):
-    """How many statements of output and expectation agree (three quarters), and how near both are in meaning."""
+    """How many statements of output and expectation agree (three quarters), and how close the two are in meaning."""
 
     name = "AnswerCorrectness"
 

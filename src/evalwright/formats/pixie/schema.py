@@ -25,7 +25,7 @@ _PREMADE = rf"^\s*({'|'.join(PREMADE)})\s*$"
 
 
 def dataset_schema() -> Schema:
-    """Of a dataset; `items` are what older files have in place of `entries`, and may belong to no application yet."""
+    """For a dataset. Older files have `items` instead of `entries`, which may belong to no application yet."""
     place: Schema = {"type": "string", "pattern": ":"}
     shared = or_null(list_of(offered(PREMADE, {"anyOf": [place, {"type": "string", "pattern": _PREMADE}]})))
     evaluators = or_null(

@@ -27,7 +27,7 @@ __all__ = [
 
 @dataclass
 class Score:
-    """What a scorer says; None where it does not apply."""
+    """A scorer's result; None if it does not apply."""
 
     score: float | None
     metadata: dict[str, Any] = field(default_factory=dict)
@@ -43,7 +43,7 @@ class Scorer(Protocol):
 
 
 async def scored(scorer: Any, output: Any, expected: Any, **keywords: Any) -> Any:
-    """What any object with `eval_async` or `eval` says; the latter is called in a thread."""
+    """The result of any object with `eval_async` or `eval`; the latter is called in a thread."""
     if hasattr(scorer, "eval_async"):
         given = scorer.eval_async(output, expected, **keywords)
     else:
@@ -122,7 +122,7 @@ class NumericDiff:
 
 
 class JSONDiff:
-    """How alike two JSON documents are, part by part."""
+    """How similar two JSON documents are, part by part."""
 
     name = "JSONDiff"
 

@@ -51,7 +51,7 @@ def load(
 
 
 def datasets_in(folder: Path) -> list[Path]:
-    """The datasets below a folder, sorted: hidden folders, folders of results and other JSON are left out."""
+    """The datasets below a folder, sorted, without hidden folders, folders of results and other JSON."""
     from evalwright.files import yaml
 
     found = []

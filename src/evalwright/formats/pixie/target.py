@@ -32,9 +32,9 @@ T = TypeVar("T")
 
 
 class PixieApp:
-    """Keys: `runnables` (dataset name to `file.py:Name`) and `folders`, in which the files are looked for.
+    """Keys: `runnables` (dataset name to `file.py:Name`) and `folders`, in which the files are searched for.
 
-    With `trust_pickled_types` objects of the folders' classes are made again, which else are plain mappings.
+    With `trust_pickled_types`, objects of the folders' classes are restored; otherwise they are plain mappings.
     """
 
     may_be_silent: bool = True
@@ -51,7 +51,7 @@ class PixieApp:
 
     async def run(self, case: Case, trial: int) -> Answer:
         await self._apps[case.extra["dataset"]].set_up()
-        init()  # not before: the application may set a tracer provider of its own when it is set up
+        init()  # not earlier: the application may set a tracer provider of its own during setup
         return await self._drive(case, trial)
 
     @traced
@@ -81,7 +81,7 @@ class PixieApp:
 
 
 class Application:
-    """One runnable: made when its first entry comes, torn down at the end."""
+    """One runnable: created for its first entry, torn down at the end."""
 
     def __init__(self, found: Any, place: str, threads: Threads) -> None:
         self._found, self._place, self._threads = found, place, threads
@@ -126,7 +126,7 @@ class Application:
         return await given if isinstance(given, Awaitable) else given
 
     async def tear_down(self) -> None:
-        """What the application raises here is logged: its entries are judged already."""
+        """Exceptions of the application are only logged here: its entries have already been judged."""
         if self._instance is None:
             return
         try:
@@ -159,14 +159,14 @@ def _plain(result: Any) -> Any:
 
 
 def collapsed(items: list[dict[str, Any]]) -> Any:
-    """Named values as one value: none as null, one as itself, several by name."""
+    """Named values as one value: none as null, a single one as itself, several by name."""
     if not items:
         return None
     return items[0]["value"] if len(items) == 1 else {item["name"]: item["value"] for item in items}
 
 
 def observed_answer(extra: dict[str, Any], captured: list[dict[str, Any]], error: TraceError | None = None) -> Answer:
-    """The answer made of named values, for a case whose `extra` has the named values of its input."""
+    """The answer made from named values, for a case whose `extra` has the named values of its input."""
     value = collapsed(captured)
     text = value if isinstance(value, str) or value is None else msgspec.json.encode(value).decode()
     output = Output(final_answer=text, structured=value if isinstance(value, dict) else None)

@@ -1,4 +1,4 @@
-"""What an application does as JSON Lines, and a file of one such run as an entry of a dataset."""
+"""An application's activity as JSON Lines, and such a file of one run as an entry of a dataset."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _OF_CALL = (
     "operation", "provider", "request_model", "response_model", "input_messages", "output_messages",
     "tool_definitions", "finish_reasons", "output_type", "error_type",
 )  # fmt: skip
-"""The parts of a model call that are expected again: none that differ from run to run."""
+"""The parts of a model call that are expected again; those that differ from run to run are left out."""
 
 Record = dict[str, Any]
 
 _logs: dict[Path, _Log] = {}
-"""Of the whole process: an application asks for its log once, wherever it is driven from."""
+"""Per process: an application asks for its log only once, however it is driven."""
 
 
 class _Log:
@@ -61,10 +61,10 @@ def log_into(path: Path) -> None:
 
 
 async def record(place: str, arguments: dict[str, Any], output: Path) -> BaseException | None:
-    """Drive the application at `file.py:Name` once and write what passed its marked points and which models it asked.
+    """Drive the application at `file.py:Name` once, and write what passed its marked points and its model calls.
 
-    Gives what the application raised; what was recorded until then is written all the same. Raises InputError for a
-    place without an application, ValueError for names that are not unique.
+    Returns the application's exception, if any; what was recorded until then is written all the same. Raises InputError
+    if there is no application at the place, ValueError for names that are not unique.
     """
     threads = Threads()
     seen: list[tuple[datetime, Record]] = []
@@ -128,7 +128,8 @@ def _check_names(records: Iterable[Record]) -> None:
 
 
 def entry_of(trace: Path) -> Record:
-    """The entry of a dataset that a recorded run makes. Raises ValueError for a file that is none, naming the line."""
+    """A dataset entry from a recorded run. Raises ValueError, which names the line, if the file is not a recorded
+    run."""
     records = [_record(line, number, trace) for number, line in _lines(trace)]
     arguments = next((line["value"] for line in records if line["type"] == "kwargs"), None)
     if not isinstance(arguments, dict):
@@ -146,7 +147,7 @@ def entry_of(trace: Path) -> Record:
 
 
 def save_entry(trace: Path, output: Path) -> None:
-    """Write the entry of a recorded run into a file of its own. Raises ValueError, OSError."""
+    """Write the entry for a recorded run to a file. Raises ValueError, OSError."""
     text = json.dumps(entry_of(trace), indent=2, ensure_ascii=False)
     output.parent.mkdir(parents=True, exist_ok=True)
     replace_file(output, f"{text}\n".encode())

@@ -1,4 +1,4 @@
-"""Users' code, `file.py:Name`: found, executed once, and made into a runnable or an evaluator."""
+"""Users' code, `file.py:Name`: found, executed once, and turned into a runnable or an evaluator."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def runnable_at(place: str, folders: Sequence[Path]) -> Any:
 
 
 def evaluator_at(place: str, folders: Sequence[Path]) -> Any:
-    """The pre-made evaluator of that name, or what `file.py:Name` stands for. Raises InputError."""
+    """The pre-made evaluator of that name, or the evaluator at `file.py:Name`. Raises InputError."""
     if ":" not in place:
         if place not in PREMADE:
             raise InputError(
@@ -58,14 +58,14 @@ def evaluator_at(place: str, folders: Sequence[Path]) -> Any:
 
 
 def _is_factory(function: Callable[..., Any]) -> bool:
-    """Whether a function can be called without arguments: then it makes the evaluator."""
+    """Whether a function can be called without arguments: then it creates the evaluator."""
     kinds = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
     parameters = inspect.signature(function).parameters.values()
     return all(p.default is not p.empty or p.kind in kinds for p in parameters)
 
 
 def attribute_at(place: str, folders: Sequence[Path], role: str) -> Any:
-    """The object at `file.py:Name`, with the file looked for in each of `folders`. Raises InputError."""
+    """The object at `file.py:Name`; the file is searched for in each of `folders`. Raises InputError."""
     path, _, name = place.rpartition(":")
     file = next((one for folder in folders if os.path.isfile(one := folder / path)), None)
     if file is None:

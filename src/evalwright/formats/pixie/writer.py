@@ -23,7 +23,7 @@ _RESERVED = "input_data"
 
 
 def write_pixie(suite: Suite, folder: Path, output: OutputFolder) -> Written:
-    """One file, or a folder with one for each dataset; they are held, as reading them holds them."""
+    """Write one file, or a folder with one file for each dataset; the entries are held in memory, as when reading."""
     losses: list[Problem] = []
     config: Mapping[str, Any] = suite.variants[0].config if suite.variants else {}
     datasets: dict[str, list[Case]] = {}
@@ -77,7 +77,7 @@ def _evaluator(spec: EvaluatorSpec, case: Case, places: Places, losses: list[Pro
 
 
 def _named(reference: str, config: Mapping[str, Any], places: Places) -> str:
-    """`file.py:name` from the new folder; a bare name stays."""
+    """`file.py:name` relative to the new folder; a bare name stays."""
     path, colon, name = reference.rpartition(":")
     folders = [Path(folder) for folder in config.get("folders", ())]
     found = next((folder / path for folder in folders if colon and os.path.isfile(folder / path)), None)

@@ -94,8 +94,8 @@ class Follower:
                 raise Odd(str(error)) from error
             except sqlite3.IntegrityError as error:
                 raise Odd("two cells have one name") from error
-            # after a failure, nothing that was read may be left: neither profiles nor marks of what was written
             finally:
+                # After a failure, nothing that was read may be left: neither profiles nor marks of what was written.
                 self._cells.clear()
                 self._replaced.clear()
                 self._table.forget()

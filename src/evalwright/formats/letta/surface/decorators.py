@@ -51,7 +51,7 @@ def extractor(function: F | None = None, /, *, name: str | None = None) -> F | C
 
 
 def agent_factory(function: F) -> F:
-    """Mark `async (client, sample)`, which makes the agent of a sample. Raises TypeError for another signature."""
+    """Mark `async (client, sample)`, which creates the agent for a sample. Raises TypeError for another signature."""
     if not inspect.iscoroutinefunction(function):
         raise TypeError(f"{_named(function)}: an agent factory must be async")
     _expect(function, ("client", "sample"), exact=True)
@@ -71,7 +71,7 @@ def suite_setup(function: F) -> F:
 
 
 def reward_composer(function: F) -> F:
-    """Mark `(ctx)`, which makes one reward of all grades. Raises TypeError for another signature."""
+    """Mark `(ctx)`, which makes one reward from all grades. Raises TypeError for another signature."""
     _expect(function, ("ctx",), exact=True)
     return _marked(function, "reward_composer", None)
 

@@ -38,7 +38,7 @@ __all__ = [
 
 
 class Grader(ABC):
-    """Grades a trajectory: `grade` gives the grade and the text that was graded."""
+    """Grades a trajectory: `grade` returns the grade and the text that was graded."""
 
     @property
     @abstractmethod
@@ -52,7 +52,7 @@ class Grader(ABC):
 
 
 class _Extracting(Grader):
-    """Grades what an extractor takes from the trajectory; nothing at all is graded 0."""
+    """Grades what an extractor takes from the trajectory; if that is nothing, the grade is 0."""
 
     def __init__(self, extractor: str, config: dict[str, Any] | None, base_dir: Path | None) -> None:
         self._needs_state = extractor_requires_agent_state(extractor, base_dir)
@@ -82,7 +82,8 @@ class _Extracting(Grader):
 
 
 class ToolGrader(_Extracting):
-    """A built-in function or `file.py:name`. Raises ValueError for another one, FileNotFoundError for no file."""
+    """A built-in function or `file.py:name`. Raises ValueError for an unknown one, FileNotFoundError if there is no
+    file."""
 
     def __init__(
         self,
@@ -101,7 +102,7 @@ class ToolGrader(_Extracting):
 
 
 class RubricGrader(_Extracting):
-    """A judge with a prompt of the author's. Raises EvaluatorError where the judge cannot judge."""
+    """A judge with the author's prompt. Raises EvaluatorError if the judge cannot judge."""
 
     def __init__(
         self,
@@ -135,7 +136,7 @@ class RubricGrader(_Extracting):
 
 
 class AgentJudgeGrader(RubricGrader):
-    """A judge that is an agent on a Letta server there; here a model judges by the same prompt."""
+    """In the original, a judge that is an agent on a Letta server; here a model judges with the same prompt."""
 
     def __init__(
         self,
@@ -150,7 +151,7 @@ class AgentJudgeGrader(RubricGrader):
 
 
 def load_object(spec: str, base_dir: Path | None = None, role: str | None = None) -> Any:
-    """What `file.py:name` names. Raises FileNotFoundError for no file, ValueError for no such name."""
+    """The object at `file.py:name`. Raises FileNotFoundError if there is no file, ValueError if it lacks the name."""
     named, colon, name = spec.rpartition(":")
     if not colon:
         raise ValueError(f"expected file.py:name, found {spec!r}")
@@ -160,8 +161,8 @@ def load_object(spec: str, base_dir: Path | None = None, role: str | None = None
 
 
 def build_judge_prompt(rubric: str, sample: Sample, submission: str) -> str:
-    """The rubric with what a judge is asked about. Raises KeyError for a name without a value, ValueError for a
-    variable that has the name of one of the three."""
+    """The rubric with the data that a judge needs. Raises KeyError for a name without a value, ValueError for a
+    variable with one of the three reserved names."""
     own = {"input": sample.input, "ground_truth": sample.ground_truth or "", "submission": submission}
     if taken := sorted(own.keys() & (sample.rubric_vars or {}).keys()):
         raise ValueError(f"rubric_vars: {taken[0]!r} is the name of what the sample has itself")

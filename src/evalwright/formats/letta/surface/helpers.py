@@ -1,4 +1,4 @@
-"""What extractors of Letta suites call themselves: readers of trajectories."""
+"""Readers of trajectories, which extractors of Letta suites call."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Trajectory = list[list[Any]]
 
 
 def flatten_content(content: Any) -> str:
-    """The text of a message's content: text, or text parts, which one space joins."""
+    """The text of a message's content: text, or text parts joined with spaces."""
     return assistant_texts([[{"message_type": "assistant_message", "content": as_data(content)}]])[0]
 
 
@@ -45,7 +45,7 @@ def get_last_turn_messages(trajectory: Trajectory, message_type: type | None = N
 
 
 def get_tool_calls(trajectory: Trajectory) -> list[tuple[Any, Any]]:
-    """Each tool call with the next return of its turn."""
+    """Each tool call with the next tool return of its turn."""
     pairs = []
     for turn in trajectory:
         for i, message in enumerate(turn):

@@ -1,6 +1,6 @@
-"""The messages of Letta agents as user code sees them: one class for each `message_type`, any further field kept.
+"""The messages of Letta agents as user code sees them: one class for each `message_type`, with any further fields.
 
-When the package `letta_client` is installed its own classes are used instead.
+If the package `letta_client` is installed, its own classes are used instead.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ __all__ = [
 
 
 class _Fields:
-    """An object with whatever fields it was made with; unset ones that its class knows are None."""
+    """An object with whatever fields it was made with; unset fields that its class knows are None."""
 
     message_type: str = ""
     _known: tuple[str, ...] = ()
@@ -143,7 +143,7 @@ def _message(fields: dict[str, Any]) -> Any:
         try:
             return real(**fields)
         except (TypeError, ValueError):
-            pass  # a recording of another version than the installed one
+            pass  # a recording by another version than the installed one
     read = dict(fields)
     if isinstance(read.get("tool_call"), dict):
         read["tool_call"] = ToolCall(**read["tool_call"])

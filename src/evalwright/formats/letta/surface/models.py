@@ -36,7 +36,7 @@ _Score = Annotated[float, BeforeValidator(_no_truth_value), Field(ge=0.0, le=1.0
 
 
 class Open(BaseModel):
-    """A record that keeps fields which it does not know."""
+    """A record that keeps unknown fields."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="allow")
 
@@ -49,7 +49,7 @@ class Sample(Open):
 
     id: int | str = 0
     input: Any = ""
-    """Text, or a text for each message; of a case in another format whatever its input is."""
+    """Text, or a text for each message; for a case in another format, its input, whatever it is."""
     ground_truth: str | list[str] | None = None
     tags: list[str] | None = None
     agent_args: dict[str, Any] | None = None
@@ -70,7 +70,7 @@ class PerTurnGrade(Open):
 
 
 class GradeResult(BaseModel):
-    """What a grader gives back. Raises ValueError for a score that is not between 0 and 1."""
+    """What a grader returns. Raises ValueError for a score that is not between 0 and 1."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(revalidate_instances="always")
 
@@ -84,7 +84,7 @@ class GradeResult(BaseModel):
 
 
 class RewardOutput(BaseModel):
-    """What a reward composer gives back."""
+    """What a reward composer returns."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(revalidate_instances="always")
 
@@ -110,7 +110,7 @@ class AgentState(Open):
 
 
 def sample_of(case: Case) -> Sample:
-    """The sample that a case was read from."""
+    """The sample from which a case was read."""
     extra = case.extra
     return Sample(
         **{

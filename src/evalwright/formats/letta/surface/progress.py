@@ -32,7 +32,7 @@ Tell = Callable[..., None]
 
 
 class ProgressStyle(StrEnum):
-    """How the original shows progress by itself; from Python nothing is shown here."""
+    """The original's own progress displays; from Python, nothing is shown here."""
 
     NONE = "none"
     SIMPLE = "simple"
@@ -42,9 +42,9 @@ class ProgressStyle(StrEnum):
 class ProgressCallback(ABC):
     """Is called with the events of each sample and of the suite.
 
-    These methods must be there. `start`, `agent_loading`, `message_sending` (number of the message from 1, and of how
-    many), `grading_started`, `turn_graded` (turn from 0, of how many, score), `suite_completed` (the result) and `stop`
-    are called where a callback has them; each with those of the keywords that it takes.
+    These methods are required. `start`, `agent_loading`, `message_sending` (number of the message from 1, and their
+    total), `grading_started`, `turn_graded` (turn from 0, total, score), `suite_completed` (the result) and `stop` are
+    called if a callback has them, each with those keywords that it takes.
     """
 
     @abstractmethod
@@ -68,13 +68,14 @@ class NoOpProgress(ProgressCallback):
 
 
 class EvalProgress(NoOpProgress):
-    """The original's displays, which are made with a suite and more; the run itself reports its progress."""
+    """The original's displays, created with a suite and more; the run itself reports its progress."""
 
     def __init__(self, *_suite: Any, **_about: Any) -> None: ...
 
 
 def create_progress_callback(style: Any = "none", *_suite: Any, **_about: Any) -> ProgressCallback:
-    """A callback of one of the original's styles; all of them show nothing here. Raises ValueError for another one."""
+    """A callback in one of the original's styles, all of which show nothing here. Raises ValueError for an unknown
+    style."""
     ProgressStyle(style)
     return NoOpProgress()
 
@@ -87,7 +88,7 @@ class Listener:
         self._loop = asyncio.get_running_loop()
         self._events: asyncio.Queue[Callable[[], Any] | None] = asyncio.Queue()
         self._started: dict[tuple[str, int, Any], int | str] = {}
-        """Ids as their dataset has them, of samples by id as text, run and model."""
+        """Ids as in their dataset, for samples by id as text, run and model."""
 
     def started(self, case: Case, trial: int, model: Any) -> bool:
         """Note a sample; False for a further attempt."""
@@ -101,18 +102,18 @@ class Listener:
         return self._started.get(known, trace.case_id)
 
     def tell(self, event: str, *values: Any, **about: Any) -> None:
-        """An event for the method of that name, with those of the keywords that its signature knows. Any thread."""
+        """Pass an event to the method of that name, with those keywords that its signature has. From any thread."""
         method = getattr(self._callback, event, None)
         if method is not None:
             given = _understood(method, about)
             self._loop.call_soon_threadsafe(self._events.put_nowait, lambda: method(*values, **given))
 
     def end(self) -> None:
-        """No more events follow."""
+        """No further events follow."""
         self._loop.call_soon_threadsafe(self._events.put_nowait, None)
 
     async def work(self) -> None:
-        """Call the callback until the end. What it raises is raised here."""
+        """Call the callback until the end. Its exceptions are raised here."""
         while (call := await self._events.get()) is not None:
             given = call()
             if inspect.isawaitable(given):
@@ -120,7 +121,7 @@ class Listener:
 
 
 def _understood(method: Callable[..., Any], about: dict[str, Any]) -> dict[str, Any]:
-    """Versions name the model differently, and older ones know less."""
+    """Versions name the model differently, and older ones know fewer keywords."""
     known = inspect.signature(method).parameters
     if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in known.values()):
         return about
@@ -132,7 +133,7 @@ LISTENER: ContextVar[Listener | None] = ContextVar("LISTENER", default=None)
 
 
 class ProgressMirror:
-    """Reports finished samples to the listener. There is none in a resumed run."""
+    """Reports finished samples to the listener; in a resumed run there is none."""
 
     def __init__(self, _config: dict[str, Any]) -> None:
         self._listener = LISTENER.get()

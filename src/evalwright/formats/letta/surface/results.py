@@ -49,7 +49,7 @@ class TurnTokenData(Open):
 
 
 class TargetResult(Open):
-    """What a target gives back; releases before 0.17 have the trajectory here, and `model_name`."""
+    """What a target returns; releases before 0.17 have the trajectory here, and `model_name`."""
 
     agent_id: str | None = None
     model_name: str | None = None
@@ -206,7 +206,7 @@ class ModelRun(Open):
 
 @dataclass(frozen=True)
 class RewardContext:
-    """What a reward composer is given."""
+    """What a reward composer gets."""
 
     sample: Sample
     grades: Mapping[str, GradeResult]
@@ -220,7 +220,7 @@ class RewardContext:
 
 
 def coerce_reward_output(value: Any) -> RewardOutput:
-    """What a composer gave, as a RewardOutput. Raises TypeError, and ValueError for a score outside of 0 to 1."""
+    """A composer's return value as a RewardOutput. Raises TypeError, and ValueError for a score outside 0 to 1."""
     if isinstance(value, RewardOutput):
         return value
     if isinstance(value, (int, float)):
@@ -231,9 +231,10 @@ def coerce_reward_output(value: Any) -> RewardOutput:
 
 
 def load_reward_composer(reward: Any, base_dir: Path | None) -> Callable[[RewardContext], Awaitable[RewardOutput]]:
-    """What makes the reward that a suite's section asks for. Raises as `load_object` for a function that is not there.
+    """The function that makes the reward for a suite's section. Raises like `load_object` if its function does not
+    exist.
 
-    Called, it raises KeyError for a metric without a grade.
+    When called, it raises KeyError for a metric without a grade.
     """
     composer = (
         None if isinstance(reward, MetricRewardSpec) else load_object(reward.function, base_dir, "reward_composer")

@@ -45,7 +45,7 @@ __all__ = [
 
 
 class TargetSpec(Open):
-    """What is common to all targets; there a union of the two below."""
+    """What all targets have in common; in the original, a union of the two below."""
 
     kind: TargetKind
     base_url: str | None = "http://localhost:8283"
@@ -75,7 +75,7 @@ class LettaCodeTargetSpec(TargetSpec):
 
 
 class GraderSpec(Open):
-    """What is common to all graders; there a union of those below."""
+    """What all graders have in common; in the original, a union of those below."""
 
     kind: GraderKind
     display_name: str | None = None
@@ -122,7 +122,7 @@ class SimpleCondition(Open):
 
 
 class GateSpec(Open):
-    """What is common to all gates; there a union of those below."""
+    """What all gates have in common; in the original, a union of those below."""
 
     kind: GateKind
 
@@ -148,7 +148,7 @@ class LogicalGateSpec(GateSpec):
 
 
 class RewardSpec(Open):
-    """What is common to both rewards; there a union of those below."""
+    """What both rewards have in common; in the original, a union of those below."""
 
     kind: RewardKind
 
@@ -162,7 +162,7 @@ class CustomRewardSpec(RewardSpec):
 
 
 class ModalSandboxSpec(Open):
-    """Where samples would be run; suites that ask for it are refused here."""
+    """Where samples would run in the original; suites that ask for it are rejected here."""
 
     kind: Literal["modal"] = "modal"
     image: str | None = None
@@ -187,9 +187,9 @@ _DEFAULTS = {"num_runs": 1, "cleanup": False}
 
 
 def section(name: str, value: Any) -> Any:
-    """A section of a suite as the original has it: a model of its kind, by name for graders; plain values as they are.
+    """A section of a suite in the original's form: a model of its kind, by name for graders; plain values unchanged.
 
-    What only ours reads is a model with the keys that it has.
+    What only we read is a model with the keys that it has.
     """
     if value is None:
         return _DEFAULTS.get(name)

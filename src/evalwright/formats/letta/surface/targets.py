@@ -1,4 +1,4 @@
-"""Targets of letta-evals, for programs that derive from them or name them: here a suite's backend answers."""
+"""Targets of letta-evals, for programs that derive from them or name them; here a suite's backend answers."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["AbstractAgentTarget", "LettaAgentTarget", "LettaCodeTarget", "Target
 
 
 class TargetError(Exception):
-    """A target that failed, with what is known of its agent."""
+    """A target that failed, with what is known about its agent."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""What letta-evals says of the scores of single turns."""
+"""letta-evals' texts about the scores of single turns."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def build_turn_symbols(scores: Sequence[float | None], pass_threshold: float = 1
 
 
 def calculate_turn_average(scores: Sequence[float | None]) -> float:
-    """The mean of the scores that there are, 0 for none."""
+    """The mean of the existing scores; 0 for none."""
     known = [score for score in scores if score is not None]
     return sum(known) / len(known) if known else 0.0
 

@@ -1,4 +1,4 @@
-"""The words of Letta suites as enumerations; each member is its text."""
+"""The terms of Letta suites as enumerations; each member is its text."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ class ScoreThreshold:
 
 
 async def _run(runnable: Callable[[Any], Any], note: Note) -> list[ObservationNode]:
-    """The spans of one call, and of no other. Raises ValueError when there are none."""
+    """The spans of this call only. Raises ValueError if there are none."""
     init()
     with listening() as observed:
         note.spans = observed.spans
@@ -123,7 +123,7 @@ async def run_and_evaluate(
 
 
 async def _said(note: Note, trace: list[ObservationNode] | None) -> list[Evaluation]:
-    """The results of all evaluators of a note; all are called. Raises the first error among them."""
+    """The results of all evaluators of a note; all are called. Raises the first of their errors."""
     asked = (said_by(one, note.evaluable, trace=trace) for one in note.evaluators)
     note.outcomes = await asyncio.gather(*asked, return_exceptions=True)
     return _without_exceptions(note.outcomes)
@@ -145,11 +145,11 @@ async def assert_pass(
     pass_criteria: Callable[[Matrix], tuple[bool, str]] | None = None,
     from_trace: Callable[..., Evaluable] | None = None,
 ) -> None:
-    """Run the application on every input and hold the scores to the criteria.
+    """Run the application on every input and compare the scores with the criteria.
 
-    At most PIXIE_RUNNABLE_CONCURRENCY (4) of them run at a time.
+    At most PIXIE_RUNNABLE_CONCURRENCY (4) run at a time.
 
-    An item of `evaluables` brings what is expected; one with an output is judged without running. Raises
+    An item of `evaluables` contains the expectation; one with an output is judged without running. Raises
     EvalAssertionError, ValueError for lists of different length, and whatever application or evaluator raise.
     """
     __tracebackhide__ = True  # pytest's traceback ends in the test
@@ -181,7 +181,7 @@ async def assert_pass(
 def _explained(
     error: EvalAssertionError, inputs: Sequence[Any], evaluators: Sequence[Any], threshold: ScoreThreshold
 ) -> EvalAssertionError:
-    """The error with a note for each score that was too low or could not be given, and of what."""
+    """The error with a note for each score that is too low or missing, and the input that it belongs to."""
     lines = []
     for number, (given, row) in enumerate(zip(inputs, error.results, strict=True), 1):
         low = [(one, said) for one, said in zip(evaluators, row, strict=True) if not threshold.passes(said)]
@@ -205,7 +205,7 @@ async def assert_dataset_pass(
     pass_criteria: Callable[[Matrix], tuple[bool, str]] | None = None,
     from_trace: Callable[..., Evaluable] | None = None,
 ) -> None:
-    """`assert_pass` with the items of a stored dataset. Raises FileNotFoundError for one that is not there."""
+    """`assert_pass` with the items of a stored dataset. Raises FileNotFoundError if it does not exist."""
     from evalwright.formats.pixie.surface.dataset_store import DatasetStore
 
     __tracebackhide__ = True

@@ -20,7 +20,7 @@ _TRUE = ("1", "true", "yes", "on")
 
 @dataclass(frozen=True)
 class RateLimitConfig:
-    """The most requests to models, and tokens, per second and per minute."""
+    """The maximum number of requests to models, and of tokens, per second and per minute."""
 
     rps: float = _LIMITS["rps"]
     rpm: float = _LIMITS["rpm"]
@@ -30,7 +30,7 @@ class RateLimitConfig:
 
 @dataclass(frozen=True)
 class PixieConfig:
-    """Where files are, and how fast models may be asked."""
+    """Where files are, and how fast models may be called."""
 
     root: str
     dataset_dir: str
@@ -44,8 +44,8 @@ class PixieConfig:
 def get_config() -> PixieConfig:
     """The current settings, including those of the nearest `.env`. Raises SettingError.
 
-    Like the original, it puts the variables of that file into the environment of the program that calls it; within a
-    run they stay in its session.
+    Like the original, it puts the variables of that file into the environment of the calling program; within a run they
+    stay in its session.
     """
     values = read_dotenv(nearest_dotenv(Path.cwd()))
     if not learn(values):

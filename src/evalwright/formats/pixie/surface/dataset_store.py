@@ -91,7 +91,8 @@ class DatasetStore:
             return _written(path, document)
 
     def remove(self, name: str, index: int) -> Dataset:
-        """Take one item out. Raises IndexError, FileNotFoundError, and ValueError for a file of entries."""
+        """Remove one item and return the dataset. Raises IndexError, FileNotFoundError, and ValueError for a file of
+        entries."""
         with self._changing(name) as (path, document):
             if not 0 <= index < len(document["items"]):
                 raise IndexError(f"no item {index} in {name!r}, which has {len(document['items'])}")
@@ -107,7 +108,7 @@ class DatasetStore:
 
     @contextmanager
     def _changing(self, name: str) -> Iterator[tuple[Path, dict[str, Any]]]:
-        """The file and the document of a dataset, locked against other writers in the meantime."""
+        """The file and the document of a dataset, locked against other writers during the block."""
         path = self.path(name)
         if not path.is_file():
             raise FileNotFoundError(f"Dataset not found: {name!r}")

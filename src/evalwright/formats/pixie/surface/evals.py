@@ -1,4 +1,4 @@
-"""The pre-made evaluators, by the names under which datasets ask for them."""
+"""The pre-made evaluators, under the names that datasets use."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ P = ParamSpec("P")
 
 
 def _pre_made(make: Callable[P, AutoevalsAdapter]) -> Callable[P, AutoevalsAdapter]:
-    """Gives an evaluator its name and options, by which a stored run names it."""
+    """Gives an evaluator the name and options by which a stored run refers to it."""
 
     @wraps(make)
     def made(*arguments: P.args, **options: P.kwargs) -> AutoevalsAdapter:
@@ -105,7 +105,7 @@ def NumericDiff() -> AutoevalsAdapter:
 
 @_pre_made
 def JSONDiff(*, string_scorer: Any = None) -> AutoevalsAdapter:
-    """How alike two JSON documents are, part by part."""
+    """How similar two JSON documents are, part by part."""
     return AutoevalsAdapter(scorers.JSONDiff(string_scorer))
 
 
@@ -135,7 +135,7 @@ def Moderation(*, threshold: float | None = None, client: Any = None) -> Autoeva
 
 @_pre_made
 def Factuality(*, model: str | None = None, client: Any = None) -> AutoevalsAdapter:
-    """Whether the output's facts are those of the expectation."""
+    """Whether the output states the same facts as the expectation."""
     return AutoevalsAdapter(judges.ChoiceScorer("Factuality", model, client))
 
 
@@ -165,7 +165,7 @@ def Security(*, model: str | None = None, client: Any = None) -> AutoevalsAdapte
 
 @_pre_made
 def Sql(*, model: str | None = None, client: Any = None) -> AutoevalsAdapter:
-    """Whether the output's SQL means what the expected SQL means."""
+    """Whether the output's SQL is equivalent to the expected SQL."""
     return AutoevalsAdapter(judges.ChoiceScorer("Sql", model, client))
 
 

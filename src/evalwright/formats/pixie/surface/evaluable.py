@@ -1,4 +1,4 @@
-"""What an evaluator of an instrumented application is given (pydantic, because users construct and dump it)."""
+"""What an evaluator of an instrumented application gets (pydantic, because users construct and dump it)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class NamedData(BaseModel):
 
 
 class _Values(list[NamedData]):
-    """Named values. Release 0.4 had the bare value here, and programs that compare with one would never find it."""
+    """Named values. Release 0.4 had the bare value here: a program that still compares with one gets a warning."""
 
     __hash__ = None
 
@@ -55,7 +55,7 @@ def _warn_of_scalar(other: object) -> None:
 
 
 class TestCase(BaseModel):
-    """What is given to the application and what is expected of it."""
+    """The input of the application and the expectation."""
 
     __test__ = False
 
@@ -96,9 +96,9 @@ class TestCase(BaseModel):
 
 
 class Evaluable(TestCase):
-    """A test case with what the application gave; `eval_output` is None while it has not run.
+    """A test case with the application's output; `eval_output` is None until it has run.
 
-    As release 0.4 allows, one without an input and without named outputs has the input None.
+    As in release 0.4, one without an input and without named outputs has the input None.
     """
 
     __test__ = False
@@ -116,7 +116,7 @@ class Evaluable(TestCase):
 
 
 def _named(given: Any, name: str) -> Any:
-    """A bare value as one named item; named items as they are, an absent output as absent."""
+    """A bare value as one named item; named items unchanged, an absent output as absent."""
     if isinstance(given, list) and all(_is_named(one) for one in given):
         return given
     if given is None and name == "output":
@@ -129,7 +129,7 @@ def _is_named(one: Any) -> bool:
 
 
 def collapse_named_data(items: Sequence[NamedData] | None) -> Any:
-    """None for no item, the value of a single one, else a mapping by name in which a later duplicate wins."""
+    """None for no item, the value of a single one, else a mapping by name in which the last duplicate wins."""
     if not items:
         return None
     return items[0].value if len(items) == 1 else {item.name: item.value for item in items}

@@ -1,4 +1,4 @@
-"""One score with its reason, and calling whatever gives one."""
+"""A score with its reason, and calling evaluators for it."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ class Evaluator(Protocol):
 
 
 async def evaluate(evaluator: Any, evaluable: Any, *, trace: Any = None) -> Evaluation:
-    """What `evaluator` returns, its score clamped to 0 to 1; a synchronous one runs in a thread of its own.
+    """What `evaluator` returns, with its score clamped to 0 to 1; a synchronous one runs in a thread of its own.
 
-    What it raises comes out unchanged. Raises TypeError when it gives no score.
+    Its exceptions are passed on unchanged. Raises TypeError if it returns no score.
     """
     with noted(getattr(evaluable, "eval_input", None), [evaluator], evaluable=evaluable) as note:
         try:
@@ -48,7 +48,7 @@ async def evaluate(evaluator: Any, evaluable: Any, *, trace: Any = None) -> Eval
 
 
 def label_of(evaluator: Any) -> str:
-    """What to call an evaluator: a pre-made one as datasets do, others by their name or that of their class."""
+    """The label of an evaluator: a pre-made one's as in datasets, otherwise its name or its class's."""
     made: tuple[str, Any] | None = getattr(evaluator, "made_by", None)
     name = made[0] if made else getattr(evaluator, "name", None) or getattr(evaluator, "__name__", None)
     return name if isinstance(name, str) else type(evaluator).__name__

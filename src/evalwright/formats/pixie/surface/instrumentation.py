@@ -1,4 +1,4 @@
-"""What an application is marked and recorded with."""
+"""How an application is marked and recorded."""
 
 from pathlib import Path
 
@@ -90,10 +90,10 @@ __all__ = [
 
 
 def init(capture_content: bool = True, queue_size: int = 1000) -> None:
-    """Begin to record; a second call changes nothing.
+    """Start recording; a second call changes nothing.
 
-    Attaches to the application's tracer provider if it has one, and sets one where it has none. Where PIXIE_TRACING is
-    on, what passes `wrap` and which models are asked is appended to the file PIXIE_TRACE_OUTPUT.
+    Attaches to the application's tracer provider, or sets one if it has none. If PIXIE_TRACING is on, what passes
+    `wrap` and the calls of models are appended to the file PIXIE_TRACE_OUTPUT.
     """
     listeners.init(capture_content, queue_size)
     config = get_config()

@@ -1,4 +1,4 @@
-"""Finished spans that a program keeps and asks for, as pixie 0.4's store does; here they stay in memory."""
+"""Finished spans that a program keeps and queries, like pixie 0.4's store; here they stay in memory."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ObservationStore:
         self._spans.extend(spans)
 
     async def get_trace(self, trace_id: str) -> list[ObservationNode]:
-        """The roots of a trace; none for an unknown one."""
+        """The roots of a trace; empty for an unknown trace."""
         return tree_of(await self.get_trace_flat(trace_id))
 
     async def get_trace_flat(self, trace_id: str) -> list[Span]:
@@ -45,7 +45,7 @@ class ObservationStore:
         return self._where(lambda span: True, trace_id)
 
     async def get_root(self, trace_id: str) -> ObserveSpan:
-        """The first span of a trace that is below no other. Raises ValueError for none, and for a model call."""
+        """The first span of a trace without a parent. Raises ValueError if there is none, and for a model call."""
         roots = self._where(lambda span: span.parent_span_id is None, trace_id)
         if not roots:
             raise ValueError(f"No root observation found for trace {trace_id}")
@@ -59,7 +59,7 @@ class ObservationStore:
         return max(calls, key=lambda span: span.ended_at, default=None)
 
     async def get_by_name(self, name: str, trace_id: str | None = None) -> list[Span]:
-        """The spans of a name; that of a model call is its model."""
+        """The spans with a name; the name of a model call is its model."""
         return self._where(lambda span: _name(span) == name, trace_id)
 
     async def get_by_type(self, span_kind: str, trace_id: str | None = None) -> list[Span]:
@@ -71,7 +71,7 @@ class ObservationStore:
         return self._where(lambda span: _error(span) is not None, trace_id)
 
     async def list_traces(self, limit: int = 50, offset: int = 0) -> list[dict[str, Any]]:
-        """A summary of each trace, newest first: its id, root, beginning, size, and whether something failed."""
+        """A summary of each trace, newest first: its id, root, start, size, and whether anything failed."""
         found = []
         for trace_id in dict.fromkeys(span.trace_id for span in self._spans):
             spans = await self.get_trace_flat(trace_id)

@@ -1,4 +1,4 @@
-"""Asks models no faster than is configured: requests and tokens per second and per minute."""
+"""Calls models no faster than configured: requests and tokens per second and per minute."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class RateLimiter:
         self._lock = threading.Lock()
 
     def admit(self, now: float, tokens: int) -> float:
-        """When a question may be asked, in seconds of the clock of `now`; it is counted from then on.
+        """When a question may be sent, in seconds of the clock of `now`; it counts from then on.
 
-        One that is larger than a limit by itself is asked when nothing else is in the window.
+        One that exceeds a limit by itself is sent when nothing else is in the window.
         """
         with self._lock:
             moment = max(now, self._last)
@@ -52,7 +52,7 @@ class _Window:
         self._asked: deque[tuple[float, int]] = deque()
 
     def free(self, moment: float, tokens: int) -> float:
-        """`moment`, or the next one at which something leaves the window that is in the way."""
+        """`moment`, or the next one at which enough has left the window."""
         while self._asked and self._asked[0][0] + self._seconds <= moment:
             self._asked.popleft()
         full = len(self._asked) + 1 > self._requests or sum(n for _, n in self._asked) + tokens > self._tokens
@@ -63,7 +63,7 @@ class _Window:
 
 
 class _Configured:
-    """The limiter of this process: of what the program says, else of the environment."""
+    """The limiter of this process: as the program configured it, else from the environment."""
 
     def __init__(self) -> None:
         self._said = False
@@ -75,7 +75,7 @@ class _Configured:
         self._limiters.clear()
 
     def limiter(self) -> RateLimiter | None:
-        """Runs with the same limits share one: the provider counts what all of them ask together."""
+        """Runs with the same limits share one limiter: the provider counts what they send together."""
         limits = self._limits if self._said else get_config().rate_limits
         return None if limits is None else self._limiters.setdefault(limits, RateLimiter(limits))
 
@@ -84,17 +84,17 @@ _configured = _Configured()
 
 
 def configure_rate_limits(config: RateLimitConfig | None) -> None:
-    """Keep to these limits from now on instead of those of the environment; None for no limits."""
+    """Use these limits from now on instead of those of the environment; None for no limits."""
     _configured.say(config)
 
 
 def configure_rate_limits_from_config(config: PixieConfig) -> None:
-    """Keep to the limits of a configuration."""
+    """Use the limits of a configuration."""
     configure_rate_limits(config.rate_limits)
 
 
 def get_rate_limiter() -> RateLimiter | None:
-    """What models are asked through; None where there are no limits."""
+    """The limiter for calls of models; None if there are no limits."""
     return _configured.limiter()
 
 
@@ -102,7 +102,7 @@ EvalRateLimiter = RateLimiter
 
 
 async def paced(text: str) -> None:
-    """Wait until a question with this text may be asked."""
+    """Wait until a question with this text may be sent."""
     limiter = _configured.limiter()
     if limiter is not None:
         now = time.monotonic()

@@ -1,4 +1,4 @@
-"""The results of `pixie test` as records, and the files that hold them."""
+"""The results of `pixie test` as records, and the files that contain them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class RunResult:
 
 
 def save_test_result(result: RunResult) -> str:
-    """Write `results/<test_id>/result.json` below the configured root; its absolute path."""
+    """Write `results/<test_id>/result.json` below the configured root; returns its absolute path."""
     path = _folder(result.test_id) / "result.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     meta = {
@@ -76,7 +76,7 @@ def save_test_result(result: RunResult) -> str:
 
 
 def load_test_result(test_id: str) -> RunResult:
-    """The results of a run by its id. Raises FileNotFoundError, and KeyError for a file that holds others."""
+    """The results of a run by its id. Raises FileNotFoundError, and KeyError if the file is not a result file."""
     folder = _folder(test_id)
     data = json.loads((folder / "result.json").read_text(encoding="utf-8"))
     meta = data["meta"]

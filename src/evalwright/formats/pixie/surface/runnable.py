@@ -1,4 +1,4 @@
-"""The base class of what drives an application; having `create` and `run` is enough."""
+"""The base class for driving an application; any class with `create` and `run` will do."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ T = TypeVar("T")
 
 
 class Runnable(Generic[T]):
-    """Drives the application: made once, `run` once for each entry, several at the same time."""
+    """Drives the application: created once, `run` once for each entry, several concurrently."""
 
     @classmethod
     def create(cls) -> Runnable[T]:
-        """The one instance of a run."""
+        """Create the one instance for a run."""
         return cls()
 
     async def setup(self) -> None:

@@ -1,4 +1,4 @@
-"""The results of a dataset as one HTML page that needs nothing from elsewhere; every value is escaped."""
+"""The results of a dataset as one self-contained HTML page; every value is escaped."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _STYLE = (
 
 @dataclass(frozen=True)
 class DatasetEntryResult:
-    """What the evaluators said about one entry."""
+    """The evaluators' results for one entry."""
 
     evaluator_names: tuple[str, ...]
     evaluations: tuple[Evaluation, ...]
@@ -52,12 +52,12 @@ class DatasetEntryResult:
 
     @property
     def passed(self) -> bool:
-        """Whether every score is at least one half; what was skipped does not count beside others."""
+        """Whether every score is at least one half; skipped results do not count if there are others."""
         return self.status == "pass"
 
     @property
     def status(self) -> str:
-        """`pass`, `fail`, or `pending` where nothing failed and a grade is still missing."""
+        """`pass`, `fail`, or `pending` if nothing failed and a score is still missing."""
         marks = [_mark(one) for one in self.evaluations]
         counted = [mark for mark in marks if mark not in ("skip", "pending")]
         if any(mark != "pass" for mark in counted):
@@ -129,7 +129,7 @@ def _score(one: Evaluation) -> str:
 
 
 def _text(value: str) -> str:
-    """For the page: markup, and characters that reorder or hide text, as they are written."""
+    """Escaped for the page: markup, and characters that reorder or hide text."""
     return escape(harmless(value))
 
 
@@ -142,7 +142,7 @@ def _shown(value: Any) -> str:
 
 
 def save_dataset_scorecard(scorecard: DatasetScorecard, command_args: str) -> str:
-    """Write the page, without the secrets of the environment, below the configured root; its absolute path."""
+    """Write the page, without the secrets of the environment, below the configured root; returns its absolute path."""
     folder = Path(get_config().root).resolve() / "scorecards"
     folder.mkdir(parents=True, exist_ok=True)
     name = re.sub(r"-+", "-", re.sub(r"[^\w-]", "-", scorecard.dataset_name).strip("-"))[:_LONGEST_NAME]
@@ -154,7 +154,7 @@ def save_dataset_scorecard(scorecard: DatasetScorecard, command_args: str) -> st
 
 
 def _free(folder: Path, stem: str) -> Path:
-    """An empty new file of that name, numbered where it is taken."""
+    """A new empty file of that name, numbered if the name is taken."""
     for number in count(1):
         path = folder / (f"{stem}.html" if number == 1 else f"{stem}-{number}.html")
         with suppress(FileExistsError):

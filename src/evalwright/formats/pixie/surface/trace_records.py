@@ -17,7 +17,7 @@ __all__ = [
 ]
 
 ENTRY_KWARGS_KEY = "app_input"
-"""The name that the arguments of a run have among the inputs of an entry."""
+"""The name of a run's arguments among the inputs of an entry."""
 
 
 class WrapNameCollisionError(ValueError):
@@ -39,7 +39,7 @@ class WrappedData(BaseModel):
 
 
 def filter_by_purpose(entries: Sequence[WrappedData], purposes: Set[str]) -> list[WrappedData]:
-    """The values that passed points of these purposes."""
+    """The values that passed points with these purposes."""
     return [entry for entry in entries if entry.purpose in purposes]
 
 

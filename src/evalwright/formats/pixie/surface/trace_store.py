@@ -28,8 +28,8 @@ Span = dict[str, Any]
 
 
 class LineFile:
-    """Appends records as lines of JSON, without the secrets of the environment; a file that cannot be written
-    is reported and does not stop the application."""
+    """Appends records as lines of JSON, without the secrets of the environment. If the file cannot be written, that is
+    reported and does not stop the application."""
 
     def __init__(self, path: Path) -> None:
         self._path, self._lock = path, threading.Lock()
@@ -41,7 +41,8 @@ class LineFile:
         try:
             with self._lock:
                 self._path.parent.mkdir(parents=True, exist_ok=True)
-                with self._path.open("ab", buffering=0) as file:  # whole lines, also where processes record at once
+                # whole lines, even if several processes record at once
+                with self._path.open("ab", buffering=0) as file:
                     file.write(f"{line}\n".encode("utf-8", "backslashreplace"))
         except OSError as error:
             _log.warning("%s cannot be written: %s", self._path, error.strerror)
@@ -64,7 +65,7 @@ class TraceFile:
 
 
 _enabled: set[Path] = set()
-"""Of the whole process, as `enable_storage` is: it records what the program does."""
+"""Per process, like `enable_storage`: it records what the program does."""
 
 
 def enable_storage() -> None:
@@ -81,7 +82,7 @@ def _path() -> Path:
 
 
 def _newest_trace() -> list[Span]:
-    """The spans of the trace that began last, in the order in which they began; none where nothing was recorded."""
+    """The spans of the trace that began last, in the order in which they began; empty if nothing was recorded."""
     try:
         lines = _path().read_text("utf-8").splitlines()
     except FileNotFoundError:
@@ -103,9 +104,9 @@ def _span(line: str) -> Span | None:
 
 
 def newest_item(select: str, name: str | None) -> Evaluable:
-    """A span of the newest recorded trace: its root, its last model call, or the latest one of a name.
+    """A span of the newest recorded trace: its root, its last model call, or the latest one with a name.
 
-    Raises ValueError when there is none.
+    Raises ValueError if there is none.
     """
     if select == "by_name" and not name:
         raise ValueError("--span-name is required with --select by_name")
