@@ -97,6 +97,18 @@ def test_the_index_of_a_run_that_is_being_written_is_read_if_it_is_close_to_the_
     history.close()
 
 
+def test_nobody_waits_for_the_index_of_a_run_that_is_being_written(tmp_path, monkeypatch):
+    monkeypatch.setattr("evalwright.stores.local_files.run.INDEXED_FROM", 0)
+    history = History(tmp_path, 5)
+    history.cell()
+    history.writer.sync()
+    monkeypatch.setattr("time.sleep", lambda seconds: pytest.fail("it was waited for"))
+    with closing(opened_index(history.folder, history.writer.plan)) as index:
+        assert len(index) == 1
+    monkeypatch.undo()
+    history.close()
+
+
 def test_an_index_that_cannot_be_kept_is_removed_and_the_run_goes_on(tmp_path, monkeypatch, caplog):
     monkeypatch.setattr("evalwright.stores.local_files.run.INDEXED_FROM", 0)
     history = History(tmp_path, 5)

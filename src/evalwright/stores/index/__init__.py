@@ -94,8 +94,13 @@ def _kept(find: Callable[[], Path], source: Source, plan: Plan | None) -> RunInd
     place = find()
     descriptor = lock_file(place)
     try:
+        # Who writes a run has its index for as long as that takes: waiting would end where it began.
+        if source.is_written() and not locked(descriptor) and (index := _as_kept(place, source, plan)) is not None:
+            return index
         if not locked(descriptor, _PATIENCE):
-            return _of_a_live_run(place, source, plan)
+            if (index := _as_kept(place, source, plan)) is None:
+                raise _Busy
+            return index
         connection = usable_index(place, source, plan) or made_index(place, plan)
         return _fresh(connection, source, plan)
     finally:
@@ -121,15 +126,15 @@ def _fresh(connection: sqlite3.Connection, source: Source, plan: Plan | None) ->
         raise
 
 
-def _of_a_live_run(place: Path, source: Source, plan: Plan | None) -> RunIndex | None:
+def _as_kept(place: Path, source: Source, plan: Plan | None) -> RunIndex | None:
     """The index that another process keeps up to date, as far as it has got, if that is close to the end."""
     connection = usable_index(place, source, plan)
     if connection is None:
-        raise _Busy
+        return None
     connection.execute("BEGIN")
     if meta_of(connection, "odd") or not source.near(covered_by(connection)):
         connection.close()
-        raise _Busy
+        return None
     return RunIndex(connection, source)
 
 

@@ -12,6 +12,8 @@ from typing import BinaryIO, NamedTuple, Protocol
 
 import msgspec
 
+from evalwright.stores.lock import LOCK_NAME, is_held
+
 __all__ = ["RECORDS", "Covered", "FolderSource", "Moment", "RecordLines", "Replaced", "Source"]
 
 RECORDS = ("traces.jsonl", "results.jsonl", "verdicts.jsonl")
@@ -79,6 +81,9 @@ class Source(Protocol):
     def near(self, covered: Mapping[str, Covered]) -> bool:
         """Whether an index that another process keeps up to date is close enough to the end."""
 
+    def is_written(self) -> bool:
+        """Whether a process is writing the run that keeps its index up to date."""
+
     def lines(self, name: str, places: Sequence[tuple[int, int]]) -> list[bytes]:
         """The lines at these places; fewer if some no longer exist."""
 
@@ -122,6 +127,9 @@ class FolderSource:
         with self.moment() as moment:
             behind = sum(size - covered.get(name, Covered()).length for name, size in moment.ends.items())
         return behind <= _BEHIND
+
+    def is_written(self) -> bool:
+        return is_held(self._folder / LOCK_NAME)
 
     def lines(self, name: str, places: Sequence[tuple[int, int]]) -> list[bytes]:
         if name not in self._descriptors:

@@ -56,6 +56,9 @@ class _TableSource:
     def whole(self, covered: Mapping[str, Covered]) -> bool:
         return True  # a row is either complete or absent
 
+    def is_written(self) -> bool:
+        return False  # readers alone make the index of a run in a database
+
     def near(self, covered: Mapping[str, Covered]) -> bool:
         return len(covered) == len(RECORDS)  # what other processes make appears at once, in one transaction
 
