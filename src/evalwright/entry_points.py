@@ -16,9 +16,9 @@ if TYPE_CHECKING:
 __all__ = ["Loader", "input_formats", "of_group", "of_kind", "suite_formats"]
 
 Loader = tuple[str, Callable[[], Any]]
-"""The package that a name comes from, and what loads it."""
+"""The package that provides a name, and the function that loads it."""
 _GROUPS = (b"[evalwright.", b"[eval_harness.")
-"""How the names of the groups begin: ours, and those of originals that a format adopts."""
+"""How the names of the groups begin: ours, and those of originals from which a format adopts."""
 
 
 def of_kind(kind: str) -> dict[str, Loader]:
@@ -34,8 +34,8 @@ def of_group(group: str) -> dict[str, Loader]:
 def suite_formats(options: Mapping[str, Option]) -> dict[str, Loader]:
     """Suite formats by name.
 
-    Among them are the classes of the group `evalwright.dialects`, where formats were registered before there was
-    `Format`; `options` are those that they may have, by keyword.
+    Among them are the classes in the group `evalwright.dialects`, where formats were registered before `Format`
+    existed; `options` are those that such classes may have, by keyword.
     """
     adapted = {
         point.name: (_package(point), partial(_format_of_class, point, options))
@@ -46,7 +46,7 @@ def suite_formats(options: Mapping[str, Option]) -> dict[str, Loader]:
 
 
 def input_formats() -> dict[str, Loader]:
-    """Input formats of `import` by name; before there was `Format` they had the group `evalwright.formats`."""
+    """Input formats of `import` by name; before `Format` existed, they were in the group `evalwright.formats`."""
     older = {
         point.name: (_package(point), point.load) for point in _points("evalwright.formats") if _is_importer(point)
     }
@@ -66,11 +66,11 @@ def _points(group: str) -> tuple[EntryPoint, ...]:
 def _are_there(places: tuple[str, ...]) -> bool:
     """Whether a package in one of these places may have entry points for us, or for an original that we adopt from.
 
-    Reading the few files that say so takes a tenth of the time that `importlib.metadata` takes to be imported and to
-    read all packages, which every command would pay for.
+    Reading these few files takes a tenth of the time that importing `importlib.metadata` and reading all packages would
+    take, for which every command would pay.
     """
     if sum(hasattr(finder, "find_distributions") for finder in sys.meta_path) > 1:
-        return True  # packages are found elsewhere than in folders, too
+        return True  # packages need not be in folders
     for place in places:
         try:
             names = os.listdir(place or ".")  # noqa: PTH208 - without pathlib
@@ -102,7 +102,7 @@ def _is_importer(point: EntryPoint) -> bool:
 
     try:
         return not isinstance(point.load(), Format)
-    except Exception:  # whatever another package raises when it is imported: loading it as a format says it
+    except Exception:  # any exception of another package's import: loading it as a format will report it
         return False
 
 
@@ -114,7 +114,7 @@ def _named(point: EntryPoint) -> Format:
 
 
 def _format_of_class(point: EntryPoint, known: Mapping[str, Option]) -> Format:
-    """A class with `detects`, `load`, and perhaps `options` and `reads_folders` as a format."""
+    """A class with `detects`, `load`, and possibly `options` and `reads_folders`, as a format."""
     from inspect import getdoc
 
     from evalwright.model.format import Format
@@ -127,6 +127,6 @@ def _format_of_class(point: EntryPoint, known: Mapping[str, Option]) -> Format:
         suffixes=(),
         detects=lambda path, head: kind().detects(path, head),
         load=lambda *given, **options: kind().load(*given, **options),
-        options=tuple(known[name] for name in getattr(kind, "options", ()) if name in known),  # no other had a flag
+        options=tuple(known[name] for name in getattr(kind, "options", ()) if name in known),  # only these have a flag
         reads_folders=getattr(kind, "reads_folders", False),
     )

@@ -9,7 +9,7 @@ EvalwrightError            carries the exit code that the command line ends with
 
 LimitExceeded              a time limit fired inside user code
 Interrupted                the user interrupted the run while user code was running
-  Unsent                   and a model is not called any more, so that a cell is left to a later session
+  Unsent                   and a model is no longer called, so that a cell is left to a later session
                            both are BaseExceptions, so that user code that catches Exception cannot swallow them
 """
 
@@ -42,11 +42,11 @@ class EvalwrightError(Exception):
 
 
 _LONGEST = 4_096
-"""Characters of a key or a message: what a file holds may be of any length, and no path is longer."""
+"""Maximum length of a key or a message: what a file contains may be of any length, and no path is longer."""
 
 
 def _cut(text: str) -> str:
-    """Its beginning and its end, where mostly the reason stands."""
+    """The beginning and the end, where the reason usually is."""
     if len(text) <= _LONGEST:
         return text
     half = _LONGEST // 2
@@ -60,9 +60,9 @@ class Problem:
     file: str
     message: str
     line: int | None = None
-    """1-based line of the value, where known."""
+    """Line of the value, from 1, if known."""
     key: str = ""
-    """Dotted path of the value inside the file, empty for the file as a whole."""
+    """Dotted path of the value inside the file; empty for the file as a whole."""
     absent: bool = False
     """True if something that the file names is not on this machine: the file can be checked, but not run here."""
     unread: bool = False
@@ -111,8 +111,8 @@ class StorageError(EvalwrightError):
 class TargetError(EvalwrightError):
     """A target could not answer; `type` and the message become the trace's error.
 
-    `status` is that of an HTTP response, and `retry_after` the seconds that it asked to wait. `attempts` is how often
-    a model was called, by the layer that retries such calls; None for all other errors.
+    `status` is the status of an HTTP response, and `retry_after` the seconds that it asked to wait. `attempts` is how
+    often a model was called by the layer that retries such calls; None for all other errors.
     """
 
     def __init__(
@@ -134,7 +134,7 @@ class TargetError(EvalwrightError):
 class EvaluatorError(EvalwrightError):
     """An evaluator could not judge; `type` and the message become the result's error.
 
-    `detail` and `cost_usd` (US dollars) are kept in the result: what the judge was sent, and what the failed calls
+    `detail` and `cost_usd` (US dollars) are kept in the result: what was sent to the judge, and what the failed calls
     cost.
     """
 
@@ -160,7 +160,8 @@ class Interrupted(BaseException):
 
 
 class Unsent(Interrupted):
-    """A model was not called, as its turn did not come before the end of the run: its cell is for a later session."""
+    """A model was not called, because its turn did not come before the end of the run: its cell is left to a later
+    session."""
 
 
 def counted(number: int, noun: str, plural: str = "") -> str:
@@ -169,7 +170,7 @@ def counted(number: int, noun: str, plural: str = "") -> str:
 
 
 def money(dollars: float) -> str:
-    """US dollars in a message: cents from one dollar on, below that two significant digits."""
+    """US dollars in a message: cents from one dollar on, two significant digits below that."""
     if dollars >= 1 or dollars < 5e-13:  # also -0.0, and what sums of fractions leave
         return f"${max(0.0, dollars):,.2f}"
     digits = 4
@@ -215,12 +216,13 @@ _SAME = (
     "output_per_million_tokens output_per_1k output_per_1m output",
     "final_answer answer output text content response",
 )
-"""Words that mean the same here and in other tools."""
+"""Words with the same meaning here and in other tools."""
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """`; did you mean "x"?` for the known name that means the same elsewhere, else the nearest one, or nothing."""
-    from difflib import get_close_matches  # only for a mistake: every command loads this module
+    """`; did you mean "x"?` for the known name with the same meaning elsewhere, else for the nearest one, else
+    nothing."""
+    from difflib import get_close_matches  # only after a mistake: every command loads this module
 
     names = list(known)
     word = name.lower().replace("-", "_")

@@ -1,6 +1,6 @@
-"""What plug-ins are made of: the seams, the records that pass through them, and the errors that they raise.
+"""What plug-ins are made of: the interfaces, the records that pass through them, and the errors that they raise.
 
-Names load when they are first used: an evaluator does without what only formats need.
+Names load when they are first used: an evaluator does not load what only formats need.
 """
 
 from __future__ import annotations

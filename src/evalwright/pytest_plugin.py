@@ -1,7 +1,7 @@
-"""pytest's plug-in: what tests evaluate becomes one run, and `@pytest.mark.evalwright` makes tests of a dataset.
+"""pytest's plug-in: what tests evaluate becomes one run, and `@pytest.mark.evalwright` makes tests from a dataset.
 
-Loaded in every pytest session of an environment that has evalwright, so nothing else of it is imported here before a
-test asks for it.
+Loaded in every pytest session of an environment that has evalwright, so nothing else of evalwright is imported here
+before a test needs it.
 """
 
 from __future__ import annotations
@@ -27,20 +27,20 @@ __all__ = ["pytest_addoption", "pytest_configure"]
 
 _ARGUMENT = "case"
 _HIDDEN = "_evalwright_case"
-"""The parameter of tests that take no case: evalwright runs theirs."""
+"""The parameter of tests without a parameter for the case: evalwright runs the case for them."""
 
 _ERRORED = "CaseErrored"
 _OURS = (_ERRORED, "CaseFailed", "EvalAssertionError")
-"""Exceptions that say it all: of their tracebacks only the lines of the test are shown."""
+"""Exceptions whose message is complete: of their tracebacks, only the lines of the test are shown."""
 _MARK = "evalwright_error"
-"""The attribute of reports of tests that could not be judged; it travels between processes."""
+"""The attribute of reports of tests that could not be judged; it is passed between processes."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("evalwright", "evaluations in tests")
-    folder = "Folder that gets the run of a session"
+    folder = "Folder in which the run of a session is created"
     group.addoption("--evalwright-runs", metavar="DIR", help=f"{folder} (ini: evalwright_runs, else runs).")
-    group.addoption("--evalwright-no-record", action="store_true", help="Leave no run behind.")
+    group.addoption("--evalwright-no-record", action="store_true", help="Store no run.")
     parser.addini("evalwright_runs", f"{folder}, below the root folder.", default="runs")
 
 
@@ -71,7 +71,7 @@ def _runs(config: pytest.Config) -> Path:
 
 
 class _Session:
-    """One session of pytest: the only one, the main process of several, or one of these."""
+    """One session of pytest: the only process, the main one of several, or a worker."""
 
     def __init__(self, config: pytest.Config, given: dict[str, Any]) -> None:
         self._config = config
@@ -88,7 +88,7 @@ class _Session:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: Any) -> None:
-        """What pytest-xdist's processes must know."""
+        """What pytest-xdist's processes need to know."""
         shims = sys.modules.get("evalwright.formats.shims")
         node.workerinput["evalwright_shims"] = shims.served_modules() if shims is not None else []
         if self._recorder is not None:
@@ -96,7 +96,7 @@ class _Session:
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
-        """What one of pytest-xdist's processes could not keep; a killed one says nothing."""
+        """What one of pytest-xdist's processes could not store; a killed process reports nothing."""
         self._problems += getattr(node, "workeroutput", {}).get("evalwright_problems", [])
 
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
@@ -170,7 +170,7 @@ class _Session:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self, report: pytest.CollectReport | pytest.TestReport) -> tuple[str, str, str] | None:
-        """A test that could not be judged is an error, as one that could not be set up is."""
+        """A test that could not be judged is an error, like one whose setup failed."""
         return ("error", "E", "ERROR") if getattr(report, _MARK, False) else None
 
     @pytest.hookimpl(trylast=True)
@@ -215,7 +215,7 @@ class _Session:
 
 
 def _case_of(item: pytest.Item) -> CaseUnderTest | None:
-    """The case that a marked test is run for; none of a dataset without cases, whose test pytest skips."""
+    """The case for which a marked test runs; None for a dataset without cases, whose test pytest skips."""
     if item.get_closest_marker("evalwright") is None:
         return None
     parameters = item.callspec.params if hasattr(item, "callspec") else {}
@@ -232,7 +232,8 @@ def _status(error: BaseException | None) -> str:
 
 
 def _say_it_all(report: pytest.TestReport, message: str, has_lines: bool) -> None:
-    """The message, without the name of its class in the short summary, and alone where the test has no line in it."""
+    """The message, without the name of its class in the short summary, and alone if no line of the test is in the
+    traceback."""
     if not has_lines:
         report.longrepr = message
     elif (crash := getattr(report.longrepr, "reprcrash", None)) is not None:
@@ -240,7 +241,7 @@ def _say_it_all(report: pytest.TestReport, message: str, has_lines: bool) -> Non
 
 
 def _within(file: Path, traceback: TracebackType | None) -> TracebackType | None:
-    """The entries of a traceback that lie in a file."""
+    """The entries of a traceback that are in a file."""
     if traceback is None:
         return None
     rest = _within(file, traceback.tb_next)

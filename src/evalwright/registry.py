@@ -1,6 +1,6 @@
-"""What is there, by kind and name: tables of `"module:attribute"` references, and what other packages add to them.
+"""What is available, by kind and name: tables of `"module:attribute"` references, and what other packages add to them.
 
-Nothing is imported before it is asked for. A name of ours wins over the same name elsewhere.
+Nothing is imported before it is used. Our names take precedence over the same names elsewhere.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ PREMADE = (
     "ExactMatch", "Factuality", "Faithfulness", "Humor", "JSONDiff", "LevenshteinMatch", "ListContains", "Moderation",
     "NumericDiff", "Possible", "Security", "Sql", "Summary", "Translation", "ValidJSON",
 )  # fmt: skip
-"""Evaluators that every format knows by these names, which are those of autoevals and ragas in pixie-qa."""
+"""Evaluators that every format knows by these names, which autoevals and ragas have in pixie-qa."""
 
 FAMILIES = (
     "text", "values", "tools", "conversation", "steps", "limits", "similarity", "judges", "workspace", "code",
     "combined",
 )  # fmt: skip
-"""Sub-packages of `evaluators`; each has a register, `EVALUATORS`."""
+"""Sub-packages of `evaluators`; each has a table, `EVALUATORS`."""
 
 INTERNAL = frozenset({"in_test", "pixie_app", "test_outcome", "wrap_check"})
-"""Names of any kind that are in stored runs only: no file can use them, so lists leave them out."""
+"""Names of any kind that occur only in stored runs: no file can use them, so lists leave them out."""
 
 KINDS: dict[str, dict[str, str]] = {
     "formats": {
@@ -168,11 +168,11 @@ KINDS: dict[str, dict[str, str]] = {
 NATIVE = "evalh"
 """The name under which records know the native format."""
 WITH_COMMAND = ("letta", "pixie")
-"""Formats of ours with a command line of their own, for `--help`, which loads no format."""
+"""Our formats with a command line of their own, for `--help`, which loads no format."""
 _STORED = {NATIVE: "native"}
-"""Names in records and older command lines, and the formats' names today."""
+"""Names in records and older command lines, with the formats' present names."""
 _OF_FORMATS = ("targets", "evaluators", "extractors", "exports", "reports", "mirrors")
-"""Kinds of which formats have tables of their own."""
+"""Kinds for which formats have their own tables."""
 
 LABELS = {
     "formats": "format",
@@ -193,7 +193,7 @@ LABELS = {
 
 
 def resolve(ref: EvaluatorEntry | Ref) -> Any:
-    """What a reference names."""
+    """The object that a reference names."""
     if isinstance(ref, str):
         module, _, attribute = ref.partition(":")
         return getattr(import_module(module), attribute)
@@ -203,7 +203,7 @@ def resolve(ref: EvaluatorEntry | Ref) -> Any:
 
 
 def families() -> dict[str, Mapping[str, EvaluatorEntry]]:
-    """The registers of evaluators by family, which import no evaluator."""
+    """The tables of evaluators by family; this imports no evaluator."""
     return {family: _register(family) for family in FAMILIES}
 
 
@@ -214,7 +214,7 @@ def _register(family: str) -> Mapping[str, EvaluatorEntry]:
 
 
 def _place(kind: str, name: str) -> EvaluatorEntry | Ref | None:
-    """Where a name of ours is. Opens the registers of evaluators one by one, until one has the name."""
+    """Where one of our names is. Opens the tables of evaluators one by one, until one has the name."""
     place: EvaluatorEntry | Ref | None = KINDS[kind].get(name)
     if place is None and kind == "evaluators":
         place = next((register[name] for register in map(_register, FAMILIES) if name in register), None)
@@ -222,7 +222,7 @@ def _place(kind: str, name: str) -> EvaluatorEntry | Ref | None:
 
 
 def knows(kind: str, name: str) -> bool:
-    """Whether a name is registered: quicker than to look it up in all `names`."""
+    """Whether a name is registered; faster than searching all `names`."""
     return _place(kind, name) is not None or name in _plugins(kind)
 
 
@@ -234,14 +234,14 @@ def names(kind: str) -> list[str]:
 
 
 def package_of(kind: str, name: str) -> str | None:
-    """The other package that a name comes from; None for ours."""
+    """The other package that provides a name; None for ours."""
     plugin = None if _place(kind, name) else _plugins(kind).get(name)
     return plugin[0] if plugin is not None else None
 
 
 @cache
 def load(kind: str, name: str) -> Any:
-    """The thing registered under `name`. Raises InputError that lists the known names."""
+    """The object registered under `name`. Raises InputError that lists the known names."""
     place = _place(kind, name)
     if place is not None:
         return resolve(place)
@@ -260,28 +260,28 @@ def load(kind: str, name: str) -> Any:
 
 
 def format_of(name: str) -> Format:
-    """The format of a name, also of one that records have. Raises InputError that lists the known names."""
+    """The format with a name, which may be one used in records. Raises InputError that lists the known names."""
     found: Format = load("formats", _STORED.get(name, name))
     return found
 
 
 def format_of_run(totals: str, dialect: str) -> Format:
-    """The format by whose rules a run is judged and counted: that of `totals`, if it names one, else its own.
+    """The format by whose rules a run is judged and counted: the one named by `totals`, if any, else its own.
 
-    The native one for suites that no format reads, such as the tests of pytest.
+    The native one for suites that no format reads, such as pytest's tests.
     """
     name = totals or dialect
     return format_of(name if totals or knows("formats", _STORED.get(name, name)) else NATIVE)
 
 
 def formats() -> list[Format]:
-    """Every format that can be loaded, ours first. A plug-in that cannot is named in a warning, and by `format_of`."""
+    """Every format that can be loaded, ours first. A warning, and `format_of`, name plug-ins that cannot be loaded."""
     return [*our_formats(), *_plugin_formats()]
 
 
 @cache
 def our_formats() -> tuple[Format, ...]:
-    """The formats of this package, for which no other package is looked at."""
+    """The formats of this package; no other package is searched."""
     return tuple(map(resolve, KINDS["formats"].values()))
 
 
@@ -294,14 +294,14 @@ def _of_our_formats(kind: str) -> dict[str, EvaluatorEntry | Ref]:
 
 @cache
 def _plugin_formats() -> tuple[Format, ...]:
-    """Those of other packages. One that cannot be loaded is named once, and not among them."""
+    """Formats of other packages. One that cannot be loaded is left out, and named once."""
     found = []
     for name in _plugins("formats"):
         if name not in KINDS["formats"]:
             try:
                 found.append(format_of(name))
             except InputError as error:
-                import logging  # only where something is wrong: every command loads this module
+                import logging  # only if something is wrong: every command loads this module
 
                 logging.getLogger(__name__).warning("%s", error)
     return tuple(found)

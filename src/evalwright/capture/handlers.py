@@ -17,7 +17,7 @@ _log = logging.getLogger(__name__)
 
 
 class InstrumentationHandler:
-    """Receives every finished span; exceptions that it raises are logged."""
+    """Receives every finished span; its exceptions are logged."""
 
     async def on_llm(self, span: LLMSpan) -> None:
         """Called with each finished model call."""
@@ -35,11 +35,11 @@ class Delivery:
 
     def __init__(self, queue_size: int) -> None:
         self._waiting: queue.Queue[tuple[Any, Any]] = queue.Queue(queue_size)
-        # A daemon, so that a handler which hangs cannot keep the process from ending; `flush` waits for it in time.
+        # A daemon, so that a hanging handler cannot keep the process from ending; `flush` waits for it, within limits.
         threading.Thread(target=self._deliver, name="evalwright-spans", daemon=True).start()
 
     def put(self, handler: Any, span: Any) -> None:
-        """Let a handler have a span; it is dropped where too many wait already."""
+        """Give a span to a handler; it is dropped if too many are already waiting."""
         try:
             self._waiting.put_nowait((handler, span))
         except queue.Full:

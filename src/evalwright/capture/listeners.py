@@ -35,7 +35,7 @@ __all__ = [
 ]
 
 ABOVE: ContextVar[tuple[str, str] | None] = ContextVar("evalwright_span", default=None)
-"""The ids of the trace and of the step in which the next one begins."""
+"""The ids of the trace and of the step below which the next one begins."""
 LISTENERS: ContextVar[tuple[SpanListener, ...]] = ContextVar("evalwright_listeners", default=())
 
 
@@ -79,7 +79,7 @@ class _Process:
     def begin(self, queue_size: int) -> None:
         if not self.begun:
             self.begun = True
-            self._queue_size = queue_size  # of the first call
+            self._queue_size = queue_size  # the first call's arguments count
         self.telemetry.attach()
 
     def add(self, handler: Any) -> None:
@@ -89,7 +89,7 @@ class _Process:
 
     def tell(self, span: Any) -> None:
         for handler in list(self.handlers):  # a copy: another thread may add or remove one
-            if hasattr(handler, "collect"):  # ours, which only keeps the span: it needs no thread
+            if hasattr(handler, "collect"):  # our own, which only keeps the span and needs no thread
                 handler.collect(span)
             elif self._delivery is not None:
                 self._delivery.put(handler, span)
@@ -148,7 +148,7 @@ class listening:
     __slots__ = ("_handler", "_token")
 
     def __enter__(self) -> Collector:
-        if not PROCESS.begun or "opentelemetry.trace" in sys.modules:  # else there is no provider to attach to
+        if not PROCESS.begun or "opentelemetry.trace" in sys.modules:  # otherwise there is no provider to attach to
             PROCESS.begin(1000)
         _follow_into_threads()
         self._handler = handler = Collector()
@@ -162,11 +162,11 @@ class listening:
 
 @functools.cache
 def _follow_into_threads() -> None:
-    """From now on, threads and tasks of pools carry along who listens. A second call has no effect.
+    """From now on, threads and tasks of pools carry their listeners along. A second call has no effect.
 
-    The two methods of the standard library are replaced for the whole process, and stay replaced: no other place sees
-    a thread start, and to put them back would take away what a tracer has put on top of ours in the meantime. No run
-    sees the replacement: whom a thread belongs to is asked at each start by a context variable.
+    The two methods of the standard library are replaced for the whole process, and stay replaced: no other place sees a
+    thread start, and restoring them would remove what a tracer has put on top of ours in the meantime. No run notices
+    the replacement: at each start, a context variable says to whom a thread belongs.
     """
     start: Callable[[Thread], None] = Thread.start
     submit: Callable[..., Future[Any]] = ThreadPoolExecutor.submit
@@ -229,9 +229,9 @@ def _in_thread(held: _Held, above: tuple[str, str] | None, telemetry: AbstractCo
 
 
 class _Held:
-    """Holds the spans of a thread until it ends; spans that come later are handed over at once.
+    """Holds the spans of a thread until it ends; later spans are handed over at once.
 
-    The listener belongs to the thread that waits, and must not change under its hands.
+    The listener belongs to the waiting thread, and must not change meanwhile.
     """
 
     def __init__(self, listeners: tuple[SpanListener, ...]) -> None:

@@ -1,4 +1,4 @@
-"""Records steps of an application: of observed functions and blocks."""
+"""Records observed functions and blocks as steps of an application."""
 
 from __future__ import annotations
 

@@ -160,7 +160,7 @@ def _calls(given: Mapping[str, Any], at: str) -> tuple[ToolCall, ...]:
     while f"{at}.tool_calls.{len(calls)}.tool_call.function.name" in given:
         call = f"{at}.tool_calls.{len(calls)}.tool_call"
         text = given.get(f"{call}.function.arguments")
-        # Arguments that are no JSON object are kept as text: what the model wrote is what is to be judged.
+        # Arguments that are not a JSON object are kept as text: what the model wrote is what has to be judged.
         arguments = {} if text is None else _object(text)
         calls.append(
             ToolCall(

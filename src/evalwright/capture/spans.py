@@ -74,7 +74,7 @@ class UserMessage:
 
     @classmethod
     def from_text(cls, text: str) -> UserMessage:
-        """A message of one text."""
+        """A message with a single text."""
         return cls((TextContent(text),))
 
 
@@ -152,7 +152,7 @@ class LLMSpan:
 class StepSpan:
     """Any other span of the application, with the attributes that its instrumentation set.
 
-    `kind` is that of a trace's span: agent, chain, tool, retriever, llm, embedding or span.
+    `kind` is the kind of the trace's span: agent, chain, tool, retriever, llm, embedding or span.
     """
 
     span_id: str

@@ -77,7 +77,7 @@ def _value(kept: Any) -> Any:
 
 
 def tool_calls_of(captured: Sequence[Captured]) -> list[ToolCall]:
-    """The tool calls that models requested, in order; if there are none, those for which there are spans of tools."""
+    """The tool calls that models requested, in order; if there are none, those with spans of tools."""
     calls = [
         ToolCall(call.name, call.id, stored(call.arguments), one.ended_at)
         for one in sorted(_innermost(captured), key=lambda one: one.ended_at)

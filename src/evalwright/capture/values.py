@@ -15,7 +15,7 @@ _TUPLE, _SET = "py/tuple", "py/set"
 
 
 class JsonText(str):
-    """A value as JSON text, which is how the decorator keeps arguments and results: the application may change them."""
+    """A value as JSON text. Arguments and results are kept this way because the application may change them."""
 
     __slots__ = ()
 

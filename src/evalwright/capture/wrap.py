@@ -50,7 +50,7 @@ class Wrapped:
 Watcher = Callable[[Wrapped], None]
 
 _watcher: ContextVar[Watcher | None] = ContextVar("evalwright_watcher", default=None)
-_watcher_of_all: Watcher | None = None  # of the process, and only where a context has none: runs have their own
+_watcher_of_all: Watcher | None = None  # for the process, and only used if a context has none: runs have their own
 
 
 def watch_wraps(watcher: Watcher) -> None:

@@ -1,4 +1,4 @@
-"""One conversion from beginning to end: read, write, read what was written, compare."""
+"""One conversion from start to finish: read, write, read what was written, compare."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from evalwright.registry import NATIVE, format_of, formats, resolve
 __all__ = ["Conversion", "convert"]
 
 _YAML = (".yaml", ".yml")
-"""Formats of YAML are known by their keys."""
+"""YAML formats are recognised by their keys."""
 _MOST_LISTED = 100
 _MOST_FOUND = 1000
 
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """What was written, and what of the original it does not say."""
+    """What was written, and which parts of the original it lacks."""
 
     files: list[Path]
-    """What is to be run first."""
+    """The file to run comes first."""
     left_out: list[Problem] = field(default_factory=list)
     """Keys of the original without effect in evalwright."""
     notes: list[str] = field(default_factory=list)
-    """What is to be done before the new files are run."""
+    """What to do before the new files are run."""
     losses: list[Problem] = field(default_factory=list)
     """The case, or `suite`, as the file of each; the path of what is lost as its key."""
 
@@ -59,7 +59,7 @@ def convert(
     if os.path.isdir(source):
         source = next(stood_for(source, dialect), source)
     if dialect is None and source.suffix not in _YAML and os.path.isfile(source) and not fitting(source):
-        for one in formats():  # a file of results has another form, too, without being a suite
+        for one in formats():  # a result file may have another form, too, although it is not a suite
             if to in (None, one.name) and (done := _other_form(one, source, out, allow_loss)) is not None:
                 return done
     original = read_original(source, dialect, given)
@@ -100,7 +100,8 @@ def _written(original: Original, into: Format, folder: Path, allow_loss: bool) -
 def _other_form(
     one: Format, source: Path, out: Path | None, allow_loss: bool, options: Mapping[str, Any] | None = None
 ) -> Conversion | None:
-    """A file in the other form of its format, and with `options` the suite in both compared; None if it has none."""
+    """A file in the other form of its format and, with `options`, a comparison of the suite in both; None if it has
+    none."""
     if one.other_form is None:
         return None
     losses, notes = list[Problem](), list[str]()
@@ -121,7 +122,7 @@ def _other_form(
 
 
 def _first(losses: Iterator[Problem], allow_loss: bool) -> Iterator[Problem]:
-    """All of them when they are allowed, else enough to reject the conversion."""
+    """All of them if they are allowed, else enough to reject the conversion."""
     return losses if allow_loss else islice(losses, _MOST_FOUND)
 
 

@@ -1,4 +1,4 @@
-"""Configurations of targets and evaluators as they are meant: the same file has one name, from wherever it is named."""
+"""Configurations of targets and evaluators by meaning: a file has the same name wherever it is named from."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _OF_THE_RUNNER = ("timeout_seconds", "concurrency")
 
 
 def meant_variant(variant: Variant) -> dict[str, Any]:
-    """A variant as plain data, without the keys that `eval.yaml` gives the target as well as the runner."""
+    """A variant as plain data, without the keys that `eval.yaml` gives both the target and the runner."""
     plain = msgspec.to_builtins(variant)
-    # It makes errors of answers that other formats accept: no conversion changes what a sound target does.
+    # It turns answers that other formats accept into errors: no conversion changes what a working target does.
     del plain["evalh_rules"]
     config = {key: value for key, value in variant.config.items() if key not in _OF_THE_RUNNER}
     return _normalized({**plain, "config": config})
 
 
 def meant_evaluator(plain: Mapping[str, Any]) -> dict[str, Any]:
-    """The same of an evaluator as plain data, and of the members of a composite."""
+    """The same for an evaluator as plain data, and for the members of a composite."""
     config = dict(plain.get("config", {}))
     if isinstance(config.get("cwd"), str):
         config["cwd"] = os.path.normpath(config["cwd"])
@@ -39,7 +39,7 @@ def meant_evaluator(plain: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _normalized(data: dict[str, Any]) -> dict[str, Any]:
-    """As every format sees it: a suite of one may use the targets and evaluators of another."""
+    """Normalized by every format: a suite of one may use targets and evaluators of another."""
     for one in formats():
         if one.normalize is not None:
             data = resolve(one.normalize)(data)

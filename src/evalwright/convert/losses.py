@@ -1,4 +1,4 @@
-"""What one suite says and another does not: both as they were read, part by part; and what nothing reads in one."""
+"""What one suite says and another does not, compared part by part as they were read; and keys that nothing reads."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MOST_SHOWN = 60
 def differences(original: Suite, written: Suite, leaving_out: Collection[str] = ()) -> Iterator[Problem]:
     """One problem for each value that differs: the case, or `suite`, as its file, and the path of the value as its key.
 
-    Parts named in `leaving_out` are not looked at. The cases of both are gone through once, side by side.
+    Parts named in `leaving_out` are not compared. The cases of both are read once, side by side.
     """
     for part in _PARTS:
         if part not in leaving_out:
@@ -59,7 +59,7 @@ def _case(given: EvalCase | Case | None, read: EvalCase | Case | None) -> Iterat
 
 
 def _values(case: EvalCase | Case) -> dict[str, Any]:
-    """The case as it is stored, its recorded trace without the times of its reading."""
+    """The case as it is stored, with its recorded trace but without the times at which that was read."""
     stored = snapshot(case)
     found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(stored))
     recorded = msgspec.json.decode(bytes(stored.recorded), type=Trace | list[Trace] | None)
@@ -116,7 +116,7 @@ def _shown(key: str, value: Any) -> str:
 
 
 def unread_keys(suite: Suite) -> Iterator[Problem]:
-    """One problem for each such key, with its path."""
+    """One problem for each key that nothing reads, with its path."""
     reported = set()
     for problem in (*suite.warnings, *getattr(suite.cases, "unknown_keys", tuple)()):
         if problem.unread:

@@ -1,4 +1,4 @@
-"""The original of a conversion: read without running anything, with references in the place of variables' values."""
+"""The original of a conversion: read without running anything, with references in place of variables' values."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Original(NamedTuple):
     suite: Suite
     references: dict[str, str]
     brought: list[str]
-    """Variables among them that only the suite's own files give a value."""
+    """Those of the variables that only the suite's own files define."""
     defaults: list[str]
-    """References with a default, which marks have no room for."""
+    """References with a default, for which marks have no room."""
 
     def notes(self) -> list[str]:
-        """What is to be known before the new files are run."""
+        """What the user should know before running the new files."""
         notes = [
             f"set {name} before a run: it comes from a .env file, which is not read for the new files"
             for name in self.brought
@@ -52,13 +52,13 @@ class Original(NamedTuple):
         return notes + ([f"only the cases selected by {' and '.join(chosen)} are written"] if chosen else [])
 
     def losses(self) -> list[Problem]:
-        """What no reading of the suite shows."""
+        """Losses that cannot be seen in the suite as it was read."""
         defaults = [Problem("suite", f"the default in {reference} is not written") for reference in self.defaults]
         return [*defaults, *self.suite.unexecuted]
 
 
 def credential_notes(suite: Suite) -> list[str]:
-    """Which keys of a suite and of its cases hold a credential as text."""
+    """Which keys of a suite and its cases contain a credential as text."""
     parts = chain([suite.document], (to_builtins(_authored(case)) for case in suite.cases))
     found = chain.from_iterable(map(credentials, parts))
     names = dict.fromkeys(key for key, text in found if not _NAME.search(text) and not NAMED.search(text))

@@ -1,1 +1,1 @@
-"""The cases of suites and tables, looked at as data."""
+"""Checks on the cases of suites and tables as data."""

@@ -1,4 +1,4 @@
-"""Which of many texts are nearly the same: MinHash over word triples, and the true share for what it proposes."""
+"""Finds texts that are nearly the same: candidates by MinHash over word triples, confirmed by their true share."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ _EMPTY = 1 << 32
 
 
 def spoken_words(text: str) -> list[str]:
-    """The words of a text, without their case."""
+    """The words of a text, ignoring case."""
     return _WORD.findall(text.casefold())
 
 
 class Likeness:
     """Remembers texts, and finds among them the one that is most like a new one.
 
-    One permutation hashing (Li, Owen and Zhang 2012): a triple's hash says its bin and its rank there, and an empty bin
-    takes the next one's (Shrivastava and Li 2014). CRC-32 and not `hash`, which differs from process to process.
+    One permutation hashing (Li, Owen and Zhang 2012): a triple's hash gives its bin and its rank there, and an empty
+    bin takes the next one's (Shrivastava and Li 2014). CRC-32 and not `hash`, which differs from process to process.
     """
 
     def __init__(self) -> None:
@@ -34,7 +34,7 @@ class Likeness:
         self._triples: list[array[int]] = []
 
     def nearest(self, text: str) -> tuple[int, float] | None:
-        """The position of the most alike text so far with its share, if any is nearly the same; remembers `text`."""
+        """The position and share of the most similar text so far, if any is nearly the same; remembers `text`."""
         triples = _triples(spoken_words(text))
         number, best = len(self._triples), None
         candidates: set[int] = set()

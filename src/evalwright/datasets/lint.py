@@ -1,7 +1,7 @@
-"""What is doubtful about the cases of a suite, though every one of them can be run.
+"""What is doubtful about the cases of a suite, although each of them can be run.
 
-Cases that ask the same count twice in every rate, and intervals take them for independent; an answer that stands in the
-question measures copying; where one answer is expected nearly always, a system that always gives it looks good.
+Cases that ask the same thing count twice in every rate, and intervals take them for independent; an answer contained in
+the question measures copying; if one answer is nearly always expected, a system that always gives it looks good.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from evalwright.model.snapshot import Case, snapshot
 __all__ = ["Finding", "findings_in"]
 
 MOST_COMPARED = 50_000
-"""Cases among which near duplicates are looked for: each takes about a kilobyte until the end."""
+"""Cases among which near duplicates are searched for: each takes about a kilobyte until the end."""
 MOSTLY = 0.8
-"""Share of one expected answer from which it is said what always giving it would come to."""
+"""Share of one expected answer from which the score of always giving it is reported."""
 _FEWEST = 10
-"""Cases with one expected answer from which their balance is looked at."""
+"""Minimum number of cases with one expected answer for checking their balance."""
 _SHORTEST_LEAK = 4
-"""Characters of an answer that is looked for in the input: shorter ones stand in it by chance."""
+"""Minimum length of an answer that is searched for in the input: shorter ones occur there by chance."""
 _OF_FORMATS = ("reference_answer", "ground_truth", "expected_output")
-"""Where formats keep the answer that is expected."""
+"""Where formats keep the expected answer."""
 
 
 class Finding(NamedTuple):
@@ -50,7 +50,7 @@ class _Place(NamedTuple):
 
 
 def findings_in(cases: Iterable[EvalCase | Case], source: Path) -> Iterator[Finding]:
-    """The doubts about cases, then those about all; `source` is the file that has them.
+    """The doubts about single cases, then those about all; `source` is the file that contains them.
 
     Raises InputError for cases that cannot be read.
     """
@@ -72,7 +72,7 @@ def findings_in(cases: Iterable[EvalCase | Case], source: Path) -> Iterator[Find
                     "near duplicate", place, f"asks nearly the same as {places[near[0]]}: {near[1]:.0%} alike"
                 )
             places.append(place)
-        expected = [answer for answer in _answers(case) if answer.strip()]  # every answer includes a blank one
+        expected = [answer for answer in _answers(case) if answer.strip()]  # a blank one is part of every answer
         for answer in expected:
             if _stands_in(answer, asked):
                 yield _finding("leak", place, f"the expected answer {_short(answer)} stands in the input")
@@ -88,7 +88,7 @@ def findings_in(cases: Iterable[EvalCase | Case], source: Path) -> Iterator[Find
 
 
 def _placed(cases: Iterable[EvalCase | Case], source: Path) -> Iterator[tuple[Case, _Place]]:
-    """Each case and where it stands; the line only where its format tells it."""
+    """Each case and its place; with the line only if its format tells it."""
     placed = getattr(cases, "placed", None)
     if placed is None:
         for one in cases:
@@ -126,7 +126,7 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _answers(case: Case) -> Iterator[str]:
-    """The answers that are expected of a case, as text."""
+    """The expected answers of a case, as text."""
     yield from case.expected.answer_should_include
     yield from _texts(case.expected.facts)
     for key in _OF_FORMATS:
@@ -141,7 +141,7 @@ def _expects_nothing(case: Case) -> bool:
 
 
 def _stands_in(answer: str, asked: str) -> bool:
-    """Whether the words of an answer follow one another in the input."""
+    """Whether the words of an answer occur in the input, one after the other."""
     if len(answer.strip()) < _SHORTEST_LEAK:
         return False
     wanted, words = spoken_words(answer), spoken_words(asked)
@@ -163,7 +163,7 @@ def _idle(source: Path, idle: list[_Place], total: int) -> Iterator[Finding]:
 
 
 def _balance(source: Path, answers: Counter[str]) -> Iterator[Finding]:
-    """How often the same answer is expected, where answers are of a few kinds."""
+    """How often the same answer is expected, if there are only a few different ones."""
     total = sum(answers.values())
     if total < _FEWEST or len(answers) > total / 2:
         return

@@ -1,4 +1,4 @@
-"""Fetches what a platform recorded of a call, and merges parts of it into the trace."""
+"""Fetches what a platform recorded about a call, and merges parts of it into the trace."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class _Platform:
         return {}
 
     def url(self, trace_id: str) -> str:
-        """The address of the record; `trace_id` is quoted, as it comes from the system under test."""
+        """The address of the record; `trace_id` is quoted, because it comes from the system under test."""
         raise NotImplementedError
 
     async def enrich(self, trace: Trace) -> None:
@@ -131,7 +131,7 @@ def _compiled(query: str) -> Any:
 
 
 def _put(plain: dict[str, Any], steps: list[str], value: Any) -> None:
-    """Set a value; a single value becomes a list where the trace has one."""
+    """Set a value; a single value becomes a list if the trace has one there."""
     if steps[0] in ("messages", "tool_calls", "tool_results", "spans") and len(steps) == 1:
         value = value if isinstance(value, list) else [value]
     place: Any = plain

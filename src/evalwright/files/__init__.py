@@ -1,1 +1,1 @@
-"""Bytes to plain values and back, and the durable ways to write them."""
+"""Bytes to plain values and back, and durable ways to write them."""

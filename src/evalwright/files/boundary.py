@@ -1,4 +1,4 @@
-"""Where the files must lie that a suite and its cases name: what data says must not read the user's other files."""
+"""Where the files named by a suite and its cases must lie: data must not be able to read the user's other files."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 __all__ = ["ALLOWED", "Boundary", "OutsideError"]
 
 ALLOWED = "--allow-outside"
-"""The option that names further folders."""
+"""The option that allows further folders."""
 _LONGEST = 300
 """Characters of a path in a message."""
 
@@ -19,7 +19,8 @@ class OutsideError(ValueError):
 
 
 class Boundary:
-    """The repository that a folder is in (the nearest `.git` at or above it), or else the folder, and those allowed."""
+    """The repository that contains a folder (the nearest `.git` at or above it), else the folder; and the allowed
+    ones."""
 
     def __init__(self, folder: Path, allowed: Iterable[Path | str] = ()) -> None:
         here = folder.resolve()
@@ -35,14 +36,14 @@ class Boundary:
             self._check(path, path.resolve())
         except OutsideError:
             raise
-        except (OSError, RuntimeError, ValueError) as error:  # a name too long, a null in it, links that go in circles
+        except (OSError, RuntimeError, ValueError) as error:  # a name that is too long, a NUL in it, links in a circle
             raise OutsideError(f"{str(path)[:_LONGEST]!r} cannot be resolved: {error}") from None
         return path
 
     def read(self, path: Path, most: int = -1) -> bytes:
-        """The content of a file, at most so many bytes of it. Raises OutsideError, OSError.
+        """The content of a file, at most this many bytes of it. Raises OutsideError, OSError.
 
-        The file that was opened is what is checked: a link may be turned elsewhere between a check and the opening.
+        The opened file is what is checked: a link may be redirected between a check and the opening.
         """
         with self.check(path).open("rb") as file:
             self._check(path, _opened(file.fileno(), path))
@@ -60,10 +61,10 @@ class Boundary:
 
 
 def _opened(descriptor: int, path: Path) -> Path:
-    """Where the file lies that a descriptor is of."""
+    """Where the file behind a descriptor lies."""
     try:
         return Path(f"/proc/self/fd/{descriptor}").readlink()
-    except OSError:  # no Linux
+    except OSError:  # not on Linux
         real = path.resolve()
         if os.path.samestat(os.fstat(descriptor), os.lstat(real)):
             return real

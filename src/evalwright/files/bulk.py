@@ -1,4 +1,4 @@
-"""For a great many values: what occurs twice among them, and the collector of garbage paused or eased."""
+"""For very many values: finding repeated ones, and pausing or easing the garbage collector."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Repeats:
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Pause the collector: while a great many objects are built, each of its rounds would visit all of them in vain."""
+    """Pause the collector: while very many objects are built, each of its rounds would visit all of them in vain."""
     enabled = gc.isenabled()
     gc.disable()
     try:

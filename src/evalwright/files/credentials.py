@@ -1,4 +1,4 @@
-"""What in an authored document is a credential: values of keys named like one, and parts of addresses and headers."""
+"""Credentials in an authored document: values of keys with such names, and parts of addresses and headers."""
 
 from __future__ import annotations
 
@@ -21,24 +21,25 @@ _LAST_WORDS = {
     "password", "passwd", "pwd", "passphrase", "passcode", "secret", "secrets", "token", "credential",
     "credentials", "dsn", "authorization", "cookie", "bearer", "jwt", "apikey", "auth",
 }  # fmt: skip
-"""A key whose last word is one of these holds a credential."""
+"""A key whose last word is one of these contains a credential."""
 _ANYWHERE = frozenset(("password", "passphrase", "secret", "credential", "credentials", "authorization", "apikey"))
 _KEYS_OF = {
     "api", "access", "private", "secret", "signing", "encryption", "ssh", "auth", "client", "account", "master",
     "shared", "license", "service",
 }  # fmt: skip
-"""What comes before the word `key` in a key that holds a credential: `accessKey`, `private_key_pem`."""
+"""What precedes the word `key` in a key that contains a credential: `accessKey`, `private_key_pem`."""
 _TOKENS_OF = frozenset(("auth", "access", "bearer", "refresh", "api", "session", "id"))
 _ABOUT_IT = {
     "env", "name", "names", "variable", "var", "file", "path", "url", "uri", "endpoint", "type", "kind", "field",
     "count", "limit", "length", "max", "min", "budget", "size", "usage", "policy", "enabled", "required", "ttl",
     "expiry", "prefix", "pattern", "regex", "header",
 }  # fmt: skip
-"""A key that ends so says something of a credential, and does not hold it: `api_key_env`, `token_limit`."""
+"""A key that ends like this says something about a credential, but does not contain it: `api_key_env`,
+`token_limit`."""
 _LABELS = frozenset(("type", "kind", "scheme", "provider"))
-"""Keys beside a credential whose values are words, as in `auth: {type: bearer, token: ...}`."""
+"""Keys beside a credential whose values are plain words, as in `auth: {type: bearer, token: ...}`."""
 _SETTINGS = frozenset(("none", "true", "false", "default", "basic", "bearer", "digest", "oauth", "oauth2"))
-"""What stands under a credential's key where it says how, as in `auth: basic`."""
+"""Values of a credential's key that only name a method, as in `auth: basic`."""
 _QUERIES = frozenset(("query_params", "params"))
 _PASSWORD = re.compile(r"://[^\s/?#:]*:([^\s/?#]+)@")
 _USER = re.compile(r"https?://([^\s/?#@:]+)@")
@@ -46,18 +47,18 @@ _QUERY_KEY = r"(?:[^\s=?&#]*[_-])?(?:api|access|auth|client)?(?:key|token|secret
 _QUERY = re.compile(rf"(?i)[?&]{_QUERY_KEY}=([^\s&#]+)")
 _QUERY_NAME = re.compile(rf"(?i){_QUERY_KEY}")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]{0,30}://\S*")
-"""A scheme without a bound would be looked for to its end from each letter of a long word."""
+"""With an unlimited scheme, the search would go from each letter of a long word to its end."""
 _SCHEME = re.compile(r"(?i)(basic|bearer|token|digest|apikey|api-key|bot|jwt|key|ssws|negotiate)\s+(\S.*)")
 _PAIRS = re.compile(r"\s*[\w.-]+=[^;,]+(?:[;,]\s*[\w.-]+=[^;,]+)*;?\s*")
 _PAIR = re.compile(r"[\w.-]+=([^;,\s][^;,]{7,})")
 """Values of cookies, or of headers in one variable; shorter ones are settings."""
 _LONG_SEGMENT = re.compile(r"(?=[^/]*\d)[^/?#\s]{8,}")
 _LEAST_LINE = 16
-"""Characters of a line of a PEM file that is masked alone."""
+"""Minimum length of a line of a PEM file that is masked by itself."""
 
 
 def is_credential(key: object, value: object) -> bool:
-    """Whether a key of an authored document holds a credential."""
+    """Whether a key of an authored document contains a credential."""
     if value is None or not isinstance(key, str):
         return False
     if _KEY.fullmatch(key):
@@ -84,17 +85,17 @@ def in_address(text: str) -> Iterator[str]:
 
 
 def without_credentials(text: str) -> str:
-    """The text without the passwords and keys of the addresses in it, for a name that is shown."""
+    """The text without the passwords and keys of its addresses, for a name that is shown."""
     for part in sorted(in_address(text), key=len, reverse=True):
         text = text.replace(part, "***")
     return text
 
 
 def secret_parts(secret: str) -> Iterator[str]:
-    """What inside a secret is one as well: whoever is sent the whole may repeat the part alone.
+    """The parts of a secret that are secrets, too: a service that gets the whole may repeat a part.
 
-    Passwords and keys of an address, what follows the scheme of an Authorization header and what it says decoded,
-    values of cookies, texts in JSON, and lines of a PEM file.
+    Passwords and keys of an address, what follows the scheme of an Authorization header and its decoded form, values of
+    cookies, strings in JSON, and lines of a PEM file.
     """
     yield from in_address(secret)
     if secret.startswith(("http://", "https://")):
@@ -125,7 +126,7 @@ def _of_path(address: str) -> Iterator[str]:
 
 
 def _in_base64(text: str) -> Iterator[str]:
-    """`user:password` as the scheme Basic sends it, and both alone."""
+    """`user:password` as the scheme Basic sends it, and both separately."""
     try:
         pair = base64.b64decode(text, validate=True).decode()
     except (binascii.Error, UnicodeDecodeError, ValueError):
@@ -135,10 +136,10 @@ def _in_base64(text: str) -> Iterator[str]:
 
 
 def credentials(document: Any, outside: bool = True) -> Iterator[tuple[str, str]]:
-    """The credentials in an authored document, each with the key it stands under.
+    """The credentials in an authored document, each with the key that contains it.
 
-    The URL of a webhook is one as a whole: knowing it is enough to post. `pass` holds one in what describes systems
-    and stores, but not in evaluators (`outside` of these is False), where it is a verdict.
+    The URL of a webhook is one as a whole: knowing it is enough to post. `pass` contains one in descriptions of systems
+    and stores, but not in evaluators (for which `outside` is False), where it is a verdict.
     """
     if isinstance(document, (list, tuple)):
         for item in document:

@@ -1,6 +1,6 @@
 """Records of CSV by RFC 4180, streamed.
 
-Python's own reader has one limit of cells for the whole process, 131,072 characters; here it is of the call.
+Python's own reader has a single limit on cells for the whole process, 131,072 characters; here each call has its own.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator
 __all__ = ["CsvError", "csv_records"]
 
 _LONGEST = 16 * 1024 * 1024
-"""Characters of a record: a quote that is never closed would take the rest of a file for one cell."""
+"""Maximum length of a record: a quote that is never closed would take the rest of a file for one cell."""
 
 
 class CsvError(ValueError):
-    """What is no CSV, and the 1-based line on which the record begins."""
+    """What is wrong with the CSV, and the line, from 1, on which the record begins."""
 
     def __init__(self, message: str, line: int) -> None:
         super().__init__(message)
@@ -23,7 +23,7 @@ class CsvError(ValueError):
 
 
 def csv_records(lines: Iterable[str], separator: str = ",") -> Iterator[tuple[int, list[str]]]:
-    """The line on which each record begins, and its cells; blank lines are none. `lines` keep their ends.
+    """The line on which each record begins, and its cells; blank lines are skipped. `lines` keep their ends.
 
     Raises CsvError.
     """

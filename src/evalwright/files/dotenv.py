@@ -1,4 +1,4 @@
-"""`.env` files: variables of a suite, which those of the process win over."""
+"""`.env` files: variables of a suite. Those of the process take precedence."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ __all__ = ["is_address", "nearest_dotenv", "read_dotenv"]
 
 _LINE = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*?)\s*\Z")
 _ADDRESS = re.compile(r"(.+?)_(?:API_)?(?:BASE_URL|BASE_URI|BASE|ENDPOINT|ENDPOINT_URL|URL|URI|HOST|SERVER)")
-"""A variable with the address of a service, and what the variables of that service begin with."""
+"""A variable with the address of a service, and the prefix of that service's variables."""
 _KEY = re.compile(r".*(KEY|TOKEN|SECRET|PASSWORD|PASSWD|AUTH|CREDENTIALS?)")
 _SAME = {"GEMINI": ("GOOGLE",), "GOOGLE_GEMINI": ("GEMINI", "GOOGLE"), "AZURE_OPENAI": ("AZURE",)}
-"""Services whose keys are in variables of other names, too."""
+"""Services whose keys are in variables with other names, too."""
 
 
 def read_dotenv(folders: Sequence[Path], environ: Mapping[str, str] | None = None) -> dict[str, str]:
-    """The variables of the `.env` files in folders, the first of which wins. Raises InputError if one is unreadable.
+    """The variables of the `.env` files in folders; the first folder takes precedence. Raises InputError if one is
+    unreadable.
 
-    With `environ`, that of the process, also if a key in there would go to an address that only a file has: such a
-    file comes with a suite, and whoever runs that need not have written it.
+    With `environ`, the process's environment, also if one of its keys would go to an address that only a file has: such
+    a file comes with a suite, and the user who runs it need not have written it.
     """
     found = _read(folders)
     if environ is not None and (problems := list(_diverted(found, environ, folders))):
@@ -31,7 +32,7 @@ def read_dotenv(folders: Sequence[Path], environ: Mapping[str, str] | None = Non
 
 
 def is_address(name: str) -> bool:
-    """Whether a variable, or a key of a configuration, of this name holds the address of a service."""
+    """Whether a variable or configuration key of this name contains the address of a service."""
     return _ADDRESS.fullmatch(f"X_{name.upper()}") is not None
 
 
@@ -69,11 +70,11 @@ def _lines(path: Path) -> list[str]:
         text = path.read_text("utf-8", errors="replace")
     except OSError as error:
         raise InputError(Problem(str(path), f"cannot be read: {error.strerror}")) from error
-    return text.replace("\0", "").splitlines()  # an environment cannot hold NUL
+    return text.replace("\0", "").splitlines()  # an environment cannot contain NUL
 
 
 def nearest_dotenv(start: Path) -> list[Path]:
-    """The folder of the `.env` that is nearest to a folder, above it or inside; none where there is none."""
+    """The folder of the `.env` nearest to a folder, in it or above it; empty if there is none."""
     return [folder for folder in (start, *start.parents) if (folder / ".env").is_file()][:1]
 
 

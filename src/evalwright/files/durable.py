@@ -1,8 +1,8 @@
 """The only ways in which evalwright writes what it must not lose: append lines to a file, or replace a file.
 
-Promise. What `append` returned from is with the operating system and survives the death of the process. What `sync`
-returned from is on the disk and survives a power cut. A reader of a file that `replace_file` writes sees the old
-content or the new one, never a part of either, and once it has returned the new one survives a power cut.
+Promise. Once `append` has returned, the data is with the operating system and survives the death of the process. Once
+`sync` has returned, it is on the disk and survives a power cut. A reader of a file that `replace_file` writes sees
+the old content or the new one, never a part of either, and once it has returned the new one survives a power cut.
 
 Steps. Append: write at the end (O_APPEND); if that fails, cut the file back to where it ended. Sync: fsync. Replace:
 write a temporary file in the same folder, fsync it, rename it over the old one, fsync the folder.
@@ -11,7 +11,7 @@ Cost. An append is one system call, and waits for no disk. A sync waits for the 
 before they report something as stored. A replacement waits for the disk twice and is meant for small files.
 
 Limits. After a failure nothing more is written, so that everything before it stays valid: Linux reports a lost page to
-one fsync only, and the next one would call the same data safe. If cutting back fails too, or the process dies during a
+only one fsync, and the next one would call the same data safe. If cutting back fails too, or the process dies during a
 write, an incomplete last line is left, which `repair_tail` removes when the file is next opened for writing. A disk
 that lies about fsync, or a network file system that does not lock, voids the promise.
 """
@@ -47,14 +47,14 @@ __all__ = [
 ]
 
 PRIVATE, PRIVATE_FOLDER = 0o600, 0o700
-"""Modes of what may hold answers or keys: only its owner reads it, whatever the umask is."""
+"""Modes of files and folders that may contain answers or keys: only the owner can read them, whatever the umask is."""
 _SHARED = 0o666
 _BLOCK = 1 << 16
 _NO_PLACE = (errno.ENOTDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP)
 
 
 class AppendFile:
-    """One file that only grows, open for the life of a run. Used by one thread; `sync` may come from another one."""
+    """One file that only grows, open for the life of a run. Used by one thread; `sync` may be called from another."""
 
     def __init__(self, path: Path, mode: int = _SHARED) -> None:
         self.path = path
@@ -77,7 +77,7 @@ class AppendFile:
         try:
             # One call for a whole line, so that readers of the growing file seldom see half of one.
             written = os.write(self._descriptor, data)
-            while written < len(data):  # a disk that is filling up takes a part first, and then refuses
+            while written < len(data):  # a disk that is filling up accepts a part first, and then refuses
                 written += os.write(self._descriptor, memoryview(data)[written:])
         except OSError as error:
             with suppress(OSError):
@@ -101,10 +101,10 @@ class AppendFile:
         """Make everything appended so far durable. Raises StorageError; the failure is final."""
         if self._failure is not None:
             raise self._failure
-        with self._closing:  # a descriptor that is closed meanwhile may already belong to another file
+        with self._closing:  # a descriptor closed meanwhile may already belong to another file
             if not self._unsynced or self._descriptor is None:
                 return
-            self._unsynced = False  # before the call: an append during it must ask for the next one
+            self._unsynced = False  # before the call: an append during it must request the next one
             try:
                 os.fsync(self._descriptor)
             except OSError as error:
@@ -143,7 +143,7 @@ def repair_tail(path: Path) -> int:
 
 
 def _good_length(file: BinaryIO, size: int) -> int:
-    """How long the file should be: up to its last whole record, or one more where only the line end is missing."""
+    """How long the file should be: up to its last whole record, or one more that only lacks its line end."""
     start = _line_start(file, size)
     if start < size:
         return size + 1 if _is_record(_between(file, start, size)) else start
@@ -153,7 +153,7 @@ def _good_length(file: BinaryIO, size: int) -> int:
 
 
 def _line_start(file: BinaryIO, end: int) -> int:
-    """The position after the last LF before `end`, 0 if there is none."""
+    """The position after the last LF before `end`; 0 if there is none."""
     while end > 0:  # backwards, so that the cost does not grow with the file
         start = max(0, end - _BLOCK)
         found = _between(file, start, end).rfind(b"\n")
@@ -176,21 +176,21 @@ def _is_json(line: bytes) -> bool:
     try:
         msgspec.json.decode(line)
     except (msgspec.ValidationError, RecursionError):
-        return True  # well formed as far as it was looked at: too large a number, too deep
+        return True  # well formed as far as it was parsed: too large a number, or too deep
     except ValueError:
         return False
     return True
 
 
 def private_folder(path: Path) -> None:
-    """Make a folder and those above it that are missing, each for its owner alone. Raises OSError."""
+    """Make a folder, and those above it that are missing, readable only by the owner. Raises OSError."""
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     for folder in reversed(missing):  # `parents=True` would give those above the usual mode
         folder.mkdir(PRIVATE_FOLDER, exist_ok=True)
 
 
 def private_file(path: Path) -> None:
-    """Make sure that there is a file which only its owner may read, as are the folders made for it. Raises OSError."""
+    """Make sure that a file exists which only its owner may read; missing folders are made likewise. Raises OSError."""
     private_folder(path.parent)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, PRIVATE)
     try:
@@ -201,7 +201,7 @@ def private_file(path: Path) -> None:
 
 
 def create_file(path: Path, data: bytes) -> None:
-    """Make a file that only its owner may read, whole from the start; one that is there stays. Raises OSError."""
+    """Make a file that only its owner may read, complete from the start; an existing one stays. Raises OSError."""
     private_folder(path.parent)
     temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
     try:
@@ -220,8 +220,9 @@ def replace_file(path: Path, data: bytes, mode: int = _SHARED) -> None:
 
 
 def replace_lines(path: Path, lines: Iterable[bytes], mode: int = _SHARED) -> None:
-    """As `replace_file`, of pieces that need not all be held. What `lines` raises leaves the file as it was."""
-    # In the same folder, as a rename is atomic inside one file system only; the random part keeps two writers apart.
+    """Like `replace_file`, for pieces that need not be held together. If `lines` raises, the file stays as it was."""
+    # In the same folder, because a rename is atomic only within one file system; the random part keeps two writers
+    # apart.
     temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}.tmp")
     try:
         with open(temporary, "xb", opener=lambda name, flags: os.open(name, flags, mode)) as file:
@@ -247,7 +248,7 @@ def sync_folder(path: Path) -> None:
 
 
 def make_folder(path: Path) -> None:
-    """The folder of a file that is to be written, and those above it. Raises InputError and StorageError."""
+    """Make the folder of a file that is to be written, and those above it. Raises InputError and StorageError."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -255,7 +256,7 @@ def make_folder(path: Path) -> None:
 
 
 def must_be_writable(path: Path) -> None:
-    """Refuse a file at `path` that could not be written, before there is anything to write. Raises InputError."""
+    """Reject a file at `path` that could not be written, before there is anything to write. Raises InputError."""
     try:
         there = next(place for place in (path, *path.absolute().parents) if place.exists())
     except OSError as error:  # a name too long for any file
@@ -267,7 +268,7 @@ def must_be_writable(path: Path) -> None:
 
 
 def storage_error(verb: str, path: Path, error: OSError) -> StorageError | InputError:
-    """What could not be done, to which file and why: an InputError if nothing can be at that path on any disk."""
+    """What could not be done to which file, and why; an InputError if no disk could have anything at that path."""
     if error.errno not in _NO_PLACE:
         return StorageError(f"cannot {verb} {path}: {error.strerror or error}")
     in_the_way = next((str(place) for place in (path, *path.parents) if os.path.isfile(place)), None)

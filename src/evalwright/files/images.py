@@ -9,7 +9,7 @@ from pathlib import Path
 __all__ = ["LARGEST_IMAGE", "check_image", "image_url", "inline_image", "is_image"]
 
 LARGEST_IMAGE = 20 * 2**20
-"""Bytes of one image; a provider that accepts less says so itself."""
+"""Bytes of one image; a provider that accepts fewer says so itself."""
 _HEAD = 12
 """Bytes that tell the formats apart: WebP has its name in bytes 8 to 11."""
 _DATA = "data:"
@@ -36,9 +36,9 @@ def image_url(content: bytes) -> str:
 
 
 def inline_image(text: str) -> str | None:
-    """The image that a text itself holds, as a data URL or base64, as a data URL; None if the text is neither.
+    """An image contained in the text itself, as a data URL or base64, in the form of a data URL; None if there is none.
 
-    Raises ValueError for a data URL that does not hold such an image.
+    Raises ValueError for a data URL that does not contain such an image.
     """
     is_data_url = text.startswith(_DATA)
     encoded = text.partition(",")[2] if is_data_url else text

@@ -31,7 +31,7 @@ def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
                 if line and not line.isspace():
                     given = [line]
                     line = b""
-                    yield number, given.pop()  # a line may be large, and what becomes of it is held beside it
+                    yield number, given.pop()  # a line may be large, and what is made of it is held at the same time
     except (OSError, ValueError) as error:
         reason = error.strerror if isinstance(error, OSError) else error
         near = near_file(path) if isinstance(error, FileNotFoundError) else ""
@@ -39,7 +39,7 @@ def lines_of(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def advice_on(line: bytes) -> str:
-    """What most often is wrong with a line that is no JSON; "" if nothing of that."""
+    """The most common mistake in a line that is not JSON; "" if it has none of those."""
     text = line.strip()
     if text[:1] in b"[]":
         return "; JSON Lines has no brackets around the lines: one {...} on each"
@@ -67,7 +67,7 @@ def decoded(text: str | bytes) -> Any:
 
 
 def exact(text: str | bytes) -> Any:
-    """The value of a JSON text, also with NaN and whole numbers of any size. Raises ValueError, RecursionError."""
+    """The value of a JSON text, also with NaN and with integers of any size. Raises ValueError, RecursionError."""
     value = json.loads(text)
     if may_hold_halves(text if isinstance(text, bytes) else text.encode(errors="surrogatepass")):
         refuse_halves(value)
@@ -75,12 +75,13 @@ def exact(text: str | bytes) -> Any:
 
 
 def may_hold_halves(data: bytes) -> bool:
-    """Whether a JSON text may hold half a character: as an escape, or in bytes that only Python's own reader takes."""
+    """Whether a JSON text may contain half a character: as an escape, or in bytes that only Python's own reader
+    accepts."""
     return b"\\u" in data or b"\xed" in data
 
 
 def refuse_halves(value: Any) -> None:
-    """Raise ValueError for plain data with half a character in it: it could be neither stored nor sent."""
+    """Raise ValueError for plain data with half a character in it, which could be neither stored nor sent."""
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError as error:
@@ -89,8 +90,9 @@ def refuse_halves(value: Any) -> None:
 
 
 def _may_repeat(line: bytes) -> bool:
-    """Whether a key may occur twice: then the line has a colon more than what it is read as. A tenth of the time."""
-    if b"\\u003" in line:  # a colon can be written as its number
+    """Whether a key may be repeated: the line then has more colons than its value. Takes a tenth of the time of a full
+    check."""
+    if b"\\u003" in line:  # a colon can be written as an escape
         return True
     try:
         return line.count(b":") != msgspec.json.encode(msgspec.json.decode(line)).count(b":")

@@ -1,7 +1,7 @@
 """Key paths inside a file: `systems[0].target` names one value.
 
-That is how messages spell them. Some original programs write `systems.0.target`: suites that are read by the rules of
-such a one are told of in its spelling, and users may write either.
+Messages write them this way. Some original programs write `systems.0.target`: messages about suites that are read by
+their rules use this form, and users may write either.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _STEP = re.compile(r"\[(\d+)\]|([^.\[]+)")
 
 
 def dotted(place: Place) -> str:
-    """`systems.0.target`, as evalh and pixie-qa spell it."""
+    """`systems.0.target`, as evalh and pixie-qa write it."""
     return ".".join(map(str, place))
 
 
@@ -30,5 +30,5 @@ def bracketed(place: Place) -> str:
 
 
 def steps_of(path: str) -> Place:
-    """The place that a path of either spelling names; a step of digits is a position in a list."""
+    """The place that a path of either form names; a step of digits is a position in a list."""
     return tuple(int(i or name) if i or name.isdecimal() else name for i, name in _STEP.findall(path))

@@ -1,9 +1,9 @@
-"""Secrets never reach a file or a screen: every occurrence is masked by value, in each form it may take.
+"""Secrets never reach a file or a screen: every occurrence is masked by value, in each form that it may take.
 
-A value is secret when a suite takes it from a variable, when the name of its variable looks like it, when the suite
-holds it under a key that names a credential, or when it is a part of such a value (`secret_parts`). Forms: as it is, as
-JSON text (once and twice), as a Python literal, in percent-encoding and inside base64. A value of four or five
-characters is masked only where it stands alone, as it occurs within words by chance; a shorter one is not masked.
+A value is secret if a suite takes it from a variable, if the name of its variable suggests it, if the suite has it
+under a key that names a credential, or if it is a part of such a value (`secret_parts`). Forms: as it is, as JSON text
+(once and twice), as a Python literal, percent-encoded and inside base64. A value of four or five characters is masked
+only as a separate word, because it occurs within words by chance; a shorter one is not masked.
 """
 
 from __future__ import annotations
@@ -37,14 +37,15 @@ MASKED = "***MASKED***"
 
 _SHORTEST = 4
 _SUBSTRING = 6
-"""From so many characters on a secret is masked inside of words, too."""
+"""From this many characters on, a secret is masked inside words, too."""
 _BEFORE = r"(?:(?<![^\W_])|(?<=\\[abfnrtv])|(?<=\\x[0-9a-f]{2})|(?<=\\u[0-9a-fA-F]{4})|(?<=%[0-9A-Fa-f]{2}))"
 _AFTER = r"(?![^\W_])"
-"""A short secret stands alone between what is neither letter nor digit, or behind an escape, which ends in one."""
+"""A short secret is separate if its neighbours are neither letters nor digits, or if it follows an escape, which ends
+in one."""
 _PIECE = 24
 """Bytes of a needle: enough to be rare in other text, few enough to be shared by several forms of a secret."""
 _TAIL = 64
-"""Needles come from this many last bytes: secrets begin alike (`sk-`, `postgresql://`) and differ at the end."""
+"""Needles are taken from this many last bytes: secrets begin alike (`sk-`, `postgresql://`) and differ at the end."""
 _LONGEST_PATH = 4096
 _NAMES = re.compile(
     "KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|_PWD|DSN|CREDENTIAL|WEBHOOK|AUTH|COOKIE|SESSION_ID|OTLP_HEADERS"
@@ -52,13 +53,13 @@ _NAMES = re.compile(
 _HARMLESS_NAMES = re.compile("TOKENIZERS_|SSH_AUTH_SOCK|XAUTHORITY|OLDPWD|GPG_KEY")
 _SETTINGS = re.compile(r"(?i)true|false|none|null|default|enabled|disabled")
 _HARMLESS_VALUES = re.compile(rf"{_SETTINGS.pattern}|[0-9.]{{1,7}}")
-"""Values of settings (`AUTH_ENABLED=true`), which would be masked all over the records."""
+"""Values of settings (`AUTH_ENABLED=true`), which would otherwise be masked all over the records."""
 _JSON_STRING = re.compile(rb'"(?:[^"\\]+|\\.)*+"')
-"""Possessive (`*+`), so that a long string without an end is not searched again from each of its characters."""
+"""Possessive (`*+`), so that a long unterminated string is not searched again from each of its characters."""
 _DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:\d\d)?)?")
 _PART = ":part"
 _DOLLARS = re.compile(r"\$(?=[${]|\Z)")
-"""Dollars to be doubled; also at the end of a piece, where the `$` of a placeholder may follow."""
+"""Dollars that have to be doubled; also at the end of a piece, where the `$` of a placeholder may follow."""
 _PLACEHOLDER = re.compile(r"\$\$|\$\{([^{}]+)\}")
 
 
@@ -69,25 +70,25 @@ def looks_secret(name: str) -> bool:
 
 
 def is_secret(name: str, value: str) -> bool:
-    """Whether an environment variable holds a secret: its name, or a credential in an address in it, says so."""
+    """Whether an environment variable contains a secret, judged by its name, or by a credential in an address in it."""
     named = looks_secret(name) and not _HARMLESS_VALUES.fullmatch(value)
     return named or any(in_address(value))
 
 
 def may_be_secret(value: str) -> bool:
-    """Whether a value that a suite takes from a variable is masked: not settings, nor paths that are there."""
+    """Whether a value that a suite takes from a variable is masked; settings and existing paths are not."""
     if len(value) < _SHORTEST or _SETTINGS.fullmatch(value):
         return False
     return not (value.startswith("/") and len(value) < _LONGEST_PATH and "\0" not in value and os.path.exists(value))
 
 
 def secrets_in(environ: Mapping[str, str]) -> dict[str, str]:
-    """The variables of an environment that hold secrets."""
+    """The variables of an environment that contain secrets."""
     return {name: value for name, value in environ.items() if is_secret(name, value)}
 
 
 def masked_in(text: str, secret: str) -> str:
-    """A text without one secret, as it stands: by the rules of `Masker`, but in no other form."""
+    """A text in which one secret is masked, by the rules of `Masker`, but only in its literal form."""
     if len(secret) < _SHORTEST:
         return text
     return text.replace(secret, MASKED) if len(secret) >= _SUBSTRING else _pattern(secret).sub(MASKED, text)
@@ -96,8 +97,8 @@ def masked_in(text: str, secret: str) -> str:
 class Masker:
     """Replaces secrets by `***MASKED***`.
 
-    `secrets` are values by name. Whole strings in `keep` (names of fields and variants, say) are left alone even
-    where they equal a secret, and so are whole dates: records must stay readable.
+    `secrets` are values by name. Whole strings in `keep` (names of fields and variants, say) are left alone even if
+    they equal a secret, and so are whole dates: records must stay readable.
     """
 
     def __init__(self, secrets: Mapping[str, str], keep: Iterable[str] = ()) -> None:
@@ -105,7 +106,7 @@ class Masker:
         self._keep = frozenset(keep)
         values = set(self._named.values())
         forms = {form for value in values if len(value) >= _SUBSTRING for form in _forms(value)}
-        # Longest first: a form that contains another one must go as a whole, or the rest of it would stay.
+        # Longest first: a form that contains another one must be replaced as a whole, or the rest of it would stay.
         self._forms = sorted(forms, key=_longest_first)
         short = {form for value in values if len(value) < _SUBSTRING for form in _short_forms(value)}
         self._alone = _alone(short)
@@ -119,7 +120,7 @@ class Masker:
 
     @property
     def secrets(self) -> Mapping[str, str]:
-        """What is masked, by name: `expand` with it takes `placeholders` back."""
+        """What is masked, by name: `expand` with it reverses `placeholders`."""
         return self._named
 
     def keeping(self, words: Iterable[str]) -> Masker:
@@ -143,14 +144,14 @@ class Masker:
         return text if self._alone is None else self._alone.sub(MASKED, text)
 
     def mask_bytes(self, lines: bytes) -> bytes:
-        """JSON Lines without any form of a secret; still the same JSON but for the masked strings.
+        """JSON Lines without any form of a secret; still the same JSON except for the masked strings.
 
-        Only strings are changed: a number stays a number, whatever it spells.
+        Only strings are changed: a number stays a number, whatever its digits are.
         """
         return _JSON_STRING.sub(self._mask_token, lines) if self.finds(lines) else lines
 
     def finds(self, lines: bytes | bytearray) -> bool:
-        """Whether JSON Lines may hold a secret; False is certain."""
+        """Whether JSON Lines may contain a secret; False is certain."""
         for needle in self._needles:  # noqa: SIM110 - half the cost of any() on every record
             if needle in lines:
                 return True
@@ -194,7 +195,8 @@ class Masker:
 
 
 def expand(value: Any, environ: Mapping[str, str], unresolved: dict[str, str] | None = None) -> Any:
-    """What `placeholders` was given. Those whose names `environ` lacks stay, and are added to `unresolved`."""
+    """The data that `placeholders` was given. Placeholders whose names `environ` lacks stay, and are added to
+    `unresolved`."""
 
     def replaced(match: re.Match[str]) -> str:
         name = match[1]
@@ -208,12 +210,12 @@ def expand(value: Any, environ: Mapping[str, str], unresolved: dict[str, str] | 
 
 
 def variable_of(name: str) -> str:
-    """The variable that a placeholder is of: itself, or the one that it names a part of."""
+    """The variable behind a placeholder, which may name a part of it."""
     return name.partition(_PART)[0]
 
 
 def variables_in(value: Any, environ: Mapping[str, str]) -> dict[str, str]:
-    """The variables of `environ` that placeholders in stored data name, also those whose parts they name."""
+    """The variables of `environ` that placeholders in stored data name, or parts of which they name."""
     found: dict[str, str] = {}
 
     def noted(match: re.Match[str]) -> str:
@@ -227,7 +229,7 @@ def variables_in(value: Any, environ: Mapping[str, str]) -> dict[str, str]:
 
 
 def _split(piece: tuple[str, bool], secret: re.Pattern[str], placeholder: str) -> Iterator[tuple[str, bool]]:
-    """A piece of text cut at each occurrence of a secret; the flag says what is a placeholder already."""
+    """A piece of text cut at each occurrence of a secret; the flag says whether a part is already a placeholder."""
     text, placed = piece
     if placed:
         yield piece
@@ -261,7 +263,7 @@ def _with_parts(secrets: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     for name, value in secrets.items():
         label = re.sub("[{}]", "_", name)
         yield label, value
-        if _PART not in label:  # of a masker that is made again: it has them already
+        if _PART not in label:  # a masker that is made again has them already
             parts = [part for one in secret_parts(value) for part in (one, *secret_parts(one))]
             for number, part in enumerate(dict.fromkeys(parts)):
                 yield f"{label}{_PART}{number or ''}", part
@@ -272,13 +274,13 @@ def _longest_first(form: str) -> tuple[int, str]:
 
 
 def _alone(forms: Iterable[str]) -> re.Pattern[str] | None:
-    """Finds any of the forms where it stands alone; None without forms."""
+    """Finds any of the forms as separate words; None without forms."""
     ordered = sorted(forms, key=_longest_first)
     return re.compile("|".join(map(_bounded, ordered))) if ordered else None
 
 
 def _bounded(form: str) -> str:
-    """A bound is needed only where the form itself ends in a letter or digit."""
+    """A boundary is needed only if the form itself begins or ends with a letter or digit."""
     return (_BEFORE if form[0].isalnum() else "") + re.escape(form) + (_AFTER if form[-1].isalnum() else "")
 
 
@@ -287,9 +289,10 @@ def _pattern(secret: str) -> re.Pattern[str]:
 
 
 def _needles(secret: str) -> Iterator[bytes]:
-    """A few byte strings of which every line with some form of the secret holds one: fewer searches per record.
+    """A few byte strings, one of which is in every line that contains some form of the secret: fewer searches per
+    record.
 
-    Strings that many forms share come first, then those with digits and capitals, which other text seldom has.
+    Strings that many forms share come first, then those with digits and capitals, which are rare in other text.
     """
     waiting = {text.encode("utf-8", "surrogatepass") for form in _forms(secret) for text in _json_forms(form)}
     while waiting:
@@ -305,7 +308,7 @@ def _pieces(text: bytes) -> set[bytes]:
 
 
 def _short_forms(secret: str) -> set[str]:
-    """Every text under which a short secret may stand alone: of base64, that of the secret by itself."""
+    """Every form in which a short secret may be a separate word; for base64, only the secret encoded by itself."""
     data = secret.encode("utf-8", "surrogatepass")
     inside = set(_inside_base64(data))
     whole = base64.b64encode(data).decode()
@@ -313,7 +316,7 @@ def _short_forms(secret: str) -> set[str]:
 
 
 def _forms(secret: str) -> set[str]:
-    """Every text under which a secret may turn up."""
+    """Every form in which a secret may occur."""
     once, ascii_once = _in_json(secret), _in_json(secret, ascii_only=True)
     data = secret.encode("utf-8", "surrogatepass")
     percent = {quote(data, safe=safe) for safe in ("", "/", "/:@?&=+$,;!*'()")} | {quote_plus(data)}
@@ -329,7 +332,7 @@ def _forms(secret: str) -> set[str]:
 
 
 def _inside_base64(data: bytes) -> Iterator[str]:
-    """What base64 makes of the data, whatever stands before and after it there."""
+    """The base64 of the data, whatever precedes and follows it there."""
     # Three bytes become four characters, so there are three alignments. Characters at either end that also depend on
     # the neighbouring bytes are left out.
     for shift, skipped in ((0, 0), (1, 2), (2, 3)):
@@ -342,7 +345,7 @@ def _in_json(text: str, ascii_only: bool = False) -> str:
 
 
 def _json_forms(text: str) -> Iterator[str]:
-    """The text as it stands inside the quotes of JSON, from our encoder and from others."""
+    """The text as written inside the quotes of JSON, by our encoder and by others."""
     plain = _in_json(text)
     yield plain
     yield re.sub("[\u2028\u2029\x85]", lambda match: f"\\u{ord(match[0]):04x}", plain)

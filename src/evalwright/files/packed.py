@@ -1,4 +1,4 @@
-"""Files that may be packed: gzip by the standard library, zstd by a package; told by their first bytes."""
+"""Files that may be packed, recognised by their first bytes: gzip with the standard library, zstd with a package."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ __all__ = ["PACKED", "opened", "unpacked_name"]
 
 PACKED = (".gz", ".zst")
 _BUFFER = 1 << 16
-"""Bytes that are read at once: with the default, a line of some kilobytes takes several reads and a copy of each."""
+"""Bytes that are read at once: with the default, a line of some kilobytes takes several reads and copies."""
 _AT_ONCE = 1 << 14
-"""Bytes that are unpacked at once; they may become a thousand times as many."""
+"""Bytes that are unpacked at once; they may expand a thousandfold."""
 _GZIP, _ZSTD = b"\x1f\x8b", b"\x28\xb5\x2f\xfd"
 
 
 def unpacked_name(file: Path) -> Path:
-    """The name of a file without the ending of its packing."""
+    """The name of a file without the suffix of its packing."""
     return file.with_suffix("") if file.suffix.lower() in PACKED else file
 
 
@@ -58,7 +58,8 @@ def _of_zstd(file: Path, raw: IO[bytes]) -> IO[bytes]:
 
 
 class _Frames(io.RawIOBase):
-    """What frames of zstd hold, one after the other. The package's own reader takes a file cut short for whole."""
+    """The contents of zstd frames, one after the other. The package's own reader accepts a truncated file as
+    complete."""
 
     def __init__(self, raw: IO[bytes], begin: Callable[[], Any], damaged: type[Exception]) -> None:
         self._raw, self._begin, self._damaged = raw, begin, damaged
@@ -78,7 +79,7 @@ class _Frames(io.RawIOBase):
         return len(taken)
 
     def _more(self) -> bool:
-        """Whether there is more to come. Raises EOFError where a frame breaks off, OSError for a damaged one."""
+        """Whether more will follow. Raises EOFError for an incomplete frame, OSError for a damaged one."""
         packed = self._packed or self._raw.read(_AT_ONCE)
         self._packed = b""
         if not packed:

@@ -1,4 +1,4 @@
-"""Paths that are written in files, and names that are safe for folders."""
+"""Paths written in files, and names that are safe for folders."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ __all__ = ["also_here", "import_folders", "named_in", "near_file", "numbered", "
 
 
 def named_in(file: Path, name: str) -> Path:
-    """The path `name` inside `file`: from the file's folder if it is there, else from the working directory."""
+    """The path `name` inside `file`: relative to the file's folder if it exists there, else to the working
+    directory."""
     path, beside = _both(file, name)
     return beside if os.path.exists(beside) and not _same(path, beside) else path
 
 
 def also_here(file: Path, name: str) -> str:
-    """Says that the working directory has another file of the name that `named_in` has found; "" if it has none."""
+    """A note that the working directory has another file with the name that `named_in` found; "" if it has none."""
     path, beside = _both(file, name)
     if not (os.path.exists(beside) and os.path.exists(path)) or _same(path, beside):
         return ""
@@ -25,12 +26,12 @@ def also_here(file: Path, name: str) -> str:
 
 
 _NEAR = 0.75
-"""Half of the letters of two short names are alike by chance."""
+"""Half of the letters of two short names match by chance."""
 
 
 def near_file(path: Path) -> str:
-    """`; did you mean "x"?` for a file that is not there: the nearest name in its folder, or what else may be wrong."""
-    from difflib import get_close_matches  # only for a mistake: every command loads this module
+    """`; did you mean "x"?` for a missing file: the nearest name in its folder, or what else may be wrong."""
+    from difflib import get_close_matches  # only after a mistake: every command loads this module
 
     if os.path.lexists(path):
         return "; it is not a regular file" if os.path.exists(path) else "; it is a broken link"
@@ -46,7 +47,7 @@ def near_file(path: Path) -> str:
 
 
 def import_folders(suite: Path) -> list[str]:
-    """Where the modules that a suite's file names are looked for: in its folder, then in the working directory."""
+    """Where the modules that a suite's file names are searched for: in its folder, then in the working directory."""
     return list(dict.fromkeys([str(suite.resolve().parent), str(Path.cwd())]))
 
 
@@ -70,7 +71,7 @@ def seen_from_here(path: Path) -> Path:
 
 _UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 _LONGEST = 120
-"""Characters of an id: file systems allow 255 bytes in a name, and `-2` or a suffix may follow."""
+"""Maximum length of an id: file systems allow 255 bytes in a name, and `-2` or a suffix may follow."""
 
 
 def safe_id(run_id: str) -> str:

@@ -1,6 +1,6 @@
-"""Turns whatever user code returned into plain JSON data, and says what it had to replace.
+"""Turns whatever user code returned into plain JSON data, and reports what it had to replace.
 
-What JSON or UTF-8 cannot hold is replaced by something a reader recognises, and each replacement is noted, so that the
+What JSON or UTF-8 cannot express is replaced by something recognisable, and each replacement is noted, so that the
 stored record says that it differs from what the system returned.
 """
 
@@ -23,7 +23,7 @@ _REPR_LIMIT = 500
 
 
 def clean_text(text: str, place: str, notes: list[str]) -> str:
-    """`text` with each lone surrogate, which UTF-8 cannot hold, replaced by U+FFFD."""
+    """`text` with each lone surrogate, which UTF-8 cannot encode, replaced by U+FFFD."""
     if text.isascii():
         return text
     try:
@@ -49,7 +49,7 @@ def plain(value: Any, place: str, notes: list[str], depth: int = 0) -> Any:
     if isinstance(value, int):
         return int(value) if value in _INT64 else _replaced(_digits(value), place, notes)
     if isinstance(value, float):
-        # `value - value` is NaN for NaN and for infinities, which JSON has no form for.
+        # `value - value` is NaN for NaN and for infinities, which JSON cannot express.
         return float(value) if value - value == 0 else _replaced(str(value), place, notes)
     if depth >= MAX_DEPTH:
         raise TargetError(f"{place.partition('.')[0].partition('[')[0]} is nested deeper than {MAX_DEPTH} levels")
@@ -64,7 +64,7 @@ def plain(value: Any, place: str, notes: list[str], depth: int = 0) -> Any:
 
 
 def _is_plain(value: Any) -> bool:
-    """Whether a value is what becomes of it, with nothing to look into: by its exact type, as of most values."""
+    """Whether a value stays as it is and has no parts to look into, judged by its exact type; true of most values."""
     kind = type(value)
     if kind is str:
         return bool(value.isascii())

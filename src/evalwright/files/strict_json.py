@@ -1,6 +1,6 @@
-"""JSON without what JSON does not have, and where in a document a value stands.
+"""JSON without Python's extensions, and where in a document a value is.
 
-Places are looked for only where something is wrong: keeping them while a document is read costs more than reading it.
+Places are determined only if something is wrong: tracking them while a document is read costs more than reading it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _CONSTANTS = ("NaN", "Infinity", "-Infinity")
 
 
 class JsonFlaw(ValueError):
-    """What keeps bytes from being strict JSON, on which line of them, and at which place where there is one."""
+    """Why bytes are not strict JSON, on which line, and at which place if there is one."""
 
     def __init__(self, message: str, line: int, place: Place = ()) -> None:
         super().__init__(message)
@@ -32,7 +32,7 @@ class JsonFlaw(ValueError):
 def strict_json(data: bytes) -> Any:
     """The value in UTF-8 text, without NaN, infinite numbers, repeated keys and halves of characters.
 
-    Raises JsonFlaw, UnicodeDecodeError, and RecursionError for what is nested too deeply.
+    Raises JsonFlaw, UnicodeDecodeError, and RecursionError for a value that is nested too deeply.
     """
     try:
         value = json.loads(data, object_pairs_hook=_keys_once, parse_constant=_refuse, parse_float=_finite)
@@ -50,7 +50,7 @@ def strict_json(data: bytes) -> Any:
 
 
 def json_lines_of(data: bytes, places: Collection[Place]) -> dict[Place, int]:
-    """The 1-based line on which the value at each place begins, or the deepest value on the way to it that is there."""
+    """The line, from 1, on which the value at each place begins, or the deepest existing value on the way to it."""
     sought = {place[:depth] for place in places for depth in range(len(place) + 1)}
     found: dict[Place, int] = {}
     line, at = 1, 0
@@ -85,20 +85,20 @@ def _finite(text: str) -> float:
 
 
 class _Token(NamedTuple):
-    """A value, or where a list or an object begins."""
+    """A value, or the start of a list or an object."""
 
     place: Place
     offset: int
     text: bytes
     again: bool
-    """Whether the object that it is in had its key before."""
+    """Whether its object had its key before."""
 
 
 def _tokens(data: bytes) -> Iterator[_Token]:
-    """The values of a document in their order, as far as it is one."""
+    """The values of a document in their order, as far as it is valid."""
     place: list[str | int] = []
     names: list[set[str] | None] = []
-    """Of each object around; None for a list."""
+    """For each enclosing object; None for a list."""
     key_next = again = False
     for match in _TOKEN.finditer(data):
         opening, closing, comma, text, scalar = match.groups()

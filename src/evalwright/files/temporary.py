@@ -1,6 +1,6 @@
-"""Temporary folders that do not outlive their process, which also holds if it is killed.
+"""Temporary folders that do not outlive their process, even if it is killed.
 
-They are tied to it; where no reaper was left to remove them, as after the end of a container, the next process does.
+They are tied to it; if no reaper is left to remove them, as after the end of a container, the next process does.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PATIENCE = 60
 class TemporaryFolder:
     """A new folder inside `base` (default: the system's temporary folder), locked until it is closed.
 
-    Making one removes those in the same place whose processes are gone. Raises OSError.
+    Creating one removes those in the same place whose processes are gone. Raises OSError.
     """
 
     path: Path
@@ -47,8 +47,8 @@ class TemporaryFolder:
 
 @contextmanager
 def temporary_folder() -> Iterator[Path]:
-    """A new folder for the time of a block. Raises OSError."""
-    # Unlike PREFIX: it has no lock, and would be taken for a leftover.
+    """A new folder for the duration of a block. Raises OSError."""
+    # Unlike PREFIX: this folder has no lock, and would be taken for a leftover.
     with tempfile.TemporaryDirectory(prefix="evalwright-") as name:
         tied = folder(Path(name))
         tie(tied)
@@ -60,7 +60,7 @@ def temporary_folder() -> Iterator[Path]:
 
 def remove_tree(path: Path) -> None:
     """Remove a folder, even if folders in it are unwritable or nested too deeply for Python's recursion."""
-    for command in (["rm", "-rf"], ["chmod", "-R", "u+rwX"], ["rm", "-rf"]):  # most need the first one only
+    for command in (["rm", "-rf"], ["chmod", "-R", "u+rwX"], ["rm", "-rf"]):  # usually the first one is enough
         if not os.path.lexists(path):
             return
         with suppress(OSError, subprocess.TimeoutExpired):
@@ -74,14 +74,14 @@ def _locked_folder(base: Path) -> tuple[Path, int | None]:
             lock = _lock(path)
         except (BlockingIOError, FileNotFoundError):
             continue  # another run took it for a leftover before it was locked
-        if path.exists():  # and not removed between its making and its locking
+        if path.exists():  # not removed between its creation and its locking
             return path, lock
         if lock is not None:
             os.close(lock)
 
 
 def _lock(path: Path) -> int | None:
-    """A descriptor that holds the lock, None if folders cannot be locked. Raises BlockingIOError if it is taken."""
+    """A descriptor that holds the lock; None if folders cannot be locked. Raises BlockingIOError if it is taken."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -98,7 +98,7 @@ def _remove_leftovers(base: Path) -> None:
         try:
             lock = _lock(path)
         except OSError:
-            continue  # in use, of another user, or gone
+            continue  # in use, owned by another user, or gone
         if lock is None:
             continue  # without locks, whether it is in use cannot be known
         try:

@@ -1,4 +1,5 @@
-"""The folder in which we keep for a user what runs leave to later ones: replies, notes of batches, indexes."""
+"""The folder in which evalwright keeps, for a user, what runs leave to later ones: replies, notes of batches,
+indexes."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ __all__ = ["user_folder"]
 
 
 def user_folder(*names: str) -> Path:
-    """A folder in the user's cache that only they may read, whoever made the folders above it. Raises OSError."""
+    """A folder in the user's cache that only the user may read, whoever made the folders above it. Raises OSError."""
     from platformdirs import user_cache_path
 
     ours = user_cache_path("evalwright")

@@ -1,6 +1,6 @@
-"""Reads YAML safely and within bounds, and finds the line of each value by its key path; writes it too.
+"""Reads YAML safely and within limits, and finds the line of each value by its key path; also writes YAML.
 
-Values are made in one walk over the nodes that limits aliases and numbers and reports duplicate keys.
+Values are made in a single walk over the nodes, which limits aliases and numbers and reports duplicate keys.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ __all__ = ["Document", "dump", "load", "parse", "schema_address", "schema_line",
 _MERGE = TAG + "merge"
 _NUMBERS = (TAG + "int", TAG + "float")
 _MISREAD = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
-"""Exceptions that PyYAML lets through when a scalar is not what its tag says."""
+"""Exceptions that PyYAML lets through if a scalar does not match its tag."""
 
 _MAX_ALIASED = 1_000_000
 """Nodes that exist only through aliases; a few lines of nested aliases can stand for billions."""
 _MAX_DIGITS = 1000
-"""Characters of a number: the time to read one in base 60 grows with their square."""
+"""Characters of a number: the time to read one in base 60 grows with the square of its length."""
 _MAX_SHOWN = 200
 _MOST_PROBLEMS = 100
 """Duplicate keys that are listed: no reader wants more of them."""
@@ -56,7 +56,8 @@ _Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 _looked_at: list[tuple[bytes, yaml.Node | None]] = []
 """The tree of the file whose top level was read last, to detect its format: it is most likely loaded next.
 
-Taken out by who uses it, so that no two threads get the same tree; compared by content, whichever file it is of."""
+Taken out by its user, so that no two threads get the same tree; compared by content, whichever file that came from.
+"""
 
 
 class Document:
@@ -71,7 +72,7 @@ class Document:
     def line(self, place: Place) -> int | None:
         """The 1-based line of the value at a key path, or of the deepest part of the path that exists."""
         if self._lines is None:
-            # Lines are asked for only when there is a mistake: keeping them costs more than reading the file again.
+            # Lines are needed only if there is a mistake: keeping them costs more than reading the file again.
             with collector_paused():
                 root = compose(self._data)
                 self._lines = None if root is None else line_numbers(root)
@@ -124,7 +125,7 @@ def parse(data: bytes, file: str, flavour: Flavour) -> Document:
 
 
 def _tree(data: bytes, file: str) -> yaml.Node | None:
-    with suppress(IndexError):  # asking first whether there is one would race with another thread
+    with suppress(IndexError):  # checking first whether there is one would race with another thread
         known, root = _looked_at.pop()
         if known == data:
             return root
@@ -143,7 +144,7 @@ def _bytes_of(path: Path) -> bytes:
 
 
 _PAIR = re.compile(rb"(?<!\\)((?:\\\\)*)\\u([dD][89abAB][0-9a-fA-F]{2})\\u([dD][c-fC-F][0-9a-fA-F]{2})")
-"""Two escapes that are one character in JSON. In YAML each is one of its own, which there is not."""
+"""Two escapes that are one character in JSON. In YAML each is a character of its own, which is invalid."""
 
 
 def _joined(pair: re.Match[bytes]) -> bytes:
@@ -153,11 +154,11 @@ def _joined(pair: re.Match[bytes]) -> bytes:
 class _Values:
     """Makes the values of one document in one flavour.
 
-    Mappings, lists and texts are made here; other scalars, and whatever is tagged or merged, by PyYAML. `problems` has
-    the mistakes after which reading could go on: if there are any, the values must not be used.
+    Mappings, lists and strings are made here; other scalars, and whatever is tagged or merged, by PyYAML. `problems`
+    has the mistakes after which reading could continue: if there are any, the values must not be used.
 
-    `frees` lets go of nodes as soon as they have become values, so that they are never held with their values: the tree
-    alone takes four times as much. Only what is merged or tagged is made of nodes whose parts have been made before.
+    `frees` drops nodes as soon as they have become values, so that both are never held together: the tree alone takes
+    four times as much memory. Only merged or tagged values are made from nodes whose parts have been made before.
     """
 
     def __init__(self, file: str, flavour: Flavour, *, frees: bool) -> None:
@@ -183,7 +184,7 @@ class _Values:
         before = self._nodes
         made = self._mapping(node) if isinstance(node, yaml.MappingNode) else self._list(node)
         self._open.remove(id(node))
-        self._made[id(node)] = made, self._nodes - before + 1  # no id is given twice: no node is made meanwhile
+        self._made[id(node)] = made, self._nodes - before + 1  # no id is reused: no node is created meanwhile
         if self._frees:
             node.value = ()
         return made
@@ -214,7 +215,7 @@ class _Values:
                 simple = False
                 if not isinstance(key, yaml.ScalarNode):
                     self.of(key)
-        if len(made) < len(node.value):  # also so with merged keys; only a second look tells
+        if len(made) < len(node.value):  # merged keys also cause this; only a second look tells
             self._report_duplicates(node)
         return made if simple else self._constructed(node)
 
@@ -241,7 +242,7 @@ class _Values:
         return value
 
     def _constructed(self, node: yaml.Node) -> Any:
-        """What PyYAML makes of a node whose parts have all been checked and have their tags."""
+        """The value that PyYAML makes of a node whose parts have all been checked and have their tags."""
         if node.tag in _NUMBERS and len(node.value) > _MAX_DIGITS:
             raise yaml_error(f"a number of {len(node.value)} characters", node)
         scalar = isinstance(node, yaml.ScalarNode)
@@ -263,24 +264,24 @@ class _Values:
 
 
 def _merges(key: yaml.ScalarNode) -> bool:
-    """Whether a key merges another mapping (`<<`), which it does in every flavour; sets its tag if it does."""
+    """Whether a key merges another mapping (`<<`), as in every flavour; sets its tag if it does."""
     if key.tag is PLAIN and key.value == "<<":
         key.tag = _MERGE
     return bool(key.tag == _MERGE)
 
 
 def schema_address(name: str) -> str:
-    """Where editors find the JSON Schema of a file of ours: in the catalogue that all of them know."""
+    """Where editors find the JSON Schema of one of our files: in the catalogue that all of them know."""
     return f"https://json.schemastore.org/evalwright-{name}-1.json"
 
 
 def schema_line(name: str) -> str:
-    """The first line of a file, by which editors know its schema; to us it is a comment."""
+    """The first line of a file, from which editors know its schema; for us it is a comment."""
     return f"# yaml-language-server: $schema={schema_address(name)}\n"
 
 
 def dump(value: Any) -> str:
-    """Plain data as readable YAML that means the same in every flavour; what YAML cannot hold becomes U+FFFD.
+    """Plain data as readable YAML that means the same in every flavour; what YAML cannot express becomes U+FFFD.
 
     Raises InputError for data that is nested too deeply.
     """
@@ -295,7 +296,7 @@ def dump(value: Any) -> str:
 
 @cache
 def _dumper() -> Any:
-    """A dumper that quotes texts which any flavour would misread, and writes multi-line texts as blocks."""
+    """A dumper that quotes strings which some flavour would misread, and writes multi-line strings as blocks."""
 
     class Dumper(_Dumper):  # type: ignore[misc]
         def ignore_aliases(self, data: Any) -> bool:

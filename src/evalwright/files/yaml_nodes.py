@@ -1,7 +1,8 @@
-"""The nodes of a YAML document: a tree in which each part knows its line, the same for three flavours of plain scalars.
+"""The nodes of a YAML document: a tree whose parts know their lines, the same for three flavours of plain scalars.
 
-`true_false` takes only true and false (three case forms each) for booleans, so that `on`, `off`, `yes` and `no` stay
-words; `yaml11` is plain YAML 1.1; `yaml12` is the core schema of YAML 1.2, where dates are words too and `010` is ten.
+`true_false` takes only true and false (three spellings each) for booleans, so that `on`, `off`, `yes` and `no` stay
+words; `yaml11` is plain YAML 1.1; `yaml12` is the core schema of YAML 1.2, where dates are words, too, and `010` is
+ten.
 """
 
 from __future__ import annotations
@@ -52,11 +53,11 @@ CORE: Mapping[str, tuple[str, list[str]]] = {
     ),
     "merge": (r"<<\Z", ["<"]),
 }
-"""Tags of the core schema (YAML 1.2.2, section 10.3.2), their patterns and first characters; merging is of 1.1."""
+"""Tags of the core schema (YAML 1.2.2, section 10.3.2), their patterns and first characters; merging comes from 1.1."""
 
 
 def constructor(flavour: Flavour) -> Any:
-    """A PyYAML loader with nothing to load, for making values of nodes."""
+    """A PyYAML loader with nothing to load, for turning nodes into values."""
     return _loader(flavour)(b"")
 
 
@@ -106,7 +107,7 @@ def _core_int(loader: Any, node: yaml.ScalarNode) -> int:
 
 
 FIRST = frozenset(first for flavour in get_args(Flavour) for first in _loader(flavour).yaml_implicit_resolvers)
-"""First characters of the plain scalars that are not text in some flavour (the empty string: an empty scalar)."""
+"""First characters of plain scalars that some flavour does not read as text (the empty string: an empty scalar)."""
 
 
 MAP, SEQ, STR = TAG + "map", TAG + "seq", TAG + "str"
@@ -116,12 +117,12 @@ PLAIN = "?"
 _MAX_DEPTH = 100
 _TOO_DEEP = f"nested deeper than {_MAX_DEPTH} levels"
 _MAX_SHOWN = 200
-"""Characters of what the parser says that are quoted: some of its messages contain the whole scalar."""
+"""Characters of the parser's message that are quoted: some of its messages contain the whole scalar."""
 
 _BaseLoader: Any = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
 
 Lines = tuple[int, "dict[str, Lines | int] | list[Lines | int]"]
-"""The line of a mapping or list, and the lines of what is in it: a plain number for a scalar."""
+"""The line of a mapping or list, and the lines of its contents: a plain number for a scalar."""
 
 
 class _Composer(_BaseLoader):  # type: ignore[misc]
@@ -144,7 +145,7 @@ class _Composer(_BaseLoader):  # type: ignore[misc]
 
 
 def compose(data: bytes) -> yaml.Node | None:
-    """The root of the only document in `data`, None if it is empty. Raises yaml.YAMLError."""
+    """The root of the only document in `data`; None if it is empty. Raises yaml.YAMLError."""
     try:
         return yaml.compose(data, Loader=_Composer)
     except yaml.MarkedYAMLError as error:
@@ -188,7 +189,7 @@ _ADVICE = {
     "did not find expected key": "; let keys that belong together begin in the same column, and put a text with "
     "quotes inside in quotes",
 }
-"""What most often helps, by a part of what the parser says."""
+"""The most helpful advice for a parser's message, by a part of that message."""
 
 
 @contextmanager
@@ -216,5 +217,5 @@ def problem_of(error: yaml.MarkedYAMLError, file: str) -> Problem:
 
 
 def yaml_error(message: str, node: yaml.Node) -> yaml.MarkedYAMLError:
-    """The error for something wrong with a node, in the form of the parser's own errors."""
+    """The error for a mistake in a node, in the form of the parser's own errors."""
     return yaml.MarkedYAMLError(problem=message, problem_mark=node.start_mark)

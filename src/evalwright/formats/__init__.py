@@ -1,1 +1,1 @@
-"""Suite files: one folder for each format, `shared` for what several need, finding and loading for all."""
+"""Suite files: a folder for each format, `shared` for what several need, and finding and loading for all."""

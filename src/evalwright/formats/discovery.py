@@ -1,4 +1,4 @@
-"""Which suites the paths of a command line mean: files, folders and globs."""
+"""Which suites the paths on a command line mean: files, folders and globs."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ __all__ = ["Found", "stood_for", "suite_files"]
 
 _YAML = (".yaml", ".yml")
 _NOT_SEARCHED = (".json",)
-"""Most JSON files in a folder are no suites: those that are must be named."""
+"""Most JSON files in a folder are not suites: those that are must be named."""
 
 
 class Found(NamedTuple):
     files: list[Path]
-    """Each once, in the order of the paths, and sorted where one path means several."""
+    """Each once, in the order of the paths; sorted if one path means several."""
     skipped: list[Path]
-    """YAML files in folders, and of globs, that fit no format and are no sidecars."""
+    """YAML files in folders and globs whose format is not recognised and that are not sidecars."""
 
 
 def suite_files(paths: Sequence[Path], dialect: str | None = None) -> Found:
-    """The suites of files, folders and globs; of the latter two those that fit a format, or the given one.
+    """The suites among files, folders and globs; in folders and globs, those of a recognised or the given format.
 
-    Folders are gone through to the bottom, apart from hidden ones, `node_modules` and stored runs. Where a repository
-    says which of a format's files are suites, only those count, in hidden folders too. Without paths, the folder of
-    such a repository is meant. Raises InputError for a glob or folder that contains no suite; what a file holds is
-    not looked at.
+    Folders are searched to the bottom, except hidden ones, `node_modules` and stored runs. If a repository says which
+    of a format's files are suites, only those count, even in hidden folders. Without paths, the folder of such a
+    repository is meant. Raises InputError for a glob or folder that contains no suite; the contents of files are not
+    checked.
     """
     found = Found([], [])
     problems = []
@@ -72,26 +72,26 @@ def _meant(path: Path, dialect: str | None) -> Found:
 
 
 def stood_for(folder: Path, dialect: str | None) -> Iterator[Path]:
-    """The suites that a folder stands for, whose files are not searched for."""
+    """The suites that a folder stands for, whose files are not searched."""
     for one in formats() if dialect is None else [format_of(dialect)]:
         if one.suite_in is not None and (suite := resolve(one.suite_in)(folder)) is not None:
             yield suite
 
 
 def _searched() -> frozenset[str]:
-    """The suffixes of the files that folders are searched for."""
+    """The suffixes of the files that are considered in folders."""
     return frozenset({*_YAML, *(suffix for one in formats() for suffix in one.suffixes)} - {*_NOT_SEARCHED})
 
 
 def _repositories(folder: Path) -> Iterator[tuple[Format, Repository]]:
-    """The rules of the repository that a folder is in, by the format that has them."""
+    """The rules of the repository that contains a folder, by the format that has them."""
     for one in formats():
         if one.repository is not None and (repository := resolve(one.repository)(folder)) is not None:
             yield one, repository
 
 
 def _selected(found: Found, folder: Path, rules_of: Format, repository: Repository, dialect: str | None) -> Found:
-    """What was found, of one format's files only those that its rules select."""
+    """What was found; of one format's files, only those that its rules select."""
     own = [file for file in found.files if fitting(file) == [rules_of]]
     others = [file for file in found.files if file not in own]
     selected = repository.select(folder, own)

@@ -1,4 +1,4 @@
-"""From a user's file to a suite: which format it is of, and reading it as that."""
+"""From a user's file to a suite: finds its format, and reads it in that format."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ def load_suite(
     to_run: bool = True,
     options: Mapping[str, Any] | None = None,
 ) -> Suite:
-    """The suite in a file, in the given dialect or the one that its keys show.
+    """The suite in a file, in the given format or the one detected from its keys.
 
-    `variables` go before the environment where the file says `${NAME}`. Without `to_run`, for judging stored
-    traces, its systems are not built and its dataset may be missing. `options` are those of the suite's format.
-    Raises InputError with every problem.
+    `variables` take precedence over the environment for `${NAME}` in the file. Without `to_run`, for judging stored
+    traces, its systems are not built and its dataset may be missing. `options` are those of the suite's format. Raises
+    InputError with every problem.
     """
     from evalwright.files.bulk import collector_paused
 
@@ -48,12 +48,12 @@ def load_suite(
         suite: Suite = resolve(found.load)(path, variables or {}, to_run=to_run, **given)
     hide(suite.secrets)
     if dialect == NATIVE:
-        suite.empty = "run"  # a rule of the original, for those who name it
+        suite.empty = "run"  # a rule of the original, for users who name it
     return suite
 
 
 def _understood(found: Format, options: Mapping[str, Any]) -> dict[str, Any]:
-    """Those that were given. Whether one of `OPTIONS_OF_ALL` is read with the suite is the format's."""
+    """The options that were given. Whether one of `OPTIONS_OF_ALL` is read with the suite depends on the format."""
     known = {option.keyword for option in found.options}
     given = {name: value for name, value in options.items() if value is not None and value is not False and value != ()}
     foreign = [name for name in given if name not in known and name not in OPTIONS_OF_ALL]
@@ -65,14 +65,14 @@ def _understood(found: Format, options: Mapping[str, Any]) -> dict[str, Any]:
 
 _MOST_KEYS = 10
 _ALIKE = 0.75
-"""The part of its letters that a misspelt key shares with the right one, at least."""
+"""The share of its letters that a misspelt key has in common with the right one, at least."""
 _UNREAD: Mapping[str, Any] = MappingProxyType({})
-"""For YAML with mistakes, or without anything. Its name may say of what format it is; else the native format, the most
+"""For YAML with mistakes, or without content. Its name may reveal the format; otherwise the native format, the most
 common one, reports what is wrong."""
 
 
 def fitting(path: Path, head: Mapping[str, Any] | None = None) -> list[Format]:
-    """The formats that a file's suffix and keys show; `head` is its top-level mapping, if it is known already."""
+    """The formats that match a file's suffix and keys; `head` is its top-level mapping, if already known."""
     if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
         return []  # a pipe keeps its reader waiting for ever
     if head is None:
@@ -94,7 +94,7 @@ def _has_keys(one: Format, head: Mapping[str, Any]) -> bool:
 
 
 def format_at(path: Path, dialect: str | None = None) -> Format:
-    """The format by which a path is read: the given one, or the only one that fits. Raises InputError."""
+    """The format in which a path is read: the given one, or the only one that matches. Raises InputError."""
     given = None if dialect is None else format_of(dialect)
     is_file = os.path.isfile(path)
     if not is_file and not (given is not None and given.reads_folders and os.path.isdir(path)):
@@ -113,7 +113,7 @@ def _detected(path: Path) -> Format:
     found = fitting(path, head)
     if len(found) == 1 and _has_keys(found[0], head):
         return found[0]
-    # before what formats detect by a single word: files of other programs have `tests`, too
+    # before formats that need only one word: files of other programs also have `tests`
     foreign = foreign_format(path, head)
     if foreign and foreign.lower() not in names("formats"):
         said = (
@@ -131,7 +131,8 @@ def _detected(path: Path) -> Format:
 
 
 def _unrecognised(path: Path, head: Mapping[str, Any]) -> str:
-    """That no format fits, and what may be meant: a key, or a suite instead of its dataset or its code."""
+    """The message for an unrecognised file, with what may be meant: a key, or a suite instead of its dataset or
+    code."""
     if head and head.keys() != {"cases"}:
         every = [(keys, one.name) for one in formats() for keys in one.keys]
         likely = [(keys, name) for keys, name in every if not keys.isdisjoint(head)] or every
@@ -147,7 +148,7 @@ def _unrecognised(path: Path, head: Mapping[str, Any]) -> str:
 
 
 def _hinted(found: list[str], marks: frozenset[str]) -> list[str]:
-    """The keys of a file, with the marks of a format that are spelt nearly like them."""
+    """The keys of a file that are nearly spelt like keys that identify a format, each with those keys."""
     from difflib import get_close_matches
 
     absent = sorted(marks.difference(found))
@@ -156,7 +157,7 @@ def _hinted(found: list[str], marks: frozenset[str]) -> list[str]:
 
 
 def suite_beside(path: Path) -> Path | None:
-    """The suite that a file only completes."""
+    """The suite that a file merely completes."""
     places = (resolve(one.sidecar_of)(path) for one in formats() if one.sidecar_of is not None)
     return next((place for place in places if place is not None), None)
 
@@ -179,7 +180,7 @@ def _must_be_json(path: Path) -> None:
 
 
 def _head(path: Path) -> Mapping[str, Any]:
-    """The top-level mapping of a YAML or JSON file, empty for anything else."""
+    """The top-level mapping of a YAML or JSON file; empty for anything else."""
     from evalwright.files import yaml
 
     if path.suffix not in (".yaml", ".yml", ".json"):

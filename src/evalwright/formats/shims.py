@@ -1,7 +1,7 @@
-"""Modules that users' code imports and that a format stands in for: the only writer of `sys.modules` for them.
+"""Modules that users' code imports and that a format replaces: the only place that puts them into `sys.modules`.
 
-`serve` may be called often; a module that is served already stays as it is. An installed package is left alone, unless
-the format says in `Format.replaces` that its own modules go before it.
+`serve` may be called often; a module that is already served stays as it is. An installed package is left alone, unless
+`Format.replaces` says that the format's own modules take precedence.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["known_names", "serve", "served_modules", "stand_in"]
 
 
 class _StandIn(ModuleType):
-    """A module whose names are loaded when they are first asked for."""
+    """A module whose names are loaded on first use."""
 
     stands_in = True
 
@@ -46,19 +46,19 @@ class _StandIn(ModuleType):
 
 
 class _Loader(Loader):
-    """Gives an import that found no package the module that stands in for it."""
+    """Gives our module to an import that found no package."""
 
     def create_module(self, spec: ModuleSpec) -> ModuleType:
         module = _StandIn(spec.name, _tables().get(spec.name, {}))
-        del module.__path__  # the import system says where below it is: nowhere
+        del module.__path__  # the import system says where its submodules are: nowhere
         return module
 
     def exec_module(self, module: ModuleType) -> None:
-        """Nothing: its names are loaded when they are asked for."""
+        """Does nothing: names are loaded on first use."""
 
 
 def stand_in(name: str) -> ModuleSpec | None:
-    """The module of this name that one of our formats has, for an import that finds no other."""
+    """Our module of this name, from one of our formats, for an import that finds no other."""
     tables = _tables()
     if name in tables or any(known.startswith(f"{name}.") for known in tables):
         return ModuleSpec(name, _Loader(), origin="evalwright", is_package=True)
@@ -71,7 +71,7 @@ def _tables() -> dict[str, Mapping[str, Ref]]:
 
 
 def serve(one: Format) -> None:
-    """Let imports of the modules in `one.shims` give ours."""
+    """Let imports of the modules in `one.shims` get ours."""
     names = [name for name in one.shims if _may_be_served(name, one)]
     for name in names:
         table = one.shims[name]
@@ -87,7 +87,7 @@ def serve(one: Format) -> None:
 
 
 def _own_names(package: ModuleType) -> Collection[str]:
-    """The names that a module has itself: a function keeps its name where a module below is called alike."""
+    """A module's own names: a function keeps its name even if a submodule has the same one."""
     return package._names if isinstance(package, _StandIn) else vars(package)
 
 
@@ -97,7 +97,7 @@ def served_modules() -> list[str]:
 
 
 def known_names(error: ImportError) -> str:
-    """What to say beside an import that failed since we stand in for a package and lack the name; "" for others."""
+    """A note on an import that failed because we replace a package and lack the name; "" for other errors."""
     package = (error.name or "").partition(".")[0]
     if not isinstance(sys.modules.get(package), _StandIn):
         return ""
@@ -113,7 +113,7 @@ def _may_be_served(name: str, one: Format) -> bool:
 
 
 def _is_installed(package: str) -> bool:
-    if package in sys.modules:  # where `find_spec` would fail for a stand-in, which has no spec
+    if package in sys.modules:  # `find_spec` would fail for our module, which has no spec
         return not isinstance(sys.modules[package], _StandIn)
     return importlib.util.find_spec(package) is not None
 

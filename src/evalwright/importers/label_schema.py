@@ -1,6 +1,6 @@
 """JSON Schema of a human label: one line of a file of labels in JSON Lines.
 
-The reader takes names of columns in any case and with spaces, so patterns stand for them.
+The reader accepts names of columns in any case and with spaces, so patterns stand for them.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _EMPTY = r"\s*"
 
 
 def label_schema() -> _Schema:
-    """Of one label, an object with the columns that the table in CSV has."""
+    """The schema of one label, an object with the same columns as a CSV table."""
     words = "|".join(_in_any_case(word) for word in [*WORDS_OF_VERDICTS, "unsure"])
     about = {
         "case_id": {**_TEXT, "description": "The case, as the run names it."},

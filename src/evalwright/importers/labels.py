@@ -3,8 +3,8 @@
 Columns: `case_id`, `evaluator`, and `verdict` (pass, fail, yes, no, true, false, 1, 0), `score`, or both; `variant` and
 `trial` if a case has several answers; `run` where two runs are labelled. Other columns (notes) are ignored.
 
-A file that only grows says with `labelled_at` when each label was given, and with `labeller` by whom: the last one of a
-labeller for an answer counts, an empty one withdraws, and `unsure` says that there is no verdict.
+In a file that only grows, `labelled_at` says when each label was given, and `labeller` by whom: a labeller's last label
+for an answer counts, an empty one withdraws it, and `unsure` says that there is no verdict.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ WORDS_OF_VERDICTS = {
 
 @dataclass(frozen=True, slots=True)
 class LabelRow:
-    """One label as it was written; the answer that it is about is not looked up yet."""
+    """One label as it was written; the answer that it is about has not been looked up yet."""
 
     line: int
     case_id: str

@@ -1,4 +1,4 @@
-"""Traces of Langfuse: as its API and its export give them, with `observations`, or observations alone.
+"""Traces of Langfuse: in the forms of its API and its export, with `observations`, or observations alone.
 
 The shapes are those of its API's models. Older names of usage and cost are read, too.
 """
@@ -126,7 +126,7 @@ def _messages(one: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _usage(one: Mapping[str, Any]) -> dict[str, Any]:
-    """Tokens and dollars: what was read is the sum of all kinds of input, cached or not."""
+    """Tokens and dollars; the input is the sum of all its kinds, cached or not."""
     details, costs = one.get("usageDetails"), one.get("costDetails")
     usage = one.get("usage")
     given = details if isinstance(details, dict) else usage if isinstance(usage, dict) else {}

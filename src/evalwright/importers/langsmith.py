@@ -1,4 +1,4 @@
-"""Runs of LangSmith, as its API and its exports give them: one by one, or with their `child_runs`.
+"""Runs of LangSmith, in the form of its API and its exports: one by one, or with their `child_runs`.
 
 The shapes are those of its published run format.
 """
@@ -85,7 +85,7 @@ def _span(run: Mapping[str, Any]) -> WireSpan:
 def _asked(inputs: Any) -> list[dict[str, Any]]:
     given = inputs.get("messages") if isinstance(inputs, dict) else None
     if isinstance(given, list) and given and isinstance(given[0], list):
-        given = given[0]  # LangChain sends batches, of which a run has one
+        given = given[0]  # LangChain sends batches, with one list of messages per run
     return [message for one in dictionaries(given) if (message := _message(one)) is not None]
 
 
@@ -105,7 +105,7 @@ def _said(outputs: Any) -> list[dict[str, Any]]:
 
 
 def _message(one: Mapping[str, Any]) -> dict[str, Any] | None:
-    """A message in the form of OpenAI's, whether LangChain wrote its constructor, its fields, or it was one."""
+    """A message in OpenAI's form, from LangChain's constructor, from its fields, or already in that form."""
     if isinstance(one.get("kwargs"), dict):
         path = one.get("id")
         name = str(path[-1]).removesuffix("Chunk") if isinstance(path, list) and path else ""

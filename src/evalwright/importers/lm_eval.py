@@ -96,14 +96,14 @@ def _scores(sample: dict[str, Any], notes: ImportNotes) -> dict[str, Any]:
 
 
 def _requests(arguments: Any) -> list[list[Any]]:
-    """The arguments of each request, of both forms that the harness has written."""
+    """The arguments of each request, in either form that the harness has written."""
     if isinstance(arguments, dict):
         return [[*one.values()] for one in arguments.values() if isinstance(one, dict)]
     return [one for one in arguments if isinstance(one, list)] if isinstance(arguments, list) else []
 
 
 def _answer(sample: dict[str, Any], requests: list[list[Any]]) -> str | None:
-    """The text that was generated; of choices, the continuation with the greatest log probability."""
+    """The generated text; for choices, the continuation with the highest log probability."""
     found = sample.get("filtered_resps")
     found = found if isinstance(found, list) and found else _flat(sample.get("resps"))
     if not found:

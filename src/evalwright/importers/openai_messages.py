@@ -29,7 +29,7 @@ def import_file(source: Path, out: Path, mapping: Mapping[str, str] | Path | Non
 
 
 def import_files(sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | Path | None = None) -> ImportResult:
-    """The same of several files, which make one suite: records of one case in two of them are its trials."""
+    """The same for several files, which make one suite: records of one case in two of them are its trials."""
     return import_recordings(sources, out, mapping, read_conversation)
 
 
@@ -41,7 +41,7 @@ class OpenAIMessages:
 
 
 def read_conversation(messages: Any, key: str, complain: Complain) -> RecordedConversation:
-    """The messages of one record; `complain` is called with the path, below `key`, of each part that cannot be used."""
+    """The messages of one record. `complain` gets the path, below `key`, of each part that cannot be used."""
     reader = _Reader(complain)
     if not isinstance(messages, list):
         complain(key, f"expected a list of messages, found {described(messages)}")

@@ -1,4 +1,4 @@
-"""OpenAI's Responses API: response objects, lists of items, and what the Agents SDK's `to_input_list()` gives."""
+"""OpenAI's Responses API: response objects, lists of items, and the output of the Agents SDK's `to_input_list()`."""
 
 from __future__ import annotations
 
@@ -117,7 +117,7 @@ def _message(talk: Transcript, item: dict[str, Any], key: str, reading: ImportFi
 
 
 def _outcome(talk: Transcript, response: dict[str, Any], notes: ImportNotes) -> None:
-    """Tokens, error and why the model stopped."""
+    """Tokens, error and the reason why the model stopped."""
     usage = response.get("usage")
     if isinstance(usage, dict):
         said = (

@@ -32,8 +32,9 @@ class ImportRecord:
 def placed_records(
     file: Path, mistakes: Mistakes, *, items_are_one: Callable[[Any], bool] = lambda value: False
 ) -> Iterator[ImportRecord]:
-    """The records of a file: its lines, where the first one is a whole value and another follows; else one document,
-    whose list are records unless `items_are_one` says of its first item that the list is one."""
+    """The records of a file: its lines, if the first one is a complete value and another follows; else one document.
+    The items of a list are records, unless `items_are_one`, called with the first item, says that the list is one
+    record."""
     if _has_lines(file):
         yield from _of_lines(file, mistakes)
         return

@@ -1,4 +1,4 @@
-"""Files that tracing platforms export: JSON Lines, one document, or a list, and values that may be absent in them."""
+"""Files that tracing platforms export: JSON Lines, one document, or a list; and values in them that may be absent."""
 
 from __future__ import annotations
 

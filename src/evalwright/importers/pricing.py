@@ -1,4 +1,4 @@
-"""Costs that a recording does not contain, computed from its tokens if the user asks for them."""
+"""Costs that a recording does not contain, computed from its tokens if the user asks for it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from evalwright.model.trace import Metrics, Trace
 __all__ = ["ListPricing", "PriceOf"]
 
 PriceOf = Callable[[str, int, int, int, int], float | None]
-"""US dollars of a model's tokens: input, output, and of the input what was read from and written to the cache. None for
-a model without a price."""
+"""US dollars for a model's tokens: input, output, and the parts of the input that were read from and written to the
+cache. None for a model without a price."""
 
 
 class ListPricing:
@@ -44,7 +44,7 @@ class ListPricing:
         self._counts[""] += 1
 
     def start_over(self) -> None:
-        """Reset the counts, as the same recordings will come again."""
+        """Reset the counts, because the same recordings will come again."""
         self._counts.clear()
 
     def notes(self) -> Iterator[str]:

@@ -1,7 +1,7 @@
 """Results of promptfoo, as `promptfoo eval -o out.json` writes them.
 
-`promptIdx` counts prompts × providers, and each repetition has a `testIdx` of its own: neither names a case. Rows with
-the same test are one case for each prompt; those with one `promptIdx` are its trials.
+`promptIdx` counts prompts × providers, and each repetition has a `testIdx` of its own: neither identifies a case. Rows
+with the same test are one case for each prompt; those with one `promptIdx` are its trials.
 """
 
 from __future__ import annotations
@@ -80,7 +80,8 @@ class _Rows:
         return _label_of(self._columns[column] if isinstance(column, int) and 0 <= column < len(self._columns) else row)
 
     def _one_provider_a_name(self) -> bool:
-        """Whether provider names are unique; results of providers with one name would be taken for trials."""
+        """Whether provider names are unique; otherwise results of providers with the same name would be taken for
+        trials."""
         columns: dict[tuple[str, str, Any], set[Any]] = {}
         for row in self._rows:
             at = (_variant(row), self._prompt_of(row), _test_index(row))
@@ -215,7 +216,7 @@ def _score(part: dict[str, Any]) -> dict[str, Any]:
 
 
 def _tokens(row: dict[str, Any], response: dict[str, Any]) -> Tokens:
-    """Tokens and cost; tokens of zero are no measurement."""
+    """Tokens and cost; zero tokens count as not measured."""
     usage = response.get("tokenUsage")
     usage = usage if isinstance(usage, dict) else {}
     counted = bool(usage.get("total") or usage.get("prompt") or usage.get("completion"))

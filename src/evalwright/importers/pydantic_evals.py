@@ -1,4 +1,4 @@
-"""Datasets of pydantic_evals, as YAML or JSON: cases, and those of its evaluators that ours can stand for."""
+"""Datasets of pydantic_evals, as YAML or JSON: cases, and those of its evaluators that ours can replace."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class _Dataset:
         self._findings.mistakes.add(self._file, message, self._document.line(place), bracketed(place))
 
     def _shared(self, dataset: dict[str, Any]) -> list[dict[str, Any]]:
-        """The evaluators of the dataset, which are then some of the suite's, under a name of their own each."""
+        """The dataset's evaluators, which become some of the suite's, each under a unique name."""
         known = self._findings.evaluators
         found: list[dict[str, Any]] = []
         for one in self._evaluators(dataset, ()):
@@ -93,8 +93,8 @@ class _Dataset:
         )
 
     def _of_case(self, case: dict[str, Any], expected: Any, place: Place, shared: list[dict[str, Any]]) -> list[Any]:
-        """What judges a case: names of the dataset's evaluators, with the part that can equal what is expected, and
-        the case's own."""
+        """The evaluators of a case: names of the dataset's, with the part of an answer that can equal the expectation,
+        and the case's own."""
         field = expected_field("" if expected is None else expected)
         judging: list[Any] = []
         for one in shared:
@@ -118,7 +118,7 @@ def _compares(evaluator: dict[str, Any]) -> bool:
 
 
 def _renamed(evaluator: dict[str, Any], others: Sequence[dict[str, Any]]) -> dict[str, Any]:
-    """The evaluator under a name that none of the others has."""
+    """The evaluator under a name that no other has."""
     taken = {one["name"] for one in others}
     name = evaluator["name"]
     names = (name if number == 1 else f"{name}-{number}" for number in count(1))

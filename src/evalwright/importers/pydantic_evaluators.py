@@ -1,4 +1,4 @@
-"""Evaluators of pydantic_evals 2.62 (`pydantic_evals.evaluators.common`) as ours, where one of ours means the same."""
+"""Evaluators of pydantic_evals 2.62 (`pydantic_evals.evaluators.common`) as ours, if one of ours means the same."""
 
 from __future__ import annotations
 
@@ -23,13 +23,14 @@ _ARGUMENTS: dict[str, tuple[str, ...]] = {
         "rubric", "model", "include_input", "include_expected_output", "model_settings", "score", "assertion",
     ),
 }  # fmt: skip
-"""Those that may become ours, with what each is given, the one that may stand alone first."""
+"""Evaluators that may be converted to ours, with their arguments; the one that may be written alone comes first."""
 _DEFAULT_MODEL = "openai/gpt-5.2"
 _SETTINGS = ("temperature", "max_tokens")
 
 
 def expected_field(expected: Any) -> str:
-    """The part of an answer that can equal a value: targets put into `value` what is neither text nor mapping."""
+    """The part of an answer that can equal a value: targets put values that are neither text nor mapping into
+    `value`."""
     if isinstance(expected, str):
         return _ANSWER
     return "output.structured" if isinstance(expected, dict) else "output.structured.value"
@@ -37,16 +38,16 @@ def expected_field(expected: Any) -> str:
 
 @dataclass(frozen=True, slots=True)
 class EvaluatorReading:
-    """The evaluators that become ours, and the notes on the rest."""
+    """The evaluators that are converted to ours, and notes about the others."""
 
     lose: Callable[[str], None]
     """Called with each kind that has no equivalent, in the plural."""
     say: Callable[[str], None]
 
     def read(self, listed: Iterable[Any], tell: Callable[[int, str], None]) -> Iterator[dict[str, Any]]:
-        """The evaluators in a list in their short or long form, under the names that results have there.
+        """The evaluators in a list, in short or long form, under the names that results have in pydantic_evals.
 
-        `tell` is given mistakes by position.
+        `tell` is called with mistakes by position.
         """
         for position, one in enumerate(listed):
             name, arguments = _parted(one)
@@ -70,7 +71,7 @@ class EvaluatorReading:
             case "Contains":
                 return self._contains(arguments)
             case "MaxDuration":
-                # Ours is strictly below, in whole milliseconds.
+                # Our limit is exclusive, in whole milliseconds.
                 return {"type": "latency_within", "config": {"max_ms": math.floor(arguments["seconds"] * 1000) + 1}}
             case "LLMJudge":
                 return self._judge(arguments)
@@ -87,7 +88,7 @@ class EvaluatorReading:
             self.lose("evaluators 'Contains' of a value that is not text")
             return None
         sensitive = arguments.get("case_sensitive", True)
-        # An empty list each: those of the case are not looked for as well.
+        # Empty lists, so that those of the case are not used as well.
         config = {"all_of": [value], "none_of": [], "case_sensitive": sensitive}
         return {"type": "contains_text", "config": config}
 

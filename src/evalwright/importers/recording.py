@@ -22,7 +22,7 @@ UNKNOWN_TIME = datetime(1970, 1, 1, tzinfo=UTC)
 """Start and end of a recording without times; its latency is unknown."""
 
 Complain = Callable[[str, str], None]
-"""Takes the path of a value inside the record and the problem with it."""
+"""Called with the path of a value inside the record, and the problem with it."""
 
 
 @dataclass(slots=True)
@@ -40,7 +40,7 @@ class RecordedConversation:
 
 
 ReadConversation = Callable[[Any, str, Complain], RecordedConversation]
-"""Takes the value that is mapped as messages, its path, and where to complain."""
+"""Called with the value that is mapped as messages, its path, and where to report problems."""
 
 
 @dataclass(slots=True)

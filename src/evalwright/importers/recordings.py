@@ -43,7 +43,7 @@ class RecordingPlace:
     """Where a record is: `line` is 1-based and set for JSON Lines, `key` is its path in a JSON document."""
 
     number: int
-    """0-based position among the records."""
+    """Position among the records, from 0."""
     line: int | None = None
     key: str = ""
     offset: int = 0
@@ -65,7 +65,7 @@ class Recordings(AbstractContextManager["Recordings"], Protocol):
 def open_recordings(source: Path, mapping: RecordMapping) -> Recordings:
     """The records of a file: the lines of `.jsonl` and `.ndjson` files, else the list in one JSON document.
 
-    Raises InputError if the file cannot be read or has another content.
+    Raises InputError if the file cannot be read or has other content.
     """
     try:
         if unpacked_name(source).suffix.lower() in _LINES:
@@ -76,7 +76,7 @@ def open_recordings(source: Path, mapping: RecordMapping) -> Recordings:
 
 
 def _unpacked(source: Path) -> BinaryIO:
-    """A file as one that can be read from any place."""
+    """A seekable file, unpacked if necessary."""
     if source.suffix.lower() not in PACKED:
         return source.open("rb")
     file = tempfile.TemporaryFile()  # noqa: SIM115 - the caller closes it
@@ -175,7 +175,7 @@ def too_deep(value: Any) -> bool:
         if type(inner) in _NESTED:
             break
     else:
-        return False  # most are flat, and it is asked of each
+        return False  # most are flat, and this is called for each
     level = [value]
     for _ in range(RECORDING_DEPTH + 1):
         nested = [item for item in level if isinstance(item, _NESTED)]
@@ -201,7 +201,7 @@ def described(value: Any) -> str:
 
 
 def in_utc(time: datetime) -> datetime:
-    """The same time in UTC, which is also what a time without a zone is in."""
+    """The same time in UTC; a time without a zone is taken as UTC."""
     return time if time.tzinfo is UTC else time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
 
 

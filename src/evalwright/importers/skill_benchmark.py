@@ -1,4 +1,4 @@
-"""Benchmarks of Agent Skills, as skill-creator keeps them: `benchmark.json`, or the gradings of one iteration."""
+"""Benchmarks of Agent Skills, as skill-creator stores them: `benchmark.json`, or the gradings of one iteration."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _RUN = re.compile(r"run-(\d+)")
 
 
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
-    """The runs of the files. In a folder, its benchmark.json has all that its gradings have."""
+    """The runs of the files. A folder's benchmark.json contains all that its gradings do."""
     whole = [file for file in files if file.name == _BENCHMARK]
     gradings = [file for file in files if file.name == _GRADING]
     for file in whole or gradings or files:
@@ -57,7 +57,8 @@ def _runs(file: Path, document: Mapping[str, Any], reading: ImportFindings) -> I
 
 
 def _grading(file: Path, document: Mapping[str, Any]) -> Imported:
-    """One grading, by its place: `eval-ID/VARIANT/run-N/grading.json`, where the last folder may be missing."""
+    """One grading, identified by its place: `eval-ID/VARIANT/run-N/grading.json`, where the last folder may be
+    missing."""
     run = _RUN.fullmatch(file.parent.name)
     variant = file.parent.parent if run else file.parent
     summary, timing = document.get("summary"), document.get("timing")
@@ -72,7 +73,7 @@ def _grading(file: Path, document: Mapping[str, Any]) -> Imported:
 
 
 def _prompt(folder: Path) -> str:
-    """What an eval asks, where its metadata lie beside."""
+    """The task of an eval, if its metadata are beside it."""
     try:
         about = parsed(folder / "eval_metadata.json")
     except InputError:

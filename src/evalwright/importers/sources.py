@@ -21,22 +21,22 @@ from evalwright.importers.recordings import RECORDING_DEPTH, too_deep
 __all__ = ["ImportNotes", "Mistakes", "document", "expanded", "json_value", "lines", "record_key", "stem"]
 
 SEARCHED = (".jsonl", ".ndjson", ".json", ".eval")
-"""Files that are looked for in a folder."""
+"""Suffixes of the files that are searched for in a folder."""
 BOM = b"\xef\xbb\xbf"
 _MOST = 100
-"""Mistakes that are told at once: more would hide the first ones, and a wrong `--format` makes every line one."""
+"""Mistakes that are reported together: more would hide the first ones, and a wrong `--format` makes every line one."""
 
 
 class Mistakes:
-    """What cannot be used of the files, with its place. As long as there is one, nothing is written."""
+    """Parts of the files that cannot be used, with their places. If there are any, nothing is written."""
 
     def __init__(self) -> None:
         self._found: list[Problem] = []
         self._more = 0
         self.mended: int = 0
-        """Records with halves of characters, which programs leave that cut texts by UTF-16 units; replaced."""
+        """Records with halves of characters, left by programs that cut texts by UTF-16 units; these are replaced."""
         self.unmeasured: int = 0
-        """Values NaN and Infinity, which programs in Python write as if they were JSON; left out."""
+        """Values NaN and Infinity, which programs in Python write as if they were JSON; these are left out."""
 
     def add(self, file: Path, message: str, line: int | None = None, key: str = "") -> None:
         if len(self._found) < _MOST:
@@ -64,7 +64,7 @@ class Mistakes:
 
 
 def _with_lines(problems: list[Problem]) -> Iterator[Problem]:
-    """Mistakes with the lines of their keys, where the file is one JSON document."""
+    """Mistakes with the lines of their keys, if the file is one JSON document."""
     keys: dict[str, set[Place]] = {}
     for one in problems:
         if one.line is None and one.key:
@@ -78,7 +78,7 @@ def _with_lines(problems: list[Problem]) -> Iterator[Problem]:
 
 
 class ImportNotes:
-    """What an import leaves out, by kind, and what its user should know besides."""
+    """What an import leaves out, by kind, and what else its user should know."""
 
     def __init__(self) -> None:
         self._lost: Counter[str] = Counter()
@@ -97,9 +97,9 @@ class ImportNotes:
 
 
 def expanded(paths: Iterable[Path]) -> tuple[list[Path], bool]:
-    """The files to read, those of folders in sorted order, and whether a folder was among the paths.
+    """The files to read, those of folders in sorted order, and whether there was a folder among the paths.
 
-    Raises InputError for each path that is not there, and for folders without such files.
+    Raises InputError for each path that does not exist, and for folders without such files.
     """
     found: list[Path] = []
     problems: list[Problem] = []
@@ -125,7 +125,7 @@ def _searched(file: Path) -> bool:
 
 
 def stem(file: Path, *, with_suffix: bool = False) -> str:
-    """The name of a file without the ending of its packing, and, unless asked for, without its own."""
+    """The name of a file without the suffix of its packing and, unless `with_suffix`, without its own."""
     name = unpacked_name(file)
     return name.name if with_suffix else name.stem
 
@@ -151,22 +151,22 @@ _NO_NUMBER = re.compile(rb"\b(?:NaN|Infinity)\b")
 
 
 def json_value(text: bytes, mistakes: Mistakes | None = None) -> Any:
-    """The value of a JSON text. Raises msgspec.DecodeError, UnicodeDecodeError and RecursionError, the last also for
-    what could be read, but not written again."""
+    """The value of a JSON text. Raises msgspec.DecodeError, UnicodeDecodeError and RecursionError, the last also for a
+    value that could be read but not written again."""
     try:
         value = _decode(text)
     except msgspec.DecodeError as error:
         value = _decode(mended(text, error, mistakes))
-    # A text with fewer brackets cannot be deep; looking at every value would take longer than reading it.
+    # A text with fewer brackets cannot be deep; checking every value would take longer than reading it.
     if text.count(b"{") + text.count(b"[") > RECORDING_DEPTH and too_deep(value):
         raise RecursionError
     return value
 
 
 def mended(text: bytes, error: msgspec.DecodeError, mistakes: Mistakes | None = None) -> bytes:
-    """A JSON text whose escaped halves of characters are replaced, and whose NaN and Infinity are null.
+    """A JSON text in which escaped halves of characters are replaced, and NaN and Infinity are null.
 
-    Raises the error for one that has another flaw.
+    Raises the error for a text that has another flaw.
     """
     if not _HALF.search(text) and not _NO_NUMBER.search(text):
         raise error
@@ -184,17 +184,17 @@ def mended(text: bytes, error: msgspec.DecodeError, mistakes: Mistakes | None = 
 
 
 def record_key(value: Any) -> str | None:
-    """An id as a key, whatever a record has in its place."""
+    """An id as a key, whatever type a record has in its place."""
     return value if value is None or isinstance(value, str) else str(value)
 
 
 def flaw_of(error: Exception, text: bytes) -> str:
-    """What keeps a text from being read as JSON."""
+    """Why a text cannot be read as JSON."""
     return f"is not valid JSON: {error}" if is_text(text) else "is not UTF-8 text"
 
 
 def is_text(text: bytes) -> bool:
-    """Whether bytes are UTF-8; those of one last character may be missing."""
+    """Whether bytes are UTF-8; the last character may be incomplete."""
     try:
         text.decode()
     except UnicodeDecodeError as error:
@@ -203,7 +203,7 @@ def is_text(text: bytes) -> bool:
 
 
 def parsed(file: Path, mistakes: Mistakes | None = None) -> Any:
-    """The JSON document in a file. Raises InputError if it is none."""
+    """The JSON document in a file. Raises InputError if it is not one."""
     data = document(file)
     try:
         return json_value(data, mistakes)

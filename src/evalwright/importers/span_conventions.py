@@ -1,7 +1,7 @@
 """The meaning of a span's attributes: OpenTelemetry's GenAI conventions, their older names, and OpenInference's.
 
-The attributes of each span show which conventions it follows, so a trace may mix them. Messages are converted to those
-of OpenAI's chat completions, whatever their form.
+The attributes of each span show which conventions it follows, so a trace may mix them. Messages are converted to the
+form of OpenAI's chat completions, whatever their own.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _ROLE_EVENTS = {
     "gen_ai.tool.message": "tool",
 }  # fmt: skip
 _MOST = 10_000
-"""Messages of a span that are read."""
+"""Messages of a span that are read at most."""
 
 
 class SpanUsage(NamedTuple):

@@ -1,4 +1,4 @@
-"""Files of exported spans: OTLP/JSON as a collector writes it, and plain spans as SDKs and Phoenix print them.
+"""Files of exported spans: OTLP/JSON as a collector writes it, and plain spans as SDKs and Phoenix write them.
 
 A file is JSON Lines, one document, or several documents in sequence. Lines are read one at a time; a file whose
 documents span several lines is read into memory. Parts that cannot be used are reported with their place, and the rest

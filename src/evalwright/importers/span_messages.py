@@ -1,4 +1,4 @@
-"""Messages of any provider's form in that of OpenAI's chat completions."""
+"""Messages of any provider in the form of OpenAI's chat completions."""
 
 from __future__ import annotations
 

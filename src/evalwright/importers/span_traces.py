@@ -37,7 +37,7 @@ _SAID = ("input.", "output.", "llm.input_messages", "llm.output_messages", "gen_
 def trace_of_spans(records: Sequence[WireSpan], file: str) -> tuple[Trace, dict[str, Any]]:
     """The recording of one trace, and what else is known about it (for the metadata of its case).
 
-    A trace with a broken span, without an end, or whose application failed has an error and gets no verdict.
+    A trace with a broken span, without an end, or with a failed application has an error and gets no verdict.
     """
     tree = _Tree(records)
     talk = tree.conversation()
@@ -110,7 +110,7 @@ class _Tree:
             self.warnings.append(f"{where}: occurs twice with different contents; the first counts")
 
     def _measured(self) -> dict[str, int]:
-        """The depth of each span; a span whose parent is missing, or which is in a ring of parents, is at the top."""
+        """The depth of each span; one whose parent is missing, or that is in a cycle of parents, is at the top."""
         depths: dict[str, int] = {}
         for span_id in self._spans:
             way: dict[str, None] = {}
@@ -139,7 +139,8 @@ class _Tree:
         return [span for span in self.ordered if self._kinds[span.span_id] in kinds]
 
     def _speakers(self) -> list[WireSpan]:
-        """Spans that may have the input and the answer of the whole: the root, then agents and chains from the top."""
+        """Spans that may have the input and the answer of the whole trace: the root, then agents and chains from the
+        top."""
         inner = [span for span in self._of_kind("agent", "chain") if span is not self.top]
         return [self.top, *sorted(inner, key=lambda span: self._depths[span.span_id])]
 
@@ -152,14 +153,14 @@ class _Tree:
     def _once(
         self, what: str, read: Callable[[WireSpan], list[dict[str, Any]]], span: WireSpan
     ) -> list[dict[str, Any]]:
-        """The result of `read`, kept: messages are needed several times and take most of the time."""
+        """The cached result of `read`: messages are needed several times, and reading them takes most of the time."""
         key = what, span.span_id
         if key not in self._messages:
             self._messages[key] = read(span)
         return self._messages[key]
 
     def times(self) -> tuple[int | None, int | None]:
-        """Start and end in nanoseconds: those of the root, or else the first and last of all spans."""
+        """Start and end in nanoseconds: the root's, else the first and last of all spans."""
         starts = [span.started_at for span in self.ordered if span.started_at]
         ends = [span.finished_at for span in self.ordered if span.finished_at]
         return self.top.started_at or min(starts, default=None), self.top.finished_at or max(ends, default=None)
@@ -227,7 +228,7 @@ class _Tree:
         return next((found for span in reversed(self._models) if (found := text_content(shown(span), role))), None)
 
     def calls(self, talk: RecordedConversation) -> list[ToolCall]:
-        """The calls for which there are spans of tools, and further ones that models requested, ordered by time."""
+        """The calls with spans of tools, and further ones that models requested, ordered by time."""
         found = [(span.started_at or 0, self._executed(span)) for span in self._of_kind("tool")]
         executed = [call for _, call in found]
         for span in self._models:
@@ -238,7 +239,7 @@ class _Tree:
         return [call for _, call in sorted(found, key=lambda pair: pair[0])]
 
     def _ignore(self, key: str, message: str) -> None:
-        """Ignored: reading the conversation has reported these already."""
+        """Does nothing: these were reported while the conversation was read."""
 
     def _executed(self, span: WireSpan) -> ToolCall:
         name, call_id, arguments, _ = tool_of(span)
@@ -303,7 +304,7 @@ class _Tree:
 
 
 def _taken(call: ToolCall, executed: list[ToolCall]) -> bool:
-    """Whether a call that a model requested is among the executed ones; each of these counts once."""
+    """Whether a call that a model requested is among the executed ones, each of which counts once."""
     fits = [one for one in executed if one.id is not None and one.id == call.id] or [
         one for one in executed if one.name == call.name and (one.id is None or call.id is None)
     ]

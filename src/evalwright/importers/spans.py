@@ -59,7 +59,7 @@ class OpenInference:
 
 
 class ReadSpans(Protocol):
-    """The spans of a file, in its order; `lose` is told of what cannot be used."""
+    """The spans of a file, in its order; `lose` is called for what cannot be used."""
 
     def __call__(self, source: Path, *, lose: Lose) -> Iterator[WireSpan]: ...
 
@@ -67,9 +67,9 @@ class ReadSpans(Protocol):
 def import_spans(
     sources: Sequence[Path], out: Path, mapping: Mapping[str, str] | None, read: ReadSpans
 ) -> ImportResult:
-    """Write the suite of files of spans into folder `out`; parts of them that could not be used are in the notes.
+    """Write the suite for files of spans into folder `out`; parts of them that could not be used are in the notes.
 
-    Raises InputError if a file cannot be read or none has spans; then nothing is written.
+    Raises InputError if a file cannot be read or none has spans; nothing is written then.
     """
     if mapping:
         raise InputError("spans need no mapping: it is not supported for this format")
@@ -99,7 +99,7 @@ class _Losses:
         self._number = 0
         self._first: list[tuple[str, str]] = []
         self.file = ""
-        """The name of the one that is read, where there are several."""
+        """The name of the file being read, if there are several."""
 
     def add(self, place: str, why: str) -> None:
         self._number += 1

@@ -1,4 +1,4 @@
-"""Records set aside by a key on disk: what belongs together may be anywhere in the files, and memory must not grow."""
+"""Records set aside on disk by key: related records may be anywhere in the files, and memory must not grow."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from evalwright.model.trace import Trace
 __all__ = ["RecordSpool", "SetAside", "TraceSpool"]
 
 _PIECE = 1 << 20
-"""Bytes of a trace that are held at once, beyond its largest message."""
+"""Bytes of a trace that are held at once, besides its largest message."""
 
 
 class RecordSpool:
-    """Bytes by their keys; keys come back in the order in which they were first seen, bytes in theirs."""
+    """Bytes by key. Keys come back in the order in which they were first seen, and the bytes of a key in theirs."""
 
     def __init__(self) -> None:
         self.keys: int = 0
-        self._base = sqlite3.connect("")  # a file of SQLite's own, gone with the connection
+        self._base = sqlite3.connect("")  # a temporary file of SQLite's own, gone with the connection
         self._base.execute("PRAGMA synchronous = OFF")
         self._base.execute("CREATE TABLE keys (id TEXT PRIMARY KEY, number INTEGER)")
         self._base.execute("CREATE TABLE records (number INTEGER, record BLOB)")
@@ -53,7 +53,7 @@ class RecordSpool:
 
 
 class SetAside(msgspec.Struct):
-    """Where a trace is, and by which name of its system it was read."""
+    """Where a trace is, and the name of its system in the file."""
 
     variant: str
     start: int
@@ -61,13 +61,13 @@ class SetAside(msgspec.Struct):
 
 
 _NAMED_LATER = ("case_id", "variant_name", "trial")
-"""What is known of a trace only when all are read."""
+"""Fields of a trace that are only known when all traces have been read."""
 
 
 class TraceSpool:
-    """Traces as JSON in a file without a name, and without secrets.
+    """Traces as JSON in an unnamed file, without secrets.
 
-    They are written and read in pieces: one may be a session of hours.
+    They are written and read in pieces: one trace may be a session of hours.
     """
 
     def __init__(self, masker: Masker) -> None:
@@ -103,7 +103,7 @@ class TraceSpool:
         return SetAside(trace.variant_name, start, self._end - start)
 
     def _write(self, buffer: bytearray) -> None:
-        # always whole values of JSON: no secret is cut in two
+        # always whole JSON values, so that no secret is cut in two
         data = self._masker.mask_bytes(bytes(buffer)) if self._masker.finds(buffer) else buffer
         try:
             self._file.seek(self._end)
@@ -113,7 +113,7 @@ class TraceSpool:
         buffer.clear()
 
     def pieces(self, aside: SetAside, case_id: str, variant: str, trial: int) -> Iterator[bytes]:
-        """The JSON of a trace as that trial of that cell."""
+        """The JSON of a trace, as this trial of this cell."""
         names = {"case_id": case_id, "variant_name": variant, "trial": trial}
         yield self._masker.mask_bytes(self._encoder.encode(names)).removesuffix(b"}")
         yield from self._pieces(aside)

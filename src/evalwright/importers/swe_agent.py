@@ -18,7 +18,7 @@ __all__ = ["SweAgent"]
 
 
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
-    """The trajectories in the files, one a file."""
+    """The trajectories in the files, one per file."""
     for file in files:
         document = parsed(file, reading.mistakes)
         history = document.get("history") if isinstance(document, dict) else None

@@ -1,4 +1,4 @@
-"""What a recording says of its tokens and its cost."""
+"""What a recording says about its tokens and its cost."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ __all__ = ["Tokens", "recorded_dollars", "token_count"]
 
 
 class Tokens(msgspec.Struct, gc=False):
-    """What model calls used; None is what was not reported."""
+    """What model calls used; None if it was not reported."""
 
     input: int | None = None
-    """Everything that was read, cached or not."""
+    """All input, cached or not."""
     output: int | None = None
     thinking: int | None = None
     cache_read: int | None = None
@@ -38,12 +38,12 @@ class Tokens(msgspec.Struct, gc=False):
 
 
 def _sum(one: Any, other: Any) -> Any:
-    """None only where no call says it."""
+    """None only if neither is known."""
     return other if one is None else one if other is None else one + other
 
 
 def token_count(value: Any, notes: ImportNotes) -> int | None:
-    """A number of tokens; what is none is counted as lost."""
+    """A number of tokens; a value that cannot be one is counted as lost."""
     whole = value if type(value) is not float or not value.is_integer() else int(value)
     if type(whole) is int and whole >= 0:
         return whole
@@ -53,7 +53,7 @@ def token_count(value: Any, notes: ImportNotes) -> int | None:
 
 
 def recorded_dollars(value: Any, notes: ImportNotes) -> float | None:
-    """A cost in US dollars; what is none is counted as lost."""
+    """A cost in US dollars; a value that cannot be one is counted as lost."""
     if isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < math.inf:
         return value
     if value is not None:

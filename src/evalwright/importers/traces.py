@@ -1,7 +1,7 @@
 """Records of any format as a suite that replays them: what all formats of recorded work share.
 
 A format reads files and yields `Imported` records. Records of one case are its trials; records of several systems
-become several systems, each of which replays its own.
+become several systems, each of which replays its own records.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def import_traces(
     read: Read,
     pricing: ListPricing | None = None,
 ) -> ImportResult:
-    """Write the suite of the records in `files` into folder `out`; `pricing` fills in costs that they do not say.
+    """Write the suite for the records in `files` into folder `out`; `pricing` fills in costs that they lack.
 
     Raises InputError with all mistakes, and then nothing is written; StorageError if writing fails.
     """
@@ -110,7 +110,7 @@ def _import(
             if pricing and record.trace:
                 pricing.fill(record.trace)
             gathered.add(record, reading.mistakes)
-            del record  # a session may be large: not to be held while the next is read, or all are written
+            del record  # a session may be large: it must not be held while the next one is read, or all are written
         if not spool.keys and not len(reading.mistakes):
             for file in files:
                 reading.mistakes.add(file, "has no messages to import")
@@ -120,7 +120,7 @@ def _import(
 
 
 class _Mapped:
-    """A mapping of the user's over what a format found by itself."""
+    """A user's mapping, applied on top of what a format found by itself."""
 
     def __init__(self, mapping: RecordMapping) -> None:
         self._mapping = mapping
@@ -137,7 +137,7 @@ class _Mapped:
 
 
 def _set(record: Imported, part: str, value: Any) -> bool:
-    """Whether the value could be that part of the record, which it is then."""
+    """Set this part of the record, and return True, if the value can be that part."""
     prefix, _, name = part.partition(".")
     number = isinstance(value, int | float) and not isinstance(value, bool)
     trace = record.trace

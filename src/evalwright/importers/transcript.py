@@ -1,9 +1,9 @@
-"""A conversation with an agent, put together from the records of any tool, as a trace.
+"""A conversation with an agent, assembled from the records of any tool, as a trace.
 
-A turn of the assistant is one message: its texts joined by line ends, its thinking beside them, its first tool call
-with it; each further call is a message of its own. A turn may go on after results of its first calls: it stays where it
-began. Turns and calls that have a time become spans, calls below their turn; a subagent becomes one span that holds its
-own messages.
+A turn of the assistant is one message: its texts joined by line ends, its thinking beside them, and its first tool
+call; each further call is a message of its own. A turn may continue after results of its first calls, and stays where
+it began. Turns and calls with a time become spans, calls below their turn; a subagent becomes one span that contains
+its own messages.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ __all__ = ["AgentTurn", "Transcript", "arguments_of", "object_or_text", "shallow
 
 
 class AgentTurn(msgspec.Struct, gc=False):
-    """One turn of the assistant. Its lists are made when they are needed: most turns have one part."""
+    """One turn of the assistant. Its lists are created on demand: most turns have one part."""
 
     id: str | None = None
     model: str | None = None
@@ -57,7 +57,7 @@ class AgentTurn(msgspec.Struct, gc=False):
 
 
 class _Laid(msgspec.Struct, gc=False):
-    """A conversation as the parts of a trace."""
+    """A conversation laid out as the parts of a trace."""
 
     messages: list[TraceMessage]
     calls: list[ToolCall]
@@ -69,22 +69,22 @@ def _joined(texts: list[str] | None) -> str | None:
 
 
 class Transcript:
-    """One conversation while it is read."""
+    """One conversation while it is being read."""
 
     def __init__(self) -> None:
         self.tokens: Tokens = Tokens()
         self.user_message: str | None = None
         """The first text of the user that is a request."""
         self.answer: str | None = None
-        """The result that the record names, where it does; else the last text of the assistant that is not blank."""
+        """The result that the record names, if it does; else the assistant's last text that is not blank."""
         self.latency_ms: int | None = None
-        """As the record says it, where it does."""
+        """As recorded, if it is."""
         self.error: TraceError | None = None
         self.extra: dict[str, Any] = {}
         self.custom: dict[str, Any] = {}
         self.structured: dict[str, Any] | None = None
         self.models: set[str] = set()
-        """That wrote turns, those of subagents too, as far as the record names them."""
+        """Models that wrote turns, including those of subagents, as far as the record names them."""
         self.results: list[ToolResult] = []
         self.spans: list[Span] = []
         self._entries: list[AgentTurn | TraceMessage] = []
@@ -107,7 +107,7 @@ class Transcript:
             self._first = time
 
     def breaks_off(self, file: Path, line: int, notes: ImportNotes) -> None:
-        """Its file ends in the middle of a line, because what wrote it was killed."""
+        """The file ends in the middle of a line, because the program that wrote it was killed."""
         said = "the last line breaks off and was left out"
         self.extra.setdefault("warnings", []).append(said)
         notes.say(f"{file.name}:{line}: {said}")
@@ -120,13 +120,13 @@ class Transcript:
         self._entries.append(TraceMessage("system", text))
 
     def user(self, text: str, *, asks: bool = True) -> None:
-        """A message of the user; with `asks` false, one that a tool wrote in the user's name."""
+        """Add a message of the user; with `asks` false, one that a tool wrote in the user's name."""
         if asks and self.user_message is None:
             self.user_message = text
         self._entries.append(TraceMessage("user", text))
 
     def turn(self, id: str | None = None, at: datetime | None = None, model: str | None = None) -> AgentTurn:
-        """A new turn of the assistant."""
+        """Begin a new turn of the assistant."""
         if model:
             self.models.add(model)
         turn = AgentTurn(id, model, at, at)
@@ -134,9 +134,9 @@ class Transcript:
         return turn
 
     def open_turn(self, at: datetime | None = None, *, for_text: bool) -> AgentTurn:
-        """The turn that a further part belongs to, where the record has parts one by one.
+        """The turn to which a further part belongs, if the record has parts one by one.
 
-        Thinking, then text, then a call make one turn; what follows a call begins a new one, as does what follows a
+        Thinking, then text, then a call make one turn. What follows a call begins a new one, as does what follows a
         result or a message of the user.
         """
         last = self._entries[-1] if self._entries else None
@@ -148,17 +148,17 @@ class Transcript:
         return turn
 
     def think(self, text: str) -> None:
-        """Thinking that belongs to the next turn."""
+        """Add thinking that belongs to the next turn."""
         self._pending.append(text)
 
     def say(self, text: str, at: datetime | None = None) -> None:
-        """A text of the assistant as an item of its own."""
+        """Add a text of the assistant as an item of its own."""
         turn = self.open_turn(at, for_text=True)
         self._thought_in(turn)
         turn.say(text)
 
     def call(self, name: str, id: str | None, arguments: dict[str, Any], at: datetime | None = None) -> None:
-        """A tool call as an item of its own."""
+        """Add a tool call as an item of its own."""
         turn = self.open_turn(at, for_text=False)
         if self._pending:
             self._thought_in(turn)
@@ -190,7 +190,7 @@ class Transcript:
         self, call_id: str | None, content: Any, name: str | None = None, at: datetime | None = None,
         failed: bool = False,
     ) -> None:  # fmt: skip
-        """What a tool gave back; its name is that of its call where none is given."""
+        """Add a tool's output; without a name of its own, it gets the name of its call."""
         if call_id is None:
             named = name or "tool"
         else:
@@ -208,7 +208,7 @@ class Transcript:
             self._ended[call_id] = (at, failed, read)
 
     def subagent(self, name: str, other: Transcript) -> None:
-        """A conversation below this one: a span that holds its messages; its tokens count."""
+        """Add a conversation below this one: a span that contains its messages; its tokens count."""
         self.tokens += other.tokens
         self.models |= other.models
         self.spans.append(
@@ -292,7 +292,7 @@ class Transcript:
         return laid
 
     def _add_spans(self, spans: list[Span], turn: AgentTurn, number: int, text: str | None) -> None:
-        """That of a turn, and below it those of its calls."""
+        """Add the turn's span, and below it the spans of its calls."""
         id, started = turn.id or f"turn-{number}", turn.started_at
         model = turn.model or "assistant"
         spans.append(Span(id, model, None, "llm", started, turn.finished_at, "unset", None, None, text))

@@ -1,4 +1,4 @@
-"""One exported span: from the JSON of OTLP, of an SDK or of Phoenix to one form.
+"""One exported span, converted to a single form from the JSON of OTLP, of an SDK or of Phoenix.
 
 What is broken in a span is noted in it; only a span without a trace cannot be used.
 """
@@ -59,7 +59,7 @@ class WireSpan(msgspec.Struct):
     events: list[WireEvent] = []
     service: str | None = None
     faults: list[str] = []
-    """What is broken in the span."""
+    """Broken parts of the span."""
     dropped: int = 0
     """Attributes and events that the exporter dropped."""
 
@@ -99,7 +99,8 @@ def _otlp_event(raw: dict[str, Any], faults: list[str]) -> WireEvent:
 
 
 def log_record(raw: dict[str, Any], service: str | None) -> WireSpan | None:
-    """A log record that is an event of a span, where the GenAI conventions keep messages since 1.37; else None."""
+    """A log record that is an event of a span, where the GenAI conventions keep messages since 1.37; None for
+    others."""
     attributes = otlp_attributes(raw.get("attributes"))
     name = _either(raw, "eventName", "event_name") or attributes.get("event.name")
     trace_id = _identifier(_either(raw, "traceId", "trace_id"))
@@ -112,7 +113,7 @@ def log_record(raw: dict[str, Any], service: str | None) -> WireSpan | None:
 
 
 def plain_span(raw: dict[str, Any], service: str | None) -> WireSpan:
-    """A span as `span.to_json()` of an SDK or an export of Phoenix has it."""
+    """A span in the form of an SDK's `span.to_json()` or of a Phoenix export."""
     faults: list[str] = []
     raw = _gathered(raw)
     context = raw.get("context")
@@ -183,7 +184,7 @@ def _count(value: Any) -> int:
 def _identifier(value: Any) -> str | None:
     """An id in hexadecimal, without `0x`; None for an id of zeros, or no id.
 
-    OTLP/JSON writes ids like that; protobuf's own JSON writes the same 8 or 16 bytes in base64.
+    OTLP/JSON writes ids this way; protobuf's own JSON writes the same 8 or 16 bytes in base64.
     """
     found = _ID.fullmatch(value) if isinstance(value, str) else None
     if found is None:

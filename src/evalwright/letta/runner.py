@@ -30,9 +30,9 @@ __all__ = ["Runner", "RunnerResult", "SuiteSpec", "as_fields", "run_suite"]
 
 @dataclass
 class RunnerResult:
-    """What came of a suite: `results`, `metrics` and `run_statistics` are those of the original's files.
+    """The outcome of a suite: `results`, `metrics` and `run_statistics` are those of the original's files.
 
-    Their keys are attributes too. Of several runs `results` has all rows, distinguished by `run` (from 1).
+    Their keys are also attributes. With several runs, `results` has the rows of all, distinguished by `run` (from 1).
     """
 
     suite: str
@@ -45,7 +45,7 @@ class RunnerResult:
 
 
 class SuiteSpec:
-    """A suite as data, with the sections of its file as attributes. Its paths start from `base_dir`."""
+    """A suite as data, with the sections of its file as attributes. Its paths are relative to `base_dir`."""
 
     def __init__(self, data: Mapping[str, Any] | None = None, base_dir: Path | str | None = None, **keys: Any) -> None:
         self._data = {**(data or {}), **keys}
@@ -56,7 +56,7 @@ class SuiteSpec:
     def from_yaml(
         cls, yaml_data: Mapping[str, Any], base_dir: Path | str | None = None, suite_path: Path | str | None = None
     ) -> SuiteSpec:
-        """What a suite's file holds, the file being `suite_path`. Raises ValueError with every mistake.
+        """The content of a suite's file, `suite_path`. Raises ValueError with every mistake.
 
         No code is imported until it is run.
         """
@@ -81,7 +81,7 @@ class SuiteSpec:
 
 
 class Runner:
-    """Runs a suite that was put together in Python."""
+    """Runs a suite that was assembled in Python."""
 
     def __init__(
         self,
@@ -94,7 +94,7 @@ class Runner:
         allow_outside: Sequence[Path] = (),
         **_letta: Any,
     ) -> None:
-        """Raises ValueError for results in memory that are to be re-evaluated: `run_suite` reads those of a folder."""
+        """Raises ValueError for in-memory results to be re-evaluated: `run_suite` reads those in a folder."""
         if _letta.get("cached_results") is not None:
             raise ValueError("cached_results: expected None; run_suite(..., cached_results_path=DIR) replays results")
         self._suite, self._width, self._callback = suite, max_concurrent, progress_callback
@@ -119,11 +119,11 @@ async def run_suite(
     allow_outside: Sequence[Path] = (),
     **_letta: Any,
 ) -> RunnerResult:
-    """Run a suite and give back its results; with `output_path` they lie there too, in the original's files.
+    """Run a suite and return its results; with `output_path` they are also written there, in the original's files.
 
-    A progress callback is called in the caller's event loop. Addresses and keys of a Letta server are accepted and not
-    needed. Raises FileNotFoundError, ValueError for a suite that cannot be run or a callback beside a style, and what a
-    callback raises.
+    A progress callback is called in the caller's event loop. Addresses and keys of a Letta server are accepted but not
+    needed. Raises FileNotFoundError, ValueError for a suite that cannot be run or for both a callback and a style, and
+    the callback's exceptions.
     """
     if custom_progress_callback is not None and ProgressStyle(progress_style) is not ProgressStyle.NONE:
         raise ValueError("expected a progress callback or a progress style, found both")
@@ -166,7 +166,7 @@ def _run(load: Callable[[], Suite], options: RunOptions) -> RunnerResult:
 
 
 class _Fields(dict[str, Any]):
-    """Plain data whose keys are attributes too, as those of the original's models are."""
+    """Plain data whose keys are also attributes, as in the original's models."""
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -194,7 +194,7 @@ def _result(name: str, config: dict[str, Any], outcome: Outcome) -> RunnerResult
 
 
 def _rows(outcome: Outcome) -> Iterator[dict[str, Any]]:
-    """What the original writes of each sample, by run, model and place in the dataset."""
+    """What the original writes for each sample, by run, model and place in the dataset."""
     reader, plan = open_run(outcome.address)
     variants = sorted(plan.variants, key=lambda variant: variant.name)
     with closing(reader), OrderedCells(reader) as cells:

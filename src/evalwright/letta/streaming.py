@@ -1,4 +1,4 @@
-"""Result folders read back, as `letta_evals.streaming` does: those of the original and what `--output` wrote."""
+"""Reads result folders back, like `letta_evals.streaming`: the original's, and those that `--output` wrote."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["StreamingReader"]
 class StreamingReader:
     @staticmethod
     async def to_runner_result(path: Path | str) -> RunnerResult:
-        """What a folder holds. Raises FileNotFoundError, and ValueError for a file that cannot be read."""
+        """The contents of a folder."""
         folder = Path(path)
         newer = (folder / "suite.json").is_file()
         return await asyncio.to_thread(_newer if newer else _older, folder)

@@ -1,6 +1,6 @@
 """Exports a run as OpenTelemetry spans: one root span per trace, with its steps, tool calls and evaluations below it.
 
-Evaluations are `gen_ai.evaluation.result` events too (OpenTelemetry's GenAI semantic conventions). The application's
+Evaluations are also `gen_ai.evaluation.result` events (OpenTelemetry's GenAI semantic conventions). The application's
 own tracer provider is not touched.
 """
 
@@ -40,7 +40,7 @@ _CONVENTIONS = {
     "response_model": "gen_ai.response.model", "input_tokens": "gen_ai.usage.input_tokens",
     "output_tokens": "gen_ai.usage.output_tokens",
 }  # fmt: skip
-"""Attributes of captured model calls by their names in the conventions."""
+"""Attributes of captured model calls, with their names in the conventions."""
 
 
 class OpenTelemetry:
@@ -211,7 +211,7 @@ def _exporter(protocol: str, endpoint: str | None, config: dict[str, Any]) -> An
         from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
 
         session = import_module("requests").Session()
-        session.max_redirects = 0  # the headers are for this address
+        session.max_redirects = 0  # the headers are meant for this address only
         return OTLPSpanExporter(session=session, **settings)
     except ImportError as error:
         raise InputError(f"the output 'otel' needs {error.name}: pip install 'evalwright[otel]'") from error
@@ -259,7 +259,7 @@ def _of_step(step: Span) -> dict[str, Any]:
 
 
 def _response(trace: Trace) -> dict[str, str]:
-    """The id of the completion that gave the answer: that of the model call which ended last, if it is known."""
+    """The id of the completion that gave the answer, if known: that of the model call which ended last."""
     calls = [(span.finished_at, span.attributes) for span in trace.spans if span.kind == "llm" and span.finished_at]
     _, given = max(calls, key=lambda call: call[0], default=(None, {}))
     found = given.get("gen_ai.response.id", given.get("response_id"))

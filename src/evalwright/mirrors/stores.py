@@ -55,7 +55,7 @@ class StoreMirror:
         self._secrets: dict[str, str] = {}
 
     def hide(self, secrets: Mapping[str, str]) -> None:
-        """Mask these, too: what a suite took from variables is not to be told from the plan."""
+        """Mask these, too: the plan does not show which values a suite took from variables."""
         self._secrets |= secrets
 
     def start(self, plan: Plan) -> None:
@@ -92,7 +92,7 @@ def _same(stored: Plan | None, plan: Plan) -> bool:
 
 
 def _credentials(plan: Plan) -> Iterator[tuple[str, str]]:
-    """The credentials in the configurations of a plan, each under a name that is unique."""
+    """The credentials in the configurations of a plan, each under a unique name."""
     plugins = [plan.store, *plan.mirrors, *([plan.workspace] if plan.workspace else [])]
     sections = [*(v.config for v in plan.variants), *({"type": p.type, **p.config} for p in plugins)]
     for number, (key, text) in enumerate(credentials(sections)):

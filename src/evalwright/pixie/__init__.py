@@ -1,6 +1,6 @@
 """Test an instrumented application by running its real code: `wrap`, `Runnable`, evaluators, captured traces.
 
-Names are imported when they are first asked for.
+Names are imported on first use.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Each command leads a session of its own. When it has ended, or the call is cancelled, the whole session is killed, and
 so are processes that left the session but still hold our pipes; should we be killed, `ties` does that. Only SIGKILL is
-used: waiting for what ignores SIGTERM would only cost time. A process that left the session and closed its pipes, as
-daemons do, is beyond reach.
+used: waiting for a process that ignores SIGTERM would only cost time. A process that left the session and closed its
+pipes, as daemons do, is beyond reach.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from evalwright.processes import ties
 __all__ = ["OUTPUT_LIMIT", "Captured", "Finished", "finished", "run_command"]
 
 OUTPUT_LIMIT = 10 * 2**20
-"""Bytes of each stream that are kept; the rest is read, so that the command is not blocked, counted and dropped."""
+"""Bytes of each stream that are kept; the rest is read, so that the command is not blocked, but only counted."""
 _LAST_WORDS = 4_000
-"""Bytes of the end of each stream: an error message comes last, and may lie beyond the limit."""
+"""Bytes kept from the end of each stream: an error message comes last, and may lie beyond the limit."""
 _CHUNK = 65_536
 _MOMENT = 0.5
-"""Seconds that pipes may stay open once the session is dead; after that, a process outside of it holds them."""
+"""Seconds that pipes may stay open once the session is dead; after that, a process outside it must be holding them."""
 _DEATH = 3.0
 """Seconds to wait for a killed process; below the time after which the runner abandons a cancelled call."""
 
@@ -39,9 +39,9 @@ class Captured:
     """What a command wrote to one stream."""
 
     kept: bytearray = field(default_factory=bytearray)
-    """The beginning, as much as the limit allows."""
+    """The beginning, up to the limit."""
     size: int = 0
-    """Bytes written in all."""
+    """Total number of bytes written."""
     last: bytes = b""
     """The end."""
 
@@ -82,11 +82,11 @@ async def run_command(
     output_limit: int = OUTPUT_LIMIT,
     heard: Callable[[bytes], None] | None = None,
 ) -> Finished:
-    """Run `command`, found in the PATH of `env`, to its end. `env` is its whole environment.
+    """Run `command`, found on the PATH of `env`, to its end. `env` is its whole environment.
 
-    `heard` gets what comes on stdout while it comes, all of it, whatever the limit; it must not raise. Limit the time
-    by cancelling the call: however the call ends, also by the death of this process, nothing of the command is left.
-    Raises OSError if it cannot be started.
+    `heard` gets all output on stdout as it arrives, whatever the limit; it must not raise. Limit the time by cancelling
+    the call: however the call ends, even by the death of this process, nothing of the command is left. Raises OSError
+    if it cannot be started.
     """
     running = _Running(command, env, cwd, stdin, output_limit, heard)
     try:
@@ -102,12 +102,12 @@ async def run_command(
 
 
 def finished(command: Sequence[str], *, env: Mapping[str, str], patience: float) -> Finished:
-    """As `run_command`, for a short command, in code that may wait: its output is held as a whole.
+    """Like `run_command`, for a short command, in code that may block; its output is held as a whole.
 
     Raises OSError if it cannot be started, and TimeoutError after `patience` seconds.
     """
     stdin, end = os.pipe()
-    os.close(end)  # so it reads nothing, as from /dev/null, but no other process holds this file
+    os.close(end)  # so the command reads nothing, as from /dev/null, and no other process holds this file
     try:
         process, tied = ties.start(
             command, mark=stdin, env=env, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -216,7 +216,7 @@ class _Running:
         self.ended.set()
 
     def kill(self) -> None:
-        """Kill the session. Its leader is reaped only afterwards, so that no other process can have its number."""
+        """Kill the session. Its leader is reaped only afterwards, so that no other process can get its number."""
         _kill_session(self._process.pid)
 
     async def clear_up(self) -> None:
@@ -261,7 +261,7 @@ class _Running:
 
 
 class _Started(NamedTuple):
-    """A process, our ends of its output and errors, and what it is tied by."""
+    """A process, our ends of its output and errors, and its ties."""
 
     process: subprocess.Popen[bytes]
     pipes: tuple[int, ...]
@@ -286,14 +286,14 @@ def _started(command: Sequence[str], env: Mapping[str, str], cwd: str | None, *,
         os.close(output)
         os.close(errors)
         raise
-    finally:  # ours too would keep the pipes open, and reading them would never end
+    finally:  # if ours stayed open, reading the pipes would never end
         for _, its_end in pairs:
             os.close(its_end)
     return _Started(process, (output, errors), tied)
 
 
 def _pipes(count: int) -> list[tuple[int, int]]:
-    """All of them, or none where too many files are open. Raises OSError."""
+    """This many pipes, or none if too many files are open. Raises OSError."""
     made: list[tuple[int, int]] = []
     try:
         for _ in range(count):

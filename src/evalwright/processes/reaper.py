@@ -1,7 +1,7 @@
 """A small program that ends what another process leaves behind. Imports the standard library only, to start fast.
 
-It reads lines from its standard input: `+` or `-`, a kind and a value. At the end of the input, which the kernel
-brings about however the other process ended, it ends and removes what was added and not taken back.
+It reads lines from its standard input: `+` or `-`, a kind and a value. At the end of the input, which the kernel closes
+however the other process ends, it ends and removes what was added and not taken back.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ from contextlib import suppress
 __all__ = ["end_all", "main"]
 
 _PAUSE = 0.02
-"""Seconds between two looks at the input, so that a process which starts many others is not held up by us."""
+"""Seconds between two reads of the input, so that we do not slow down a process that starts many others."""
 _PATIENCE = 30.0
 """Seconds for one command, and for removing one folder."""
 _LONGEST = 5.0
-"""Seconds after which processes that cannot be killed, as those in a hanging file system, are left to the kernel."""
+"""Seconds after which processes that cannot be killed, as in a hanging file system, are left to the kernel."""
 
 
 def main() -> None:
-    """Read what there is to end, and end it when the input does."""
+    """Read what there is to end, and end it when the input ends."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, signal.SIG_IGN)  # our time comes with the end of the input, and not before
+        signal.signal(number, signal.SIG_IGN)  # our time comes with the end of the input, and not earlier
     kept: dict[str, None] = {}
     rest = b""
     while received := os.read(0, 1 << 16):
@@ -53,7 +53,7 @@ def end_all(entries: Iterable[str]) -> None:
         given = json.loads(command)
         _run(given["words"], given["env"])
     for folder in kinds.get("folder", ()):
-        for words in (["rm", "-rf"], ["chmod", "-R", "u+rwX"], ["rm", "-rf"]):  # most need the first one only
+        for words in (["rm", "-rf"], ["chmod", "-R", "u+rwX"], ["rm", "-rf"]):  # usually the first one is enough
             if os.path.lexists(path := json.loads(folder)):
                 _run([*words, "--", path], {"PATH": os.defpath})
 
@@ -71,7 +71,7 @@ def _kill(sessions: set[int], files: set[str]) -> None:
                 os.killpg(session, signal.SIGKILL)
         return
     ends = time.monotonic() + _LONGEST
-    # Again until none is left: what is killed may have started another one a moment before.
+    # Repeated until none is left: a killed process may have started another one a moment before.
     while (found := [*_victims(sessions, files)]) and time.monotonic() < ends:
         for pid in found:
             with suppress(OSError):
@@ -86,7 +86,7 @@ def _victims(sessions: set[int], files: set[str]) -> Iterator[int]:
 
 
 def _is_of(pid: str, sessions: set[int]) -> bool:
-    """Whether a process lives and belongs to one of the sessions; a zombie is dead."""
+    """Whether a process is alive and belongs to one of the sessions; a zombie is dead."""
     with suppress(OSError), open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
         state, _parent, _group, session = file.read().rpartition(b")")[2].split()[:4]
         return int(session) in sessions and state not in (b"Z", b"X")

@@ -1,8 +1,8 @@
 """What must not outlive this process, however it ends: noted by a reaper, which ends it once we are gone.
 
-The reaper is a small process in a session of its own. A pipe leads to it, whose end the kernel closes when we die, also
-by SIGKILL. A parent's death signal would do less: it is bound to the thread that started the child, and does not reach
-what the child starts in turn.
+The reaper is a small process in a session of its own. The kernel closes our end of a pipe to it when we die, even by
+SIGKILL. A parent's death signal would do less: it is bound to the thread that started the child, and does not reach
+what the child itself starts.
 
 A process is tied twice: before it starts by a file that it alone inherits (nothing can come between), and after that by
 its session, which its own children share.
@@ -39,17 +39,17 @@ def file(descriptor: int) -> str:
 
 
 def folder(path: Path) -> str:
-    """A folder with all that is in it."""
+    """A folder with everything in it."""
     return f"folder {json.dumps(str(path))}"
 
 
 def command(words: Sequence[str], env: Mapping[str, str]) -> str:
-    """Something that a command ends, as a container."""
+    """Something that a command ends, such as a container."""
     return f"command {json.dumps({'words': [*words], 'env': dict(env)})}"
 
 
 def tie(*entries: str) -> None:
-    """From now on these end with this process. Raises OSError if the reaper cannot be started."""
+    """From now on, these end with this process. Raises OSError if the reaper cannot be started."""
     _reaper.note(entries, add=True)
 
 
@@ -62,7 +62,7 @@ def untie(*entries: str) -> None:
 def start(words: Sequence[str], *, mark: int, **options: Any) -> tuple[subprocess.Popen[bytes], tuple[str, ...]]:
     """Start a program as the leader of a session, tied; returns also its ties. Raises OSError.
 
-    It inherits by `options` (of `subprocess.Popen`) the file behind the descriptor `mark`, which no other process does.
+    Through `options` (of `subprocess.Popen`) it inherits the file behind the descriptor `mark`; no other process does.
     """
     ties = [file(mark)]
     tie(*ties)
@@ -95,7 +95,7 @@ class _Reaper:
                     self._kept.pop(entry, None)
             if self._is_open() and self._sent("".join(f"{sign}{entry}\n" for entry in entries)):
                 return
-            # Not started yet, or user code has ended it or closed our end: a new one gets all that there is.
+            # Not started yet, or user code has ended it or closed our end: a new one gets everything that is tied.
             if self._kept:
                 self._start()
                 self._sent("".join(f"+{entry}\n" for entry in self._kept))

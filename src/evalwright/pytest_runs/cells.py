@@ -40,7 +40,7 @@ def record_of(
     results: Sequence[EvaluationResult],
     criteria: PassCriteria = CRITERIA,
 ) -> SpoolRecord:
-    """A cell with the verdict that its results make."""
+    """A cell with the verdict that follows from its results."""
     names = [spec.name for spec in case.evaluators or ()]
     return SpoolRecord(
         test, position, case, trace, list(results), cell_verdict(criteria, names, trace, results), criteria
@@ -48,7 +48,7 @@ def record_of(
 
 
 def begun(test: str, position: int, case: Case) -> SpoolRecord:
-    """A cell as it stands should its process die now."""
+    """The record of a cell to keep if its process dies now."""
     return record_of(test, position, case, _trace(case, datetime.now(UTC), None, Answer(error=_DIED)), [])
 
 
@@ -85,7 +85,7 @@ def of_outcome(
 
 
 def of_notes(test: str, position: int, case_id: str, notes: Sequence[Note]) -> SpoolRecord:
-    """The cell of one input that `assert_pass` or `evaluate` judged, the latter once or more often."""
+    """The cell of one input that `assert_pass` or `evaluate` judged, the latter once or several times."""
     last = notes[-1]
     if len(notes) > 1:
         evaluators = [one for note in notes for one in note.evaluators]
@@ -123,7 +123,7 @@ def _of_note(test: str, position: int, case_id: str, note: Note) -> SpoolRecord:
 
 
 def _fields(note: Note, notes: list[str]) -> dict[str, Any]:
-    """What evaluators are shown, in the shape in which a dataset of applications has it."""
+    """What evaluators see, in the shape of an application's dataset entry."""
     one = note.evaluable
     fields: dict[str, Any] = {
         "eval_input": _named(getattr(one, "eval_input", None), notes)
@@ -147,7 +147,8 @@ def _collapsed(items: Sequence[dict[str, Any]]) -> Any:
 
 
 def _specs(note: Note) -> list[EvaluatorSpec]:
-    """Evaluators that a later judgement can make again by name or file; the others without what they said."""
+    """Evaluators, as far as re-evaluation can rebuild them by name or file; others are only named, without their
+    results."""
     from evalwright.formats.pixie.surface.evaluation import label_of
 
     seen: dict[str, int] = {}
@@ -162,7 +163,7 @@ def _specs(note: Note) -> list[EvaluatorSpec]:
 
 
 def _kind(evaluator: Any) -> tuple[str, dict[str, Any]] | None:
-    """The type and configuration of what makes the same evaluator; None for what cannot be made again from words."""
+    """The type and configuration that rebuild the same evaluator; None if it cannot be rebuilt from data."""
     from evalwright.formats.pixie.evaluator import TYPE
 
     made = getattr(evaluator, "made_by", None)

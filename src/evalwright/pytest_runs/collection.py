@@ -1,4 +1,4 @@
-"""From what the processes of a session left behind to one run, like any other."""
+"""Makes one run, like any other, from what the processes of a session left behind."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ __all__ = ["gathered", "session_plan"]
 
 
 def session_plan(root: Path, started: datetime) -> Plan:
-    """The plan of the run that a session makes: one variant, cases that bring their evaluators."""
+    """The plan of a session's run: one variant, and cases that bring their own evaluators."""
     return Plan(
         run_id=f"{started:%Y-%m-%dT%H-%M-%S}_pytest",
         name="pytest",
@@ -37,14 +37,14 @@ def session_plan(root: Path, started: datetime) -> Plan:
         pass_criteria=CRITERIA,
         evaluators_by_case=True,
         import_paths=[str(root)],
-        seal="ours",  # as of any run that this account makes: it can be gone on with
+        seal="ours",  # like any run that this account makes, it can be resumed
     )
 
 
 def gathered(folder: Path, runs: Path, root: Path, started: datetime) -> Outcome | None:
-    """Make a run in `runs` of the cells in `folder`, which is then removed; None when it holds no cell.
+    """Make a run in `runs` from the cells in `folder`, which is then removed; None if it contains no cell.
 
-    Raises StorageError: the folder is then left as it is, for the next session to gather.
+    Raises StorageError; the folder then stays as it is, for the next session to gather.
     """
     places = places_in(folder)
     if not places:

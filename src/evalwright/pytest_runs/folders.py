@@ -1,4 +1,5 @@
-"""Where the processes of a pytest session leave their cells: one hidden folder beside the runs, named after it."""
+"""Where the processes of a pytest session store their cells: one hidden folder beside the runs, named after the
+session."""
 
 from __future__ import annotations
 
@@ -17,12 +18,12 @@ def _prefix() -> str:
 
 
 def new_folder(runs: Path) -> Path:
-    """A name for the folder of this session; nothing is made."""
+    """A name for the folder of this session; nothing is created."""
     return runs / f"{_prefix()}{os.getpid()}-{os.urandom(4).hex()}"
 
 
 def claimed(runs: Path) -> list[Path]:
-    """Folders of sessions of this machine whose main process is gone, now with the name of one of this session."""
+    """Folders of sessions on this machine whose main process is gone, renamed so that they belong to this session."""
     own = []
     for folder in sorted(runs.glob(f"{_prefix()}*")):
         if not _lives(folder.name):

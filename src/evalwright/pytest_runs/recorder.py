@@ -1,4 +1,4 @@
-"""Keeps what the tests of one process judge. Costs nothing to import: most test sessions judge nothing."""
+"""Records what the tests of one process judge. Importing it costs nothing: most test sessions judge nothing."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_FAILURES = 5
 
 
 class _Test:
-    """The test that is going on."""
+    """The test that is running."""
 
     def __init__(self, name: str, case: Case | None) -> None:
         self.name, self.case = name, case
@@ -31,7 +31,7 @@ class _Test:
         self.notes: dict[int, list[Note]] = {}
         self.raised: list[BaseException | None] = []
         self.failed = False
-        """Some check could judge, and said no."""
+        """Whether some check gave a verdict that is not a pass."""
 
     def next_cell(self) -> int:
         self.cells += 1
@@ -41,7 +41,7 @@ class _Test:
         return self.name if position == 1 else f"{self.name}/{position}"
 
     def position_of(self, note: Note) -> int | None:
-        """The cell that has a note of the same thing already."""
+        """The cell that already has a note about the same thing."""
         for position, notes in self.notes.items():
             if note.evaluable is not None and any(note.evaluable is one.evaluable for one in notes):
                 return position
@@ -49,7 +49,7 @@ class _Test:
 
 
 def _harmless(method: Callable[Concatenate[Recorder, P], None]) -> Callable[Concatenate[Recorder, P], None]:
-    """What cannot be recorded must not change how a test ends; it is reported at the end of the session."""
+    """A failure to record must not change how a test ends; it is reported at the end of the session."""
 
     @wraps(method)
     def careful(recorder: Recorder, /, *arguments: P.args, **keywords: P.kwargs) -> None:
@@ -64,7 +64,7 @@ def _harmless(method: Callable[Concatenate[Recorder, P], None]) -> Callable[Conc
 class Recorder:
     """Writes a line for every cell, at its beginning and at its end, to the spool of this process.
 
-    A cell is called as its test is, the second and further ones of a test with `/2`, `/3` behind it.
+    A cell has its test's name; further ones of the same test end with `/2`, `/3` and so on.
     """
 
     def __init__(self, folder: Path, process: str, root: Path) -> None:
@@ -73,11 +73,11 @@ class Recorder:
         self._lock = threading.RLock()
         self._test = _Test("(outside of tests)", None)
         self.failures: list[str] = []
-        """The first things that could not be kept, and why."""
+        """The first things that could not be recorded, and why."""
 
     @_harmless
     def start(self, name: str, case: Case | None, secrets: dict[str, str] | None = None) -> None:
-        """A test begins, maybe one for a case of a dataset: that is then a cell, whatever the test does."""
+        """A test begins, possibly for a case of a dataset, which is then a cell, whatever the test does."""
         self._test = _Test(name, case)
         if case is not None:
             import msgspec
@@ -120,7 +120,7 @@ class Recorder:
 
     @_harmless
     def keep(self, records: Sequence[SpoolRecord]) -> None:
-        """Cells of the test that were judged as the cells of a run are; given their ids here."""
+        """Record cells of the test that were judged as in a run; their ids are set here."""
         from msgspec import UNSET
 
         from evalwright.pytest_runs.spool import parts_of
@@ -140,7 +140,7 @@ class Recorder:
     def finish(self, error: BaseException | None, status: str) -> None:
         """The test is over: `status` is passed, failed, error or skipped.
 
-        Where that says less than its cells do, or there are none for its case, it becomes a cell of its own.
+        If that says less than its cells do, or if its case has no cell yet, it becomes a cell of its own.
         """
         test = self._test
         sound = set(test.statuses.values()) <= {"pass", "skip"}
@@ -174,7 +174,7 @@ class Recorder:
         self._opened().append(record)
 
     def tell(self, failure: str) -> None:
-        """Something of the test that is going on could not be kept."""
+        """Something about the running test could not be recorded."""
         if len(self.failures) < _MOST_FAILURES:
             self.failures.append(f"{self._test.name}: {failure}")
 

@@ -16,12 +16,12 @@ __all__ = ["StoredResult", "TestOutcome", "said", "target"]
 
 
 def target(variant: Variant) -> NoReturn:
-    """For the system that the tests called. Raises InputError."""
+    """The target for a system that was called by tests. Raises InputError."""
     raise InputError(f"the cells of {variant.name!r} come from tests: run the tests again")
 
 
 def said(result: EvaluationResult) -> dict[str, Any]:
-    """The configuration of what says the same again."""
+    """The configuration of an evaluator that returns the same result again."""
     found: dict[str, Any] = msgspec.to_builtins(
         {name: getattr(result, name) for name in StoredResult.__struct_fields__}
     )

@@ -1,7 +1,7 @@
-"""What the processes of a pytest session leave behind: a file each in a hidden folder, one line for every cell.
+"""What the processes of a pytest session leave behind: one file each in a hidden folder, with a line for every cell.
 
-A cell is written when it begins, as the error that it is should its process die, and again when it is judged. The
-newest line of a cell is what counts.
+A cell is written when it begins, as the error that counts if its process dies, and again when it is judged. The newest
+line of a cell counts.
 """
 
 from __future__ import annotations
@@ -36,19 +36,19 @@ class SpoolRecord(msgspec.Struct):
     results: list[EvaluationResult]
     verdict: CaseVerdict
     criteria: PassCriteria = PassCriteria()
-    """By which the verdict was given."""
+    """The criteria that decided the verdict."""
 
 
 def parts_of(record: SpoolRecord) -> list[Trace | CaseVerdict | EvaluationResult]:
-    """The records of a run in it."""
+    """The records of a run that it contains."""
     return [record.trace, record.verdict, *record.results]
 
 
 class Spool:
-    """The file of this process in the folder of its session; both are made with the first record."""
+    """The file of this process in the folder of its session; both are created with the first record."""
 
     def __init__(self, folder: Path, process: str, words: Iterable[str]) -> None:
-        """`process` is the name of the file, `words` are left alone by the masking of secrets."""
+        """`process` is the name of the file, `words` are left alone when secrets are masked."""
         self._path = folder / f"{safe_id(process)}-{os.getpid()}.jsonl"
         self._words = frozenset(words) | set(SpoolRecord.__struct_fields__)
         self._secrets: dict[str, str] = {}
@@ -56,7 +56,7 @@ class Spool:
         self._encoder = self._new_encoder()
 
     def hide(self, secrets: Mapping[str, str]) -> None:
-        """Let these not reach the disk either, by the name of where they come from."""
+        """Mask these, too, by the names of their sources."""
         if secrets.items() <= self._secrets.items():
             return
         self._secrets |= secrets
@@ -66,7 +66,8 @@ class Spool:
         return LineEncoder(Masker.of(self._secrets, os.environ).keeping(self._words))
 
     def append(self, record: SpoolRecord) -> None:
-        """Hand a line to the operating system. Raises StorageError, and ValueError or TypeError for what is no JSON."""
+        """Hand a line to the operating system. Raises StorageError, and ValueError or TypeError for what JSON cannot
+        express."""
         line = self._encoder.line(record)
         if self._file is None:
             self._path.parent.mkdir(parents=True, exist_ok=True)

@@ -45,17 +45,17 @@ _ANSWER_KEYS = {"final_answer", "structured", "thinking", "tool_calls", "tool_re
 
 
 class CaseFailed(AssertionError):
-    """A case did not pass; the message names each check that kept it from it."""
+    """A case did not pass; the message names each check that it failed."""
 
 
 class CaseErrored(Exception):
-    """A case could not be judged, which is neither passed nor failed."""
+    """A case could not be judged, so it neither passed nor failed."""
 
 
 def marked(marker: pytest.Mark, folder: Path, root: Path) -> tuple[Path, str | None]:
-    """The file and the dialect that a marker names; the file is looked for beside the test, then in the root folder.
+    """The file and the format that a marker names; the file is searched for beside the test, then in the root folder.
 
-    Raises InputError for arguments that the marker does not take.
+    Raises InputError for arguments that the marker does not accept.
     """
     given = dict(marker.kwargs)
     if len(marker.args) == 1 and "dataset" not in given:
@@ -95,7 +95,7 @@ class LoadedSuite:
         return self._worked(self._plan, case)
 
     def judge(self, case: Case, trace: Trace) -> list[SpoolRecord]:
-        """The cell of a case whose answer is known already."""
+        """The cell of a case whose answer is already known."""
         recorded = msgspec.structs.replace(case, recorded=msgspec.Raw(msgspec.json.encode(trace)))
         settings = msgspec.structs.replace(self._plan.run, trials=1, baseline_variant=None, pools={})
         variants = [Variant(TESTS_VARIANT, "replay")]
@@ -147,12 +147,12 @@ class CaseUnderTest:
 
     @property
     def key(self) -> str:
-        """The name that no other case of the file has."""
+        """A name that is unique in the file."""
         return self._case.key
 
     @property
     def input(self) -> Any:
-        """What the system is given; a copy."""
+        """The input of the system; a copy."""
         return msgspec.to_builtins(self._case.input)
 
     @property
@@ -165,7 +165,7 @@ class CaseUnderTest:
 
     @property
     def extra(self) -> dict[str, Any]:
-        """What the case's format knows beyond this, such as a pixie entry's `expectation`."""
+        """What else the case's format has, such as a pixie entry's `expectation`."""
         return self._case.extra
 
     @property
@@ -177,19 +177,19 @@ class CaseUnderTest:
         return msgspec.structs.replace(self._case)
 
     def start(self) -> None:
-        """The test's own code begins: an answer that is checked has taken the time since then."""
+        """The test's own code begins: an answer that is checked took the time from here on."""
         self._started = datetime.now(UTC)
 
     def check(self, output: Any) -> None:
-        """Judge an answer by the evaluators of the file: a text or other JSON, or the mapping that a Python target
+        """Judge an answer with the evaluators of the file: a text or other JSON, or the mapping that a Python target
         returns (`final_answer`, `tool_calls`, ...).
 
-        Raises CaseFailed, CaseErrored, and skips the test when every check was skipped.
+        Raises CaseFailed, CaseErrored, and skips the test if every check was skipped.
         """
         self._conclude(_in_thread(lambda: self._suite.judge(self._case, self._trace(output))))
 
     def run(self) -> None:
-        """Call the system of the file, every variant and trial, and judge what it answers; raises as `check` does."""
+        """Call the system of the file, for every variant and trial, and judge its answers; raises as `check` does."""
         self._conclude(_in_thread(lambda: self._suite.run(self._case)))
 
     async def acheck(self, output: Any) -> None:
@@ -239,7 +239,7 @@ def _answer(case: Case, output: Any) -> Answer:
 
 
 def _in_thread(call: Callable[[], list[SpoolRecord]]) -> list[SpoolRecord]:
-    """A run has an event loop of its own, which a thread may have only one of; Ctrl-C still ends the waiting."""
+    """A run has its own event loop, and a thread can have only one; Ctrl-C still ends the wait."""
     __tracebackhide__ = True
     done: Future[list[SpoolRecord]] = Future()
     context = contextvars.copy_context()
@@ -255,7 +255,7 @@ def _in_thread(call: Callable[[], list[SpoolRecord]]) -> list[SpoolRecord]:
 
 
 def _status(record: SpoolRecord) -> str:
-    """The verdict; an error where nothing but errors kept the case from passing, whatever its format makes of those."""
+    """The verdict; an error if only errors kept the case from passing, whatever its format makes of those."""
     open_rows = [row for row in record.results if not row.passed and not row.skipped]
     if record.verdict.status == "fail" and open_rows and all(row.error is not None for row in open_rows):
         return "error"
@@ -263,7 +263,7 @@ def _status(record: SpoolRecord) -> str:
 
 
 def _lines(name: str, record: SpoolRecord) -> list[str]:
-    """The case, what each check said that did not pass, and the answer."""
+    """The case, the result of each check that did not pass, and the answer."""
     verdict, trace = record.verdict, record.trace
     if verdict.status == "pass":
         return []

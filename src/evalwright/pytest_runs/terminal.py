@@ -1,4 +1,4 @@
-"""What a session of pytest says of its run at the end."""
+"""What a pytest session prints about its run at the end."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["summary_lines"]
 
 
 def summary_lines(outcome: Outcome, colours: bool) -> list[str]:
-    """The numbers of a run and where it is."""
+    """The numbers of a run, and where it is stored."""
     run = str(seen_from_here(outcome.run_dir))
     mask = Masker.of({}, os.environ).mask_text
     lines = [

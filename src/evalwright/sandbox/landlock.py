@@ -1,6 +1,6 @@
-"""Landlock: a process gives up the files that it could open otherwise, also as root. Linux 5.13 and later.
+"""Landlock: a process gives up access to files that it could otherwise open, even as root. Linux 5.13 and later.
 
-Imports the standard library only. See landlock(7) and linux/landlock.h, from which the numbers are.
+Imports the standard library only. See landlock(7) and linux/landlock.h, the source of the numbers.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
 _VERSION, _PATH_BENEATH = 1, 1
 _EXECUTE, _WRITE_FILE, _READ_FILE, _READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 _ALL_OF = {1: (1 << 13) - 1, 2: (1 << 14) - 1}
-"""What the first versions know; from the third on there is truncation, too. Later kinds of access are not needed."""
+"""The kinds of access that the first versions know; from the third on there is also truncation. Later ones are not
+needed."""
 _ALL = (1 << 15) - 1
 _OF_FILES = _EXECUTE | _WRITE_FILE | _READ_FILE | 1 << 14
 _SYSTEM = (
@@ -27,7 +28,7 @@ _SYSTEM = (
     *("/etc/mime.types", "/etc/nsswitch.conf", "/etc/passwd", "/etc/group", "/etc/ssl/openssl.cnf", "/etc/ssl/certs"),
     *("/etc/pki/tls/openssl.cnf", "/etc/pki/tls/certs", "/dev/zero", "/dev/random", "/dev/urandom"),
 )
-"""Programs, libraries and data of the system, for everyone to read."""
+"""Programs, libraries and data of the system, which everyone may read."""
 
 
 class _Rule(ctypes.Structure):
@@ -36,9 +37,9 @@ class _Rule(ctypes.Structure):
 
 
 class Landlock:
-    """What code may open: `readable` places and those of the system for reading, and one folder for all else.
+    """What code may open: `readable` places and the system's for reading, and one folder for everything else.
 
-    Made once, as the places are opened then; each process that is to be restricted calls `restrict`.
+    Created once, because it opens the places; each process that is to be restricted calls `restrict`.
     """
 
     def __init__(self, readable: Iterable[Path]) -> None:
@@ -65,7 +66,8 @@ class Landlock:
         self._call(_RESTRICT_SELF, ruleset, 0)
         os.close(ruleset)
         for descriptor, _ in places:
-            os.close(descriptor)  # of our own process: what forks and restricts others keeps its own
+            # our own process's descriptor: the parent, which forks and restricts others, keeps its own
+            os.close(descriptor)
 
     def _add(self, path: Path, access: int) -> None:
         with suppress(OSError):

@@ -1,7 +1,7 @@
-"""Searches with regular expressions that come from users, within a time limit.
+"""Searches with users' regular expressions, within a time limit.
 
 A pattern with catastrophic backtracking keeps the interpreter busy without end. In the main thread a timer ends it;
-other threads receive no signals, so there the search is tried first in a process that can be killed.
+other threads receive no signals, so there the search is first tried in a process that can be killed.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def _bounded(pattern: re.Pattern[str], text: str, work: Callable[[str], T]) -> T
 
 
 def _under_timer(pattern: re.Pattern[str], text: str, work: Callable[[str], T]) -> T:
-    # The virtual timer counts processor time, so that a busy machine ends no harmless search; and SIGALRM is taken: the
+    # The virtual timer counts processor time, so that a busy machine ends no harmless search. SIGALRM is not free: the
     # run's watchdog uses it.
     previous = signal.signal(signal.SIGVTALRM, _end)
     try:

@@ -1,7 +1,7 @@
 """The other side of `workers`: a clean interpreter that forks a child for each piece of foreign code.
 
-A child knows nothing of the pieces before it. Request and reply are JSON, each preceded by its length. Only the
-standard library is imported here, so that it starts fast and its children hold nothing of the run.
+A child knows nothing of earlier pieces. Request and reply are JSON, each preceded by its length. Only the standard
+library is imported here, so that it starts fast and its children contain nothing of the run.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def main(descriptor: int) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the run, which closes the socket
     walls = Walls()
     missing = walls.raise_up()
-    # Objects of now are never collected again: the collector would touch, and so copy, their pages in every child.
+    # Existing objects are never collected again: the collector would touch, and so copy, their pages in every child.
     gc.collect()
     gc.freeze()
     with socket.socket(fileno=descriptor) as connection:
@@ -112,7 +112,7 @@ def _end(child: int, *, at_once: bool) -> int:
     On Linux its orphans become our children, as this process is their reaper.
     """
     ended, status = 0, 0
-    for _ in range(0 if at_once else 50):  # a child that closed its end is about to be gone
+    for _ in range(0 if at_once else 50):  # a child that closed its end is about to exit
         ended, status = os.waitpid(child, os.WNOHANG)
         if ended:
             break
@@ -150,7 +150,8 @@ def _answer(request: bytes, writing: int) -> None:
     try:
         reply = {"value": _value(task["code"], task["arguments"])}
         json.dumps(reply, default=str)  # tried in here, because it calls `__str__` of the code's objects
-    except BaseException as error:  # also SystemExit: code that ends itself has given no verdict, and must say so
+    except BaseException as error:
+        # SystemExit, too: code that ends itself has given no verdict, which must be reported.
         reply = {"error": "exception", "message": _message_of(error)}
     _write(writing, {**reply, "printed": printed.getvalue()[-_LONGEST:]})
 

@@ -29,9 +29,9 @@ _MOST_PROCESSES = 16
 _MOST_FILES = 64
 _NOBODY = 65534
 _PASSING_USERS = range(61_184, 65_520)
-"""What systemd gives to users who own nothing and come and go."""
+"""The range that systemd uses for transient users who own nothing."""
 _SCRATCH = (Path("/tmp"), Path("/var/tmp"), Path("/dev/shm"))
-"""Folders to lay an empty one over: the first that holds no part of the interpreter."""
+"""Folders over which an empty one can be mounted: the first that contains no part of the interpreter."""
 
 # Python has no names for these: CLONE_NEW* of unshare(2), MS_* of mount(2), mount_setattr(2) with its flags,
 # PR_SET_* of prctl(2), and version 3 of capset(2) with CAP_DAC_READ_SEARCH.
@@ -46,7 +46,7 @@ _REFUSED = frozenset({
     "os.exec", "os.fork", "os.forkpty", "os.posix_spawn", "os.spawn", "os.system", "subprocess.Popen", "os.remove",
     "os.rename", "os.rmdir", "os.mkdir", "os.chmod", "os.chown", "os.link", "os.symlink", "os.truncate",
 })  # fmt: skip
-"""Audit events that Python itself refuses where the system has no walls: a fence, as code can get round it."""
+"""Audit events that Python itself rejects if the system has no walls: only a fence, which code can get around."""
 _WRITING = os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC
 
 
@@ -74,9 +74,10 @@ class Walls:
             self._prctl(_REAPER, 1)  # what a child leaves behind becomes ours, and can be killed
             self._apart = self._leave()
             self._read_only = self._apart and self._freeze_files()
-            if not (self._root or self._apart):  # what the user already runs counts, too
+            if not (self._root or self._apart):  # processes that the user already runs count, too
                 self._counted = _running(os.geteuid())
-            # Keeps code from reading our memory through /proc. Last: afterwards the id maps above could not be written.
+            # Keeps code from reading our memory through /proc. Last, because the id maps above could not be written
+            # afterwards.
             self._prctl(_DUMPABLE, 0)
         closed = self._landlock.holds
         held = (("network", self._apart), ("files", self._read_only or closed), ("reading", closed))
@@ -102,12 +103,12 @@ class Walls:
             sys.addaudithook(_refuse)
 
     def enter_to_stay(self) -> None:
-        """Go behind the walls for good, in a process that becomes a program which limits time and memory itself."""
+        """Go behind the walls for good, in a process that becomes a program with its own limits of time and memory."""
         if self._apart:
             self._enter_namespaces(None)
         if sys.platform == "linux":
             self._drop_privileges(None)
-        # No limit of address space, of which Node reserves far more than it uses; and its threads count as processes.
+        # No limit on address space, of which Node reserves far more than it uses; and its threads count as processes.
         _limit((resource.RLIMIT_FSIZE, 0), (resource.RLIMIT_NPROC, self._counted + 4 * _MOST_PROCESSES))
 
     def _leave(self) -> bool:
@@ -154,8 +155,8 @@ class Walls:
     def _drop_privileges(self, scratch: Path | None) -> None:
         kept = 0
         if self._root:
-            # Nobody could import from an interpreter in a folder that only root can enter, without the right to read
-            # it. It is the right to read everything, so it is kept only where Landlock says what that is.
+            # An interpreter in a folder that only root can enter could not be imported from without the right to read
+            # it. That is the right to read everything, so it is kept only where Landlock limits it.
             if self._needs_reading and not self._landlock.holds:
                 needed = f"a Python that all users can read, not {sys.base_prefix}"
                 raise PermissionError(f"checks run without the rights of root, and need {needed}")
@@ -172,9 +173,9 @@ class Walls:
         self._prctl(_NO_NEW_PRIVILEGES, 1)  # no set-user-ID program gives them back
         header = (ctypes.c_uint32 * 2)(_CAPABILITIES_VERSION, 0)
         self._libc.capset(header, (ctypes.c_uint32 * 6)(kept, kept, kept, 0, 0, 0))
-        if kept:  # ambient, or a program that this process becomes would lose it
+        if kept:  # ambient, because a program that this process becomes would otherwise lose it
             self._libc.prctl(_AMBIENT, _AMBIENT_RAISE, _NUMBER_OF_READ_ALL, 0, 0)
-        self._prctl(_DIE_WITH_PARENT, signal.SIGKILL)  # the change of user has cleared it
+        self._prctl(_DIE_WITH_PARENT, signal.SIGKILL)  # cleared by the change of user
         self._prctl(_DUMPABLE, 0)
         if self._landlock.holds:
             self._landlock.restrict(scratch)
@@ -203,7 +204,7 @@ def _running(user: int) -> int:
 
 
 def _end_as(status: int) -> NoReturn:
-    """End like a child did, so that our parent sees its exit code or signal."""
+    """End in the same way as a child did, so that our parent sees its exit code or signal."""
     if os.WIFSIGNALED(status):
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # the child has crashed, not we
         os.kill(os.getpid(), os.WTERMSIG(status))

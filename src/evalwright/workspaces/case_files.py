@@ -1,4 +1,4 @@
-"""A folder with the files of its case alone: workspace type `case_files`."""
+"""A folder that contains only the files of its case: workspace type `case_files`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from evalwright.workspaces.trees import Mask, copy_tree
 __all__ = ["WORKSPACE_FILES", "case_files"]
 
 WORKSPACE_FILES = "workspace_files"
-"""The key of a case's `extra` with its files: paths in the workspace, and where each file or folder lies."""
+"""The key of a case's `extra` with its files: paths in the workspace, and where each file or folder comes from."""
 
 
 def case_files(config: Mapping[str, Any], suite_folder: Path) -> CaseFiles:
@@ -28,7 +28,7 @@ def case_files(config: Mapping[str, Any], suite_folder: Path) -> CaseFiles:
 
 
 class CaseFiles(Snapshots):
-    """Folders that lie in no repository, whose files a program could find by itself, each with its case's files."""
+    """Folders outside any repository, whose files a program could find by itself, each with its case's files."""
 
     kind = "case_files"
 
@@ -62,7 +62,7 @@ class _WithFiles(Copied):
 
 
 def _copy(source: Path, target: Path) -> None:
-    """Raises OSError, and InputError for a folder of which something cannot be copied."""
+    """Raises OSError, and InputError for a folder of which a part cannot be copied."""
     target.parent.mkdir(parents=True, exist_ok=True)
     if not source.is_dir():
         shutil.copy(source, target)

@@ -1,4 +1,4 @@
-"""Where `workspace_path` was in version 0.1, for plug-ins of that time."""
+"""The place of `workspace_path` in version 0.1, for plug-ins of that time."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import warnings
 from importlib import import_module
 from typing import Any
 
-_NOW_IN = "evalwright.session.workspace"  # looked up by name: this room lies beside that one
+_NOW_IN = "evalwright.session.workspace"  # looked up by name, because this room may not import from that one
 
 
 def __getattr__(name: str) -> Any:

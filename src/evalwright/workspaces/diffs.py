@@ -13,9 +13,9 @@ from evalwright.workspaces.trees import Tree
 __all__ = ["TOLD_IN_FULL", "covered", "difference", "removals", "unified"]
 
 _TEXT = 256 * 2**10
-"""Bytes of the largest file whose changes are shown line by line."""
+"""Maximum size of a file whose changes are shown line by line, in bytes."""
 _HEAD = 4 * 2**10
-"""A NUL among this many first bytes means that a file is not text."""
+"""A NUL among the first bytes, up to this number, means that a file is not text."""
 _MOST_SHOWN = 16 * 2**20
 """Characters of all diffs of a cell."""
 _MOST_MATCHES = 10**6
@@ -23,7 +23,7 @@ _MOST_MATCHES = 10**6
 _NO_LINE_END = "\n\\ No newline at end of file\n"
 
 TOLD_IN_FULL = "/diff.txt"
-"""The key in `left_out` which says that not all diffs were kept; no path of a file begins with a slash."""
+"""The key in `left_out` which says that not all diffs were kept; no file's path begins with a slash."""
 
 
 def difference(before: Tree, after: Tree, old: Path, new: Path) -> Changes:
@@ -58,7 +58,8 @@ def difference(before: Tree, after: Tree, old: Path, new: Path) -> Changes:
 
 
 def removals(removed: Sequence[str], old: Path) -> dict[str, str]:
-    """The diffs of texts that were removed, by their copies in `old`: for `diff.txt` alone, which shows all changes."""
+    """The diffs of texts that were removed, from their copies in `old`: only for `diff.txt`, which shows all
+    changes."""
     diffs: dict[str, str] = {}
     room = _MOST_SHOWN
     for path in removed:

@@ -63,7 +63,7 @@ class _Volume(Copied):
 
 
 def removed_by(*words: str, env: Mapping[str, str] = os.environ) -> str:
-    """The tie of what a docker command removes."""
+    """The tie that removes what a docker command created."""
     known = {name: value for name, value in env.items() if name in ("PATH", "HOME") or name.startswith("DOCKER_")}
     return command(["docker", *words], known)
 

@@ -20,7 +20,7 @@ __all__ = ["GitSnapshots", "check_out", "commit_of", "git", "git_branch", "git_w
 _PATIENCE = 300
 """Seconds that one git command may take."""
 # Cells must not depend on the user's settings: no hooks, and clones of local repositories whatever the system's default
-# is. No collection of garbage in the background, which would write to the folder while it is compared.
+# is. No garbage collection in the background, which would write to the folder while it is compared.
 _SETTINGS = ("core.hooksPath=/dev/null", "advice.detachedHead=false", "protocol.file.allow=always", "gc.auto=0")
 _WHO = {"GIT_AUTHOR_NAME": "evalwright", "GIT_AUTHOR_EMAIL": "evalwright@localhost"}
 _WHO |= {name.replace("AUTHOR", "COMMITTER"): value for name, value in _WHO.items()}
@@ -88,7 +88,7 @@ def commit_of(repo: Path, name: str) -> str:
         git(repo, "rev-parse", "--git-dir")
     except InputError as error:
         raise InputError(Problem("", f"{str(repo)!r} is not a git repository: {error}", key="repo_path")) from None
-    for candidate in (name, f"origin/{name}"):  # a clone has most branches as those of its origin only
+    for candidate in (name, f"origin/{name}"):  # in a clone, most branches exist only as the origin's
         try:
             return git(repo, "rev-parse", "--verify", "--quiet", "--end-of-options", candidate + "^{commit}")
         except InputError:

@@ -59,7 +59,7 @@ def _place(base_path: str | None) -> Path | None:
 
 
 class Snapshots:
-    """Copies of one folder, or empty ones. The folder is read once, so that all cells of a run start alike."""
+    """Copies of one folder, or empty ones. The folder is read once, so that all cells of a run start equally."""
 
     base: Path | None
     copy_from: Path | None
@@ -81,8 +81,7 @@ class Snapshots:
         try:
             self._root = TemporaryFolder(self.base)
             self.seed(self._root.path / "seed")
-            # Copied once more, with the bounds of an artifact: a start that could not be compared later is an error
-            # now.
+            # Copied once more, within an artifact's limits: a start that could not be compared later is an error now.
             scratch = self._root.path / "seen"
             tree = copy_tree(self._root.path / "seed", scratch, without=self.without)
             remove_tree(scratch)
@@ -146,7 +145,8 @@ class Copied:
 
 
 def refuse_left_out(left_out: Mapping[str, str]) -> None:
-    """Raise InputError if anything was left out: a cell that starts with a part of the files would be another case."""
+    """Raise InputError if anything was left out: a cell that starts with only some of the files would be another
+    case."""
     if left_out:
         listed = [f"{path}: {why}" for path, why in list(left_out.items())[:10]]
         raise InputError("cannot copy the files that each workspace starts with: " + "; ".join(listed))

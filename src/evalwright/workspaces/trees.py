@@ -2,8 +2,8 @@
 
 Nothing outside the folder is ever read: symbolic links are not followed, not even one that replaces a file or a folder
 during the copy, because each step is opened from the folder above it. Pipes, devices and links are skipped; what cannot
-be read, and what exceeds the limits, is named with the reason. Of a file that is growing, the part is copied that was
-there when it was opened.
+be read, and what exceeds the limits, is named with the reason. Of a growing file, the part is
+copied that existed when it was opened.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class _Copying:
             if place in self.files:
                 raise _TooLarge("two names that are not UTF-8 look the same")
             with _opened(name, _READ, source) as file:
-                facts = os.fstat(file)  # asked again: the name may stand for something else by now
+                facts = os.fstat(file)  # checked again: the name may refer to something else by now
                 if stat.S_ISREG(facts.st_mode):
                     self.files[place] = self._file(file, facts, target, kept, place, stored)
 
@@ -148,7 +148,7 @@ class _Copying:
     def _linked(
         self, file: int, facts: os.stat_result, target: int, kept: str, place: str, stored: str
     ) -> FileEntry | None:
-        """The entry of a file that the twin has too, linked to it; None if it has not, or links are impossible."""
+        """The entry of a file that the twin also has, linked to it; None if it has not, or if links are impossible."""
         if self._twin is None or (twin := self._twin.manifest.files.get(place)) is None:
             return None
         if (twin.size, _runs(twin.mode)) != (facts.st_size, _runs(facts.st_mode)):

@@ -1,8 +1,8 @@
 """A support agent: it finds out what a customer wants, uses the shop's tools, and writes an answer.
 
-Rules stand where a real agent asks a model, so that the example needs no key and no network. All the rest is as in a
-real one: tools that read and change things, a record of every call, and checks that can be forgotten. A variant names
-in `skips` which checks it leaves out; delete a line there, run again, and compare.
+Rules take the place of a model, so that the example needs no key and no network. Everything else is as in a real agent:
+tools that read and change things, a record of every call, and checks that can be forgotten. A variant names in `skips`
+the checks that it leaves out; delete a line there, run again, and compare.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _INTENTS = {
     "track": r"\bwhere('s| is| are)\b|\bstatus\b|\barrived?\b",
     "thanks": r"\bthank",
 }
-"""What customers want, by what they write; the first pattern that is found wins."""
+"""What customers want, by what they write; the first pattern that is found counts."""
 
 _ORDER_NUMBER = re.compile(r"\b\d{4}\b")
 _PRODUCT_WORDS = re.compile(r"\b(mug|sencha|kettle|filter|grinder|scale)s?\b")
@@ -58,7 +58,7 @@ def answer(case: dict[str, Any], variant: dict[str, Any]) -> dict[str, Any]:
 
 @dataclass
 class Reply:
-    """What the customer is told; `outcome` is one of answered, done, refused, asked_back, handed_over."""
+    """The answer to the customer; `outcome` is one of answered, done, refused, asked_back, handed_over."""
 
     text: str
     outcome: str = "answered"
@@ -95,7 +95,7 @@ class Agent:
             return ending.reply
 
     def use(self, tool: str, **arguments: Any) -> dict[str, Any]:
-        """Call a tool and keep call and result, which is what an evaluation of tool use needs."""
+        """Call a tool and keep call and result, which an evaluation of tool use needs."""
         call = {"id": f"call-{len(self.calls) + 1}", "name": tool, "arguments": arguments}
         content: dict[str, Any] = getattr(self._shop, tool)(**arguments)
         self.calls.append(call)
@@ -126,7 +126,7 @@ class Agent:
         return str(customer["id"])
 
     def _own_order(self) -> dict[str, Any]:
-        """The order that is spoken of, if it is the customer's."""
+        """The order in question, if it belongs to the customer."""
         number = self._order_number()
         customer = None if "owner" in self._skips else self._customer()
         order = self.use("find_order", number=number)
@@ -251,7 +251,8 @@ class Agent:
 
 
 def _metrics(agent: Agent, reply: Reply) -> dict[str, Any]:
-    """Tokens as a model would count them, about four characters each: every step reads all that was said before."""
+    """Tokens as a model would count them, about four characters each: every step reads everything that was said
+    before."""
     read = written = 0
     said = _INSTRUCTION_TOKENS
     for message in [*agent.messages, {"role": "assistant", "content": reply.text}]:

@@ -1,7 +1,7 @@
 """A small shop for tea and coffee things: its database, and the tools that its support agent may use.
 
-The database is SQLite in memory. Every conversation opens a shop of its own, so that a refund in one case is never
-seen by another, whatever runs at the same time and however often a case is repeated.
+The database is SQLite in memory. Every conversation opens a shop of its own, so that a refund in one case is never seen
+by another, whatever runs at the same time and however often a case is repeated.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ _HOURS = {"saturday": "10:00 to 14:00", "sunday": "closed"}
 
 @contextmanager
 def open_shop() -> Iterator[Shop]:
-    """A freshly filled shop with a connection of its own, closed at the end."""
+    """A freshly filled shop with its own connection, closed at the end."""
     with closing(sqlite3.connect(":memory:")) as database:
         database.row_factory = sqlite3.Row
         database.executescript(_SCHEMA)
@@ -89,7 +89,7 @@ def open_shop() -> Iterator[Shop]:
 class Shop:
     """The tools. Each takes and returns plain data; one that cannot do its work returns a mapping with `error`.
 
-    They do as they are told. Whether a customer may have what he asks for is for the agent to find out.
+    They do as they are told. Whether a customer may have what they ask for is for the agent to find out.
     """
 
     def __init__(self, database: sqlite3.Connection) -> None:
@@ -109,7 +109,7 @@ class Shop:
         return {"orders": orders}
 
     def find_order(self, number: str) -> dict[str, Any]:
-        """An order with its lines, what was paid for them, and what of that was refunded."""
+        """An order with its lines, what was paid for them, and how much of that was refunded."""
         found = self._rows("select * from orders where number = ?", number)
         if not found:
             return {"error": f"there is no order {number}"}
@@ -123,12 +123,12 @@ class Shop:
         return {**found[0], "lines": lines, "paid_cents": paid, "refunded_cents": refunded}
 
     def find_product(self, name: str) -> dict[str, Any]:
-        """A product by a word of its name, with what the staff noted about it."""
+        """A product by a word in its name, with the staff's notes about it."""
         found = self._rows("select sku, name, price_cents, staff_note from products where name like ?", f"%{name}%")
         return found[0] if found else {"error": f"there is no product called {name}"}
 
     def check_stock(self, sku: str) -> dict[str, Any]:
-        """How many there are, and when more will come if that is known."""
+        """The number in stock, and when more will arrive, if known."""
         found = self._rows("select stock, restock_on from products where sku = ?", sku)
         return found[0] if found else {"error": f"there is no product {sku}"}
 
@@ -147,11 +147,11 @@ class Shop:
         return {"number": number, "refunded_cents": cents}
 
     def cancel_order(self, number: str) -> dict[str, Any]:
-        """Cancel an order that has not left the house."""
+        """Cancel an order that has not been shipped."""
         return self._change(number, "update orders set status = 'cancelled' where number = ?", number)
 
     def change_address(self, number: str, address: str) -> dict[str, Any]:
-        """Send an order that has not left the house elsewhere."""
+        """Change the address of an order that has not been shipped."""
         return self._change(number, "update orders set address = ? where number = ?", address, number)
 
     def _change(self, number: str, statement: str, *values: str) -> dict[str, Any]:
