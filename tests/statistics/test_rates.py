@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from math import nextafter
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,6 +30,10 @@ def test_trials_earn_their_price() -> None:
     found = rate_with_design_effect(varied)
     assert found.effective_n > 1000
     assert found.rate == pytest.approx(sum(varied) / 100)
+
+
+def test_the_usual_interval_is_one_like_others() -> None:
+    assert wilson(3, 7) == pytest.approx(wilson(3, 7, nextafter(0.95, 1)), rel=1e-12)
 
 
 def test_nothing_has_no_rate() -> None:

@@ -17,6 +17,9 @@ __all__ = [
     "score_ends", "wilson",
 ]  # fmt: skip
 
+_Z_95 = 1.959963984540054
+"""`two_sided_z(0.95)`, which nearly every interval has."""
+
 
 def wilson(successes: float, n: float, confidence: float = 0.95) -> Interval | None:
     """Wilson's score interval (Wilson 1927), None without observations.
@@ -26,7 +29,7 @@ def wilson(successes: float, n: float, confidence: float = 0.95) -> Interval | N
     """
     if n <= 0:
         return None
-    z = two_sided_z(confidence)
+    z = _Z_95 if confidence == 0.95 else two_sided_z(confidence)
     p = successes / n
     centre = p + z * z / (2 * n)
     half = z * sqrt(max(0.0, p * (1 - p)) / n + z * z / (4 * n * n))

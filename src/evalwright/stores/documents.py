@@ -16,7 +16,7 @@ from evalwright.files.durable import create_file
 from evalwright.files.masker import Masker, expand, variables_in
 from evalwright.model.plan import Plan
 from evalwright.model.summary import RunSummary
-from evalwright.model.trace import is_newer
+from evalwright.model.trace import SCHEMA_VERSION, is_newer
 from evalwright.registry import format_of_run
 
 __all__ = [
@@ -92,7 +92,7 @@ def _must_be_readable(place: str, plain: Any) -> None:
     variants = found if isinstance(found, list) else []
     marked = [("", plain), *((f"variants[{i}].", one) for i, one in enumerate(variants) if isinstance(one, dict))]
     for key, one in marked:
-        if is_newer(version := one.get("schema_version")):
+        if (version := one.get("schema_version")) != SCHEMA_VERSION and is_newer(version):
             raise newer_version(place, str(version), key=f"{key}schema_version")
 
 
