@@ -21,12 +21,12 @@ from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.registry import format_of_run, resolve
 from evalwright.run.limits import Watchdog
-from evalwright.run.records import Clock, append, evaluator_failure, keep, no_evaluation, result_of
-from evalwright.run.steps import Pending, spoiling_of
+from evalwright.run.records import Clock, Pending, append, evaluator_failure, keep, no_evaluation, result_of
 from evalwright.scoring.verdict import cell_verdict, passes_over_errored
 
 if TYPE_CHECKING:
     from evalwright.run.judge_thread import JudgeThread
+    from evalwright.run.steps.spoil import Spoiling
 
 __all__ = ["Judge", "ask_models", "compares"]
 
@@ -68,7 +68,11 @@ class Judge:
         self._names = [spec.name for spec in plan.evaluators]
         self._comparisons = [spec for spec in plan.evaluators if compares(spec.type) and self._is_asked(spec)]
         self._standing = [spec.name for spec in plan.evaluators if not self._is_asked(spec)]
-        self._spoiling = spoiling_of(plan)
+        self._spoiling: Spoiling | None = None
+        if plan.pass_criteria.spoiling_errors:
+            from evalwright.run.steps.spoil import Spoiling
+
+            self._spoiling = Spoiling(plan)
         self._verdict = self._verdict_by(plan)
         self.uses_case: bool = self._by_case or bool(self._comparisons) or any(check.uses_case for check in self._built)
         """Whether any evaluator looks at the case; if none does, `case` may be anything."""

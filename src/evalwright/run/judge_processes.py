@@ -36,8 +36,7 @@ from evalwright.run.judge import Judge, ask_models
 from evalwright.run.limits import Watchdog, end_loose_tasks
 from evalwright.run.newest import Newest, newest_of
 from evalwright.run.origin import acts
-from evalwright.run.records import Clock
-from evalwright.run.steps import Pending
+from evalwright.run.records import Clock, Pending
 from evalwright.run.stored_run import CaseOf
 from evalwright.run.unreadable import judged_before, keep_judgements, lost_traces
 from evalwright.run.worker import end_with_parent

@@ -27,12 +27,10 @@ from evalwright.run.limits import LAST_SECONDS, Watchdog, end_loose_tasks
 from evalwright.run.pipeline import Pipeline
 from evalwright.run.records import Clock
 from evalwright.run.runner import Runner
-from evalwright.run.steps import workspaces_of
 from evalwright.scoring.tally import Tally
 from evalwright.session import session
 from evalwright.session.open_files import descriptors_kept
 from evalwright.session.signals import Signals
-from evalwright.targets.threads import Threads
 
 if TYPE_CHECKING:
     from evalwright.run.executors import Sites
@@ -144,25 +142,28 @@ async def work_here(job: Job, watch: Watch | None = None) -> bool:
 
 def _runner(job: Job, watchdog: Watchdog) -> tuple[Runner, dict[str, Target]]:
     """What runs the cells, and the systems that it calls."""
-    plan, clock, threads = job.plan, Clock(), Threads()
-    judge, (targets, sites) = Judge(plan, watchdog, clock), _executor(job, threads)
+    plan, clock = job.plan, Clock()
+    judge, (targets, sites) = Judge(plan, watchdog, clock), _executor(job)
     pipeline = Pipeline(plan, job.writer, targets, sites, judge, clock, job.state, job.tally, job.mirrors)
-    return Runner(plan, job.writer, pipeline, watchdog, job.state, threads), targets
+    return Runner(plan, job.writer, pipeline, watchdog, job.state), targets
 
 
-def _executor(job: Job, threads: Threads) -> tuple[dict[str, Target], Sites | None]:
+def _executor(job: Job) -> tuple[dict[str, Target], Sites | None]:
     """What calls the systems of a run, and where that takes place. Raises InputError."""
     plan, targets = job.plan, targets_of(job.plan)
-    if isinstance(plan.run.executor, msgspec.UnsetType):
-        return targets, workspaces_of(plan, job.writer, threads)
-    from evalwright.run.executors import is_elsewhere
+    if not isinstance(plan.run.executor, msgspec.UnsetType):
+        from evalwright.run.executors import is_elsewhere
 
-    if not is_elsewhere(plan):
-        return targets, workspaces_of(plan, job.writer, threads)
-    from evalwright.run.executors.ray import RaySites
+        if is_elsewhere(plan):
+            from evalwright.run.executors.ray import RaySites
 
-    sites = RaySites(plan, plan.run.executor, job.writer, threads, targets, job.state)
-    return sites.targets, sites
+            sites = RaySites(plan, plan.run.executor, job.writer, targets, job.state)
+            return sites.targets, sites
+    if plan.workspace is None:
+        return targets, None
+    from evalwright.run.steps.workspace import Workspaces
+
+    return targets, Workspaces(plan, plan.workspace, job.writer)
 
 
 def _run_loop(runner: Runner, job: Job) -> None:

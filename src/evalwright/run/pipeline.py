@@ -38,14 +38,15 @@ from evalwright.run.cells import Cell, RunState
 from evalwright.run.judge import Judge
 from evalwright.run.records import Clock, trace_of
 from evalwright.run.spending import CostLimit
-from evalwright.run.steps import enriching_of, pricing_of
 from evalwright.scoring.tally import Tally
 
 if TYPE_CHECKING:
     from evalwright.run.executors import Sites
     from evalwright.run.standstill import Standstill
     from evalwright.run.steps.compare import Compared, Comparing
+    from evalwright.run.steps.enrich import Enriching
     from evalwright.run.steps.mirror import Mirroring
+    from evalwright.run.steps.price import Pricing
 
 __all__ = ["LONG", "Pipeline"]
 
@@ -79,7 +80,16 @@ class Pipeline:
         self._writer, self._targets, self._judge = writer, targets, judge
         self._clock, self._state, self._tally = clock, state, tally
         self._sites, self._mirrors = sites, mirrors
-        self._pricing, self._enriching = pricing_of(plan), enriching_of(plan)
+        self._pricing: Pricing | None = None
+        self._enriching: Enriching | None = None
+        if plan.prices:
+            from evalwright.run.steps.price import Pricing
+
+            self._pricing = Pricing(plan)
+        if any(variant.enrich_trace_from for variant in plan.variants):
+            from evalwright.run.steps.enrich import Enriching
+
+            self._enriching = Enriching(plan)
         self._plan, self._addresses = plan, dict[str, Address]()
         self._proven: set[str] = set()
         """Variants that answered before the first error of the run."""

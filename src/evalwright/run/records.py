@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -20,6 +20,7 @@ from evalwright.targets.failures import placed, stack_of, text_of
 
 __all__ = [
     "Clock",
+    "Pending",
     "append",
     "evaluator_failure",
     "fill",
@@ -39,6 +40,21 @@ _OF_SCORE = {score: f"score {score:g}" for score in (0.0, 1.0)}
 
 _NOTHING = Evaluation(False)
 """Stands for an evaluator that returned nothing: not passed, no score."""
+
+
+class Pending(NamedTuple):
+    """A result that is not there yet."""
+
+    position: int
+    """In the results of the cell."""
+    given: Awaitable[Evaluation] | Callable[..., Any]
+    """What is awaited, or called once all other results are there."""
+    limit: float
+    """The seconds it has."""
+    scores: tuple[float, float] = (0.0, 1.0)
+    """The lowest and the highest score of the evaluator."""
+    spec: EvaluatorSpec | None = None
+    """Of the evaluator, whose required score is named where it is not reached."""
 
 
 class Clock:

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from multiprocessing.connection import Connection, wait
 from multiprocessing.synchronize import Lock
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -33,12 +33,14 @@ from evalwright.run.judge import Judge, ask_models, compares
 from evalwright.run.judge_processes import next_message, processors
 from evalwright.run.limits import Watchdog
 from evalwright.run.records import Clock, trace_of
-from evalwright.run.steps import pricing_of
 from evalwright.run.worker import end_with_parent
 from evalwright.scoring.tally import Tally
 from evalwright.session import Session
 from evalwright.stores.local_files.run import LocalWriter
 from evalwright.targets.failures import target_failure
+
+if TYPE_CHECKING:
+    from evalwright.run.steps.price import Pricing
 
 __all__ = ["processes_for", "replay_in_processes"]
 
@@ -190,7 +192,12 @@ class _Share:
     def __init__(self, plan: Plan, writer: LocalWriter, targets: dict[str, Target], watchdog: Watchdog) -> None:
         self._plan, self._writer, self._targets = plan, writer, targets
         self._clock = Clock()
-        self._judge, self._pricing = Judge(plan, watchdog, self._clock), pricing_of(plan)
+        self._judge = Judge(plan, watchdog, self._clock)
+        self._pricing: Pricing | None = None
+        if plan.prices:
+            from evalwright.run.steps.price import Pricing
+
+            self._pricing = Pricing(plan)
         self._batch = _Batch()
         self.tally = Tally.of(plan)
 

@@ -24,7 +24,6 @@ from evalwright.run.missing_keys import must_have_keys
 from evalwright.run.models import live_models
 from evalwright.run.origin import Trust, must_be_own, runnable
 from evalwright.run.outcomes import Outcome, conclude
-from evalwright.run.steps import mirroring_of
 from evalwright.run.stored_run import revealed
 from evalwright.scoring.fold import fold
 from evalwright.scoring.tally import Tally
@@ -160,7 +159,11 @@ def _rest_of(
         with Session(models=partial(live_models, plan, models, masker, state), environment=variables) as here:
             here.import_paths(plan.import_paths)  # evaluators are built before the systems, whose folders they share
             must_have_keys(plan, writer, models)
-            mirrors = mirroring_of(plan, masker)
+            mirrors = None
+            if plan.mirrors:
+                from evalwright.run.steps.mirror import Mirroring
+
+                mirrors = Mirroring(plan, masker)
             begin(state, plan, history, again, models)
             job = Job(plan, writer, Tally.of(plan), state, mirrors, history, again, signals)
             if sequence is not None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator, Set
-from contextlib import suppress
+from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
 from evalwright.errors import StorageError, Unsent
@@ -21,7 +21,6 @@ from evalwright.run.call import GRACE, Call, deadline_in
 from evalwright.run.cells import Cell, Grid, RunState, fitted, groups_of
 from evalwright.run.limits import Watchdog
 from evalwright.run.pipeline import LONG, Pipeline
-from evalwright.targets.threads import Threads
 
 if TYPE_CHECKING:
     from evalwright.run.history import History
@@ -41,11 +40,9 @@ _SYNC_PERIOD = 0.25
 class Runner:
     """One session on one run: from the cells that are left to their records."""
 
-    def __init__(
-        self, plan: Plan, writer: RunWriter, pipeline: Pipeline, watchdog: Watchdog, state: RunState, threads: Threads
-    ) -> None:
+    def __init__(self, plan: Plan, writer: RunWriter, pipeline: Pipeline, watchdog: Watchdog, state: RunState) -> None:
         self._plan, self._writer, self._pipeline = plan, writer, pipeline
-        self._watchdog, self._state, self._threads = watchdog, state, threads
+        self._watchdog, self._state = watchdog, state
         self._grid = Grid(plan)
         self._calls: set[Call] = set()
         self._loop: asyncio.AbstractEventLoop
@@ -90,7 +87,6 @@ class Runner:
                 task.cancel()
             self._watchdog.beat = None
             await self._pipeline.close()
-            self._threads.close()
         if self._failure is not None:
             raise self._failure
         hold(None)
@@ -250,13 +246,17 @@ class Runner:
         self._leave(call)
 
     async def _keep_durable(self) -> None:
-        while True:
-            await asyncio.sleep(_SYNC_PERIOD)
-            try:
-                await self._threads.call(self._writer.sync)  # a sync may take a second, and cells go on meanwhile
-            except StorageError as error:
-                self._fail(error)
-                return
+        await asyncio.sleep(_SYNC_PERIOD)  # many runs have ended by then
+        from evalwright.targets.threads import Threads
+
+        with closing(Threads()) as threads:
+            while True:
+                try:
+                    await threads.call(self._writer.sync)  # a sync may take a second, and cells go on meanwhile
+                except StorageError as error:
+                    self._fail(error)
+                    return
+                await asyncio.sleep(_SYNC_PERIOD)
 
     async def _set_up(self) -> bool:
         """Make ready what cells need; False where the user wanted the end before that. Raises InputError."""

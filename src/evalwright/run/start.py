@@ -24,7 +24,6 @@ from evalwright.run.options import RunOptions
 from evalwright.run.outcomes import Outcome, conclude, is_decided
 from evalwright.run.plan import documents, may_call_models, plan_of
 from evalwright.run.selection import chosen_cases, with_warnings
-from evalwright.run.steps import mirroring_of
 from evalwright.scoring.tally import Tally
 from evalwright.session import Session, owns_process
 from evalwright.session.signals import Signals
@@ -123,7 +122,11 @@ def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[
             begin(state, plan, None, frozenset(), options.models)
             if sequence is not None:
                 sequence.begin(writer, plan, state)
-            job = Job(plan, writer, Tally.of(plan), state, mirroring_of(plan, masker), signals=signals)
+            job = Job(plan, writer, Tally.of(plan), state, signals=signals)
+            if plan.mirrors:
+                from evalwright.run.steps.mirror import Mirroring
+
+                job.mirrors = Mirroring(plan, masker)
             # a store that was passed in cannot be found by a path: there is nothing to leave a note of
             address = Path(writer.location) if options.store is not None else address_of(writer, plan, masker)
             place = Place(store, plan.run_id, address)

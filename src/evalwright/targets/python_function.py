@@ -42,7 +42,7 @@ class PythonFunction:
         if self._init_kwargs is None and not callable(self._found):
             raise _refused("target", f"{variant.config['target']!r} is not callable")
         self._variant: dict[str, Any] = {"schema_version": "1.0", **_public(variant)}
-        self._threads = Threads()
+        self._threads: Threads | None = None
         self._asynchronous = False
         self._evalh_rules = variant.evalh_rules
         self._reading: dict[str, Any] = {"any_mapping": variant.any_mapping, "optional": optional_parts(variant.config)}
@@ -51,7 +51,7 @@ class PythonFunction:
     async def open(self) -> None:
         if self._init_kwargs is not None:
             # In a thread: a constructor that loads a model would hold up the event loop and its limits.
-            self._found = await self._threads.call(partial(self._found, **self._init_kwargs))
+            self._found = await self._in_thread(partial(self._found, **self._init_kwargs))
         if self._arguments is None:
             self._arguments = arguments_for(self._found)
         self._asynchronous = _runs_in_loop(self._found)
@@ -78,7 +78,7 @@ class PythonFunction:
         if self._asynchronous:
             returned = self._found(*positional, **keywords)
         else:
-            returned = await self._threads.call(_called, self._found, positional, keywords)
+            returned = await self._in_thread(_called, self._found, positional, keywords)
         if returned.__class__ is CoroutineType:
             returned = await returned
         if returned.__class__ is dict or returned.__class__ is str:  # as most are: checking abstract classes costs more
@@ -88,8 +88,14 @@ class PythonFunction:
             returned = await returned
         return await collected_async(returned) if isinstance(returned, AsyncIterator) else returned
 
+    def _in_thread(self, function: Callable[..., Any], *arguments: Any) -> Awaitable[Any]:
+        if self._threads is None:
+            self._threads = Threads()
+        return self._threads.call(function, *arguments)
+
     async def close(self) -> None:
-        self._threads.close()
+        if self._threads is not None:
+            self._threads.close()
 
 
 def _called(function: Any, positional: tuple[Any, ...], keywords: dict[str, Any]) -> Any:

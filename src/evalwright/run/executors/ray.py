@@ -51,12 +51,11 @@ class RaySites:
         plan: Plan,
         executor: Executor,
         writer: RunWriter,
-        threads: Threads,
         targets: Mapping[str, Target],
         state: RunState,
     ) -> None:
         """Raises InputError for what cannot be sent to other machines."""
-        self._plan, self._executor, self._writer, self._threads, self._state = plan, executor, writer, threads, state
+        self._plan, self._executor, self._writer, self._threads, self._state = plan, executor, writer, Threads(), state
         self._cluster, self._folder = RayCluster(executor), folder_sent(plan, executor)
         self._is_elsewhere = self._folder is None and cluster_address(executor) is not None
         self._suite_folder = Path(plan.config_path).parent
@@ -125,6 +124,7 @@ class RaySites:
             self._watching.cancel()
         await asyncio.gather(*(crew.end() for crew in self._crews.values()))
         await self._cluster.close()
+        self._threads.close()
 
     def _stops(self) -> bool:
         return self._state.stopping

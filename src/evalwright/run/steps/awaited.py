@@ -10,8 +10,7 @@ from evalwright.errors import Interrupted, LimitExceeded
 from evalwright.llm.kept_calls import keeping
 from evalwright.llm.patience import all_given, bounded_by
 from evalwright.model.result import EvaluationResult
-from evalwright.run.records import Clock, evaluator_failure, fill, keep, timed_out
-from evalwright.run.steps import Pending
+from evalwright.run.records import Clock, Pending, evaluator_failure, fill, keep, timed_out
 
 __all__ = ["await_results"]
 

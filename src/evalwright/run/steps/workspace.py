@@ -45,9 +45,9 @@ def artifact_of(cell: Cell, kind: str, changes: Changes, path: str) -> Filesyste
 class Workspaces:
     """The workspaces of one session on a run."""
 
-    def __init__(self, plan: Plan, chosen: Plugin, writer: RunWriter, threads: Threads) -> None:
+    def __init__(self, plan: Plan, chosen: Plugin, writer: RunWriter) -> None:
         """The `chosen` kind of workspace. Raises InputError for a configuration that cannot be used."""
-        self._writer, self._threads = writer, threads
+        self._writer, self._threads = writer, Threads()
         self._artifacts = StoredArtifacts(plan, writer)
         self.stored: Callable[[Trace], Artifact | None] = self._artifacts.of
         self._prepared: dict[int, Prepared] = {}
@@ -100,4 +100,7 @@ class Workspaces:
             remove_tree(beside_workspace(prepared.path))
 
     async def close(self) -> None:
-        await self._threads.call(self._workspace.close)
+        try:
+            await self._threads.call(self._workspace.close)
+        finally:
+            self._threads.close()
