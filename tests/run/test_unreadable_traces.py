@@ -9,6 +9,7 @@ from evalwright.model.trace import Trace
 from evalwright.reports.failures import newest_verdicts
 from evalwright.run.locations import Place
 from evalwright.run.options import RunOptions
+from evalwright.run.origin import Trust
 from evalwright.run.re_evaluation import re_evaluate
 from evalwright.run.resumption import resume
 from evalwright.run.start import run_suite
@@ -130,3 +131,20 @@ def test_a_resumed_run_is_not_passed_over_what_cannot_be_read(kept, tmp_path, ki
     judged = re_evaluate(run)
     assert (judged.exit_code, judged.unread) == (0, [])
     assert len(list(newest_verdicts(run.store.read(run.run_id)))) == 3
+
+
+def test_cases_that_are_missing_are_named(tmp_path):
+    kept = Kept("local_files", tmp_path)
+    made = suite(tmp_path, ["done", "no"], evaluators=[SAYS_DONE], max_concurrency=1)
+    run = Place(kept.store(), run_suite(made, RunOptions(store=kept.store())).plan.run_id, "")
+    [cases] = tmp_path.rglob("cases.jsonl")
+    cases.write_text(cases.read_text().splitlines(keepends=True)[0])
+    before = records(run, CaseVerdict)
+    with pytest.raises(InputError, match=r"cases\.jsonl .*there is no case 2: lines are missing"):
+        re_evaluate(run)
+    assert records(run, CaseVerdict) == before
+    for name in ("traces", "results", "verdicts"):  # and with it whatever was recorded of it
+        path = cases.with_name(f"{name}.jsonl")
+        path.write_text(path.read_text().splitlines(keepends=True)[0])
+    with pytest.raises(InputError, match=r"cases\.jsonl .*there is no case 2: lines are missing"):
+        resume(run, trust=Trust(run=True))

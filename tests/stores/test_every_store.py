@@ -275,7 +275,7 @@ def test_a_damaged_case_is_refused_by_its_number(kept: Kept) -> None:
     assert reader.case(2).id == "c2"
     with pytest.raises(InputError, match=r"cases(\.jsonl)?:2 .*cannot be read"):
         reader.case(1)
-    with pytest.raises(IndexError):
+    with pytest.raises(InputError):
         reader.case(3)
     reader.close()
 
@@ -355,7 +355,7 @@ def test_a_case_outside_of_the_dataset_is_an_error_and_not_another_case(kept: Ke
     with closing(kept.store().read(filled(kept))) as reader:
         assert reader.case(2).id == "c2"
         for position in (-1, 3):
-            with pytest.raises(IndexError):
+            with pytest.raises(InputError):
                 reader.case(position)
 
 

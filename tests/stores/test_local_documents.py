@@ -219,7 +219,7 @@ def test_the_folder_of_another_program_is_read(foreign: Path) -> None:
         [],
         [],
     )
-    with pytest.raises(IndexError):
+    with pytest.raises(InputError, match=r"cases\.jsonl .*there is no case 1"):
         reader.case(0)
 
 

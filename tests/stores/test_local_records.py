@@ -14,7 +14,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from evalwright.errors import StorageError
+from evalwright.errors import InputError, StorageError
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Output, Trace
 from evalwright.stores.local_files import LocalFiles
@@ -159,7 +159,7 @@ def test_cases_are_found_by_position(tmp_path: Path) -> None:
     assert [case.id for case in writer.cases(47)] == ["c47", "c48", "c49"]
     assert bytes(writer.case(3).recorded) == b'{"a":1}'
     for index in (50, -1):
-        with pytest.raises(IndexError):
+        with pytest.raises(InputError):
             writer.case(index)
     writer.close()
 

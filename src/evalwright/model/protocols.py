@@ -226,7 +226,7 @@ class RunReader(Protocol):
         """The cases as they were run, from position `start`."""
 
     def case(self, index: int) -> Case:
-        """The case at a position of the dataset. Raises IndexError."""
+        """The case at a position of the dataset. Raises InputError if there is none."""
 
     def parts(self, count: int) -> list[Part]:
         """Split the traces into at most `count` parts of about equal size."""

@@ -83,7 +83,11 @@ class Grid:
     def cells(
         self, reader: RunReader, variants: list[Variant], attempt_of: Callable[[int], int], start: int = 0
     ) -> Iterator[Cell]:
-        """The cells of some variants from the case at `start`; `attempt_of(number)` is 0 for one not to be run."""
+        """The cells of some variants from the case at `start`; `attempt_of(number)` is 0 for one not to be run.
+
+        Raises InputError behind the last one if the run has fewer cases than it had: its end would say nothing of them.
+        """
+        case_index = start - 1
         chosen = [(self._places[v.name], v) for v in variants]
         fixed = None if self._alternates else list(self._order(0, chosen))
         for case_index, case in enumerate(reader.cases(start), start):
@@ -96,6 +100,8 @@ class Grid:
                 attempt = attempt_of(number)
                 if attempt:
                     yield Cell(number, case_index, case, variant, trial, attempt)
+        if case_index + 1 < self.cases:
+            reader.case(case_index + 1)
 
     def _order(self, case_index: int, chosen: list[tuple[int, Variant]]) -> Iterator[tuple[int, Variant, int]]:
         """The cells of a case: all trials of each variant, or by turns."""

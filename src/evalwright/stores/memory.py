@@ -63,7 +63,7 @@ class MemoryRun:
 
     def case(self, index: int) -> Case:
         if not 0 <= index < len(self._cases):
-            raise IndexError(f"{self.location} has {len(self._cases)} cases, none at position {index}")
+            raise InputError(f"{self.location} has {len(self._cases)} cases, none at position {index}")
         return next(LineDecoder("cases", self.damage).records(Case, [self._cases[index]]))
 
     def parts(self, count: int) -> list[Part]:

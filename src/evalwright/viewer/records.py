@@ -84,7 +84,7 @@ def stored_case(reader: RunReader, position: int) -> dict[str, Any] | None:
     """The case at a position of the dataset; None if it cannot be read."""
     try:
         case = reader.case(position)
-    except (IndexError, EvalwrightError):
+    except EvalwrightError:
         return None
     plain: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(case))  # including values kept as raw JSON
     return plain

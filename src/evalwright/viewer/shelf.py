@@ -109,7 +109,7 @@ class OpenRun:
         """The name of the case at a position of the dataset."""
         try:
             return self._reader.case(position).key
-        except (IndexError, EvalwrightError):
+        except EvalwrightError:
             return f"case {position + 1}"
 
     @cached_property

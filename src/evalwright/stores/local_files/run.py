@@ -146,10 +146,10 @@ class LocalReader:
             return False
 
     def case(self, index: int) -> Case:
-        """The case at a position of the dataset. Raises IndexError, and InputError if it is damaged."""
+        """The case at a position of the dataset. Raises InputError if there is none, or it is damaged."""
         line = self._case_index().line(index)
         if line is None:
-            raise IndexError(f"{self.location} has no case at position {index}")
+            raise InputError(Problem(self._cases_file, f"there is no case {index + 1}: lines are missing"))
         return decoded_case(self._cases_file, line, index + 1, self._variables)
 
     def _case_index(self) -> CaseIndex:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from evalwright.errors import StorageError
+from evalwright.errors import InputError, Problem, StorageError
 from evalwright.files.masker import Masker
 from evalwright.model.artifact import FilesystemArtifact
 from evalwright.model.damage import Mended
@@ -75,10 +75,10 @@ class TableReader:
         return self._tables.cases(0)
 
     def case(self, index: int) -> Case:
-        """The case at a position of the dataset. Raises IndexError, and InputError if it is damaged."""
+        """The case at a position of the dataset. Raises InputError if there is none, or it is damaged."""
         line = self._tables.case(index) if index >= 0 else None
         if line is None:
-            raise IndexError(f"{self.location} has no case at position {index}")
+            raise InputError(Problem(f"{self.location} cases", f"there is no case {index + 1}: rows are missing"))
         return self._case(index, line)
 
     def _case(self, index: int, line: bytes) -> Case:
