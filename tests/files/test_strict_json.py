@@ -21,7 +21,7 @@ from evalwright.files.strict_json import JsonFlaw, json_lines_of, strict_json
         ('{"a": {"x": 1, "y": [{"k": 1,\n"k": 2}]}}', "'k' occurs more than once", 2, ("a", "y", 0, "k")),
         ('["1e400",\n -1e999, NaN]', "-1e999 is too large a number", 2, (1,)),
         ('["NaN", "\\ud83d\\ude00",\n\n"\\ud800"]', "has \\ud800 without", 3, (2,)),
-        ('{"a": 1,\n}', "col 1", 2, ()),
+        ('{"a": 1\n"b": 2}', "col 1", 2, ()),
         ("", "Expecting value", 1, ()),
     ],
 )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import os
+import stat
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -33,7 +35,7 @@ class Boundary:
     def check(self, path: Path) -> Path:
         """The path itself. Raises OutsideError if it leads outside, all links followed, or to a pipe or device."""
         try:
-            self._check(path, path.resolve())
+            self._check(path, _resolved(path))
         except OutsideError:
             raise
         except (OSError, RuntimeError, ValueError) as error:  # a name that is too long, a NUL in it, links in a circle
@@ -58,6 +60,18 @@ class Boundary:
         said = f"{str(path)[:_LONGEST]!r} {leads} outside of the suite's {self._what} {str(self.root)!r}"
         folder = real if real.is_dir() else real.parent
         raise OutsideError(f"{said} ({ALLOWED} {str(folder)[:_LONGEST]} allows it)")
+
+
+def _resolved(path: Path) -> Path:
+    """The path without links. Raises OSError or RuntimeError where they go in circles."""
+    real = path.resolve()
+    try:
+        circle = stat.S_ISLNK(real.lstat().st_mode)  # Python 3.13 leaves such a link as it is, and says nothing
+    except OSError as error:
+        circle = error.errno == errno.ELOOP
+    if circle:
+        raise OSError(errno.ELOOP, os.strerror(errno.ELOOP))
+    return real
 
 
 def _opened(descriptor: int, path: Path) -> Path:

@@ -68,7 +68,8 @@ class Router(io.TextIOBase):
         self._stream.flush()
 
     def close(self) -> None:
-        self.flush()
+        with suppress(ValueError):  # what lies beneath may be closed by then
+            self.flush()
 
     def fileno(self) -> int:
         return self._stream.fileno()
@@ -130,7 +131,8 @@ class MaskedStream(io.TextIOBase):
         self.before.flush()
 
     def close(self) -> None:
-        self.flush()
+        with suppress(ValueError):  # what lies beneath may be closed by then
+            self.flush()
 
     def fileno(self) -> int:
         return self.before.fileno()
