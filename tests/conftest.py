@@ -57,6 +57,14 @@ def _own_import_path() -> Iterator[None]:
     sys.path[:] = before
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _own_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """What models said in an earlier session, or to the user, must not answer for what is tested."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
+        yield
+
+
 @pytest.fixture(autouse=True)
 def _cold(request: pytest.FixtureRequest) -> Iterator[None]:
     """What a test marked `cold` runs starts an interpreter."""
