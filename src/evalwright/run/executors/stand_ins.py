@@ -79,9 +79,9 @@ class Prints:
             self._line = rest
             if newline and self._left > 0:
                 self._left -= len(whole) + 1
-                self._show(
-                    whole if self._left > 0 else whole[: self._left] + "\n(what is printed from here on is left out)"
-                )
+                if self._left <= 0:
+                    whole = whole[: len(whole) + self._left] + "\n(what is printed from here on is left out)"
+                self._show(whole)
         return len(text)
 
     def flush(self) -> None: ...
