@@ -1,11 +1,11 @@
-"""The collector of garbage while many records are read, or many calls are in flight."""
+"""What occurs twice among many records, and the collector of garbage while they are read or calls are in flight."""
 
 import gc
 from contextlib import suppress
 
 import pytest
 
-from evalwright.files.bulk import collector_eased, collector_paused
+from evalwright.files.bulk import Repeats, collector_eased, collector_paused
 
 
 @pytest.mark.parametrize("enabled", [True, False])
@@ -35,3 +35,10 @@ def test_an_eased_collector_is_as_it_was_afterwards_and_comes_no_more_often_than
         assert (gc.get_threshold(), gc.get_freeze_count()) == ((young, 10, 10), 0)
     finally:
         gc.set_threshold(*was)
+
+
+def test_only_what_occurs_more_than_once_is_remembered_as_such():
+    seen = Repeats()
+    for number in [*range(1000), 70, 134, 70, 70]:  # 70 and 134 are kept together, with a dozen others
+        seen.add(number)
+    assert (len(seen), seen.hashes()) == (1004, {70, 134})

@@ -28,6 +28,17 @@ def test_appends_reach_the_file_in_order(tmp_path: Path) -> None:
     file.close()
 
 
+def test_a_system_that_writes_a_part_is_asked_for_the_rest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write, turns = os.write, iter(range(100))
+    monkeypatch.setattr(os, "write", lambda descriptor, data: (next(turns), write(descriptor, data[:3]))[1])
+    file = AppendFile(tmp_path / "f")
+    for line in THREE:
+        file.append(line)
+    monkeypatch.undo()
+    file.close()
+    assert (tmp_path / "f").read_bytes() == b"".join(THREE)
+
+
 def test_an_existing_file_is_continued(tmp_path: Path) -> None:
     (tmp_path / "f").write_bytes(THREE[0])
     file = AppendFile(tmp_path / "f")

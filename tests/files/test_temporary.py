@@ -32,6 +32,15 @@ def test_a_folder_in_use_stays_and_looking_at_it_leaves_nothing_open(tmp_path: P
     used.close()
 
 
+@pytest.mark.skipif(not FILES.is_dir(), reason="counts descriptors in /proc")
+def test_removing_folders_of_processes_that_are_gone_leaves_nothing_open(tmp_path: Path) -> None:
+    before = len([*FILES.iterdir()])
+    for name in "abc":
+        (tmp_path / f"{PREFIX}{name}").mkdir()
+    TemporaryFolder(tmp_path).close()
+    assert ([*tmp_path.iterdir()], len([*FILES.iterdir()])) == ([], before)
+
+
 def test_a_folder_that_another_run_takes_for_a_leftover_is_left_to_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

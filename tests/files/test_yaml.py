@@ -173,6 +173,15 @@ def test_aliases_that_stand_for_billions_are_refused() -> None:
     assert "aliases stand for" in problems_of("\n".join(lines))[0].message
 
 
+def test_an_alias_stands_for_all_values_that_are_written_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Here for 3 lists of 4 values and their text (15), and for two lists of them (2 x 16)."""
+    data = "a: &a [x, x, x, x]\nb: &b [*a, *a, *a]\nc: [*b, *b]"
+    monkeypatch.setattr("evalwright.files.yaml._MAX_ALIASED", 3 * 5 + 2 * 16)
+    assert value_of(data)["c"] == [[["x"] * 4] * 3] * 2
+    monkeypatch.setattr("evalwright.files.yaml._MAX_ALIASED", 3 * 5 + 2 * 16 - 1)
+    assert "more than 46 values" in problems_of(data)[0].message
+
+
 def test_merges_that_stand_for_billions_are_refused() -> None:
     lines = ["a0: &a0 {k: v}"]
     lines += [f"a{i}: &a{i}\n  <<: [{', '.join([f'*a{i - 1}'] * 9)}]" for i in range(1, 12)]

@@ -153,6 +153,18 @@ def test_all_that_is_sent_and_may_come_back_is_counted():
     assert most_dollars(Price(1.0, 10.0, 0.0, 0.1, 1.25), 800_000, 100_000) == 2.0
 
 
+def test_the_tokens_around_messages_images_and_what_tools_add_are_counted():
+    def tokens(*contents, **fields):
+        return most_of(
+            ChatRequest("m", [ChatMessage("user", content) for content in contents], **fields), 20
+        ).token_input
+
+    assert [tokens(""), tokens("", ""), tokens("ab", "c")] == [32, 48, 51]
+    assert tokens([{"type": "image_url", "image_url": {"url": "x" * 9000}}] * 2) == 32 + 2 * 1600
+    assert tokens("", schema={"a": 1}) == 32 + 600 + len('[{"a":1}]')
+    assert tokens("", extra={"a": 1}) == 32 + len('[{"a":1}]')
+
+
 def test_a_call_that_reached_nobody_costs_nothing():
     async def main():
         listener = await asyncio.start_server(lambda *_: None, "127.0.0.1", 0)

@@ -43,6 +43,15 @@ def test_the_oldest_replies_go_when_it_is_full(tmp_path):
         assert cache.find("599", ChatReply).cached
 
 
+def test_nothing_goes_before_it_is_full(tmp_path):
+    with closing(Cache(tmp_path / "c", most_bytes=200_000)) as cache:
+        number = 0
+        while cache.size() < 180_000 and number < 500:
+            cache.keep(str(number), ChatReply("x" * 1000, "m"))
+            number += 1
+        assert sum(one.replies for one in cache.counts()) == number
+
+
 def test_an_embedding_is_no_reply(tmp_path):
     with closing(Cache(tmp_path / "c")) as cache:
         cache.keep("k", Embedding([[0.5]], "m"))

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import threading
+import time
 
 import pytest
 
@@ -147,6 +148,22 @@ def test_a_refusal_to_moderate_is_told_as_one():
 def test_a_failure_is_told_in_the_words_of_the_server():
     (outcome,), _ = asked([refused(400, "the prompt is too long")])
     assert str(outcome) == "HTTP 400: the prompt is too long"
+
+
+@pytest.mark.parametrize(
+    ("body", "headers", "told"),
+    [
+        ({"error": "no such model"}, JSON, "no such model"),
+        ({"message": "no such model", "code": 7}, JSON, "no such model"),
+        (["no", "model"], JSON, "['no', 'model']"),
+        ("no such model", (), "no such model"),
+        ("kein Modell für dich".encode(), ["Content-Type: text/plain; charset=iso-8859-1"], "kein Modell für dich"),
+        ({"error": {"message": "x" * 1000}}, JSON, "x" * 500),
+    ],
+)
+def test_a_failure_is_told_in_the_words_of_servers_that_say_it_in_another_form(body, headers, told):
+    (outcome,), _ = asked([reply(body, 400, headers=headers)])
+    assert str(outcome) == f"HTTP 400: {told}"
 
 
 def test_for_a_system_the_failure_is_one_of_the_target():
@@ -335,6 +352,19 @@ def test_a_function_can_answer_for_a_model():
     assert 0 <= said.latency_ms < 600_000
 
 
+async def slow_gateway(_asked_for):
+    """Answers when the clock shows five minutes more."""
+    clock = time.monotonic
+    time.monotonic = lambda: clock() + 300
+    return "done"
+
+
+def test_the_time_of_a_function_is_measured_in_milliseconds(monkeypatch):
+    monkeypatch.setattr(time, "monotonic", time.monotonic)  # is put back afterwards
+    (said,), _ = asked([refused(500)], request(model="python:llm.test_models:slow_gateway"))
+    assert 300_000 <= said.latency_ms < 300_250
+
+
 meeting = threading.Barrier(2)
 
 
@@ -364,5 +394,7 @@ def test_a_function_that_is_not_there_is_told():
 
 
 def test_a_model_without_a_price_can_be_allowed_under_a_budget():
+    (unpriced,), server = asked([openai("yes")], budget_usd=1.0)
+    assert (kind(unpriced), server.requests) == ("no_price", [])
     (said,), _ = asked([openai("yes")], budget_usd=1.0, allow_unpriced=True)
     assert said.text == "yes"

@@ -257,3 +257,13 @@ def test_calls_are_spread_evenly_over_a_minute(per_minute, moments):
 
     with asyncio.Runner(loop_factory=Timeless) as runner:
         assert runner.run(main()) == pytest.approx(moments)
+
+
+def test_each_attempt_takes_its_turn():
+    async def main():
+        service, gate, pace = Service(CallFailed("bad_request", "no")), Gate(4), Pace(30)
+        await asyncio.gather(*(retried(service, gate, pace, Rules()) for _ in range(4)), return_exceptions=True)
+        return service.called
+
+    with asyncio.Runner(loop_factory=Timeless) as runner:
+        assert runner.run(main()) == pytest.approx([0, 2, 4, 6])

@@ -197,6 +197,17 @@ def test_reports_keep_the_run_that_a_gate_was_held_against(tmp_path: Path) -> No
     assert looked_at(alone) == gate_of(alone)
 
 
+def test_a_gate_that_can_be_decided_again_is_not_taken_from_the_summary(tmp_path: Path) -> None:
+    promoted(tmp_path, BETTER)
+    failed = ran(tmp_path, CLAIM, main=WORSE)
+    stored = failed.run_dir / "summary.yaml"
+    stored.write_text(stored.read_text().replace("reason: worse", "reason: unlucky"))
+    reader, plan = open_run(failed.run_dir)
+    with closing(reader):
+        assert reader.summary().gate.reason == "unlucky"
+        assert folded_summary(reader, plan).gate == gate_of(failed)
+
+
 def test_a_baseline_that_was_judged_otherwise_decides_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     promoted(tmp_path, BETTER)
     monkeypatch.setitem(SAYS_DONE.config, "all_of", ["done", "o"])

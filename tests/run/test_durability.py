@@ -110,6 +110,22 @@ def test_a_judgement_by_one_evaluator_goes_on_where_a_row_of_another_is_missing(
     assert sorted(verdict.status for verdict in reader.verdicts(CaseVerdict)) == ["error", "pass"]
 
 
+def test_an_error_that_the_suite_says_spoils_a_cell_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def checks(case, trace):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(agents, "checks", checks, raising=False)
+    evaluators = [SAYS_DONE, EvaluatorSpec("checks", "python_function", {"function": "run.project.agents:checks"})]
+    said = []
+    for number, errors in enumerate((["ZeroDivisionError"], ["OverflowError"])):
+        criteria = PassCriteria(spoiling_errors=errors)
+        outcome = run_suite(suite(tmp_path / str(number), ["done"], evaluators=evaluators, criteria=criteria))
+        reader, _ = open_run(outcome.run_dir)
+        said.append({row.evaluator: row.error and row.error.type for row in reader.results(EvaluationResult)})
+    assert said[0] == {"says_done": "not_counted", "checks": "ZeroDivisionError"}
+    assert said[1] == {"says_done": None, "checks": "ZeroDivisionError"}
+
+
 def test_an_error_that_spoils_a_cell_leaves_the_errors_of_others_as_they_are() -> None:
     plan = a_plan(pass_criteria=PassCriteria(spoiling_errors=["quota"]), evaluators=[EvaluatorSpec("a", "x")])
     rows = [a_result(evaluator=name, passed=True, score=1.0) for name in ("sound", "broken", "spoiling")]

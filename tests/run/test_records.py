@@ -53,6 +53,14 @@ def test_the_reason_begins_with_a_required_score_that_was_missed(score, passed, 
     assert result_of(spec, a_trace(), None, TraceError("timeout", "late"), now, now).reason == "late"
 
 
+@pytest.mark.parametrize("score", [-0.01, 1.01, 2])
+def test_a_score_outside_of_0_to_1_is_an_error_where_no_other_range_is_known(score):
+    now = datetime.now(UTC)
+    row = result_of(EvaluatorSpec("e", "contains_text"), a_trace(), Evaluation(True, score), None, now, now)
+    assert (row.passed, row.score, row.error.type) == (False, None, "evaluator_error")
+    assert "expected a number from 0 to 1" in row.error.message
+
+
 def test_of_two_traces_of_one_attempt_the_last_is_the_cells():
     early, late = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)
     with closing(MemoryStore().create(a_plan(), [a_case()], {})) as run:

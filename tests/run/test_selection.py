@@ -167,3 +167,15 @@ def test_a_forecast_goes_by_the_prices_of_the_suite(tmp_path: Path) -> None:
     loaded.prices = {"ours": Price(1.0, 1.0)}
     found = forecast(loaded, RunOptions())
     assert (found.unpriced, found.system_cost_usd > 0) == ([], True)
+
+
+def test_a_forecast_expects_no_longer_answers_than_are_allowed(tmp_path: Path) -> None:
+    def cost(limit: object) -> float:
+        system = f"adapter: openai_chat, model: ours, max_tokens: {limit}"
+        text = NATIVE.replace("adapter: replay", system) % "{type: yaml, path: cases.yaml}"
+        loaded = load_suite(written(tmp_path, {"eval.yaml": text, "cases.yaml": CASES}), to_run=False)
+        loaded.prices = {"ours": Price(0.0, 1.0)}
+        return forecast(loaded, RunOptions()).system_cost_usd
+
+    assert cost(20) == pytest.approx(2 * cost(10))
+    assert cost(10_000) == cost(1_000_000) > cost(20)

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -144,6 +145,13 @@ def test_a_folder_with_a_shard_of_another_run_is_refused(tmp_path, change, said)
     assert folder.name in str(refused.value)
     with pytest.raises(InputError, match="of is 2, not 4"):
         shard(tmp_path, 1, 4)
+
+
+def test_of_two_copies_of_a_shard_the_newer_one_is_gone_on_with(tmp_path):
+    folder = shard(tmp_path, 1, 2).run_dir
+    for name in ("1999", "9999"):
+        shutil.copytree(folder, folder.with_name(name + folder.name[4:]))
+    assert shard(tmp_path, 1, 2).run_dir.name == "9999" + folder.name[4:]
 
 
 def test_whole_runs_may_lie_beside_a_shard(tmp_path):

@@ -152,6 +152,15 @@ def test_a_record_written_again_ends_the_stream(records: list[Record], data: st.
         list(streamed_cells(run, len(EVALUATORS), errored=len(EVALUATORS)))
 
 
+def test_a_second_row_and_a_second_attempt_end_the_stream_whatever_else_there_is() -> None:
+    trace = a_trace(case_id="c0", variant_name="v0")
+    rows = [row_of(trace, name, passed=True) for name in EVALUATORS]
+    late = a_trace(case_id="c0", variant_name="v0", attempt=2)
+    for records in ([trace, rows[0], *rows], [late, *(row_of(late, name) for name in EVALUATORS)]):
+        with pytest.raises(Superseded):
+            list(streamed_cells(stored(records, plan()), len(EVALUATORS), errored=len(EVALUATORS)))
+
+
 def test_cells_without_results_because_of_an_error_are_streamed_too() -> None:
     broken, sound = (a_trace(case_id=name, variant_name="v0") for name in ("c0", "c1"))
     broken.error = TraceError("timeout", "no answer")

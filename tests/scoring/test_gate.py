@@ -13,6 +13,7 @@ from evalwright.scoring.gate_intervals import CountedPasses, Owned
 from evalwright.scoring.tally import Tally
 from evalwright.scoring.verdict import cell_status
 from evalwright.statistics import mean_interval
+from evalwright.statistics.rates import wilson
 from evalwright.testing import a_plan, a_result, a_trace
 
 SCORES = {"a": [1.0, 0.5, 0.25, 1.0, 0.0], "b": [0.0, 1.0, 1.0, 0.75, 0.5]}
@@ -254,3 +255,25 @@ def test_passes_counted_in_parts_have_the_interval_of_the_whole():
         (first, second)[number % 2].add(trace, number % 3 == 0)
     first.merge(second)
     assert first.ends() == whole.ends() is not None
+
+
+def passes(*cells):
+    """The interval of cells given as case, group and whether they passed, which two processes counted."""
+    shares = CountedPasses(), CountedPasses()
+    for number, (case, group, passed) in enumerate(cells):
+        shares[number % 2].add(a_trace(case_id=case, **({} if group is None else {"group": group})), passed)
+    shares[0].merge(shares[1])
+    return shares[0].ends()
+
+
+def test_passes_are_counted_by_case_or_group():
+    alone = passes(*((f"c{i}", None, i < 30) for i in range(40)))
+    assert alone == pytest.approx(wilson(30, 40))
+    trials = passes(*((f"c{i // 4}", None, i // 4 < 5) for i in range(40)))
+    assert passes(*((f"c{i}", f"g{i // 4}", i // 4 < 5) for i in range(40))) == trials
+    assert trials == pytest.approx(wilson(5, 10), abs=0.02)
+
+
+def test_a_group_is_no_case_of_the_same_name():
+    apart = passes(("a", None, True), ("b", None, True), ("c", None, False), ("d", None, False))
+    assert passes(("a", None, True), ("b", "a", True), ("c", None, False), ("d", "c", False)) == apart

@@ -269,6 +269,50 @@ def test_a_run_says_what_another_of_its_cases_could_have_shown(trials: int, leas
     assert found == (pytest.approx(least, abs=1e-3) if trials == 1 else None)
 
 
+def test_cases_with_the_same_share_of_passes_count_together_in_what_could_have_been_shown() -> None:
+    of = plan(variants=[Variant("v0", "replay")], cases_total=60, run=RunSettings(trials=4))
+
+    def could_be_shown(often: int, seldom: int) -> float | None:
+        """Of so many cases of which one in two trials passed, and so many of which two in four did."""
+        cells = [cell for i in range(often) for cell in repeated(f"o{i}", "pass", "fail")]
+        cells += [cell for i in range(seldom) for cell in repeated(f"s{i}", "pass", "pass", "fail", "fail")]
+        return counted(cells, of).summary(of, MOMENT).variants[0].detectable
+
+    mixed, alike = could_be_shown(30, 30), could_be_shown(0, 60)
+    assert mixed is not None
+    assert alike is not None
+    assert alike < mixed < 1.2 * alike
+
+
+@pytest.mark.parametrize("status", ["pass", "fail", "error"])
+def test_cells_that_are_alike_are_counted_together_as_one_by_one(status: Status) -> None:
+    of = plan(variants=[Variant("v0", "replay")], cases_total=7)
+    rows = [a_result(evaluator=name, passed=status == "pass", score=float(status == "pass")) for name in EVALUATORS]
+    one_by_one, together = Tally.of(of), Tally.of(of)
+    assert together.counts_only
+    for _ in range(7):
+        one_by_one.count(a_trace(variant_name="v0"), rows, status)
+    together.count_alike(a_trace(variant_name="v0"), rows, status, 7)
+    told, said = (tally.summary(of, MOMENT) for tally in (one_by_one, together))
+    assert said.by_evaluator == told.by_evaluator
+    assert (said.variants[0].cells, said.variants[0].pass_rate_ci95) == (
+        told.variants[0].cells,
+        told.variants[0].pass_rate_ci95,
+    )
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"variants": [Variant("v0", "replay")], "run": RunSettings(trials=2)},
+        {"variants": [Variant("v0", "replay")], "totals": "promptfoo"},
+        {"variants": [Variant("v0", "replay"), Variant("v1", "replay")]},
+    ],
+)
+def test_more_than_counts_is_asked_of_trials_variants_and_totals_of_a_format(fields: dict[str, Any]) -> None:
+    assert not Tally.of(plan(**fields)).counts_only
+
+
 def test_trials_that_erred_do_not_make_the_cases_of_an_evaluator_fewer() -> None:
     of = plan(variants=[Variant("v0", "replay")], cases_total=2, run=RunSettings(trials=3))
     tally = Tally.of(of)

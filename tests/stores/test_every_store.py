@@ -253,6 +253,17 @@ def test_no_secret_is_kept(kept: Kept) -> None:
     reader.close()
 
 
+def test_a_new_run_is_read_back_with_its_secrets_until_it_is_closed(kept: Kept) -> None:
+    masker = Masker({"API_KEY": SECRET})
+    with closing(kept.store(masker).create(a_plan(metadata={"key": SECRET}), [a_case(input=SECRET)], {})) as writer:
+        assert [case.input for case in writer.cases()] == [SECRET]
+        assert writer.plan.metadata["key"] == SECRET
+        assert writer.mask(f"say {SECRET}") == f"say {MASKED}"
+    with closing(kept.store(masker).open(a_plan().run_id)) as writer:
+        assert [SECRET in str(case.input) for case in writer.cases()] == [False]
+        assert writer.mask(f"say {SECRET}") == f"say {MASKED}"
+
+
 def test_a_damaged_record_is_named_and_the_others_are_read(kept: Kept) -> None:
     run_id = filled(kept)
     for table in ("traces", "results", "verdicts"):

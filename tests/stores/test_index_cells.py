@@ -95,6 +95,40 @@ def fits(entry, chosen) -> bool:
     return all(asked)
 
 
+def test_cells_that_are_through_at_once_need_not_be_looked_at_one_by_one(tmp_path):
+    with closing(LocalFiles(tmp_path).create(a_plan(cases_total=3), [a_case(id=name) for name in "abc"], {})) as writer:
+        with closing(index_of(writer, small=True)) as index:
+            assert (index.attempts().usual, list(index.attempts().others)) == (0, [])
+        for place, name in enumerate("abc"):
+            cell = {"case_id": name, "case_index": place}
+            writer.append_trace(a_trace(**cell))
+            writer.append_results([a_result(case_id=name)])
+            writer.append_verdict(a_verdict(**cell, status="fail" if name == "b" else "pass"))
+        writer.sync()
+        with closing(index_of(writer, small=True)) as index:
+            usual, others = index.attempts()
+            assert (usual, list(others)) == (3, [(1, 1, False, "fail")])
+
+
+def test_an_index_of_a_run_without_a_plan_goes_on_behind_the_last_cell(tmp_path):
+    with closing(LocalFiles(tmp_path).create(a_plan(cases_total=3), [a_case(id=name) for name in "abc"], {})) as writer:
+        for place, name in enumerate("abc"):
+            writer.append_trace(a_trace(case_id=name, case_index=place))
+            writer.append_verdict(a_verdict(case_id=name, case_index=place))
+    (writer.folder / "plan.json").unlink()
+    whole = {name: (writer.folder / name).read_bytes() for name in ("traces.jsonl", "verdicts.jsonl")}
+    numbers = []
+    for lines in (2, 3):
+        for name, content in whole.items():
+            (writer.folder / name).write_bytes(b"".join(content.splitlines(keepends=True)[:lines]))
+        with (
+            closing(LocalFiles(tmp_path).read(writer.folder.name)) as reader,
+            closing(reader.index(keep=True)) as index,
+        ):
+            numbers.append({cell.case_id: cell.number for cell in index.cells()})
+    assert numbers == [{"a": 0, "b": 1}, {"a": 0, "b": 1, "c": 2}]
+
+
 def test_records_that_lie_apart_or_were_written_again_are_found(tmp_path):
     plan = a_plan(cases_total=2, evaluators=[EvaluatorSpec(name, "contains_text") for name in ("e0", "e1", "e2")])
     with closing(LocalFiles(tmp_path).create(plan, [a_case(id=name) for name in ("a", "b")], {})) as writer:

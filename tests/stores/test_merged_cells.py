@@ -120,6 +120,17 @@ def test_the_cells_of_a_shard_without_an_index_are_its_records(
         assert rows == [("first", False), ("second", True), ("more", False)]
 
 
+def test_a_line_that_cannot_be_read_is_named_and_left_out(shard: Path) -> None:
+    traces = shard / "traces.jsonl"
+    first, second = traces.read_bytes().splitlines(keepends=True)
+    traces.write_bytes(first + b"{torn\n" + second)
+    plan = LocalFiles(shard.parent).read(shard.name).plan
+    scanned = ScannedShard(shard, Grid(plan), renaming(shard.name, "whole"), NAMES, keep_open=True)
+    assert [decoded(cell.trace)[0]["case_id"] for cell in scanned.cells()] == ["a", "b"]
+    [damage] = scanned.damage
+    assert damage.startswith(f"{traces}:2: left out: ")
+
+
 def retried(folder: Path, judged: str = "ab") -> Path:
     """A shard of two cells, the first of which was run again and not judged any more."""
     plan = a_plan(cases_total=2, evaluators=[EvaluatorSpec(name, "contains_text") for name in NAMES])

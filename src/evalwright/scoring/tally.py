@@ -46,12 +46,12 @@ class Tally:
         variants: Iterable[str],
         *,
         by_case: bool,
-        repeated: bool = False,
-        totals: Totals | None = None,
-        criteria: PassCriteria | None = None,
-        evaluators: Sequence[str] = (),
+        repeated: bool,
+        totals: Totals | None,
+        criteria: PassCriteria,
+        evaluators: Sequence[str],
     ) -> None:
-        self._by_case, self._repeated, self._criteria = by_case, repeated, criteria or PassCriteria()
+        self._by_case, self._repeated, self._criteria = by_case, repeated, criteria
         self._totals = totals
         self._evaluators = evaluators
         self._variants = {name: self._new() for name in variants}

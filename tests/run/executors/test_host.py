@@ -130,6 +130,7 @@ def test_a_system_finds_its_files_its_variables_and_the_models_of_the_run(tmp_pa
     assert (folder, key, plain, other) == (str(near.copy), "***MASKED***", "plain", None)
     assert sorted({*files} - {"__pycache__"}) == ["agent.py", "cases.jsonl", "eval.yaml", "start"]
     assert near.options["runtime_env"]["env_vars"] == {"PLAIN": "plain"}
+    assert near.options["log_to_driver"] is False  # Ray would show once more what is printed
     assert found["c2 chat"].output.final_answer == "done with say 2"
     assert SECRET.encode() not in kept(outcome)
     said = capsys.readouterr().err.splitlines()

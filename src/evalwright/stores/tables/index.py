@@ -26,7 +26,7 @@ _SHARE = 5000
 _TAIL = 64
 
 
-def index_of_tables(tables: RunTables, plan: Plan | None, *, keep: bool, make: bool = True) -> RunIndex | None:
+def index_of_tables(tables: RunTables, plan: Plan | None, *, keep: bool, make: bool) -> RunIndex | None:
     """The index of a run in a database; see `evalwright.stores.index.opened_index`. Without `make`, only an existing
     one."""
     if not (make or _is_there(tables)):

@@ -1,0 +1,51 @@
+"""Records of CSV, with the lines on which they begin."""
+
+from __future__ import annotations
+
+import pytest
+
+from evalwright.files import csv_records as module
+from evalwright.files.csv_records import CsvError, csv_records
+
+
+def records(text: str, separator: str = ",") -> list[tuple[int, list[str]]]:
+    return list(csv_records(text.splitlines(keepends=True), separator))
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("a,b\n1,2\n", [(1, ["a", "b"]), (2, ["1", "2"])]),
+        ("a,b\r\n,\r\n", [(1, ["a", "b"]), (2, ["", ""])]),
+        ("a\n\nb", [(1, ["a"]), (3, ["b"])]),
+        ('"a,b","say ""hi"""\n', [(1, ["a,b", 'say "hi"'])]),
+        ('"two\nlines",x\ny,z\n', [(1, ["two\nlines", "x"]), (3, ["y", "z"])]),
+        ('"",\n', [(1, ["", ""])]),
+    ],
+)
+def test_cells_are_told_apart(text: str, found: list[tuple[int, list[str]]]) -> None:
+    assert records(text) == found
+    assert records(text.replace(",", "\t"), "\t") == [
+        (line, [cell.replace(",", "\t") for cell in cells]) for line, cells in found
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "told"),
+    [
+        ('a\n"open\nb', 2, "never closed"),
+        ('a\nsay "hi"\n', 2, "does not begin with one"),
+        ('a\n"x" y\n', 2, "text after its closing quote"),
+    ],
+)
+def test_a_mistake_is_told_with_the_line_of_its_record(text: str, line: int, told: str) -> None:
+    with pytest.raises(CsvError, match=told) as caught:
+        records(text)
+    assert caught.value.line == line
+
+
+def test_a_record_without_end_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "_LONGEST", 8)
+    assert records('"234567"') == [(1, ["234567"])]
+    with pytest.raises(CsvError, match="is a quote missing"):
+        records('"2345678"')
