@@ -6,6 +6,7 @@ import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -37,17 +38,30 @@ _DISK = {sqlite3.SQLITE_IOERR, sqlite3.SQLITE_FULL}
 _inherited: list[object] = []
 """Connections of a parent process, which must be neither used nor closed."""
 
-# ?1 run, ?2 namespace, then the columns of a Row; a statement need not use all of them.
-_INSERTS = {
-    "traces": "INSERT OR REPLACE INTO traces (run_id, namespace, case_id, variant_name, trial, attempt, started_at, "
-    "payload) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?8, ?9)",
-    "results": "INSERT OR REPLACE INTO results (run_id, namespace, case_id, variant_name, trial, attempt, evaluator, "
-    "started_at, payload) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-    "verdicts": "INSERT OR REPLACE INTO verdicts (run_id, namespace, case_id, variant_name, trial, attempt, payload) "
-    "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?9)",
-    "artifacts": "INSERT OR REPLACE INTO artifacts (run_id, namespace, case_id, variant_name, trial, attempt, "
-    "started_at, payload) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?8, ?9)",
+_COLUMNS = (
+    *("run_id", "namespace"),
+    *("case_id", "variant_name", "trial", "attempt", "evaluator", "started_at", "payload"),  # those of a Row
+)
+_WITHOUT: dict[str, tuple[str, ...]] = {
+    "traces": ("evaluator",),
+    "results": (),
+    "verdicts": ("evaluator", "started_at"),
+    "artifacts": ("evaluator",),
 }
+"""By table, the columns that it does not have."""
+
+
+class _Insertion:
+    """The statement for one table, and what of a record it takes."""
+
+    def __init__(self, table: str) -> None:
+        places = [i for i, column in enumerate(_COLUMNS) if column not in _WITHOUT[table]]
+        names = ", ".join(_COLUMNS[i] for i in places)
+        self.statement: str = f"INSERT OR REPLACE INTO {table} ({names}) VALUES ({', '.join('?' * len(places))})"
+        self.pick = itemgetter(*places)
+
+
+_INSERTIONS = {table: _Insertion(table) for table in _WITHOUT}
 
 
 def connect(path: Path) -> sqlite3.Connection:
@@ -129,8 +143,8 @@ class SqliteRun:
 
     def parts(self, count: int) -> list[Part]:
         rows = self._fetched(
-            "SELECT min(seq), max(seq) + 1 FROM (SELECT seq, ntile(?2) OVER (ORDER BY seq) AS part "
-            "FROM traces WHERE run_id = ?1) GROUP BY part ORDER BY part",
+            "WITH ours AS (SELECT seq FROM traces WHERE run_id = ?) SELECT min(seq), max(seq) + 1 "
+            "FROM (SELECT seq, ntile(?) OVER (ORDER BY seq) AS part FROM ours) GROUP BY part ORDER BY part",
             count,
         )
         return list(rows)
@@ -190,12 +204,11 @@ class SqliteRun:
                 self._insert(connection, table, rows)
 
     def _insert(self, connection: sqlite3.Connection, table: str, rows: Iterable[Row]) -> None:
+        insertion = _INSERTIONS[table]
+        pick, run = insertion.pick, (self._run_id, self._namespace)
         connection.executemany(
-            _INSERTS[table],
-            [
-                (self._run_id, self._namespace, *row[:5], row.started_at and row.started_at.isoformat(), row.line)
-                for row in rows
-            ],
+            insertion.statement,
+            [pick((*run, *row[:5], row.started_at and row.started_at.isoformat(), row.line)) for row in rows],
         )
 
     def make_durable(self) -> None:
