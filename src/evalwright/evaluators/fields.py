@@ -20,7 +20,7 @@ from evalwright.evaluators.wording import shorten
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 
-__all__ = ["ABSENT", "Absent", "as_stored", "must_be_there", "select", "text_at"]
+__all__ = ["ABSENT", "Absent", "as_stored", "must_be_there", "part_of_trace", "select", "text_at"]
 
 
 class Absent:
@@ -45,11 +45,9 @@ def select(path: str) -> Callable[[Any], Any]:
 
     A malformed path is reported when the function is called, as an EvaluatorError.
     """
-    dotted = _DOTTED.fullmatch(path)
-    if dotted is None:
+    steps = _steps(path)
+    if steps is None:
         return _jsonpath(path)
-    steps: list[str | int] = [dotted[1]]
-    steps += [int(number) if number else name for name, number in _STEP.findall(dotted[2])]
     if (read := _part_of_trace(steps)) is None:
         return lambda record: _walk(record, steps)
 
@@ -61,6 +59,20 @@ def select(path: str) -> Callable[[Any], Any]:
         return found if found.__class__ in _AS_THEY_ARE else as_stored(found)
 
     return first
+
+
+def part_of_trace(path: str) -> Callable[[Trace], Any] | None:
+    """Reads a part that every trace has as it is, and not as it is stored; None for other paths."""
+    steps = _steps(path)
+    return None if steps is None else _part_of_trace(steps)
+
+
+def _steps(path: str) -> list[str | int] | None:
+    """The steps of a plain dotted path."""
+    dotted = _DOTTED.fullmatch(path)
+    if dotted is None:
+        return None
+    return [dotted[1], *(int(number) if number else name for name, number in _STEP.findall(dotted[2]))]
 
 
 def _part_of_trace(steps: list[str | int]) -> Callable[[Any], Any] | None:

@@ -9,12 +9,14 @@ import msgspec
 
 from evalwright.model.cell import OfCase
 from evalwright.model.result import Status
+from evalwright.model.trace import TraceError
 
 __all__ = [
     "AttemptFacts",
     "CellKey",
     "ErrorFacts",
     "MetricFacts",
+    "ReasonedResult",
     "ResultFacts",
     "ResultLike",
     "TraceFacts",
@@ -129,3 +131,12 @@ class ResultLike(Protocol):
 
     @property
     def error(self) -> object | None: ...
+
+
+class ReasonedResult(ResultLike, Protocol):
+    """What the verdict on a cell reads of a result."""
+
+    reason: str
+
+    @property
+    def error(self) -> TraceError | None: ...

@@ -14,7 +14,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalwright.errors import InputError, Interrupted
 from evalwright.evaluators.build import build, declared, is_judge, uses_results
+from evalwright.evaluators.onlooker import Look, Onlooker
 from evalwright.model.artifact import Artifact
+from evalwright.model.facts import ReasonedResult
 from evalwright.model.plan import EvaluatorSpec, Plan
 from evalwright.model.result import CaseVerdict, Evaluation, EvaluationResult
 from evalwright.model.snapshot import Case
@@ -43,6 +45,8 @@ class _Check(NamedTuple):
     uses_artifact: bool
     uses_results: bool
     scores: tuple[float, float]
+    look: Look | None
+    """Of an onlooker whose result says what it says; None for others."""
     patience: float
     """The seconds for which it is awaited if it is asynchronous: more than usual if it bounds itself at more."""
 
@@ -51,8 +55,8 @@ class Judge:
     """The evaluators of a plan (or only one of them), built once, and the stamps put on what they say."""
 
     def __init__(self, plan: Plan, watchdog: Watchdog, clock: Clock, only: str | None = None) -> None:
-        self._watchdog, self._clock, self._only = watchdog, clock, only
-        self._limit = self._patience_of_last = plan.run.evaluator_timeout_seconds
+        self.watchdog, self._clock, self._only = watchdog, clock, only
+        self.limit = self._patience_of_last = plan.run.evaluator_timeout_seconds
         self._thread: JudgeThread | None = None
         if not watchdog.watches:
             from evalwright.run.judge_thread import JudgeThread
@@ -73,6 +77,9 @@ class Judge:
             from evalwright.run.steps.spoil import Spoiling
 
             self._spoiling = Spoiling(plan)
+        self._criteria = plan.pass_criteria
+        own = format_of_run(plan.totals, plan.dialect).verdicts
+        self._by_common_rule = own is None and plan.pass_criteria.rule != "bands"
         self._verdict = self._verdict_by(plan)
         self.uses_case: bool = self._by_case or bool(self._comparisons) or any(check.uses_case for check in self._built)
         """Whether any evaluator looks at the case; if none does, `case` may be anything."""
@@ -88,12 +95,13 @@ class Judge:
 
     def _check(self, spec: EvaluatorSpec) -> _Check:
         evaluator, traits = build(spec)
-        evaluate, patience = evaluator.evaluate, max(self._limit, traits.timeout_seconds + _GRACE)
+        look = evaluator.looking() if isinstance(evaluator, Onlooker) else None
+        evaluate: Callable[..., Any] = look or evaluator.evaluate
+        patience = max(self.limit, traits.timeout_seconds + _GRACE)
         if self._thread is not None:
-            evaluate, patience = self._thread.bounded(evaluate, self._limit, patience), math.inf
-        return _Check(
-            spec, evaluate, traits.uses_case, traits.uses_artifact, traits.uses_results, traits.scores, patience
-        )
+            evaluate, patience = self._thread.bounded(evaluate, self.limit, patience), math.inf
+        uses = traits.uses_case, traits.uses_artifact, traits.uses_results
+        return _Check(spec, evaluate, *uses, traits.scores, look if spec.required is None else None, patience)
 
     def _verdict_by(self, plan: Plan) -> Callable[[Case, Trace, Sequence[EvaluationResult]], CaseVerdict]:
         """The rule of the plan."""
@@ -110,6 +118,20 @@ class Judge:
         if self._by_case:
             return lambda case, trace, results: cell_verdict(criteria, self.names(case), trace, results)
         return lambda _, trace, results: cell_verdict(criteria, self._names, trace, results)
+
+    @property
+    def lookers(self) -> list[tuple[EvaluatorSpec, Look]] | None:
+        """The evaluators, if all of them are onlookers, and a cell is decided by no more than what they say."""
+        others = self._only is not None or self._by_case or self._spoiling is not None or self._comparisons
+        if self._thread is not None or others or not self._by_common_rule:
+            return None
+        if any(check.look is None for check in self._built):
+            return None
+        return [(check.spec, check.look) for check in self._built if check.look is not None]
+
+    def verdict(self, trace: Trace, results: Sequence[ReasonedResult]) -> CaseVerdict:
+        """By the common rule."""
+        return cell_verdict(self._criteria, self._names, trace, results)
 
     def passes_over(self, trace: Trace) -> bool:
         """Whether no evaluator is called on it: its system raised an error, or was not called to save money."""
@@ -144,11 +166,11 @@ class Judge:
         pending: list[Pending] = []
         if trace.error is not None and self.passes_over(trace):
             return results, pending
-        watchdog, limit, monotonic, date_of = self._watchdog, self._limit, time.monotonic, self._clock.date
+        watchdog, limit, monotonic, date_of = self.watchdog, self.limit, time.monotonic, self._clock.date
         tick = monotonic()
         date = date_of(tick)
         checks = self._build(case.evaluators or ()) if self._by_case else self._built
-        for spec, evaluate, _, uses_artifact, comes_last, scores, patience in checks:
+        for spec, evaluate, _, uses_artifact, comes_last, scores, _, patience in checks:
             if known and spec.name in known:
                 continue
             outcome: Any

@@ -26,6 +26,7 @@ __all__ = [
     "fill",
     "keep",
     "no_evaluation",
+    "reason_given",
     "result_of",
     "timed_out",
     "trace_of",
@@ -171,17 +172,22 @@ def result_of(
         trace.run_id,
         said.score,
         reason,
-        said.detail,
+        _own(said.detail),
         latency_ms,
         error,
         said.skipped,
         trace.trial,
         trace.attempt,
         said.cost_usd,
-        said.hits,
-        said.misses,
+        _own(said.hits),
+        _own(said.misses),
         occurrence=trace.occurrence,
     )
+
+
+def _own(value: Any) -> Any:
+    """A part of an evaluation for one result alone: an onlooker gives the same evaluation again."""
+    return value.copy() if value.__class__ is dict or value.__class__ is list else value
 
 
 def _reason(said: Evaluation, error: TraceError | None, spec: EvaluatorSpec | None) -> str:
@@ -191,6 +197,11 @@ def _reason(said: Evaluation, error: TraceError | None, spec: EvaluatorSpec | No
         return reason
     gate = spec.gate_missed(said.score)
     return f"{gate}; {reason}" if gate else reason
+
+
+def reason_given(said: Evaluation) -> str:
+    """The reason of a result, also of an evaluator that gives none."""
+    return said.reason or _outright(said, None)
 
 
 def _outright(said: Evaluation, error: TraceError | None) -> str:

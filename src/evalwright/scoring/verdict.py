@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from evalwright.model.facts import ResultLike
+from evalwright.model.facts import ReasonedResult, ResultLike
 from evalwright.model.plan import PassCriteria, Plan
 from evalwright.model.protocols import RunReader
-from evalwright.model.result import CaseVerdict, EvaluationResult, Status
+from evalwright.model.result import CaseVerdict, Status
 from evalwright.model.trace import Trace
 from evalwright.registry import format_of_run
 
-__all__ = ["cell_status", "cell_verdict", "names_needed", "passes_over_errored", "verdict_on"]
+__all__ = ["cell_status", "cell_verdict", "names_needed", "passes_over_errored", "told_of", "verdict_on"]
 
 
 def names_needed(reader: RunReader, plan: Plan) -> list[str]:
@@ -84,7 +84,7 @@ def _by_criteria(required: set[str], some: set[str], passed: set[str], skipped: 
 
 
 def cell_verdict(
-    criteria: PassCriteria, names: Sequence[str], trace: Trace, results: Sequence[EvaluationResult]
+    criteria: PassCriteria, names: Sequence[str], trace: Trace, results: Sequence[ReasonedResult]
 ) -> CaseVerdict:
     """The verdict record of a cell. Its score is the mean of the scores of its results.
 
@@ -112,15 +112,20 @@ def verdict_on(trace: Trace, status: Status, score: float | None, reasons: list[
     )
 
 
-def _reasons(trace: Trace, names: Sequence[str], results: Sequence[EvaluationResult]) -> list[str]:
+def _reasons(trace: Trace, names: Sequence[str], results: Sequence[ReasonedResult]) -> list[str]:
     """One line for the error of the system and for each evaluator that did not pass."""
     lines = [f"{trace.error.type}: {trace.error.message}"] if trace.error is not None else []
-    for row in results:
-        if row.error is not None:
-            lines.append(f"{row.evaluator}: {row.error.type}: {row.error.message}")
-        elif not row.passed and not row.skipped:
-            why = row.reason or ("" if row.score is None else f"score {row.score:g}")
-            lines.append(f"{row.evaluator}: {why}" if why else row.evaluator)
+    lines += [line for row in results if (line := told_of(row)) is not None]
     known = {row.evaluator for row in results}
     lines += [f"{name}: no result" for name in names if name not in known]
     return lines or ["nothing judged this cell" if not results else "every check was skipped"]
+
+
+def told_of(row: ReasonedResult) -> str | None:
+    """Why a result lets its cell not pass; None for one that does not."""
+    if row.error is not None:
+        return f"{row.evaluator}: {row.error.type}: {row.error.message}"
+    if row.passed or row.skipped:
+        return None
+    why = row.reason or ("" if row.score is None else f"score {row.score:g}")
+    return f"{row.evaluator}: {why}" if why else row.evaluator

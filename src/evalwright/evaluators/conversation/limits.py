@@ -11,6 +11,7 @@ import msgspec
 
 from evalwright.evaluators.conversation.messages import expected_of, latency_of
 from evalwright.evaluators.conversation.outcomes import graded, skipped
+from evalwright.evaluators.onlooker import Onlooker
 from evalwright.evaluators.wording import number
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
@@ -22,12 +23,12 @@ _NO_LATENCY = skipped("max_latency_ms")
 _NO_COST = skipped("max_cost_usd")
 
 
-class LatencyWithin(msgspec.Struct, frozen=True):
+class LatencyWithin(Onlooker, frozen=True):
     """The latency is at most `max_ms` milliseconds. It fails if it was not measured."""
 
     max_ms: Annotated[float, msgspec.Meta(ge=0)] | None = None
 
-    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+    def look(self, case: Case, trace: Trace) -> Evaluation:
         limit = expected_of(case).max_latency_ms if self.max_ms is None else self.max_ms
         if limit is None:
             return _NO_LATENCY
@@ -35,12 +36,12 @@ class LatencyWithin(msgspec.Struct, frozen=True):
         return _within(actual, limit, "latency", "ms", {"actual_ms": actual, "limit_ms": limit})
 
 
-class CostWithin(msgspec.Struct, frozen=True):
+class CostWithin(Onlooker, frozen=True):
     """The cost is at most `max_usd` US dollars. It fails if it was not measured."""
 
     max_usd: Annotated[float, msgspec.Meta(ge=0)] | None = None
 
-    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+    def look(self, case: Case, trace: Trace) -> Evaluation:
         limit = expected_of(case).max_cost_usd if self.max_usd is None else self.max_usd
         if limit is None:
             return _NO_COST

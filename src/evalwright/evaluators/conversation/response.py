@@ -13,6 +13,7 @@ import msgspec
 
 from evalwright.evaluators.conversation.messages import conversation_of, expected_of, json_text, parsed_json
 from evalwright.evaluators.conversation.outcomes import MOST_SHOWN, NO_ANSWER, graded, skipped
+from evalwright.evaluators.onlooker import Onlooker
 from evalwright.evaluators.wording import listed, shown
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
@@ -29,12 +30,12 @@ _NO_BANNED = skipped("not_contains")
 _NO_TRUTH = skipped("ground_truth")
 
 
-class Contains(msgspec.Struct, frozen=True):
+class Contains(Onlooker, frozen=True):
     """The final response contains every phrase, ignoring case."""
 
     phrases: list[str] | None = None
 
-    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+    def look(self, case: Case, trace: Trace) -> Evaluation:
         phrases = expected_of(case).contains if self.phrases is None else self.phrases
         if phrases is None:
             return _NO_PHRASES
@@ -47,12 +48,12 @@ class Contains(msgspec.Struct, frozen=True):
         return graded(not missing, reason, {"missing_phrases": missing, "phrases": phrases})
 
 
-class NotContains(msgspec.Struct, frozen=True):
+class NotContains(Onlooker, frozen=True):
     """There is a final response, and it contains none of the phrases, ignoring case."""
 
     phrases: list[str] | None = None
 
-    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+    def look(self, case: Case, trace: Trace) -> Evaluation:
         phrases = expected_of(case).not_contains if self.phrases is None else self.phrases
         if phrases is None:
             return _NO_BANNED
@@ -65,12 +66,12 @@ class NotContains(msgspec.Struct, frozen=True):
         return graded(not found, reason, {"found_phrases": found, "phrases": phrases})
 
 
-class GroundTruthMatch(msgspec.Struct, frozen=True):
+class GroundTruthMatch(Onlooker, frozen=True):
     """The final response contains the ground truth, ignoring case and white space."""
 
     text: str | None = None
 
-    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+    def look(self, case: Case, trace: Trace) -> Evaluation:
         truth = expected_of(case).ground_truth if self.text is None else self.text
         if truth is None:
             return _NO_TRUTH
@@ -85,7 +86,7 @@ def _plain(text: str) -> str:
     return " ".join(text.lower().split())
 
 
-class ToolOutputReferenced(msgspec.Struct, frozen=True):
+class ToolOutputReferenced(Onlooker, frozen=True):
     """The final response refers to a tool's output: it contains enough of the terms of one output.
 
     Terms are words of more than two characters, without stop words, punctuation and case. With `values`,
@@ -96,7 +97,7 @@ class ToolOutputReferenced(msgspec.Struct, frozen=True):
     threshold: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.35
     values: bool = False
 
-    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+    def look(self, case: Case, trace: Trace) -> Evaluation:
         required = expected_of(case).require_tool_output_reference if self.required is None else self.required
         if not required:
             return _NO_REFERENCE

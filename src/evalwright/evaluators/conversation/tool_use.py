@@ -12,6 +12,7 @@ import msgspec
 
 from evalwright.evaluators.conversation.messages import conversation_of, expected_of, parsed_json
 from evalwright.evaluators.conversation.outcomes import MOST_SHOWN, graded, skipped
+from evalwright.evaluators.onlooker import Onlooker
 from evalwright.evaluators.wording import called_with, listed, shown
 from evalwright.model.conversation import ExpectedArguments, ToolUse
 from evalwright.model.result import Evaluation
@@ -30,12 +31,12 @@ _NO_ARGUMENTS = skipped("tool_arguments")
 _NO_SEQUENCE = skipped("tool_sequence")
 
 
-class MaxToolCalls(msgspec.Struct, frozen=True):
+class MaxToolCalls(Onlooker, frozen=True):
     """There are at most `limit` tool calls; repeated ones count."""
 
     limit: Annotated[int, msgspec.Meta(ge=0)] | None = None
 
-    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+    def look(self, case: Case, trace: Trace) -> Evaluation:
         limit = expected_of(case).max_tool_calls if self.limit is None else self.limit
         if limit is None:
             return _NO_MOST
@@ -45,12 +46,12 @@ class MaxToolCalls(msgspec.Struct, frozen=True):
         return graded(actual <= limit, reason, {"actual": actual, "limit": limit})
 
 
-class RequiredTools(msgspec.Struct, frozen=True):
+class RequiredTools(Onlooker, frozen=True):
     """Each of these tools was called."""
 
     names: list[str] | None = None
 
-    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+    def look(self, case: Case, trace: Trace) -> Evaluation:
         names = expected_of(case).required_tools if self.names is None else self.names
         if names is None:
             return _NO_REQUIRED
@@ -60,12 +61,12 @@ class RequiredTools(msgspec.Struct, frozen=True):
         return graded(not missing, reason, {"missing_tools": missing, "required_tools": names})
 
 
-class ForbiddenTools(msgspec.Struct, frozen=True):
+class ForbiddenTools(Onlooker, frozen=True):
     """None of these tools was called."""
 
     names: list[str] | None = None
 
-    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+    def look(self, case: Case, trace: Trace) -> Evaluation:
         names = expected_of(case).forbidden_tools if self.names is None else self.names
         if names is None:
             return _NO_FORBIDDEN
@@ -78,7 +79,7 @@ class ForbiddenTools(msgspec.Struct, frozen=True):
         )
 
 
-class ToolArgumentsMatch(msgspec.Struct, frozen=True):
+class ToolArgumentsMatch(Onlooker, frozen=True):
     """For each expected call, some call of that tool has these arguments; it may have others as well.
 
     Mappings are compared as subsets at every depth, everything else as Python does. JSON text is parsed once.
@@ -86,7 +87,7 @@ class ToolArgumentsMatch(msgspec.Struct, frozen=True):
 
     expected: list[ExpectedArguments] | None = None
 
-    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+    def look(self, case: Case, trace: Trace) -> Evaluation:
         expected = expected_of(case).tool_arguments if self.expected is None else self.expected
         if expected is None:
             return _NO_ARGUMENTS
@@ -121,12 +122,12 @@ def _holds(expected: Any, actual: Any) -> bool:
     )
 
 
-class ToolSequence(msgspec.Struct, frozen=True):
+class ToolSequence(Onlooker, frozen=True):
     """The names of the called tools, in order and with repeats, are exactly these."""
 
     names: list[str] | None = None
 
-    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+    def look(self, case: Case, trace: Trace) -> Evaluation:
         names = expected_of(case).tool_sequence if self.names is None else self.names
         if names is None:
             return _NO_SEQUENCE

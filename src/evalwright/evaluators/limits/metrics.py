@@ -7,6 +7,7 @@ from typing import Annotated
 import msgspec
 
 from evalwright.errors import EvaluatorError
+from evalwright.evaluators.onlooker import PASSED, Look, Onlooker
 from evalwright.evaluators.wording import number
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
@@ -29,76 +30,82 @@ def _under(value: float | None, limit: float, what: str, unit: str) -> Evaluatio
     if value is None:
         return Evaluation(False, 0.0, f"{what} was not reported")
     if value < limit:
-        return Evaluation(True, 1.0)
+        return PASSED
     return Evaluation(False, 0.0, f"{what} {number(value)} {unit}, expected under {number(limit)}")
 
 
-class LatencyUnder(msgspec.Struct, frozen=True):
+class LatencyUnder(Onlooker, frozen=True):
     """Latency strictly under `max_ms` milliseconds. An error for a recording without a latency."""
 
     max_ms: _PositiveInt
     uses_case = False
 
-    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
-        if trace.latency_ms is None:
-            raise EvaluatorError("latency was not measured", "not_measured")
-        return _under(trace.latency_ms, self.max_ms, "latency", "ms")
+    def looking(self) -> Look:
+        limit = self.max_ms
+
+        def look(case: Case, trace: Trace) -> Evaluation:
+            latency = trace.latency_ms
+            if latency is None:
+                raise EvaluatorError("latency was not measured", "not_measured")
+            return PASSED if latency < limit else _under(latency, limit, "latency", "ms")
+
+        return look
 
 
-class CostUnder(msgspec.Struct, frozen=True):
+class CostUnder(Onlooker, frozen=True):
     """Cost strictly under `max_usd` US dollars."""
 
     max_usd: _PositiveNumber
     uses_case = False
 
-    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+    def look(self, case: Case, trace: Trace) -> Evaluation:
         return _under(trace.metrics.cost_usd, self.max_usd, "cost", "USD")
 
 
-class ThinkingTokensUnder(msgspec.Struct, frozen=True):
+class ThinkingTokensUnder(Onlooker, frozen=True):
     """Thinking tokens strictly under `max_tokens`."""
 
     max_tokens: _PositiveInt
     uses_case = False
 
-    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+    def look(self, case: Case, trace: Trace) -> Evaluation:
         return _under(trace.metrics.token_thinking, self.max_tokens, "thinking", "tokens")
 
 
-class LatencyFirstTokenUnder(msgspec.Struct, frozen=True):
+class LatencyFirstTokenUnder(Onlooker, frozen=True):
     """Time to the first token strictly under `max_ms` milliseconds; fails for an answer that was not streamed."""
 
     max_ms: _PositiveInt
     uses_case = False
 
-    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+    def look(self, case: Case, trace: Trace) -> Evaluation:
         return _under(trace.metrics.latency_first_token_ms, self.max_ms, "latency of the first token", "ms")
 
 
-class TokensPerSecondAbove(msgspec.Struct, frozen=True):
+class TokensPerSecondAbove(Onlooker, frozen=True):
     """At least `min_tps` tokens per second; fails for an answer that was not streamed."""
 
     min_tps: _PositiveNumber
     uses_case = False
 
-    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+    def look(self, case: Case, trace: Trace) -> Evaluation:
         speed = trace.metrics.tokens_per_second
         if speed is None:
             return Evaluation(False, 0.0, "tokens per second were not reported")
         if speed >= self.min_tps:
-            return Evaluation(True, 1.0)
+            return PASSED
         return Evaluation(False, 0.0, f"{number(speed)} tokens per second, expected at least {number(self.min_tps)}")
 
 
-class StreamCompleted(msgspec.Struct, frozen=True):
+class StreamCompleted(Onlooker, frozen=True):
     """Whether the stream of the answer reached its end."""
 
     uses_case = False
 
-    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+    def look(self, case: Case, trace: Trace) -> Evaluation:
         completed = trace.metrics.stream_completed
         if completed:
-            return Evaluation(True, 1.0)
+            return PASSED
         return Evaluation(
             False, 0.0, "the answer was not streamed" if completed is None else "the stream was truncated"
         )

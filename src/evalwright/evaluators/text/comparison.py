@@ -7,10 +7,9 @@ import re
 from collections.abc import Sequence
 from typing import Any, Literal
 
-import msgspec
-
 from evalwright.errors import Problem
 from evalwright.evaluators.combined.banded import banded
+from evalwright.evaluators.onlooker import Onlooker
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
@@ -25,7 +24,7 @@ _Check = Literal[
 _FLAGS = {"i": re.IGNORECASE, "m": re.MULTILINE, "s": re.DOTALL}
 
 
-class TextCheck(msgspec.Struct, frozen=True):
+class TextCheck(Onlooker, frozen=True):
     """Whether the answer contains, begins with, ends with, equals or matches `value`, or is JSON as a whole."""
 
     check: _Check
@@ -45,7 +44,7 @@ class TextCheck(msgspec.Struct, frozen=True):
             return [Problem("", f"'value' is not a regular expression: {error}", key="value")]
         return []
 
-    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+    def look(self, case: Case, trace: Trace) -> Evaluation:
         met = self._met(trace.output.final_answer or "") is not self.negate
         said = f"{'not ' if self.negate else ''}{self.check.replace('_', ' ')} {json.dumps(self.value)}".strip()
         return banded(float(met), [said] if met else [], [] if met else [said])

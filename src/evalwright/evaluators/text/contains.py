@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Literal
-
-import msgspec
+from collections.abc import Sequence
+from typing import Any, Literal
 
 from evalwright.evaluators.fields import text_at
+from evalwright.evaluators.onlooker import PASSED, Look, Onlooker
 from evalwright.evaluators.wording import listed, shown
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
@@ -16,9 +15,10 @@ from evalwright.model.trace import Trace
 __all__ = ["Answered", "ContainsText", "ThinkingPresent"]
 
 _ANSWER = "output.final_answer"
+_Words = list[tuple[str, str]]
 
 
-class ContainsText(msgspec.Struct, frozen=True):
+class ContainsText(Onlooker, frozen=True):
     """Whether a text contains all, some or none of the given strings.
 
     Lists that are not given come from the case: `all_of` from `expected.answer_should_include`, `none_of` from
@@ -48,27 +48,55 @@ class ContainsText(msgspec.Struct, frozen=True):
         """The keys of `expected` without any of which it checks nothing."""
         return frozenset() if self.all_of or self.any_of or self.none_of else self.expected_keys
 
-    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
-        all_of = case.expected.answer_should_include if self.all_of is None else self.all_of
-        none_of = case.expected.answer_should_not_include if self.none_of is None else self.none_of
-        any_of = self.any_of or ()
-        text = trace.output.final_answer or "" if self.field == _ANSWER else self._text_elsewhere(trace)
-        fold: Callable[[str], str] = str if self.case_sensitive else str.lower
-        folded = fold(text)
-        present = [word for word in all_of if fold(word) in folded] if all_of else []
-        any_present = [word for word in any_of if fold(word) in folded] if any_of else []
-        forbidden = [word for word in none_of if fold(word) in folded] if none_of else []
-        passed = len(present) == len(all_of) and not forbidden and (not any_of or bool(any_present))
-        detail = {
+    def looking(self) -> Look:
+        sensitive, always = self.case_sensitive, self._words
+        all_of, none_of = always(self.all_of), always(self.none_of)
+        any_of = always(self.any_of) or []
+        elsewhere = None if self.field == _ANSWER else self._text_elsewhere
+        passed = Evaluation(True, 1.0, "", self._detail([*(self.all_of or ())], [], []))
+        without = Evaluation(True, 1.0, "", self._detail([], [], []))
+
+        def look(case: Case, trace: Trace) -> Evaluation:
+            wanted = always(case.expected.answer_should_include) or [] if all_of is None else all_of
+            banned = always(case.expected.answer_should_not_include) or [] if none_of is None else none_of
+            text = trace.output.final_answer or "" if elsewhere is None else elsewhere(trace)
+            folded = text if sensitive else text.lower()
+            if any_of or (wanted and wanted is not all_of):
+                return self._found(text, folded, wanted, any_of, banned)
+            for _, asked in wanted:
+                if asked not in folded:
+                    return self._found(text, folded, wanted, any_of, banned)
+            for _, asked in banned:
+                if asked in folded:
+                    return self._found(text, folded, wanted, any_of, banned)
+            return passed if wanted else without
+
+        return look
+
+    def _words(self, words: Sequence[str] | None) -> _Words | None:
+        """Words as they are told, and as they are searched for."""
+        if not words:
+            return None if words is None else []
+        return [(word, word if self.case_sensitive else word.lower()) for word in words]
+
+    def _found(self, text: str, folded: str, all_of: _Words, any_of: _Words, none_of: _Words) -> Evaluation:
+        present, any_present, forbidden = (
+            [word for word, asked in words if asked in folded] for words in (all_of, any_of, none_of)
+        )
+        detail = self._detail(present, any_present, forbidden)
+        if len(present) == len(all_of) and not forbidden and (not any_of or any_present):
+            return Evaluation(True, 1.0, "", detail)
+        missing = [word for word, _ in all_of if word not in present]
+        none_matched = [] if any_present else [word for word, _ in any_of]
+        return Evaluation(False, 0.0, _reason(text, missing, none_matched, forbidden), detail)
+
+    def _detail(self, present: list[str], any_present: list[str], forbidden: list[str]) -> dict[str, Any]:
+        return {
             "field": self.field,
             "matched_all_of": present,
             "matched_any_of": any_present,
             "matched_none_of": forbidden,
         }
-        if passed:
-            return Evaluation(True, 1.0, "", detail)
-        missing = [word for word in all_of if word not in present]
-        return Evaluation(False, 0.0, _reason(text, missing, () if any_present else any_of, forbidden), detail)
 
     def _text_elsewhere(self, trace: Trace) -> str:
         return text_at(self.field, trace, absent=self.absent)
@@ -85,7 +113,7 @@ def _reason(text: str, missing: Sequence[str], none_matched: Sequence[str], forb
     return "; ".join(parts) + (f"; in {shown(text)}" if text else "; the text is empty")
 
 
-class Answered(msgspec.Struct, frozen=True):
+class Answered(Onlooker, frozen=True):
     """There is a final answer that is not empty.
 
     Skipped if the recording cannot tell; `extra.answer_unrecorded` of the trace then has the reason.
@@ -93,22 +121,22 @@ class Answered(msgspec.Struct, frozen=True):
 
     uses_case = False
 
-    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+    def look(self, case: Case, trace: Trace) -> Evaluation:
         if trace.output.final_answer:
-            return Evaluation(True, 1.0)
+            return PASSED
         unrecorded = trace.extra.get("answer_unrecorded")
         if isinstance(unrecorded, str):
             return Evaluation(False, None, unrecorded, skipped=True)
         return Evaluation(False, 0.0, "there is no answer")
 
 
-class ThinkingPresent(msgspec.Struct, frozen=True):
+class ThinkingPresent(Onlooker, frozen=True):
     """Whether the answer comes with thinking; white space counts."""
 
     uses_case = False
 
-    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+    def look(self, case: Case, trace: Trace) -> Evaluation:
         thinking = trace.output.thinking
         if thinking:
-            return Evaluation(True, 1.0)
+            return PASSED
         return Evaluation(False, 0.0, "thinking is missing" if thinking is None else "thinking is empty")

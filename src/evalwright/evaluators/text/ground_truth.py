@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import re
 
-import msgspec
-
+from evalwright.evaluators.onlooker import Onlooker
 from evalwright.evaluators.wording import shown
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
@@ -21,36 +20,36 @@ __all__ = ["AsciiPrintableOnly", "Contained", "Equals", "Matches"]
 _MOST_OFFENDERS = 5
 
 
-class Equals(msgspec.Struct, frozen=True):
+class Equals(Onlooker, frozen=True):
     """Whether answer and ground truth are equal, ignoring white space around them."""
 
     ground_truth: str | None = None
 
-    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+    def look(self, case: Case, trace: Trace) -> Evaluation:
         truth, answer = _truth(self.ground_truth, case), trace.output.final_answer or ""
         if not truth:
             return _no_truth()
         return _said(answer.strip() == truth.strip(), "is", "is not", truth)
 
 
-class Contained(msgspec.Struct, frozen=True):
+class Contained(Onlooker, frozen=True):
     """Whether the answer contains the ground truth, ignoring case."""
 
     ground_truth: str | None = None
 
-    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+    def look(self, case: Case, trace: Trace) -> Evaluation:
         truth, answer = _truth(self.ground_truth, case), trace.output.final_answer or ""
         if not truth:
             return _no_truth()
         return _said(truth.lower() in answer.lower(), "contains", "does not contain", truth)
 
 
-class Matches(msgspec.Struct, frozen=True):
+class Matches(Onlooker, frozen=True):
     """Whether the ground truth, a regular expression, is found anywhere in the answer."""
 
     ground_truth: str | None = None
 
-    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+    def look(self, case: Case, trace: Trace) -> Evaluation:
         truth, answer = _truth(self.ground_truth, case), trace.output.final_answer or ""
         if not truth:
             return _no_truth()
@@ -61,12 +60,12 @@ class Matches(msgspec.Struct, frozen=True):
         return _said(found, "matches", "does not match", truth)
 
 
-class AsciiPrintableOnly(msgspec.Struct, frozen=True):
+class AsciiPrintableOnly(Onlooker, frozen=True):
     """Whether every character except CR and LF is between U+0020 and U+007E."""
 
     uses_case = False
 
-    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+    def look(self, case: Case, trace: Trace) -> Evaluation:
         answer = trace.output.final_answer or ""
         offenders = dict.fromkeys(c for c in answer if c not in "\r\n" and not " " <= c <= "~")
         if not offenders:

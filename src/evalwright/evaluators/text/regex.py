@@ -7,11 +7,10 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
-import msgspec
-
 from evalwright.errors import Problem
 from evalwright.evaluators.conversation.documents import case_document, run_document
 from evalwright.evaluators.conversation.messages import conversation_of, json_text
+from evalwright.evaluators.onlooker import Onlooker
 from evalwright.evaluators.wording import shown
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
@@ -26,7 +25,7 @@ _LONGEST = 500
 """Characters of a match that the result keeps."""
 
 
-class Regex(msgspec.Struct, frozen=True, dict=True):
+class Regex(Onlooker, frozen=True):
     """Whether `pattern` is found in `target`. A missing target fails.
 
     `target` is `final_response`, or a path of keys through the case (`case.metadata.tier`) or the run
@@ -51,7 +50,7 @@ class Regex(msgspec.Struct, frozen=True, dict=True):
             problems.append(Problem("", f"'pattern' is not a regular expression: {error}", key="pattern"))
         return problems
 
-    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+    def look(self, case: Case, trace: Trace) -> Evaluation:
         detail: dict[str, Any] = {
             "kind": "regex",
             "target": self.target,

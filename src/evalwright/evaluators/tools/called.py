@@ -10,6 +10,7 @@ import msgspec
 
 from evalwright.errors import EvaluatorError, Problem
 from evalwright.evaluators.fields import ABSENT, select
+from evalwright.evaluators.onlooker import Look, Onlooker
 from evalwright.evaluators.templates import has_template, renderer
 from evalwright.evaluators.tools.arguments import matches_subset
 from evalwright.evaluators.tools.pairs import pair_any_order, pair_in_order
@@ -26,7 +27,7 @@ _MOST_CALLS = 50
 """Calls that a result's detail lists."""
 
 
-class ToolCalled(msgspec.Struct, frozen=True, dict=True):
+class ToolCalled(Onlooker, frozen=True):
     """Whether a tool was called as often as expected, with these arguments, and succeeded (evalh 2.0, `tool_called`).
 
     Without `tool_name`, every tool in the case's `expected.must_call_tools` must have been called.
@@ -64,23 +65,46 @@ class ToolCalled(msgspec.Struct, frozen=True, dict=True):
         """The keys of `expected` without any of which it checks nothing."""
         return self.expected_keys or frozenset()
 
-    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
-        name = self.tool_name
+    def looking(self) -> Look:
+        name, plain, must_succeed = self.tool_name, not self.args_match, self.must_succeed
         if name is None:
-            return _all_called(case.expected.must_call_tools, trace)
+            return lambda case, trace: _all_called(case.expected.must_call_tools, trace)
+        passed = [Evaluation(True, 1.0, "", self._detail(count)) for count in range(_MOST_CALLS)]
+        least, most = (self.min_calls, self.max_calls) if self.must_appear else (0, 0)
+        most = len(passed) - 1 if most is None else min(most, len(passed) - 1)
+
+        def look(case: Case, trace: Trace) -> Evaluation:
+            if not plain:
+                return self._judged(case, trace, name)
+            count = 0
+            for call in trace.tool_calls:
+                if call.name == name:
+                    count += 1
+            if not least <= count <= most:
+                return self._judged(case, trace, name)
+            if must_succeed and count:
+                for result in trace.tool_results:
+                    if result.name == name and _reports_error(result):
+                        return self._judged(case, trace, name)
+            return passed[count]
+
+        return look
+
+    def _judged(self, case: Case, trace: Trace, name: str) -> Evaluation:
         named = calls = [call for call in trace.tool_calls if call.name == name]
         expected = None
         if self.args_match:
             expected = self._arguments(case)
             calls = [call for call in named if matches_subset(expected, call.arguments)]
-        detail: dict[str, Any] = {"tool_name": name, "count": len(calls), "args_match": expected, "failed_ids": []}
+        failed: list[ToolResult] = []
         problem = self._wrong_count(len(calls), expected, named, trace)
-        if problem is None and self.must_succeed and calls and trace.tool_results:
-            failed = self._failed(calls, trace)
-            if failed:
-                detail["failed_ids"] = [result.tool_call_id for result in failed[:_MOST_CALLS]]
-                problem = f"{name} gave {_times(len(failed), 'error')}: {_error_of(failed[0])}"
+        if problem is None and self.must_succeed and calls and (failed := self._failed(calls, trace)):
+            problem = f"{name} gave {_times(len(failed), 'error')}: {_error_of(failed[0])}"
+        detail = self._detail(len(calls), expected, [result.tool_call_id for result in failed[:_MOST_CALLS]])
         return Evaluation(True, 1.0, "", detail) if problem is None else Evaluation(False, 0.0, problem, detail)
+
+    def _detail(self, count: int, expected: Any = None, failed: list[str | None] | None = None) -> dict[str, Any]:
+        return {"tool_name": self.tool_name, "count": count, "args_match": expected, "failed_ids": failed or []}
 
     @cached_property
     def _arguments(self) -> Callable[[Case], dict[str, Any]]:
@@ -111,11 +135,13 @@ class ToolCalled(msgspec.Struct, frozen=True, dict=True):
         return [
             result
             for result in trace.tool_results
-            if result.name == self.tool_name
-            and isinstance(result.content, dict)
-            and (result.content.get("error") or result.content.get("is_error"))
-            and (not ids or result.tool_call_id in ids)
+            if result.name == self.tool_name and _reports_error(result) and (not ids or result.tool_call_id in ids)
         ]
+
+
+def _reports_error(result: ToolResult) -> bool:
+    content = result.content
+    return isinstance(content, dict) and bool(content.get("error") or content.get("is_error"))
 
 
 def _all_called(names: list[str], trace: Trace) -> Evaluation:
@@ -159,7 +185,7 @@ class _RecordedCall(ExpectedCall, frozen=True, forbid_unknown_fields=False):
     """An expected call among the facts of a case, where it may have further keys."""
 
 
-class ToolCallsMatch(msgspec.Struct, frozen=True, dict=True):
+class ToolCallsMatch(Onlooker, frozen=True):
     """The tool calls of a trace against expected ones: `[{name, arguments}]` here or among the facts of the case.
 
     `mode`: `subset` every expected call was made, in any order, among others; `in_order` the same in this order;
@@ -176,14 +202,14 @@ class ToolCallsMatch(msgspec.Struct, frozen=True, dict=True):
     arguments: Literal["subset", "exact", "ignore"] = "subset"
     only_tools: list[str] | None = None
     """Only calls of these tools count, on both sides."""
-    ignore_tools: list[str] = []
+    ignore_tools: list[str] = []  # noqa: RUF012 - msgspec copies it
     """Calls of these tools do not count, on either side: read-only ones for instance."""
 
     @property
     def uses_case(self) -> bool:
         return self.expected is None or any(has_template(call.given) for call in self.expected)
 
-    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+    def look(self, case: Case, trace: Trace) -> Evaluation:
         given = self._rendered(case) if self.expected is not None else self._from_facts(case)
         if given is None:
             return Evaluation(False, None, f"the case has no fact {self.expected_from!r}", skipped=True)

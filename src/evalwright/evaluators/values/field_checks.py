@@ -12,8 +12,9 @@ from typing import Any, Literal
 import msgspec
 
 from evalwright.errors import EvaluatorError, Problem
-from evalwright.evaluators.fields import ABSENT, select
-from evalwright.evaluators.values.plain_schema import Check, NotPlain, plain_check
+from evalwright.evaluators.fields import ABSENT, part_of_trace, select
+from evalwright.evaluators.onlooker import PASSED, Look, Onlooker
+from evalwright.evaluators.values.plain_schema import Check, NotPlain, asks_for_size, plain_check
 from evalwright.evaluators.values.schema_patterns import with_bounded_patterns
 from evalwright.evaluators.wording import number, shorten, shown
 from evalwright.model.result import Evaluation
@@ -27,7 +28,7 @@ _MOST_ERRORS = 50
 """Errors of one document that are kept; the reason gives their total."""
 
 
-class ExactMatch(msgspec.Struct, frozen=True):
+class ExactMatch(Onlooker, frozen=True):
     """A field equal to `expected`, or to the fact of the case at `expected_from` (Python equality).
 
     `expected` takes precedence if both are given; a fact that is null is still a fact.
@@ -49,7 +50,7 @@ class ExactMatch(msgspec.Struct, frozen=True):
     def uses_case(self) -> bool:
         return self.expected is msgspec.UNSET
 
-    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+    def look(self, case: Case, trace: Trace) -> Evaluation:
         expected = self.expected
         if expected is msgspec.UNSET:
             expected = select(self.expected_from or "")(case.expected.facts)
@@ -61,7 +62,7 @@ class ExactMatch(msgspec.Struct, frozen=True):
         if found is ABSENT:
             return Evaluation(False, 0.0, f"{self.field} is absent, expected {shown(expected)}")
         if found == expected:
-            return Evaluation(True, 1.0)
+            return PASSED
         return Evaluation(False, 0.0, f"{self.field} is {shown(found)}, expected {shown(expected)}")
 
 
@@ -85,7 +86,7 @@ def _plain_check(schema: dict[str, Any]) -> Check | None:
         return None
 
 
-class SchemaMatch(msgspec.Struct, frozen=True, dict=True):
+class SchemaMatch(Onlooker, frozen=True):
     """A field that satisfies a JSON Schema (draft 2020-12; `format` is not asserted; nothing is fetched)."""
 
     schema: dict[str, Any]
@@ -101,18 +102,33 @@ class SchemaMatch(msgspec.Struct, frozen=True, dict=True):
 
         return schema_problems(schema, Draft202012Validator)
 
-    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
-        detail: dict[str, Any] = {"schema_id": self.schema.get("$id"), "errors": []}
-        found = select(self.field)(trace)
-        if found is ABSENT:
-            return Evaluation(False, 0.0, f"{self.field} is absent", detail)
-        errors = self._errors(found)
-        if not errors:
-            return Evaluation(True, 1.0, "", detail)
-        detail["errors"] = [shorten(error.message, 1000) for error in errors[:_MOST_ERRORS]]
+    def looking(self) -> Look:
+        field, read, check = self.field, select(self.field), self._check
+        # Making plain data of all that is in a list takes longer than to see how long it is.
+        part = part_of_trace(field) if check is not None and asks_for_size(self.schema) else None
+        passed = Evaluation(True, 1.0, "", self._detail())
+
+        def look(case: Case, trace: Trace) -> Evaluation:
+            if part is not None and check is not None:
+                found = part(trace)
+                if found.__class__ is list and not check(found):
+                    return passed
+            found = read(trace)
+            if found is ABSENT:
+                return Evaluation(False, 0.0, f"{field} is absent", self._detail())
+            errors = self._errors(found)
+            return self._wrong(errors) if errors else passed
+
+        return look
+
+    def _detail(self, errors: Sequence[Any] = ()) -> dict[str, Any]:
+        said = [shorten(error.message, 1000) for error in errors[:_MOST_ERRORS]]
+        return {"schema_id": self.schema.get("$id"), "errors": said}
+
+    def _wrong(self, errors: Sequence[Any]) -> Evaluation:
         many = "1 error" if len(errors) == 1 else f"{len(errors)} errors"
         first = f"{errors[0].json_path.replace('$', self.field, 1)}: {shorten(errors[0].message)}"
-        return Evaluation(False, 0.0, f"{many} against the schema: {first}", detail)
+        return Evaluation(False, 0.0, f"{many} against the schema: {first}", self._detail(errors))
 
     def _errors(self, found: Any) -> Sequence[Any]:
         if self._check is not None:
@@ -150,7 +166,7 @@ _BOUNDS: dict[str, tuple[str, Callable[[Any, Any], Any]]] = {
 }
 
 
-class FieldCheck(msgspec.Struct, frozen=True, dict=True):
+class FieldCheck(Onlooker, frozen=True):
     """A field of the trace, or of the case under `case.`, compared with values; every comparison must hold.
 
     Bounds hold only for numbers, and `matches` only for text.
@@ -183,7 +199,7 @@ class FieldCheck(msgspec.Struct, frozen=True, dict=True):
     def uses_case(self) -> bool:
         return self.field.startswith(("case.", "$.case."))
 
-    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+    def look(self, case: Case, trace: Trace) -> Evaluation:
         if self.uses_case:
             found = select(self.field.partition("case.")[2])(case)
         else:
@@ -192,7 +208,7 @@ class FieldCheck(msgspec.Struct, frozen=True, dict=True):
             return Evaluation(False, None, f"{self.field} is absent", skipped=True)
         expected = self._unmet(found)
         if expected is None:
-            return Evaluation(True, 1.0)
+            return PASSED
         state = "absent" if found is ABSENT else shown(found)
         return Evaluation(False, 0.0, f"{self.field} is {state}, expected {expected}")
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-__all__ = ["Check", "NotPlain", "PlainError", "plain_check"]
+__all__ = ["Check", "NotPlain", "PlainError", "asks_for_size", "plain_check"]
 
 
 class PlainError(NamedTuple):
@@ -103,6 +103,11 @@ def plain_check(schema: Any) -> Check | None:
         return found
 
     return together
+
+
+def asks_for_size(schema: Mapping[str, Any]) -> bool:
+    """Whether a schema with a plain check asks of a list only that it is one, and how long it is."""
+    return all(keyword in _SIZES or keyword == "type" or keyword in _SILENT for keyword in schema)
 
 
 def _check(keyword: str, asked: Any) -> Check | None:
