@@ -25,6 +25,7 @@ __all__ = [
     "Evaluator",
     "Export",
     "Extractor",
+    "LineShare",
     "Mirror",
     "OlderFormat",
     "Part",
@@ -307,6 +308,13 @@ class JudgementShare(Protocol):
     def append_verdict(self, verdict: CaseVerdict) -> None: ...
 
     def close(self) -> None: ...
+
+
+class LineShare(JudgementShare, Protocol):
+    """A share that takes the lines of records, too, by which it keeps them."""
+
+    def append_lines(self, results: bytes, verdicts: bytes) -> None:
+        """Append results and verdicts of some cells as lines of JSON, not masked yet."""
 
 
 class Store(Protocol):

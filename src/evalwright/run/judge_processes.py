@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gc
 import multiprocessing
 import os
 import signal
@@ -17,15 +16,16 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from multiprocessing.connection import Connection
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import msgspec
 
 from evalwright.errors import EvalwrightError, InputError, Interrupted
 from evalwright.evaluators.build import build
+from evalwright.files.bulk import collector_eased
 from evalwright.model.cell_index import index_of
 from evalwright.model.plan import Plan
-from evalwright.model.protocols import JudgementShare, Part, RunWriter
+from evalwright.model.protocols import JudgementShare, LineShare, Part, RunWriter
 from evalwright.model.result import EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
@@ -46,6 +46,7 @@ from evalwright.session.signals import Signals
 from evalwright.stores.manifest import drop_manifest
 
 if TYPE_CHECKING:
+    from evalwright.run.judged_lines import JudgedLines
     from evalwright.run.steps.compare import Comparing
     from evalwright.run.stored_artifacts import StoredArtifacts
 
@@ -116,7 +117,10 @@ def judge_again(
     try:
         with signals.raising():
             shares = [judgements.share(i) for i in range(len(parts))]
-            tally = _in_processes(job, parts, shares, state, signals)
+            if len(parts) > 1:
+                _import_ahead(plan)
+            with collector_eased():  # what is there now is visited neither here nor in the children
+                tally = _in_processes(job, parts, shares, state, signals)
             kept = _kept(job, before, state.done, judgements.share(len(parts)))
         if check is not None:
             check()
@@ -153,9 +157,6 @@ def _in_processes(
     tally = job.new_tally()
     if not parts:
         return tally
-    if len(parts) > 1:
-        _import_ahead(job.plan)
-    gc.freeze()  # what is there now stays: no collection, here or in the children, need look at it again
     children = []
     try:
         with signals.held():  # Python swallows what is raised in that which is called at a fork
@@ -176,7 +177,6 @@ def _in_processes(
             # Also after an error: a child whose pipe is no longer read would wait for ever.
             child.kill()
             child.join()
-        gc.unfreeze()
     return tally
 
 
@@ -261,6 +261,7 @@ class _Again:
         self._artifacts = _artifacts(job) if judge.uses_artifact else None
         self._comparing: Comparing | None = None
         self._judged = 0
+        self._lines = _lines(judge, clock, share, tally)
 
     async def judge(self, part: Part) -> None:
         job, judge = self._job, self._judge
@@ -273,6 +274,9 @@ class _Again:
                 if job.newest.superseded(key, trace.attempt, trace.started_at):
                     continue
             case = job.case_of(trace) if needs_case else _NO_CASE
+            if self._lines is not None and self._lines.judge(case, trace):
+                self._count()
+                continue
             artifact = self._artifacts.of(trace) if self._artifacts is not None else None
             results, pending = judge.evaluate(case, trace, (), artifact)
             compared = bool(judge.comparisons(case))
@@ -291,6 +295,8 @@ class _Again:
                 await self._comparing.compare(cells)
                 for cell in cells:
                     self._store(cell.case, cell.trace, cell.results)
+        if self._lines is not None:
+            self._lines.close()
         self._report(self._judged % _REPORT_EVERY)
 
     async def _finished(
@@ -331,12 +337,26 @@ class _Again:
         return self._kept.beside(trace, self._judge.names(case), self._judge.standing(case), results)
 
     def _store(self, case: Case, trace: Trace, results: list[EvaluationResult]) -> None:
+        if self._lines is not None:
+            self._lines.flush()
         verdict = self._judge.conclude(case, trace, results, self._share.append_results)
         self._share.append_verdict(verdict)
         self._tally.add(trace, results, verdict)
+        self._count()
+
+    def _count(self) -> None:
         self._judged += 1
         if self._judged % _REPORT_EVERY == 0:
             self._report(_REPORT_EVERY)
+
+
+def _lines(judge: Judge, clock: Clock, share: JudgementShare, tally: Tally) -> JudgedLines | None:
+    """What judges most cells of a run whose evaluators only look at traces; None of other runs, and in other stores."""
+    if not hasattr(share, "append_lines") or tally.needs_records or (lookers := judge.lookers) is None:
+        return None
+    from evalwright.run.judged_lines import JudgedLines
+
+    return JudgedLines(lookers, judge.verdict, cast(LineShare, share), tally, judge.watchdog, clock, judge.limit)
 
 
 def _artifacts(job: _Job) -> StoredArtifacts:

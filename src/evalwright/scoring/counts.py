@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping
+from datetime import datetime
 from math import fsum
 from typing import NamedTuple
 
@@ -18,7 +19,7 @@ from evalwright.statistics.rates import DesignRate, rate_of_cases, rate_of_count
 from evalwright.statistics.sums import ExactSum, Mean
 from evalwright.statistics.trials import within_variance
 
-__all__ = ["CaseCounts", "EvaluatorCount", "Unjudged", "VariantCount"]
+__all__ = ["CaseCounts", "EvaluatorCount", "Measures", "Unjudged", "VariantCount"]
 
 _STATUSES: tuple[Status, ...] = ("pass", "borderline", "fail", "skip", "error")
 
@@ -161,6 +162,35 @@ class Unjudged(NamedTuple):
         )
 
 
+class Measures:
+    """What the calls of some cells took and cost, None for what is not known, and when the last of them was finished.
+
+    Numbers side by side: many cells wait in them, and none of their records is kept for that.
+    """
+
+    __slots__ = ("cost", "finished_at", "latency", "tokens_input", "tokens_output")
+
+    def __init__(self) -> None:
+        self.latency: list[float | None] = []
+        self.cost: list[float | None] = []
+        self.tokens_input: list[float | None] = []
+        self.tokens_output: list[float | None] = []
+        self.finished_at: datetime | None = None
+
+    def add(self, trace: TraceLike) -> None:
+        metrics, finished = trace.metrics, trace.finished_at
+        self.latency.append(trace.latency_ms)
+        self.cost.append(metrics.cost_usd)
+        self.tokens_input.append(metrics.token_input)
+        self.tokens_output.append(metrics.token_output)
+        if finished is not None and (self.finished_at is None or finished > self.finished_at):
+            self.finished_at = finished
+
+    def clear(self) -> None:
+        for values in (self.latency, self.cost, self.tokens_input, self.tokens_output):
+            values.clear()
+
+
 class VariantCount:
     """Everything counted about one variant; per case only with `by_case`, and of its evaluators if `repeated`."""
 
@@ -258,6 +288,13 @@ class VariantCount:
             if (cost := row.cost_usd) is not None:
                 count.costed += 1
                 count.spent.add(cost)
+
+    def add_measures(self, measures: Measures) -> None:
+        """Count what the calls of cells took and cost that are counted otherwise."""
+        self.latency.add_all(measures.latency)
+        self.cost.add_all(measures.cost)
+        self.tokens_input.add_all(measures.tokens_input)
+        self.tokens_output.add_all(measures.tokens_output)
 
     def rate(self, evaluator: str) -> EvaluatorRate:
         """One evaluator's share of passed results."""

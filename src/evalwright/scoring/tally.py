@@ -19,7 +19,7 @@ from evalwright.model.plan import PassCriteria, Plan
 from evalwright.model.result import CaseVerdict, Status
 from evalwright.model.summary import EvaluatorRollup, RunSummary, TrialStatistics, VariantSummary
 from evalwright.registry import format_of_run, resolve
-from evalwright.scoring.counts import VariantCount
+from evalwright.scoring.counts import Measures, VariantCount
 from evalwright.scoring.totals import GatedTotals, Totals
 from evalwright.statistics.distributions import Interval
 from evalwright.statistics.rates import rate_of_counts, rate_with_design_effect
@@ -113,6 +113,11 @@ class Tally:
         """Count many finished cells that are alike: see `VariantCount.add_alike`."""
         self._variants.setdefault(trace.variant_name, self._new()).add_alike(trace, results, status, times)
 
+    def count_measures(self, variant: str, measures: Measures) -> None:
+        """Count what cells of a variant took and cost that `count_alike` counts."""
+        self._variants.setdefault(variant, self._new()).add_measures(measures)
+        self.reached(measures.finished_at)
+
     def count_sums(self, variant: str, sums: CellSums) -> None:
         """Count what all cells of the only variant took and cost."""
         count = self._variants[variant]
@@ -120,25 +125,31 @@ class Tally:
         count.cost.add_sum(*sums.cost_usd)
         count.tokens_input.add_sum(*sums.tokens_in)
         count.tokens_output.add_sum(*sums.tokens_out)
-        self._reached(sums.finished_at)
+        self.reached(sums.finished_at)
+
+    @property
+    def counts_alike(self) -> bool:
+        """Whether cells of which only the cases differ can be counted together: not by case, no totals of a format."""
+        return not self._by_case and self._totals is None
 
     @property
     def counts_only(self) -> bool:
         """Whether no more is asked than the counts of the cells of one variant: not by case, no totals of a format."""
-        return not self._by_case and self._totals is None and len(self._variants) == 1
+        return self.counts_alike and len(self._variants) == 1
 
     @property
     def needs_records(self) -> bool:
         """Whether a format has totals of its own, which may read anything of a result."""
         return self._totals is not None and not getattr(self._totals, "reads_scores_only", False)
 
-    def _reached(self, moment: datetime | None) -> None:
+    def reached(self, moment: datetime | None) -> None:
+        """Take note of when a record was finished."""
         if moment is not None and (self._last is None or moment > self._last):
             self._last = moment
 
     def merge(self, other: Tally) -> None:
         """Add the count of another share of the same run."""
-        self._reached(other._last)
+        self.reached(other._last)
         for name, theirs in other._variants.items():
             self._variants.setdefault(name, self._new()).merge(theirs)
         if self._totals is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import fsum, isfinite
 
 __all__ = ["ExactSum", "Mean", "exact_parts", "exact_sum"]
@@ -24,6 +24,11 @@ class ExactSum:
         values.append(value)
         if len(values) > _MOST_VALUES:
             self._values = exact_parts(values)
+
+    def add_all(self, values: Iterable[float]) -> None:
+        self._values += values
+        if len(self._values) > _MOST_VALUES:
+            self._values = exact_parts(self._values)
 
     def merge(self, other: ExactSum) -> None:
         """Add all values of another sum."""
@@ -69,6 +74,12 @@ class Mean:
         values.append(value)
         if len(values) > _MOST_VALUES:
             self._sum._values = exact_parts(values)
+
+    def add_all(self, values: Iterable[float | None]) -> None:
+        """Add the values that are there."""
+        known = [value for value in values if value is not None]
+        self.n += len(known)
+        self._sum.add_all(known)
 
     def add_sum(self, n: int, total: float) -> None:
         """Add as many values by their exact sum."""

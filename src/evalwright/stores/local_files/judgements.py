@@ -83,7 +83,7 @@ class LocalShare:
         self._encoder: LineEncoder | None = None
         self._files: tuple[BinaryIO, ...] = ()
         self._results: list[bytes] = []
-        self._verdicts: list[CaseVerdict] = []
+        self._verdicts: list[bytes] = []
 
     def append_results(self, results: Sequence[EvaluationResult]) -> None:
         if results:  # encoded at once: an error must name these results
@@ -92,9 +92,16 @@ class LocalShare:
                 self._write()
 
     def append_verdict(self, verdict: CaseVerdict) -> None:
-        self._verdicts.append(verdict)
+        self._verdicts.append(self._open().unfinished([verdict]))
         if len(self._verdicts) >= _TOGETHER:
             self._write()
+
+    def append_lines(self, results: bytes, verdicts: bytes) -> None:
+        """See `LineShare`."""
+        self._open()
+        self._results.append(results)
+        self._verdicts.append(verdicts)
+        self._write()
 
     def close(self) -> None:
         """Finish the share: only then is it part of the new set. Raises StorageError."""
@@ -116,7 +123,7 @@ class LocalShare:
 
     def _write(self) -> None:
         encoder = self._open()
-        blocks = (b"".join(self._results), encoder.unfinished(self._verdicts))
+        blocks = (b"".join(self._results), b"".join(self._verdicts))
         self._results.clear()
         self._verdicts.clear()
         for name, file, lines in zip(_FILES, self._files, blocks, strict=True):

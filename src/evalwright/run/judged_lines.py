@@ -1,0 +1,258 @@
+"""Judge stored traces by checks that only look at them, and write what they say without a record in between.
+
+A run has many cells and few outcomes: what a check says of most cells it has said before. So the part of a line that
+holds it is encoded once, and ids and dates are put around it; which verdict follows, and how the cell is counted, is
+decided once for all cells with the same outcomes. The lines are to the byte those of the records that `Judge` makes.
+
+Whatever is unlike that is left to `Judge`: an error, a check that takes a millisecond, a score between 0 and 1.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from typing import Any
+
+import msgspec
+from msgspec import UNSET
+
+from evalwright.errors import Interrupted
+from evalwright.evaluators.onlooker import Look
+from evalwright.model.plan import EvaluatorSpec
+from evalwright.model.protocols import LineShare
+from evalwright.model.result import CaseVerdict, Evaluation
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import SCHEMA_VERSION, Trace, TraceError
+from evalwright.run.limits import Watchdog
+from evalwright.run.records import Clock, reason_given
+from evalwright.scoring.counts import Measures
+from evalwright.scoring.tally import Tally
+from evalwright.scoring.verdict import told_of
+
+__all__ = ["JudgedLines"]
+
+_TOGETHER = 200
+"""Cells that are written and counted together."""
+_SHORT = 0.001
+"""Seconds that all checks of a cell may take for their results to say 0 milliseconds."""
+_SAME = 0.01
+"""Seconds after which a date is not used for further cells."""
+_MOST_LEFT, _AT_FIRST = 8, 100
+"""When one cell in eight was left to `Judge`, all others are, so that few are judged twice."""
+_MOST_KINDS = 10_000
+
+_encode = msgspec.json.Encoder().encode
+
+
+def _fields(**values: object) -> bytes:
+    """Fields as they stand in a record behind others."""
+    return b"," + _encode(values)[1:-1]
+
+
+_REASONS = b',"reasons":'
+_CASE = b'{"case_id":'
+_INDEX = _fields(error=None, case_index=None).removesuffix(b"null")
+_END = _fields(schema_version=SCHEMA_VERSION) + b"}\n"
+
+
+_GAP = b"\1"
+"""Stands for dates in the line of a result; in JSON there is none."""
+
+
+class _After(msgspec.Struct, gc=False):
+    """Fields of `EvaluationResult` that a check decides, behind the dates."""
+
+    score: float | None
+    reason: str
+    detail: dict[str, Any]
+    latency_ms: int = 0
+    error: None = None
+    skipped: bool = False
+
+
+class _Said:
+    """What a check said: a result of no cell in particular, and its line but for what is the cell's."""
+
+    __slots__ = ("evaluator", "given", "kind", "line", "passed", "reason", "score", "skipped", "told")
+
+    cost_usd: float | None = None
+    error: TraceError | None = None
+    finished_at: datetime | None = None
+    misses: list[str] = []  # noqa: RUF012 - nobody changes a result of many cells
+
+    def __init__(self, evaluator: str, begin: bytes, given: Evaluation) -> None:
+        self.given = given  # kept here, so that its identity is that of no other
+        self.evaluator, self.reason = evaluator, reason_given(given)
+        self.passed, self.score, self.skipped = given.passed, given.score, given.skipped
+        self.kind: int = self.passed + 2 * self.skipped + 4 * (2 if self.score is None else int(self.score))
+        self.told = told_of(self)
+        after = _encode(_After(self.score, self.reason, given.detail, skipped=self.skipped))
+        self.line = begin + _GAP + b"," + after[1:-1]
+
+
+def _is_usual(score: Any) -> bool:
+    """Whether a score is one of those that cells are counted together with."""
+    return score is None or (score.__class__ is float and score in (0.0, 1.0))
+
+
+class _Sayings:
+    """What one evaluator said before."""
+
+    def __init__(self, spec: EvaluatorSpec) -> None:
+        called = spec.type if spec.called is UNSET else spec.called
+        self._name = spec.name
+        self._begins = [_fields(evaluator=spec.name, evaluator_type=called, passed=passed) for passed in (False, True)]
+        self._last: object = None
+        self.known: dict[int, _Said] = {}
+        """By the identity of what was given."""
+
+    def new(self, given: Evaluation) -> _Said | None:
+        """What was given and is not known; None if it is unlike what most checks say."""
+        if given.cost_usd is not None or given.hits or given.misses or not _is_usual(given.score):
+            return None
+        said = _Said(self._name, self._begins[given.passed], given)
+        if given is self._last:  # an evaluator that gives one thing twice keeps it, and will give it again
+            self.known[id(given)] = said
+        self._last = given
+        return said
+
+
+class _Kind:
+    """Cells of a variant of which all checks said the same, but for reasons and details."""
+
+    def __init__(self, trace: Trace, rows: Sequence[_Said], verdict: CaseVerdict, measures: Measures) -> None:
+        self.trace, self.rows, self.measures = trace, rows, measures
+        self.status, self.score = verdict.status, verdict.score
+        self.n = 0
+        self.variant = _fields(variant_name=trace.variant_name)
+        self.begin, self.end = _fields(status=verdict.status) + _GAP, _fields(score=verdict.score)
+        self.tells: bool = verdict.status != "pass" and any(row.told is not None for row in rows)
+        """Whether the verdict says of each cell why it did not pass."""
+        if not self.tells:
+            self.end += _fields(reasons=verdict.reasons)
+
+
+class JudgedLines:
+    """New judgements of a part of a run, written in the order in which its traces come."""
+
+    def __init__(
+        self,
+        lookers: Sequence[tuple[EvaluatorSpec, Look]],
+        verdict: Callable[[Trace, Sequence[Any]], CaseVerdict],
+        share: LineShare,
+        tally: Tally,
+        watchdog: Watchdog,
+        clock: Clock,
+        limit: float,
+    ) -> None:
+        self._looks = [look for _, look in lookers]
+        sayings = [_Sayings(spec) for spec, _ in lookers]
+        self._says = [(one.known.get, one.new) for one in sayings]
+        self._verdict, self._share, self._tally = verdict, share, tally
+        self._watchdog, self._clock, self._limit = watchdog, clock, limit
+        self._counts_alike: bool = tally.counts_alike
+        self._kinds: dict[tuple[Any, ...], _Kind] = {}
+        self._measures: dict[str, Measures] = {}
+        self._ends: dict[tuple[int, int], tuple[bytes, bytes]] = {}
+        self._results: list[bytes] = []
+        self._verdicts: list[bytes] = []
+        self._judged = self._left = self._waiting = 0
+        self._run_id, self._run = "", b""
+        self._start = 0.0
+
+    def judge(self, case: Case, trace: Trace) -> bool:
+        """Judge a cell; False where `Judge` must."""
+        if trace.error is not None or trace.occurrence is not UNSET:
+            return False
+        if self._left * _MOST_LEFT > self._judged + _AT_FIRST or len(self._kinds) > _MOST_KINDS:
+            return False
+        start = time.monotonic()
+        rows: list[Any] = [None]
+        try:
+            self._watchdog.until = start + self._limit
+            given = [look(case, trace) for look in self._looks]
+            self._watchdog.until = None
+            if time.monotonic() - start < _SHORT:
+                says = zip(self._says, given, strict=True)
+                rows = [known(id(one)) or new(one) for (known, new), one in says]
+        except Interrupted:
+            raise
+        except BaseException:  # an error of a check, or what JSON cannot hold: `Judge` says what it is
+            self._watchdog.until = None
+        if None in rows:
+            self._left += 1
+            return False
+        self._judged += 1
+        self._add(trace, rows, start)
+        return True
+
+    def _add(self, trace: Trace, rows: list[_Said], start: float) -> None:
+        if self._waiting >= _TOGETHER or start - self._start > _SAME or trace.run_id != self._run_id:
+            self.flush()
+        if not self._waiting:
+            self._begin(trace.run_id, start)
+        self._waiting += 1
+        key = (trace.variant_name, *[row.kind for row in rows])
+        kind = self._kinds.get(key) or self._added(key, trace, rows)
+        attempt = (trace.trial, trace.attempt)
+        end, whose = self._ends.get(attempt) or self._ends_of(*attempt)
+        head = _CASE + _encode(trace.case_id) + kind.variant
+        self._results += (head, (end + head).join([row.line for row in rows]), end)
+        index = trace.case_index
+        self._verdicts += (
+            head,
+            kind.begin,
+            whose,
+            kind.end,
+            _REASONS + _encode([row.told for row in rows if row.told is not None]) if kind.tells else b"",
+            _INDEX,
+            b"null" if index is None else b"%d" % index,
+            _END,
+        )
+        if self._counts_alike and trace.group is UNSET:
+            kind.n += 1
+            kind.measures.add(trace)
+        else:
+            self._tally.count(trace, rows, kind.status, kind.score)
+
+    def _added(self, key: tuple[Any, ...], trace: Trace, rows: Sequence[_Said]) -> _Kind:
+        measures = self._measures.setdefault(trace.variant_name, Measures())
+        kind = self._kinds[key] = _Kind(trace, rows, self._verdict(trace, rows), measures)
+        return kind
+
+    def _ends_of(self, trial: int, attempt: int) -> tuple[bytes, bytes]:
+        """What a result ends with, and what a verdict has behind the name of the run."""
+        whose = _fields(trial=trial, attempt=attempt)
+        found = self._ends[trial, attempt] = whose + _fields(cost_usd=None, hits=[], misses=[]) + _END, whose
+        return found
+
+    def _begin(self, run_id: str, start: float) -> None:
+        """Begin a new block of cells: they are of one run and have one date."""
+        self._start, self._run_id = start, run_id
+        self._run = _fields(run_id=run_id)
+
+    def flush(self) -> None:
+        """Write and count what was judged so far, before anything else is written."""
+        if not self._waiting:
+            return
+        date = self._clock.date(self._start)
+        dates = _fields(started_at=date, finished_at=date)
+        self._share.append_lines(
+            b"".join(self._results).replace(_GAP, dates + self._run), b"".join(self._verdicts).replace(_GAP, self._run)
+        )
+        self._results.clear()
+        self._verdicts.clear()
+        for variant, measures in self._measures.items():
+            self._tally.count_measures(variant, measures)
+            measures.clear()
+        self._tally.reached(date)
+        self._waiting = 0
+
+    def close(self) -> None:
+        """Write and count all that is left."""
+        self.flush()
+        for kind in self._kinds.values():
+            if kind.n:
+                self._tally.count_alike(kind.trace, kind.rows, kind.status, kind.n)
+        self._kinds.clear()
