@@ -221,3 +221,11 @@ def test_a_system_that_fails_otherwise_is_called_as_often_as_the_suite_allows(tm
     retry = RetryRule(max_attempts=3, backoff_seconds=0, on=["*"])
     run_suite(suite(tmp_path, [3], "agents:flaky", retry=retry))
     assert len(agents.calls) == 3
+
+
+def test_a_path_that_finds_nothing_in_any_reply_is_a_warning_of_the_run(tmp_path):
+    with service([(200, {})] * 2) as (url, _):
+        config = {"endpoint": url, "response_mapping": {"final_answer": "$.output", "tool_calls": "$.toolz"}}
+        outcome = run_suite(suite(tmp_path, [{}, {}], variants=[Variant("main", "http", config)], evaluators=SAYS_FINE))
+    [warning] = outcome.summary.warnings
+    assert warning == "main: response_mapping.tool_calls $.toolz found nothing in any of 2 replies"

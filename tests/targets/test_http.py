@@ -1,12 +1,13 @@
 """What an http system is sent, what becomes of its response, and which configurations are refused."""
 
+import asyncio
 import json
 
 import pytest
 
 from evalwright.errors import InputError, TargetError
 from evalwright.model.snapshot import Case
-from targets.loopback import CASE, ask, build, reply, sent
+from targets.loopback import CASE, ask, build, opened, reply, sent, serving
 
 MAPPED = {"endpoint": "https://example.org/x", "response_mapping": {"final_answer": "$.a"}}
 
@@ -130,9 +131,38 @@ def test_a_tool_call_in_any_shape_alone_or_in_a_list(item, call, path):
     assert [(c.id, c.name, c.arguments) for c in answer.tool_calls] == [call]
 
 
-def test_what_is_no_tool_call_is_left_out():
-    answer = mapped({"calls": ["text", None, {"no": "name"}, {"name": "f"}]}, tool_calls="$.calls")
+def test_what_is_no_tool_call_is_left_out_by_the_rules_of_evalh():
+    document = {"calls": ["text", None, {"no": "name"}, {"name": "f"}]}
+    answer = ask(reply(document), response_mapping={"tool_calls": "$.calls"}, evalh_rules=True)
     assert [c.name for c in answer.tool_calls] == ["f"]
+
+
+@pytest.mark.parametrize(
+    ("name", "found"),
+    [
+        ("tool_calls", "rm"), ("tool_calls", ["rm"]), ("tool_calls", [None, {"name": "f"}, {"fn": "rm"}]),
+        ("tool_calls", {"function": "rm"}), ("messages", [{"from": "user", "text": "x"}]),
+        ("tool_results", [{"output": "x"}]),
+    ],
+)  # fmt: skip
+def test_what_is_found_and_cannot_be_read_did_not_not_happen(name, found):
+    with pytest.raises(TargetError, match=rf"response_mapping\.{name} \$\.x finds .*, expected a"):
+        mapped({"x": found}, **{name: "$.x"})
+
+
+def test_a_path_that_finds_nothing_in_any_reply_is_told_at_the_end():
+    async def doubts(*documents):
+        mapping = {"final_answer": "$.a", "tool_calls": "$.toolz", "tokens.input": "$.n", "trace_id": "$.t"}
+        async with serving(*map(reply, documents)) as server:
+            endpoint = f"http://127.0.0.1:{server.port}/"
+            async with opened(endpoint=endpoint, response_mapping=mapping) as target:
+                for _ in documents:
+                    await target.run(CASE, 0)
+                return target.doubts()
+
+    said = asyncio.run(doubts({"a": "x", "t": "1"}, {"a": "x", "n": None, "tools": [1]}))
+    assert said == ["response_mapping.tool_calls $.toolz found nothing in any of 2 replies"]
+    assert asyncio.run(doubts({"a": "x", "toolz": [], "n": 1, "t": "1"})) == []
 
 
 def test_all_the_other_entries():
@@ -234,6 +264,7 @@ def test_an_empty_configuration_names_everything_that_is_missing():
         ({"headers": {"a b": "x"}}, "headers.a b"),
         ({"headers": {"X-Key": 5}}, "headers.X-Key"),
         ({"headers": {"X-Key": "a\r\nX-Other: b"}}, "headers.X-Key"),
+        ({"headers": {"X-Key": "Bearer "}}, "headers.X-Key"),
         ({"query_params": {"q": [1]}}, "query_params.q"),
         ({"body": "x"}, "body"),
         ({"request_template": {"a": 1}}, "request_template"),

@@ -136,6 +136,8 @@ class RunState:
     """By variant, why its system is no longer called although cells are left."""
     unclosed: list[str] = field(default_factory=list[str])
     """What went wrong when systems, and commands of the user, were closed after their last cell."""
+    doubts: list[str] = field(default_factory=list[str])
+    """What systems say of all their calls together, after the last cell."""
     stop_now: Callable[[], None] | None = None
     """Cancels the cells in flight, from any thread; None while there can be none. A later session runs them again."""
     already_done: int = 0

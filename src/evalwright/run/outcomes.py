@@ -171,4 +171,4 @@ def conclude(
 def _ended(state: RunState, summary: RunSummary) -> list[str]:
     """Why systems were called no more, and what went wrong when they were closed."""
     stopped = dict.fromkeys(state.stuck.values()) if summary.cells_missing else ()
-    return [*stopped, *dict.fromkeys(state.unclosed)]
+    return [*stopped, *dict.fromkeys(state.unclosed), *dict.fromkeys(state.doubts)]

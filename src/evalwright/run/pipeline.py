@@ -114,6 +114,8 @@ class Pipeline:
         """Close the targets, as far as they let themselves be closed, and the workspaces."""
         # Before the workspaces, in which what a target has started may still write.
         for name, target in self._targets.items():
+            if doubts := getattr(target, "doubts", None):
+                self._state.doubts += (f"{name}: {doubt}" for doubt in doubts())
             if closing := getattr(target, "close", None):
                 try:
                     await asyncio.wait_for(closing(), GRACE)

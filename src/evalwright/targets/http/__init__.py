@@ -77,6 +77,9 @@ class Http:
         self._headers.update(config.get("headers") or {})
         self._cap: int = config.get("max_response_bytes", _CAP)
         self._masker = Masker(dict(_secrets(config.get("headers") or {}, self._url)))
+        self._lenient = variant.evalh_rules
+        self._unfound = {} if variant.evalh_rules or self._stream_format else self._mapping.own
+        self._replies = 0
         self._malformed = self._mapping.problems + [p.problem for p in self._event_paths.values() if p.problem]
         self._client: httpx.AsyncClient | None = None
 
@@ -115,6 +118,13 @@ class Http:
             message = self._masker.mask_text(f"{self._method} {place_of(self._url)}: {error}")
             raise TargetError(message, error.type, status=error.status, retry_after=error.retry_after) from None
 
+    def doubts(self) -> list[str]:
+        """Paths that found nothing in any reply: misspelt, most likely, and nothing else would say so."""
+        if not self._replies:
+            return []
+        replies = counted(self._replies, "reply", "replies")
+        return [f"{path} found nothing in any of {replies}" for path in self._unfound.values()]
+
     async def close(self) -> None:
         if self._client is not None:
             await self._client.aclose()
@@ -144,6 +154,12 @@ class Http:
         if missing:
             found = shortened(self._masker.mask_text(received[:EXCERPT_BYTES].decode(errors="replace")))
             raise TargetError(f"no answer: {'; '.join(missing)} in the reply {found}")
+        if not self._lenient and (strange := self._mapping.strange(parts)):
+            raise TargetError(self._masker.mask_text("; ".join(strange)))
+        if self._unfound:
+            still = self._mapping.found_nothing(parts, document, self._unfound)
+            self._unfound = {name: self._unfound[name] for name in still}
+        self._replies += 1
         return self._mapping.answer(parts)
 
     def _refuse_error(self, message: str | None, response: httpx.Response) -> None:

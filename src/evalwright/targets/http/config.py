@@ -109,6 +109,8 @@ def _header_mistakes(headers: Any) -> Iterator[tuple[str, str]]:
             yield f"headers.{name}", f"the header {name} must be a string (quote it), found {type(value).__name__}"
         elif not _VALUE.fullmatch(value):
             yield f"headers.{name}", f"the header {name} contains characters that are not allowed, such as line breaks"
+        elif value != value.strip():
+            yield f"headers.{name}", f"the header {name} begins or ends with a space: is a variable in it empty?"
 
 
 def _query_mistakes(params: Any) -> Iterator[tuple[str, str]]:

@@ -12,6 +12,17 @@ from evalwright.targets.http.paths import JsonPath
 
 __all__ = ["MAPPING_KEYS", "NEEDED", "ResponseMapping", "answer_of_parts", "text_of", "tool_call_items"]
 
+_MARKS = {
+    "messages": ("role", "content", "thinking", "tool_call"),
+    "tool_results": ("content",),
+}
+"""Keys of the items of a list that is found: one without any of them would be kept without what it says."""
+_EXPECTED = {
+    "messages": "a text, or a mapping with role and content",
+    "tool_calls": "a mapping with name and arguments, or with function",
+    "tool_results": "a text, or a mapping with content, name and tool_call_id",
+}
+
 _METRICS = {
     "tokens.input": "token_input",
     "tokens.output": "token_output",
@@ -72,6 +83,23 @@ class ResponseMapping:
                 found.append(f"{path.written} finds {'null' if there == [None] else 'nothing'}")
         return found
 
+    def strange(self, parts: Mapping[str, Any]) -> list[str]:
+        """What the paths find that is not of the kind they are for: left out, it would seem not to have happened."""
+        return [
+            f"{self._paths[name].written} finds {str(item)!r:.80}, expected {_EXPECTED[name]}"
+            for name in _EXPECTED
+            if (item := next(_strange_items(name, parts.get(name)), None)) is not None
+        ]
+
+    def found_nothing(self, parts: Mapping[str, Any], document: Any, names: Collection[str]) -> list[str]:
+        """Which of these paths have no match at all in a document with these parts."""
+        return [name for name in names if parts[name] is None and not self._paths[name].matches(document)]
+
+    @property
+    def own(self) -> dict[str, str]:
+        """The paths that the suite has written, as messages show them, by the names of what they find."""
+        return {name: path.written for name, path in self._paths.items() if name in self._own}
+
     def answer(self, found: Mapping[str, Any]) -> Answer:
         """The Answer of these parts. Raises TargetError for a wrong shape."""
         structured = found.get("structured")
@@ -124,6 +152,14 @@ def tool_call_items(value: Any) -> Iterator[dict[str, Any]]:
         if not isinstance(arguments, dict | str | None):
             arguments = {"_raw": arguments}
         yield {"id": item.get("id"), "name": name, "arguments": arguments}
+
+
+def _strange_items(name: str, value: Any) -> Iterator[Any]:
+    items = [item for item in _items(value) if item is not None]
+    if name == "tool_calls":
+        yield from (item for item in items if not any(True for _ in tool_call_items([item])))
+    else:
+        yield from (item for item in items if isinstance(item, dict) and item.keys().isdisjoint(_MARKS[name]))
 
 
 def _absent(value: Any) -> bool:
