@@ -6,6 +6,7 @@ import click
 import pytest
 
 from evalwright.cli import exit_code_of
+from evalwright.cli.screen import warn
 from evalwright.errors import InputError, Problem, StorageError
 
 
@@ -67,6 +68,20 @@ def test_a_very_long_list_of_problems_is_cut(capsys: pytest.CaptureFixture[str])
 def test_a_message_made_of_data_cannot_act_on_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     ended_by(InputError(Problem("cases.jsonl", "found \x1b[2J")))
     assert "\x1b" not in capsys.readouterr().err
+
+
+def test_what_a_file_says_cannot_pass_for_a_line_of_ours(capsys: pytest.CaptureFixture[str]) -> None:
+    ended_by(
+        InputError(Problem("cases\n1 case passed", "found a\nall is well\n ::error::x", key="input.a\n::error::b"))
+    )
+    problem, *rest = capsys.readouterr().err.splitlines()
+    assert problem == "cases 1 case passed  input.a ::error::b  found a"
+    assert rest == ["  all is well", " \\x3a:error::x", "1 problem in cases", "  1 case passed"]
+    warn(["a\n::error::b", Problem("cases.yaml", "nothing reads this key", key="x\n1 case passed")])
+    assert capsys.readouterr().err.splitlines() == [
+        "warning: a ::error::b",
+        "warning: cases.yaml  x 1 case passed  nothing reads this key",
+    ]
 
 
 def test_a_message_does_not_tell_secrets_of_the_environment(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
@@ -130,6 +131,12 @@ def _evalwright() -> None:
       5    a record could not be stored
       130  interrupted
     """
+    try:
+        os.getcwd()  # noqa: PTH109 - pathlib may not be loaded yet
+    except FileNotFoundError:
+        from evalwright.errors import InputError
+
+        raise InputError("the working directory no longer exists; change to another folder") from None
 
 
 def exit_code_of(command: click.Command, arguments: Sequence[str]) -> int:
@@ -167,8 +174,24 @@ def _ended(command: click.Command, arguments: Sequence[str], *, again: bool = Fa
         return code_after(error, arguments[0] if arguments else "")
 
 
+def _open_closed_streams() -> None:
+    """Let standard streams that the caller closed (`2>&-`) lead nowhere.
+
+    Python has no objects for them then, and the next files that are opened get their numbers: what a child of ours
+    prints would be in a file of the run.
+    """
+    if None not in (sys.stdin, sys.stdout, sys.stderr):
+        return
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(number, True)
+    os.close(number)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
+
+
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit with its code."""
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(errors="backslashreplace")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
@@ -16,6 +17,7 @@ __all__ = ["code_after", "input_error_lines", "is_of_index", "show_input_error"]
 _ERROR = "Error:"
 _INTERNAL = 4
 _MOST_PROBLEMS = 50
+_LATER_LINE = re.compile(r"\n(?=\S)")
 _WIDEST_COLUMN = 40
 _NOTHING_DONE = {
     "run": "nothing was run",
@@ -97,18 +99,24 @@ def _place(problem: Problem) -> str:
     return problem.file if problem.line is None else f"{problem.file}:{problem.line}"
 
 
-def _aligned(rows: Sequence[tuple[str, str, str]]) -> list[str]:
+def _aligned(problems: Sequence[tuple[str, str, str]]) -> list[str]:
+    from evalwright.reports.text import flat
+
+    rows = [(flat(place), flat(key), message) for place, key, message in problems]
     widths = [min(max(len(row[i]) for row in rows), _WIDEST_COLUMN) for i in range(2)]
     return ["  ".join([*(row[i].ljust(widths[i]) for i in range(2) if widths[i]), row[2]]) for row in rows]
 
 
 def _say(lines: Sequence[str]) -> None:
-    """Print lines on stderr, without secrets and without characters that control a terminal."""
+    """Print lines on stderr, without secrets and without characters that control a terminal.
+
+    Later lines of a message are indented, so that nothing a file says passes for a line of ours.
+    """
     from evalwright.cli.screen import screen_masker
     from evalwright.reports.text import harmless, paint_for
 
     mask = screen_masker().mask_text
-    text = harmless("\n".join(mask(line.rstrip("\n")) for line in lines))
+    text = harmless("\n".join(_LATER_LINE.sub("\n  ", mask(line.rstrip("\n"))) for line in lines))
     if text.startswith(_ERROR):
         # Painted last: `harmless` removes our colour codes just as it removes those in a system's output.
         text = paint_for(sys.stderr)(_ERROR, "fail") + text.removeprefix(_ERROR)

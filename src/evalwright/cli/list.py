@@ -156,4 +156,4 @@ def _print(table: Table, without_rows: str) -> None:
 
 
 def _print_json(value: object) -> None:
-    print(msgspec.json.encode(value).decode())
+    say([msgspec.json.encode(value).decode()])

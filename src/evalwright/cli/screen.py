@@ -1,7 +1,8 @@
-"""Writing to the terminal, without an error if the reader has gone."""
+"""Writing to the terminal: no error if the reader has gone, and one if the text is lost for another reason."""
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Iterable, Iterator
@@ -11,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evalwright.errors import Problem
-from evalwright.reports.text import Paint, harmless, paint_for
+from evalwright.errors import Problem, StorageError
+from evalwright.reports.text import Paint, flat, harmless, paint_for
 from evalwright.session import hidden
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["say", "say_text", "screen_masker", "screen_paint", "tell", "tell_damage", "warn", "write_plot"]
 
 _MOST_WARNINGS = 50
+_GONE = (errno.EPIPE, errno.EIO, errno.ECONNRESET)
+"""Errors of writing to a pipe, a terminal or a socket whose other end has gone."""
 
 
 def warn(problems: Iterable[Problem | str]) -> None:
@@ -40,7 +43,7 @@ def tell(lines: Iterable[str]) -> None:
         mask = screen_masker().mask_text
         with suppress(OSError):  # the terminal has gone
             for line in shown:
-                print(harmless(mask(line)), file=sys.stderr)
+                print(harmless(flat(mask(line))), file=sys.stderr)
 
 
 def tell_damage(reader: RunReader) -> int:
@@ -84,11 +87,13 @@ def _say(pieces: Iterable[str]) -> None:
     try:
         sys.stdout.writelines(pieces)
         sys.stdout.flush()
-    except OSError:
+    except OSError as error:
         # Otherwise Python would try to write the rest at exit, fail again, and exit with 120.
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())
         os.close(nowhere)
+        if error.errno not in _GONE:
+            raise StorageError(f"cannot write to standard output: {error.strerror}") from error
 
 
 def screen_paint() -> Paint:

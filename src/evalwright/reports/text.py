@@ -19,6 +19,7 @@ __all__ = [
     "block",
     "capped",
     "ended",
+    "flat",
     "folded",
     "harmless",
     "is_terminal",
@@ -32,6 +33,9 @@ _HARMFUL = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff"
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
+_COMMAND = re.compile(r"(?<=\n)([ \t]*)::")
+"""What GitHub takes for a command where it begins a line of a log."""
+_LINE_END = re.compile(r"\s*\n\s*")
 _SPACE = re.compile(r"[ \t\n]+")
 _STYLES = {
     "bold": "1",
@@ -46,13 +50,23 @@ _STYLES = {
 
 
 def harmless(text: str) -> str:
-    """The text with every character that could act on a terminal as a visible escape; keeps LF and tab."""
-    return text if text.isascii() and text.isprintable() else _HARMFUL.sub(_escape, text)
+    """The text with every character that could act on a terminal as a visible escape; keeps LF and tab.
+
+    So is what GitHub would take for a command at the beginning of a later line.
+    """
+    if text.isascii() and text.isprintable():
+        return text
+    return _COMMAND.sub(r"\1\\x3a:", _HARMFUL.sub(_escape, text))
 
 
 def _escape(match: re.Match[str]) -> str:
     code = ord(match[0])
     return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}"
+
+
+def flat(text: str) -> str:
+    """Text on one line: no part of it can pass for a line of its own."""
+    return _LINE_END.sub(" ", text)
 
 
 def capped(text: str, limit: int | None) -> str:
