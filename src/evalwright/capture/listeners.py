@@ -14,11 +14,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, contextmanager
 from contextvars import ContextVar
 from threading import Thread
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from evalwright.capture.handlers import Delivery
-from evalwright.capture.spans import LLMSpan, ObserveSpan, StepSpan
 from evalwright.capture.telemetry import Telemetry
+
+if TYPE_CHECKING:
+    from evalwright.capture.handlers import Delivery
+    from evalwright.capture.spans import LLMSpan, ObserveSpan, StepSpan
 
 __all__ = [
     "ABOVE",
@@ -60,10 +62,8 @@ class Collector:
 
     def collect(self, span: ObserveSpan | LLMSpan | StepSpan) -> None:
         """Take one finished span."""
-        if isinstance(span, StepSpan):
-            self.steps.append(span)
-        else:
-            self.spans.append(span)
+        kept: list[Any] = self.steps if _is_step(span) else self.spans
+        kept.append(span)
 
 
 class _Process:
@@ -85,6 +85,8 @@ class _Process:
     def add(self, handler: Any) -> None:
         self.handlers.append(handler)
         if self._delivery is None:
+            from evalwright.capture.handlers import Delivery
+
             self._delivery = Delivery(self._queue_size)
 
     def tell(self, span: Any) -> None:
@@ -102,8 +104,14 @@ def distribute(span: ObserveSpan | LLMSpan | StepSpan, listeners: tuple[SpanList
     """Hand a finished span to the listeners of its context and to all handlers, which do not receive mere steps."""
     for listener in listeners:
         listener.collect(span)
-    if not isinstance(span, StepSpan):
+    if not _is_step(span):
         PROCESS.tell(span)
+
+
+def _is_step(span: object) -> bool:
+    from evalwright.capture.spans import StepSpan  # most applications make no span, and the classes take long to build
+
+    return isinstance(span, StepSpan)
 
 
 PROCESS = _Process()

@@ -17,8 +17,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from evalwright.capture.openinference import llm_span_of, step_of
-
 __all__ = ["SCOPE", "Telemetry"]
 
 SCOPE = "evalwright"
@@ -144,6 +142,8 @@ def _when_imported(library: str, call: Callable[[Any], None]) -> None:
 
 def _processor(tell: Callable[..., None], listeners: Callable[[], Any]) -> Any:
     from opentelemetry.sdk.trace import SpanProcessor
+
+    from evalwright.capture.openinference import llm_span_of, step_of
 
     class Processor(SpanProcessor):
         def __init__(self) -> None:

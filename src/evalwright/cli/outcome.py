@@ -17,7 +17,6 @@ from evalwright.model.summary import RunSummary
 from evalwright.reports.text import Paint, harmless
 from evalwright.run.cells import RunState
 from evalwright.run.outcomes import Outcome
-from evalwright.run.stored_run import open_run
 from evalwright.stores.local_files.lines import reserved_words
 
 __all__ = ["present", "tell_whose_word", "watch_of"]
@@ -79,6 +78,7 @@ def _lines(outcome: Outcome, summary: RunSummary, paint: Paint) -> list[str]:
 def _failures(outcome: Outcome, summary: RunSummary, run: str, paint: Paint) -> list[str]:
     from evalwright.reports.reasons import group_reasons
     from evalwright.reports.terminal import failure_lines
+    from evalwright.run.stored_run import open_run
 
     reader, _ = open_run(outcome.address)
     with closing(reader):

@@ -9,7 +9,6 @@ only as a separate word, because it occurs within words by chance; a shorter one
 from __future__ import annotations
 
 import base64
-import html
 import json
 import os
 import re
@@ -317,6 +316,8 @@ def _short_forms(secret: str) -> set[str]:
 
 def _forms(secret: str) -> set[str]:
     """Every form in which a secret may occur."""
+    from html import escape
+
     once, ascii_once = _in_json(secret), _in_json(secret, ascii_only=True)
     data = secret.encode("utf-8", "surrogatepass")
     percent = {quote(data, safe=safe) for safe in ("", "/", "/:@?&=+$,;!*'()")} | {quote_plus(data)}
@@ -325,8 +326,8 @@ def _forms(secret: str) -> set[str]:
     forms |= {
         secret.replace("/", "\\/"),
         repr(secret)[1:-1],
-        html.escape(secret),
-        html.escape(secret, quote=False),
+        escape(secret),
+        escape(secret, quote=False),
     }
     return forms | percent | lower_percent | set(_inside_base64(data))
 

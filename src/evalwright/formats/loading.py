@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from evalwright.errors import InputError, Problem
 from evalwright.files.paths import near_file
-from evalwright.formats.shared.foreign import foreign_format
 from evalwright.model.format import Format
 from evalwright.registry import NATIVE, format_of, formats, names, resolve
 from evalwright.session import hide
@@ -114,6 +113,8 @@ def _detected(path: Path) -> Format:
     if len(found) == 1 and _has_keys(found[0], head):
         return found[0]
     # before formats that need only one word: files of other programs also have `tests`
+    from evalwright.formats.shared.foreign import foreign_format
+
     foreign = foreign_format(path, head)
     if foreign and foreign.lower() not in names("formats"):
         said = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from evalwright.errors import EvaluatorError, TargetError
@@ -119,6 +118,7 @@ def retry_after(headers: Any) -> float | None:
         pass
     try:
         from datetime import UTC, datetime
+        from email.utils import parsedate_to_datetime
 
         return max(0.0, (parsedate_to_datetime(value) - datetime.now(UTC)).total_seconds())
     except (TypeError, ValueError):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 
-from evalwright.llm.retries import Gate
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import Target
 from evalwright.model.trace import TraceError
@@ -25,6 +24,8 @@ class Address:
     """One service. While it asks for time no cell calls it; after a 429, half as many call it at once."""
 
     def __init__(self, width: int) -> None:
+        from evalwright.llm.retries import Gate
+
         self.gate: Gate = Gate(width)
         self._until = 0.0
 

@@ -12,7 +12,6 @@ from types import FrameType
 import msgspec
 
 from evalwright.errors import InputError, Interrupted, LimitExceeded
-from evalwright.llm.retries import Rules
 from evalwright.model.plan import RetryRule, Variant
 from evalwright.model.protocols import Target
 from evalwright.model.trace import Answer, TraceError
@@ -234,5 +233,7 @@ def pause_before_next(rule: RetryRule, error: TraceError, tries: int) -> float:
     doubled: float = rule.backoff_seconds * 2 ** min(tries - 1, 30)
     asked = asked_pause(error)
     if error.status in BUSY and asked is None and not doubled:
+        from evalwright.llm.retries import Rules
+
         return Rules().drawn_wait(tries)
     return max(min(doubled, LONGEST_PAUSE), asked or 0.0)

@@ -19,7 +19,6 @@ from evalwright.model.summary import RunSummary
 from evalwright.registry import load
 from evalwright.run.cells import RunState
 from evalwright.run.locations import Place, labels_file
-from evalwright.scoring.fold import fold
 from evalwright.scoring.tally import Tally
 
 if TYPE_CHECKING:
@@ -108,6 +107,7 @@ def summed_up(
 def folded_summary(reader: RunReader, plan: Plan) -> RunSummary:
     """The summary as the records of a run say it now; records that cannot be read are among its warnings."""
     from evalwright.run.calibration import mark_judges
+    from evalwright.scoring.fold import fold
 
     stored = reader.summary()
     finished = stored.finished_at if stored else datetime.now(UTC)

@@ -37,11 +37,11 @@ from evalwright.run.call import (
 from evalwright.run.cells import Cell, RunState
 from evalwright.run.judge import Judge
 from evalwright.run.records import Clock, trace_of
-from evalwright.run.spending import CostLimit
 from evalwright.scoring.tally import Tally
 
 if TYPE_CHECKING:
     from evalwright.run.executors import Sites
+    from evalwright.run.spending import CostLimit
     from evalwright.run.standstill import Standstill
     from evalwright.run.steps.compare import Compared, Comparing
     from evalwright.run.steps.enrich import Enriching
@@ -76,7 +76,11 @@ class Pipeline:
         self._run_id, self._variants = plan.run_id, plan.variants
         self._retry = plan.run.retry
         limit = plan.run.cost_limit_usd if plan.shard is None else plan.shard.cost_limit_usd
-        self._money = None if limit is None else CostLimit(limit, state.cost_usd)
+        self._money: CostLimit | None = None
+        if limit is not None:
+            from evalwright.run.spending import CostLimit
+
+            self._money = CostLimit(limit, state.cost_usd)
         self._writer, self._targets, self._judge = writer, targets, judge
         self._clock, self._state, self._tally = clock, state, tally
         self._sites, self._mirrors = sites, mirrors

@@ -7,7 +7,6 @@ from functools import wraps
 from typing import TypeVar
 
 from evalwright.capture.listeners import listening
-from evalwright.capture.traces import complete
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer
 from evalwright.targets.failures import target_failure
@@ -35,6 +34,8 @@ def traced(run: Run[T]) -> Run[T]:
                     raise
                 answer = Answer(error=target_failure(error))
         if collected.spans or collected.steps:
+            from evalwright.capture.traces import complete
+
             complete(answer, [*collected.spans, *collected.steps])
         return answer
 

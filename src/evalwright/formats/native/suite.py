@@ -25,9 +25,7 @@ from evalwright.formats.native.file import (
     SystemSection,
     whole_file,
 )
-from evalwright.formats.native.matrix import named_file
 from evalwright.formats.native.suite_file import SuiteFile
-from evalwright.formats.shared.isolation import isolating_function
 from evalwright.model.plan import (
     EvaluatorSpec,
     Executor,
@@ -266,8 +264,11 @@ class _Reading:
                 else:
                     self._file.complain((*system.at(), *steps_of(key)), message)
             own = {key: value for key, value in system.extra.items() if key not in _OF_FUNCTIONS}
-            for key, message in isolating_function(own) if own and system.adapter == "python_function" else ():
-                self._file.complain(system.at(key), message)
+            if own and system.adapter == "python_function":
+                from evalwright.formats.shared.isolation import isolating_function
+
+                for key, message in isolating_function(own):
+                    self._file.complain(system.at(key), message)
         if to_run and self._file.known(system.at("adapter"), "targets", system.adapter) and system.sound:
             self._file.take(system.at(), partial(build_target, variant, import_folders(self._file.path)))
         for i, enricher in enumerate(variant.enrich_trace_from):
@@ -316,6 +317,8 @@ class _Reading:
         keys = getattr(registry.load("targets", system.adapter), "text_keys", ()) if known else ()
         texts = {}
         for key in keys:
+            from evalwright.formats.native.matrix import named_file
+
             name = named_file(config.get(key))
             if name is not None:
                 path = self._file.found(system.at(key), name)

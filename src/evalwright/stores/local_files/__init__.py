@@ -16,7 +16,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -208,6 +207,8 @@ def _not_a_run(path: Path, folder: Path) -> InputError:
         runs = sorted(entry.name for entry in folder.parent.iterdir() if is_run(entry))
     except OSError:
         runs = []
+    from difflib import get_close_matches
+
     near = get_close_matches(folder.name, runs, n=3) or runs[-3:]
     inside = sorted(entry.name for entry in folder.iterdir() if is_run(entry)) if folder.is_dir() else []
     if inside:

@@ -20,7 +20,6 @@ from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.summary import RunSummary
 from evalwright.model.trace import Trace, is_newer
-from evalwright.stores.artifacts import write_artifact
 from evalwright.stores.documents import (
     INDEXED_FROM,
     cells_of,
@@ -32,20 +31,13 @@ from evalwright.stores.documents import (
     summary_to_plain,
     summary_to_yaml,
 )
-from evalwright.stores.local_files.case_index import CaseIndex
-from evalwright.stores.local_files.judgements import (
-    COMMITTED,
-    LocalJudgements,
-    drop_abandoned,
-    finish_commit,
-)
 from evalwright.stores.local_files.lines import LineDecoder, LineEncoder, decoded_case, reserved_words
-from evalwright.stores.local_files.parts import cut_at_lines, line_number, lines_within
 from evalwright.stores.lock import RunLock
 
 if TYPE_CHECKING:
     from evalwright.stores.index.keeper import IndexKeeper
     from evalwright.stores.index.reading import RunIndex
+    from evalwright.stores.local_files.case_index import CaseIndex
 
 __all__ = ["CASES", "PLAN", "RESULTS", "TRACES", "VERDICTS", "LocalReader", "LocalWriter"]
 
@@ -154,6 +146,8 @@ class LocalReader:
 
     def _case_index(self) -> CaseIndex:
         if self._cases is None:
+            from evalwright.stores.local_files.case_index import CaseIndex
+
             self._cases = CaseIndex(_open_if_there(self.folder / CASES))
         return self._cases
 
@@ -162,6 +156,8 @@ class LocalReader:
         file = _open_if_there(self.folder / TRACES)
         if file is None:
             return []
+        from evalwright.stores.local_files.parts import cut_at_lines
+
         with file:
             return cut_at_lines(file, count)
 
@@ -175,6 +171,8 @@ class LocalReader:
         return self._records(VERDICTS, kind)
 
     def _records(self, name: str, kind: type[T], part: Part | None = None) -> Iterator[T]:
+        from evalwright.stores.local_files.judgements import COMMITTED
+
         # A committed set comes first: see `judgements`.
         file = _open_if_there(self.folder / COMMITTED / name) or _open_if_there(self.folder / name)
         if file is None:
@@ -184,12 +182,16 @@ class LocalReader:
             if part is None:
                 yield from decoder.records(kind, file)
                 return
+            from evalwright.stores.local_files.parts import lines_within
+
             yield from decoder.records(
                 kind, lines_within(file, part), lambda position: position + self._line_number(name, part[0])
             )
 
     def _line_number(self, name: str, position: int) -> int:
         """The number of the line that starts at a byte position. Reads the file again, but only if there is damage."""
+        from evalwright.stores.local_files.parts import line_number
+
         with (self.folder / name).open("rb") as file:
             return line_number(file, position)
 
@@ -286,6 +288,8 @@ class LocalWriter(LocalReader):
         return named
 
     def _clear_up(self) -> None:
+        from evalwright.stores.local_files.judgements import drop_abandoned, finish_commit
+
         finish_commit(self.folder)  # before the files are opened, because it replaces them
         drop_abandoned(self.folder)
         for leftover in self.folder.glob(".*.tmp"):
@@ -395,6 +399,8 @@ class LocalWriter(LocalReader):
         return self._masker.mask_text(text)
 
     def save_artifact(self, artifact: FilesystemArtifact) -> None:
+        from evalwright.stores.artifacts import write_artifact
+
         write_artifact(self.artifacts, artifact.artifacts_path, self._encoder.line(artifact))
 
     def save_plan(self, plan: Plan) -> None:
@@ -403,6 +409,8 @@ class LocalWriter(LocalReader):
         self.plan = plan
 
     def rewrite_judgements(self) -> JudgementWriter:
+        from evalwright.stores.local_files.judgements import LocalJudgements
+
         return LocalJudgements(self.folder, self._masker, self._take_over)
 
     def _take_over(self, commit: Callable[[], None]) -> None:
