@@ -114,6 +114,15 @@ def test_re_evaluate_adds_an_evaluator_that_the_suite_got_since(tmp_path: Path) 
     assert sorted(row["evaluator"] for row in rows(run, "results.jsonl")) == ["polite", "quick"]
 
 
+def test_a_run_of_ours_whose_plan_is_lost_is_not_taken_for_one_of_the_original(tmp_path: Path) -> None:
+    made = project(tmp_path, {"a": "thanks", "b": "no"})
+    run = made.run()
+    (tmp_path / run / "plan.json").unlink()
+    assert made.evalwright("re-evaluate", run).code == 1
+    (tmp_path / run / "cases.jsonl").unlink()
+    assert made.evalwright("re-evaluate", run).code == 0
+
+
 def test_an_evaluator_that_is_nowhere_is_an_input_error(tmp_path: Path) -> None:
     made = project(tmp_path, {"a": "thanks"})
     ended = made.evalwright("re-evaluate", made.run(), "--add", "plite")

@@ -80,7 +80,7 @@ def one_line(text: str, limit: int | None = None) -> str:
     """Harmless text on one line, at most about `limit` characters long."""
     if limit is not None and len(text) > 4 * limit:  # enough remains to show where the cut is
         text = text[: 4 * limit] + "…"
-    line = _SPACE.sub(" ", harmless(text)).strip()
+    line = harmless(_SPACE.sub(" ", text)).strip()
     return line if limit is None or len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
 

@@ -96,7 +96,9 @@ def re_evaluate(
             writer.save_plan(plan)
         writer.damage[:] = [note if note.startswith("traces") else Mended(note) for note in writer.damage]
         outcome = conclude(place, writer, plan, judged.tally, False, *_notes(state.done, judged.kept))
-        return replace(outcome, unreadable=judged.kept, of_original=writer.plan is None)
+        # A run of ours whose plan is gone still has its cases, which the original does not keep.
+        of_original = writer.plan is None and next(iter(writer.cases()), None) is None
+        return replace(outcome, unreadable=judged.kept, of_original=of_original)
 
 
 def _notes(judged: int, kept: int) -> list[str]:
