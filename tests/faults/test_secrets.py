@@ -273,3 +273,16 @@ def test_a_secret_in_the_id_of_a_case_is_in_no_file_name_and_its_trace_is_judged
     stored = [(path, path.read_text() if path.is_file() else "") for path in project.run_dir().rglob("*")]
     assert len([path for path, _ in stored if path.name == "artifact.json"]) == 1
     assert [path for path, text in stored if "abcdefghijk" in f"{path.relative_to(tmp_path)} {text}"] == []
+
+
+def test_a_log_that_is_set_up_when_the_system_is_imported_is_masked_too(tmp_path):
+    (tmp_path / "agent.py").write_text(
+        "import logging\n\nlogging.basicConfig(level=logging.DEBUG)\n\ndef run(case, variant):\n"
+        "    logging.info('login with %s', variant['config']['note'])\n    return {'final_answer': 'fine'}\n"
+    )
+    (tmp_path / "cases.jsonl").write_text('{"id": "a", "input": {}}\n')
+    suite = LITERAL.partition("  - {type: webhook")[0].replace("name: v,", "name: v, note: '${WORD}',")
+    (tmp_path / "eval.yaml").write_text(suite)
+    done = Project(tmp_path, {"WORD": "abcdefghijk"}).command("run", "eval.yaml")
+    assert (done.returncode, "login with ***MASKED***" in done.stderr) == (0, True), done.stderr
+    assert "abcdefghijk" not in done.stderr

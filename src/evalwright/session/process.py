@@ -230,10 +230,12 @@ class Process:
                     sys.stdout.flush()  # before its descriptor leads elsewhere
                 self._router = Router(sys.stdout, self._goes_to_stderr, self._mask)
                 sys.stdout = self._router
-            if session.to_stderr and session.owns_process and self._errors is None:
-                self._diverted = _Diverted()
+            if session.owns_process and self._errors is None:
+                # before any code of the user is imported: a logging handler keeps the stream that it finds then
                 self._errors = MaskedStream(sys.stderr, self._mask)
                 sys.stderr = self._errors
+            if session.to_stderr and session.owns_process and self._diverted is None:
+                self._diverted = _Diverted()
 
     def closed(self, session: Holder) -> None:
         """Take back what no open session needs any more."""
@@ -246,11 +248,11 @@ class Process:
                 sys.stdout = self._router.before
                 self._router.end()
                 self._router = None
-            if self._errors is not None and not any(one.to_stderr and one.owns_process for one in self._open):
+            if self._diverted is not None and not any(one.to_stderr and one.owns_process for one in self._open):
+                self._diverted.end()
+                self._diverted = None
+            if self._errors is not None and not any(one.owns_process for one in self._open):
                 sys.stderr, self._errors = self._errors.before, None
-                if self._diverted is not None:
-                    self._diverted.end()
-                    self._diverted = None
 
     def others(self, sessions: Collection[Holder]) -> list[Holder]:
         """The open sessions other than these."""
