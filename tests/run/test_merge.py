@@ -39,7 +39,7 @@ def test_what_is_no_whole_run_is_refused_by_name_and_leaves_nothing(tmp_path):
     assert "is named twice" in refused([*parts, parts[0]], out)
     assert "is not a shard" in refused([run_suite(mine).run_dir], out)
     other = sharded(suite(tmp_path, TEXTS, trials=2), 3, tmp_path / "other")
-    assert "trials is" in refused([other[0], *parts[1:]], out)
+    assert "trials.main is 1, not 2" in refused([other[0], *parts[1:]], out)
     third = sharded(mine, 2, tmp_path / "halves")
     assert f"{parts[1]}  is not of the same run as {third[0]}: of is 3, not 2" in refused([*third, parts[1]], out)
     retry(parts[1], evaluator_failures=True)

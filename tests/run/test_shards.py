@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from evalwright.errors import InputError
 from evalwright.llm.choices import ModelChoices
 from evalwright.model.plan import EvaluatorSpec, Shard
 from evalwright.run.forecast import forecast
+from evalwright.run.merge import merge
 from evalwright.run.options import RunOptions
 from evalwright.run.re_evaluation import re_evaluate
 from evalwright.run.resumption import resume, retry
@@ -152,6 +154,47 @@ def test_of_two_copies_of_a_shard_the_newer_one_is_gone_on_with(tmp_path):
     for name in ("1999", "9999"):
         shutil.copytree(folder, folder.with_name(name + folder.name[4:]))
     assert shard(tmp_path, 1, 2).run_dir.name == "9999" + folder.name[4:]
+
+
+def with_variable(tmp_path, name, value, **system):
+    """A suite that takes a value from a variable of this name."""
+    made = suite(tmp_path, TEXTS)
+    made.document = {"systems": [{"name": "main", "login": value, **system}]}
+    made.secrets = {name: value}
+    return made
+
+
+def test_shards_may_have_keys_of_their_own_and_others_later(tmp_path, agents):
+    options = RunOptions(shard=Shard(1, 2), out=tmp_path / "out")
+    first = run_suite(with_variable(tmp_path, "SHOP_API_KEY", "sk-of-monday"), options).run_dir
+    for name in ("traces", "results", "verdicts"):
+        cut(first / f"{name}.jsonl", 2)
+    agents.calls.clear()
+    again = run_suite(with_variable(tmp_path, "SHOP_API_KEY", "sk-of-tuesday"), options)
+    assert (again.run_dir, len(agents.calls)) == (first, 2)
+    options = RunOptions(shard=Shard(2, 2), out=tmp_path / "out")
+    second = run_suite(with_variable(tmp_path, "SHOP_API_KEY", "sk-of-wednesday"), options).run_dir
+    merged = merge([second, first], tmp_path / "merged").run_dir
+    of_suite = {(folder / "config_hash.txt").read_text() for folder in (first, merged)}
+    assert of_suite == {stored(merged, "plan.json")["config_hash"] + "\n"}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "system", "said"),
+    [
+        ("SHOP_MODEL", "other-model", {}, "a variable that the suite uses has another value"),
+        ("SHOP_API_KEY", "one-model", {"top_k": 3}, "systems[0].top_k is missing, not 3"),
+    ],
+)
+def test_a_suite_that_differs_in_more_than_keys_is_another_one(tmp_path, name, value, system, said):
+    options = RunOptions(shard=Shard(1, 2), out=tmp_path / "out")
+    first = run_suite(with_variable(tmp_path, name, "one-model"), options).run_dir
+    with pytest.raises(InputError, match=re.escape(said)):
+        run_suite(with_variable(tmp_path, name, value, **system), options)
+    options = RunOptions(shard=Shard(2, 2), out=tmp_path / "other")
+    second = run_suite(with_variable(tmp_path, name, value, **system), options).run_dir
+    with pytest.raises(InputError, match=re.escape(said.replace("is missing, not 3", "is 3, not missing"))):
+        merge([first, second], tmp_path / "merged")
 
 
 def test_whole_runs_may_lie_beside_a_shard(tmp_path):

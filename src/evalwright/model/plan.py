@@ -213,6 +213,8 @@ class Shard(msgspec.Struct, frozen=True):
     """SHA-256 (hex) of all cases as stored; the same for every shard."""
     cost_limit_usd: float | None = None
     """The share of the run's cost limit, US dollars."""
+    suite_sha256: str = ""
+    """SHA-256 (hex) of the suite without the values of secrets: keys differ between machines, and expire."""
 
     def __str__(self) -> str:
         return f"shard {self.index} of {self.of}"

@@ -27,7 +27,7 @@ from evalwright.run.cells import Grid
 from evalwright.run.history import history_of
 from evalwright.run.locations import NOTE, Place, find_run, run_places
 from evalwright.run.outcomes import Outcome, conclude
-from evalwright.run.shards import first_difference
+from evalwright.run.shards import first_difference, stored_config
 from evalwright.scoring.fold import fold
 from evalwright.session import owns_process
 from evalwright.session.open_files import room_for
@@ -59,6 +59,10 @@ class _Part(NamedTuple):
     manifest: Manifest | None
     whole: bool
     """No cell of it is left."""
+
+    def config(self) -> bytes:
+        """The configuration of its suite, without secrets; empty for a run in a database."""
+        return b"" if self.folder is None else stored_config(self.folder)
 
     @property
     def digest(self) -> str:
@@ -160,7 +164,7 @@ def _must_be_one_run(parts: Sequence[_Part]) -> None:
     problems = [
         Problem(str(part.address), f"is not of the same run as {parts[0].address}: {difference}")
         for part in parts[1:]
-        if (difference := first_difference(parts[0].plan, part.plan))
+        if (difference := first_difference(parts[0].plan, part.plan, (parts[0].config, part.config)))
     ]
     if problems:
         raise InputError(problems)
@@ -258,8 +262,10 @@ def _assembled(
         shards.extend(_shards(parts, plan, stack, look_up=look_up))
         write_merged(shards, draft, plan)
         write_lines(draft / CASES, case_lines(parts[0].reader))
+        # Those with other keys for the same services have another hash: that of the plan is told.
+        described = [part.folder for part in parts if part.folder and part.plan.config_hash == plan.config_hash]
         for name in _DOCUMENTS:
-            if source := next((p.folder / name for p in parts if p.folder and (p.folder / name).is_file()), None):
+            if source := next((folder / name for folder in described if (folder / name).is_file()), None):
                 replace_file(draft / name, source.read_bytes(), PRIVATE)
         if problems := [one for part in parts for one in copy_artifacts(part.reader.artifacts, draft / ARTIFACTS)]:
             raise InputError(problems)

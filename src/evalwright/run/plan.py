@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from evalwright.errors import InputError, did_you_mean
-from evalwright.files.masker import Masker
+from evalwright.files.masker import Masker, is_secret
 from evalwright.files.paths import import_folders
 from evalwright.model.plan import Executor, Plan, Variant
 from evalwright.model.snapshot import evaluator_digests
@@ -45,9 +45,14 @@ def plan_of(suite: Suite, options: RunOptions, now: datetime | None = None) -> P
         settings["index"] = False
     if options.executor is not None:
         settings["executor"] = _executor(suite, options.executor)
-    shard = "" if options.shard is None else f"-shard-{options.shard.index}"
+    shard, suffix = options.shard, ""
+    if shard is not None:
+        shard, suffix = (
+            msgspec.structs.replace(shard, suite_sha256=_hash_without_secrets(suite)),
+            f"-shard-{shard.index}",
+        )
     return Plan(
-        run_id=f"{started:%Y-%m-%dT%H-%M-%S}_{suite.name}{shard}",
+        run_id=f"{started:%Y-%m-%dT%H-%M-%S}_{suite.name}{suffix}",
         name=suite.name,
         dialect=suite.dialect,
         started_at=started,
@@ -69,7 +74,7 @@ def plan_of(suite: Suite, options: RunOptions, now: datetime | None = None) -> P
         evaluators_by_case=suite.evaluators_by_case,
         gate=suite.gate,
         totals=suite.totals,
-        shard=options.shard,
+        shard=shard,
         warnings=[
             *lines_of_warnings(suite.warnings),
             *_idle_placements(suite, settings.get("executor", suite.run.executor)),
@@ -137,7 +142,17 @@ def config_hash(suite: Suite) -> str:
 
     The rows of a table are part of it, other datasets are not (evalh).
     """
-    rendered = json.dumps(suite.document, sort_keys=True, default=str, ensure_ascii=False)
+    return _hashed(suite, suite.document)
+
+
+def _hash_without_secrets(suite: Suite) -> str:
+    """The same with the names of secrets in the place of their values; other variables count with theirs."""
+    secrets = {name: value for name, value in suite.secrets.items() if is_secret(name, value)}
+    return _hashed(suite, Masker(secrets).placeholders(suite.document))
+
+
+def _hashed(suite: Suite, document: object) -> str:
+    rendered = json.dumps(document, sort_keys=True, default=str, ensure_ascii=False)
     digest = hashlib.sha256(rendered.encode(errors="surrogatepass") + b"\n")
     for path in getattr(suite.cases, "row_files", ()):
         digest.update(file_digest_of(str(path)).encode())

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -24,6 +25,7 @@ from evalwright.model.plan import Plan, Shard
 from evalwright.model.protocols import RunWriter
 from evalwright.model.snapshot import Case
 from evalwright.model.summary import RunSummary
+from evalwright.run.differences import first_difference_in
 from evalwright.stores.local_files import LocalFiles
 from evalwright.stores.local_files.lines import LineEncoder, reserved_words
 from evalwright.stores.local_files.run import CASES
@@ -41,6 +43,7 @@ __all__ = [
     "noting",
     "said_at_start",
     "share_of",
+    "stored_config",
 ]
 
 _NANO = 1_000_000_000
@@ -122,8 +125,11 @@ class Begun(NamedTuple):
     """As the command line makes it now, with what identifies the stored run: nothing else of that is executed."""
 
 
-def begun_shard(plan: Plan, cases: Iterable[Case], options: RunOptions, masker: Masker) -> Begun | None:
-    """The shard of `plan` in the folder `options.out`, if it is there. Raises InputError for one of another run."""
+def begun_shard(plan: Plan, cases: Iterable[Case], options: RunOptions, masker: Masker, config: bytes) -> Begun | None:
+    """The shard of `plan` in the folder `options.out`, if it is there. Raises InputError for one of another run.
+
+    `config` is what the run would store as the configuration of its suite.
+    """
     assert options.out is not None
     assert plan.shard is not None
     stored = list(_shards_in(options.out))
@@ -132,7 +138,7 @@ def begun_shard(plan: Plan, cases: Iterable[Case], options: RunOptions, masker: 
     documents: dict[str, bytes] = {}
     plan.cases_total = sum(1 for _ in noting(plan, cases, masker, documents))
     for folder, other in stored:
-        if difference := first_difference(plan, other):
+        if difference := first_difference(plan, other, (lambda: config, partial(stored_config, folder))):
             raise InputError(
                 f"{folder} holds {other.shard}, but from another run: {difference}; choose another --out, or remove it"
             )
@@ -157,6 +163,7 @@ def _identified(plan: Plan, stored: Plan) -> Plan:
     return msgspec.structs.replace(
         plan,
         run_id=stored.run_id,
+        config_hash=stored.config_hash,
         started_at=stored.started_at,
         cases_total=stored.cases_total,
         shard=stored.shard,
@@ -167,17 +174,36 @@ def _identified(plan: Plan, stored: Plan) -> Plan:
     )
 
 
-def first_difference(one: Plan, other: Plan) -> str:
-    """What keeps two shards from being parts of the same run, in words; empty where nothing does."""
+def first_difference(one: Plan, other: Plan, configs: Iterable[Callable[[], bytes]]) -> str:
+    """What keeps two shards from being parts of the same run, in words; empty where nothing does.
+
+    `configs` return both configurations as they are stored, without secrets: they tell which key it is.
+    """
     assert one.shard is not None
     assert other.shard is not None
-    a, b = _compared(one, one.shard), _compared(other, other.shard)
-    return next((f"{key} is {_short(b[key])}, not {_short(a[key])}" for key in a if a[key] != b[key]), "")
+    if found := first_difference_in(_compared(one, one.shard), _compared(other, other.shard)):
+        return found
+    if one.config_hash != other.config_hash and not one.shard.suite_sha256 == other.shard.suite_sha256 != "":
+        named = _differing_key(*(read() for read in configs))
+        return named or f"config_hash is {other.config_hash}, not {one.config_hash}"
+    return first_difference_in(one.evaluator_digests, other.evaluator_digests, "evaluator_digests")
+
+
+def _differing_key(mine: bytes, theirs: bytes) -> str:
+    from evalwright.files.yaml import parse
+
+    if not mine or not theirs:
+        return ""
+    if mine == theirs:
+        return "a variable that the suite uses has another value"
+    try:
+        return first_difference_in(*(parse(one, "", "true_false").value for one in (mine, theirs)))
+    except InputError:  # anyone may have changed the file since
+        return ""
 
 
 def _compared(plan: Plan, shard: Shard) -> dict[str, Any]:
     return {
-        "config_hash": plan.config_hash,
         "name": plan.name,
         "format": plan.dialect,
         "of": shard.of,
@@ -187,15 +213,17 @@ def _compared(plan: Plan, shard: Shard) -> dict[str, Any]:
         "trials": {v.name: v.trials or plan.run.trials for v in plan.variants},
         "systems": {v.name: " ".join([v.adapter, str(v.config.get("target", ""))]).strip() for v in plan.variants},
         "evaluators": {spec.name: spec.type for spec in plan.evaluators},
-        "evaluator_digests": dict(sorted(plan.evaluator_digests.items())),
         "pass_criteria": msgspec.to_builtins(plan.pass_criteria),
         "gate": plan.gate,
     }
 
 
-def _short(value: object) -> str:
-    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    return text if len(text) <= 80 else f"{text[:79]}…"
+def stored_config(folder: Path) -> bytes:
+    """The configuration of the suite in a run folder; nothing where there is none."""
+    try:
+        return (folder / "config.yaml").read_bytes()
+    except OSError:
+        return b""
 
 
 def _sha256(path: Path) -> str:

@@ -63,7 +63,8 @@ def _begun(suite: Suite, options: RunOptions) -> Begun | None:
     from evalwright.run.shards import begun_shard
 
     masker = Masker.of(suite.secrets, os.environ)
-    return begun_shard(plan_of(suite, options), map(with_digest, chosen_cases(suite, options)), options, masker)
+    cases, config = map(with_digest, chosen_cases(suite, options)), documents(suite, masker)["config.yaml"]
+    return begun_shard(plan_of(suite, options), cases, options, masker, config)
 
 
 def _must_not_replace(places: Iterable[Path], suite: Suite) -> None:

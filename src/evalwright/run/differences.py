@@ -1,0 +1,34 @@
+"""Where two plain documents differ first, in words."""
+
+from __future__ import annotations
+
+from itertools import zip_longest
+
+import msgspec
+
+__all__ = ["first_difference_in"]
+
+_LONGEST = 80
+_NOTHING = object()
+
+
+def first_difference_in(one: object, other: object, place: str = "") -> str:
+    """The key at which the second document has something else, with both values; empty if they are equal."""
+    if one == other:
+        return ""
+    if isinstance(one, dict) and isinstance(other, dict):
+        dot = "." if place else ""
+        places = ((f"{place}{dot}{key}", one.get(key, _NOTHING), other.get(key, _NOTHING)) for key in [*one, *other])
+    elif isinstance(one, list) and isinstance(other, list):
+        pairs = zip_longest(one, other, fillvalue=_NOTHING)
+        places = ((f"{place}[{number}]", *pair) for number, pair in enumerate(pairs))
+    else:
+        return f"{place} is {_short(other)}, not {_short(one)}"
+    return next(filter(None, (first_difference_in(mine, theirs, inner) for inner, mine, theirs in places)), "")
+
+
+def _short(value: object) -> str:
+    if value is _NOTHING:
+        return "missing"
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
