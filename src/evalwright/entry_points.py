@@ -109,7 +109,7 @@ def _is_importer(point: EntryPoint) -> bool:
 def _named(point: EntryPoint) -> Format:
     found: Format = point.load()
     if found.name != point.name:
-        raise ValueError(f"its name is {found.name!r}, that of its entry point {point.name!r}")
+        raise ValueError(f"its name is {found.name!r}, but its entry point is called {point.name!r}")
     return found
 
 

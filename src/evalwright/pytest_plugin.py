@@ -196,7 +196,7 @@ class _Session:
         else:
             self._outcomes += [] if outcome is None else [outcome]
             if outcome is not None and folder != self._folder:
-                outcome.notes.append("gathered from a session that was ended before its end")
+                outcome.notes.append("gathered from a session that ended early")
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         if not self._outcomes and not self._problems:

@@ -62,7 +62,7 @@ def test_what_systems_and_judges_cost_is_told_apart_by_list_prices(tmp_path):
     assert re.search(r"12 judge calls, about \$0\.00\d+ \(\$0\.00\d+ for systems, \$0\.00\d+ for judges\)", said), said
     made = project(tmp_path, {"a": "thanks", "b": "thanks"}, suite.replace("gpt-4o-mini, nl", "gpt-house, nl"))
     said = made.evalwright("run", "eval.yaml", "--dry-run").out
-    assert "No price is known of gpt-house" in said
+    assert "No price is known for gpt-house" in said
     assert said.count("$") == 1, said
 
 
@@ -77,14 +77,14 @@ def test_a_forecast_as_json_sums_what_has_a_price_and_names_the_rest(tmp_path):
     assert forecast["judge_cost_usd"] > 0
     said = made.evalwright("run", "eval.yaml", "--dry-run").out
     assert "for judges" in said
-    assert "No price is known of gpt-x, whose cost is not in it" in said
+    assert "No price is known for gpt-x, whose cost is not included" in said
 
 
 def test_a_forecast_finds_the_models_of_judges_among_targets_and_counts_calls_of_unnamed_ones(tmp_path):
     made = project(tmp_path, {"a": "thanks"}, "")
     (tmp_path / "EVAL.yaml").write_text("evalcases: [{id: a, input: hi, expected_outcome: greets}]\n")
     said = made.evalwright("run", "EVAL.yaml", "--dry-run").out
-    assert "1 judge call\nThe suite names no model for 1 judge call, whose cost is not in it\n" in said
+    assert "1 judge call\nThe suite names no model for 1 judge call, whose cost is not included\n" in said
     judge = "{name: gpt, provider: openai, model: gpt-4o-mini, api_key: '${{ KEY }}'}"
     (tmp_path / "targets.yaml").write_text(
         f"targets: [{{name: default, provider: mock, response: x, judge_target: gpt}}, {judge}]\n"

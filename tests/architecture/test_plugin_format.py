@@ -168,7 +168,7 @@ def test_options_that_differ_from_those_of_another_format_are_left_out_with_a_wa
 
 
 BROKEN = [
-    (OTHER.replace('"other"', '"another"'), "its name is 'another', that of its entry point 'other'"),
+    (OTHER.replace('"other"', '"another"'), "its name is 'another', but its entry point is called 'other'"),
     ("raise RuntimeError('broken')\n", "RuntimeError: broken"),
 ]
 

@@ -328,7 +328,7 @@ def test_the_result_of_a_call_that_is_not_there_is_kept_with_a_warning(tmp_path)
     ]
     _, trace, _ = claude(tmp_path, lines)
     assert spoken(trace) == [("tool", "42", None), ("assistant", "It is 42.", None)]
-    assert trace["extra"]["warnings"] == ["line 1: the result of a call that is not there: 'gone'"]
+    assert trace["extra"]["warnings"] == ["line 1: the result of a missing call: 'gone'"]
 
 
 def test_costs_are_worked_out_only_where_asked_and_of_one_model_with_a_price(tmp_path):

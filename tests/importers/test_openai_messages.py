@@ -226,7 +226,7 @@ def test_several_files_make_one_suite_and_may_be_packed(tmp_path: Path) -> None:
         "b.jsonl.gz",
     ]
     files[2].write_text(f"[{texts[0]}]")
-    with pytest.raises(InputError, match=r"trial 0 of case 'x' is in line 1 of .*a\.jsonl already"):
+    with pytest.raises(InputError, match=r"trial 0 of case 'x' is already in line 1 of .*a\.jsonl"):
         OpenAIMessages.import_files(files, tmp_path / "again")
     for name in ("empty.jsonl", "broken.jsonl"):
         (tmp_path / name).write_text("{\n" if name == "broken.jsonl" else "")

@@ -61,7 +61,7 @@ def test_a_part_of_the_wrong_shape_is_told_with_its_path(tmp_path: Path, record:
 
 def test_a_trial_cannot_be_there_twice(tmp_path: Path) -> None:
     records = [{"id": "c", "trial": 0, "messages": HELLO}] * 2
-    assert problems(tmp_path, records) == ["recorded.json  [1]  trial 0 of case 'c' is in [0] already"]
+    assert problems(tmp_path, records) == ["recorded.json  [1]  trial 0 of case 'c' is already in [0]"]
 
 
 def test_trials_of_a_case_must_expect_the_same(tmp_path: Path) -> None:

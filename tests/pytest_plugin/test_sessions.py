@@ -142,7 +142,7 @@ def test_the_cells_of_a_killed_session_are_gathered_by_the_next(session):
     told = session.run(
         "--deselect", "test_a.py::test_one", "--deselect", "test_a.py::test_two", b="def test_b(): pass\n"
     )
-    told.stdout.fnmatch_lines(["gathered from a session that was ended before its end"])
+    told.stdout.fnmatch_lines(["gathered from a session that ended early"])
     assert session.verdicts() == {"test_a.py::test_one": "pass"}
 
 

@@ -197,11 +197,11 @@ def test_a_limit_of_money_needs_the_price_of_each_model_before_anything_runs(tmp
     with pytest.raises(InputError) as raised:
         run_suite(suite(tmp_path, ["hello"], evaluators=[JUDGE, SAYS_DONE]), RunOptions(models=choices))
     assert [(p.key, p.message.partition(",")[0]) for p in raised.value.problems] == [
-        ("judge", "no price is known of 'gpt-x'"),
-        ("judge", "no price is known of 'claude-x'"),
+        ("judge", "no price is known for 'gpt-x'"),
+        ("judge", "no price is known for 'claude-x'"),
     ]
     chat = Variant("chat", "openai_chat", {"model": "gpt-x"})
-    with pytest.raises(InputError, match=r"'gpt-x', so that run\.cost_limit_usd cannot hold"):
+    with pytest.raises(InputError, match=r"'gpt-x', so run\.cost_limit_usd cannot be enforced"):
         run_suite(suite(tmp_path, ["hello"], variants=[chat], cost_limit_usd=1.0))
     apart = Variant("apart", "openai_chat", {"model": "gpt-4o-mini"}, isolation="process")
     with pytest.raises(InputError, match="apart  --budget cannot limit a model that another process"):
@@ -215,7 +215,7 @@ def test_models_without_a_price_are_told_once_but_not_those_on_this_machine(tmp_
     variants = [Variant(name, "openai_chat", config) for name, config in configs.items()]
     plan = plan_of(suite(tmp_path, ["hello"], variants=variants), RunOptions())
     assert len(list(with_keys(plan, [Case("a", "x"), Case("b", "x")], None))) == 2
-    assert plan.warnings == ["no price is known of gpt-x: what it costs is in no total"]
+    assert plan.warnings == ["no price is known for gpt-x: what it costs is in no total"]
 
 
 @pytest.mark.parametrize("original", [False, True])
@@ -223,7 +223,7 @@ def test_only_where_list_prices_hold_is_one_missed(tmp_path, keys, original):
     variants = [Variant(name, "openai_chat", {"model": "gpt-x"}, evalh_rules=original) for name in "ab"]
     plan = plan_of(suite(tmp_path, ["hello"], variants=variants), RunOptions())
     assert len(list(with_keys(plan, [Case("a", "x")], ModelChoices()))) == 1
-    assert plan.warnings == ([] if original else ["no price is known of gpt-x: what it costs is in no total"])
+    assert plan.warnings == ([] if original else ["no price is known for gpt-x: what it costs is in no total"])
 
 
 @pytest.mark.parametrize("model", ["", " ", "azure/", "litellm/", "openrouter/a/", "python:", "python:module"])

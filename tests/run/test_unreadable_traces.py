@@ -59,7 +59,7 @@ def test_the_cell_keeps_its_results_and_is_said(kept, run, how, given):
     outcome = re_evaluate(run, **given)
     assert outcome.unreadable == 1
     assert any("traces" in note and "2" in note for note in outcome.notes)
-    assert "1 cell without a trace that can be read: earlier results are kept" in outcome.notes
+    assert "1 cell without a readable trace: earlier results are kept" in outcome.notes
     assert of(records(run, EvaluationResult), "c1") == of(results, "c1")
     assert of(records(run, CaseVerdict), "c1") == of(verdicts, "c1")
     assert sorted(row["case_id"] for row in records(run, CaseVerdict)) == ["c0", "c1", "c2", "c3"]

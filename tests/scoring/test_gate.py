@@ -208,7 +208,7 @@ def test_a_value_without_an_interval_says_why():
     assert [(part.ci95 is None, bool(part.interval_reason)) for part in parts] == [
         *[(True, True)] * 2, (False, False), *[(True, True)] * 2, (False, False), *[(True, True)] * 2,
     ]  # fmt: skip
-    assert parts[0].interval_reason == "the least score of a sample does not bound those of other cases"
+    assert parts[0].interval_reason == "the least score of a sample says nothing about other cases"
     assert parts[2].ci95 == (71 / 80, 79 / 80)
     assert parts[3].interval_reason == "it takes 368 scores, there are 80"
 

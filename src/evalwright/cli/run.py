@@ -302,11 +302,11 @@ def _print_forecast(load: Callable[[], Suite], options: RunOptions, *, as_json: 
     calls = f"{counted(found.cells, 'system call')}, {counted(found.judge_calls, 'judge call')}"
     say([f"Dry run: {calls}{_money(found)}"])
     if found.unpriced:
-        said = f"No price is known of {', '.join(found.unpriced)}, whose cost is not in it"
+        said = f"No price is known for {', '.join(found.unpriced)}, whose cost is not included"
         say([f"{said}: add it to the price table of the suite"])
     if found.unnamed_calls:
         calls = counted(found.unnamed_calls, "judge call")
-        say([f"The suite names no model for {calls}, whose cost is not in it"])
+        say([f"The suite names no model for {calls}, whose cost is not included"])
     if found.unread:
         say(["Cases that cannot be read, and would be errors:", *map(str, found.unread)])
     return code

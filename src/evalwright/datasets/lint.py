@@ -75,7 +75,7 @@ def findings_in(cases: Iterable[EvalCase | Case], source: Path) -> Iterator[Find
         expected = [answer for answer in _answers(case) if answer.strip()]  # a blank one is part of every answer
         for answer in expected:
             if _stands_in(answer, asked):
-                yield _finding("leak", place, f"the expected answer {_short(answer)} stands in the input")
+                yield _finding("leak", place, f"the expected answer {_short(answer)} occurs in the input")
         if not expected and _expects_nothing(case):
             idle.append(place)
         if len(expected) == 1:

@@ -178,8 +178,8 @@ def _stopped(plans: Mapping[str, Plan]) -> str:
     names = [name for name, plan in plans.items() if plan.until_decided is not None]
     if not names:
         return ""
-    ran = f"{' and '.join(names)} ran until decided, so that the number of cases depends on what was seen"
-    return f"{ran}: this interval and p are too sure; those that hold are in the run's own decision"
+    ran = f"{' and '.join(names)} ran until decided, so the number of cases depends on the results"
+    return f"{ran}: this interval and p overstate the certainty; the valid ones are in the run's own decision"
 
 
 def pairs_of(runs: TwoRuns, variant: str | None = None, variants: str | None = None) -> list[tuple[str, str]]:

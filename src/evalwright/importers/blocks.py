@@ -132,7 +132,7 @@ def user_blocks(
     for block in content:
         if block.type == "tool_result":
             if not talk.knows(block.tool_use_id):
-                (doubt or complain)(f"the result of a call that is not there: {block.tool_use_id!r}")
+                (doubt or complain)(f"the result of a missing call: {block.tool_use_id!r}")
                 if doubt is None:
                     continue
             _result(talk, block, notes, at)

@@ -95,10 +95,10 @@ class GatheredCases:
             return
         first, place = self._authored[case_id]
         if first[0] != stated[0]:
-            said = f"the name {case_id!r} is that of another case, which asks or expects something else, in {place}"
+            said = f"the name {case_id!r} belongs to another case, which asks or expects something else, in {place}"
             mistakes.add(record.file, said, record.line, record.key)
         elif not (first[1] and stated[1]):
-            mistakes.add(record.file, f"duplicate case {case_id!r}, which is in {place}, too", record.line, record.key)
+            mistakes.add(record.file, f"duplicate case {case_id!r}, also in {place}", record.line, record.key)
 
     def _numbered(self, file: Path) -> str:
         self._unnamed[file] += 1

@@ -250,7 +250,7 @@ def _by_case(entries: list[_Entry], counts_trials: bool) -> dict[str, list[_Entr
         for entry in group:
             other = seen.setdefault(entry.trial, entry)
             if counts_trials and other is not entry:
-                entry.complain(f"trial {entry.trial} of case {case_id!r} is in {other.label(entry)} already")
+                entry.complain(f"trial {entry.trial} of case {case_id!r} is already in {other.label(entry)}")
         group.sort(key=lambda entry: entry.trial or 0)
     return cases
 

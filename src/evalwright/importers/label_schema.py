@@ -25,7 +25,7 @@ def label_schema() -> _Schema:
         "case_id": {**_TEXT, "description": "The case, as the run names it."},
         "evaluator": {**_TEXT, "description": "The evaluator whose verdicts are compared with this one."},
         "verdict": {
-            "description": "What the labeller says; `unsure` and an empty one only where `labelled_at` says when.",
+            "description": "The labeller's verdict; it may be `unsure` or empty only if `labelled_at` is given.",
             "anyOf": [_NULL, {"enum": [True, False, 0, 1]}, {"type": "string", "pattern": rf"^\s*({words})?\s*$"}],
         },
         "score": {
@@ -36,16 +36,16 @@ def label_schema() -> _Schema:
                 {"type": "string", "pattern": rf"^({_EMPTY}|\s*[-+]?[\d._]+([eE][-+]?\d+)?\s*)$"},
             ],
         },
-        "variant": {**_TEXT, "description": "Needed where several variants answered the case."},
+        "variant": {**_TEXT, "description": "Needed if several variants answered the case."},
         "trial": {
-            "description": "From 0; needed where a case was asked several times.",
+            "description": "From 0; needed if a case was run several times.",
             "anyOf": [
                 _NULL,
                 {"type": "number", "minimum": 0},
                 {"type": "string", "pattern": rf"^({_EMPTY}|\s*\+?[\d_]+\s*)$"},
             ],
         },
-        "run": {**_TEXT, "description": "A, B or the id of a run, where labels are about two."},
+        "run": {**_TEXT, "description": "A, B or the id of a run, if labels are about two."},
         "labeller": {"description": "Who labelled."},
         "labelled_at": {"description": "When; the last label of a labeller for an answer counts."},
     }

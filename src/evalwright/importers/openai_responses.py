@@ -83,7 +83,7 @@ def _item(talk: Transcript, item: dict[str, Any], key: str, reading: ImportFindi
         talk.call(str(item.get("name", "tool")), call_id, arguments_of(item.get("arguments", item.get("input"))))
     elif isinstance(kind, str) and kind.endswith("_call_output"):
         if not talk.knows(call_id):
-            complain(f"{key}.call_id", f"the output of a call that is not there: {call_id!r}")
+            complain(f"{key}.call_id", f"the output of a missing call: {call_id!r}")
             return
         output = item.get("output")
         talk.result(call_id, output if isinstance(output, dict) else texts_of(output, reading.notes))

@@ -94,7 +94,7 @@ class EvaluatorReading:
 
     def _judge(self, arguments: dict[str, Any]) -> dict[str, Any] | None:
         if arguments.get("assertion") is False:
-            self.lose("evaluators 'LLMJudge' that give a score alone")
+            self.lose("evaluators 'LLMJudge' that only give a score")
             return None
         if arguments.get("score"):
             self.lose("scores of evaluators 'LLMJudge'")
@@ -104,7 +104,7 @@ class EvaluatorReading:
         model = arguments.get("model")
         if model is None:
             model = _DEFAULT_MODEL
-            self.say(f"an 'LLMJudge' without a model asks {model}, the default of pydantic_evals")
+            self.say(f"an 'LLMJudge' without a model calls {model}, the default of pydantic_evals")
         if not arguments.get("include_expected_output"):
             self.say("an 'LLMJudge' is also shown what a case expects, if it expects something")
         shown = ["input", _ANSWER] if arguments.get("include_input") else [_ANSWER]

@@ -85,7 +85,7 @@ class OpenAIClient:
     def batch_question(self, model: str, request: ChatRequest, fit: Fit) -> dict[str, Any]:
         """The request in the form that batches need. Raises CallFailed."""
         if request.api == "responses":
-            raise CallFailed("bad_request", "batches are asked through the chat completions API, not through responses")
+            raise CallFailed("bad_request", "batches use the chat completions API, not responses")
         whole, _ = body_and_options(request_body(model, request, fit))
         return whole
 

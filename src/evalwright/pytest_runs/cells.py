@@ -186,7 +186,7 @@ def _results(note: Note, trace: Trace, specs: Sequence[EvaluatorSpec]) -> list[E
     from evalwright.formats.pixie.evaluator import judgement
 
     if note.error is not None:
-        missing = TraceError("no_output", f"the application gave no output: {trace.error.message}")  # type: ignore[union-attr]
+        missing = TraceError("no_output", f"the application returned no output: {trace.error.message}")  # type: ignore[union-attr]
         return [_result(trace, spec, None, missing) for spec in specs]
     rows = []
     for spec, outcome in zip(specs, note.outcomes, strict=True):

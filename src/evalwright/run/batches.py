@@ -46,7 +46,7 @@ def in_batches(asking: JudgeCalls, writer: RunWriter) -> JudgeCalls:
     """The same, in batches that are noted in the user's cache folder by the run."""
     models, failures = asking.models or ModelChoices(), list[str]()
     if models.replay is not None:
-        raise InputError("--batch with --replay: recorded calls are not asked at all")
+        raise InputError("--batch with --replay: recorded calls are not made at all")
     name = hashlib.sha256(str(writer.location).encode()).hexdigest()[:32]
     notes = user_folder("batches") / f"{name}.sqlite"
     run = msgspec.structs.replace(asking.plan.run, evaluator_timeout_seconds=_A_DAY)

@@ -45,7 +45,7 @@ def calibrate_run(run: Path | Place, file: Path) -> CalibrationReport:
     found, problems = read_labels(file)
     rows, unsure = [row for row in found if not row.unsure], Counter(row.evaluator for row in found if row.unsure)
     if found and not rows and not problems:
-        raise InputError(Problem(str(file), "has no label but unsure ones"))
+        raise InputError(Problem(str(file), "has only unsure labels"))
     with closing(place.store.open(place.run_id)) as writer:
         plan = plan_of_run(writer)
         names = [spec.name for spec in plan.evaluators]

@@ -105,7 +105,7 @@ class Call:
         if self._was_late():
             return timed_out(limit)
         if not isinstance(answer, Answer):
-            return TraceError("adapter_error", f"the target must give an Answer, found {type(answer).__name__}")
+            return TraceError("adapter_error", f"the target must return an Answer, found {type(answer).__name__}")
         if answer.output.final_answer is None and answer.error is None and _is_silent(answer, cell.variant, target):
             answer.error = TraceError("adapter_error", _SILENT)
         return answer

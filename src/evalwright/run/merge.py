@@ -195,7 +195,7 @@ def _must_be_unchanged(parts: Sequence[_Part]) -> None:
         if part.folder is not None and part.manifest is not None:
             problems += check_files(part.folder, part.manifest)
         elif _sha256(case_lines(part.reader)) != part.shard.cases_sha256:
-            problems.append(Problem(str(part.address), f"{CASES} is not that of the shard: its SHA-256 differs"))
+            problems.append(Problem(str(part.address), f"{CASES} is not the shard's: its SHA-256 differs"))
     if problems:
         raise InputError(problems)
 

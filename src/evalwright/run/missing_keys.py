@@ -154,7 +154,7 @@ class _Unpriced:
             _problem(
                 self._plan,
                 name,
-                f"no price is known of {model!r}, so that {limit} cannot hold: add it to the price table "
+                f"no price is known for {model!r}, so {limit} cannot be enforced: add it to the price table "
                 "(metrics.price_table_path), or pass --allow-unpriced",
             )
             for name, model, limit in self._refused
@@ -162,7 +162,7 @@ class _Unpriced:
 
     def warn(self) -> None:
         if self._told:
-            said = f"no price is known of {', '.join(self._told)}: what it costs is in no total"
+            said = f"no price is known for {', '.join(self._told)}: what it costs is in no total"
             self._plan.warnings = [*self._plan.warnings, said]
 
 

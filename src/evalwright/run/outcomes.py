@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Outcome", "conclude", "folded_summary", "is_decided", "summed_up"]
 
 _HEALING = (
-    "what cannot be read counts for nothing: `re-evaluate` replaces results and verdicts; the cell of a damaged "
+    "unreadable records do not count: `re-evaluate` replaces results and verdicts; the cell of a damaged "
     "trace is run again by `resume`, after which that line can be deleted"
 )
 

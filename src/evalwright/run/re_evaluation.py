@@ -67,7 +67,7 @@ def re_evaluate(
         stored, plan, secrets = _plan_to_judge(writer, add, suite, secrets, trust_run=trust_run)
         state = RunState(warnings=plan.warnings)
         if batch and not (plan.evaluators_by_case or ask_models(plan)):
-            raise InputError("--batch: no evaluator of this run asks a model")
+            raise InputError("--batch: no evaluator of this run calls a model")
         masker = Masker.of(secrets, os.environ)
         asking = JudgeCalls(plan, models, concurrency)
         asking = in_batches(asking, writer) if batch else asking
@@ -105,7 +105,7 @@ def _notes(judged: int, kept: int) -> list[str]:
     """What a re-evaluation reports: how many traces were judged, and the cells whose trace cannot be read."""
     notes = [f"re-evaluated {counted(judged, 'trace')}"]
     if kept:
-        notes.append(f"{counted(kept, 'cell')} without a trace that can be read: earlier results are kept")
+        notes.append(f"{counted(kept, 'cell')} without a readable trace: earlier results are kept")
     return notes
 
 

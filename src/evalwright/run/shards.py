@@ -140,7 +140,8 @@ def begun_shard(plan: Plan, cases: Iterable[Case], options: RunOptions, masker: 
     for folder, other in stored:
         if difference := first_difference(plan, other, (lambda: config, partial(stored_config, folder))):
             raise InputError(
-                f"{folder} holds {other.shard}, but from another run: {difference}; choose another --out, or remove it"
+                f"{folder} contains {other.shard}, but from another run: {difference}; choose another --out, "
+                "or remove it"
             )
     mine = [(folder, other) for folder, other in stored if other.shard and other.shard.index == plan.shard.index]
     if not mine:

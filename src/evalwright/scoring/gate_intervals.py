@@ -72,7 +72,7 @@ def ends_of_condition(rule: Mapping[str, Any], owned: Mapping[str, Owned], reach
     aggregation = rule["aggregation"]
     if aggregation in ("min", "max"):
         word = "least" if aggregation == "min" else "greatest"
-        return Ends(None, f"the {word} score of a sample does not bound those of other cases")
+        return Ends(None, f"the {word} score of a sample says nothing about other cases")
     if aggregation not in ("avg_score", "accuracy"):
         return _quantile(parts, QUANTILES[aggregation])
     accuracy = aggregation == "accuracy"
@@ -92,7 +92,7 @@ def _quantile(parts: Sequence[Owned], share: float) -> Ends:
         return Ends(None, "an average of percentiles of several evaluators has none")
     scores, owners = parts[0]
     if len(set(owners)) < len(owners):
-        return Ends(None, "some cases have several scores, or are of one group: they are not independent")
+        return Ends(None, "some cases have several scores, or belong to one group: they are not independent")
     ends = quantile_ends(scores, share)
     return Ends(ends, "" if ends else f"it takes {quantile_needs(share)} scores, there are {len(scores):,}")
 

@@ -36,7 +36,9 @@ class CaseFiles(Snapshots):
         base = (self.base or Path(tempfile.gettempdir())).resolve()
         inside = next((folder for folder in (base, *base.parents) if (folder / ".git").exists()), None)
         if inside is not None:
-            raise InputError(f"workspaces would lie in the repository {inside}: set TMPDIR, or base_path, to elsewhere")
+            raise InputError(
+                f"workspaces would be inside the repository {inside}: set TMPDIR, or base_path, to a folder outside it"
+            )
         super().open()
 
     def prepare(self, case: Case, trial: int) -> Copied:

@@ -287,4 +287,4 @@ def test_repositories_are_checked_out_at_their_commits(folder: Path) -> None:
     assert trace.output.final_answer == "secondfirst"
     trace, verdict = ran(folder, {"workspace": {"repos": [{"path": "a", "repo": str(folder / "none")}]}}, {})
     assert verdict.status == "error"
-    assert "cannot be had" in str(trace.error)
+    assert "cannot be fetched" in str(trace.error)

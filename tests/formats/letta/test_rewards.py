@@ -33,7 +33,7 @@ def test_a_grade_that_was_not_measured_enters_no_reward(project, monkeypatch, gr
     composed = rows(outcome).get(("0", "reward composer"))
     if "custom" in reward:
         assert (composed.error.type, composed.score) == ("not_measured", None)
-        assert composed.error.message == "no reward without the grades that are missing: 'right'"
+        assert composed.error.message == "no reward, because grades are missing: 'right'"
 
 
 @pytest.mark.parametrize("reward", ["kind: custom, function: 'agent.py:halved'", "kind: metric, metric_key: right"])

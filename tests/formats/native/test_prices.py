@@ -66,4 +66,4 @@ def test_a_table_of_the_suite_is_the_only_one(tmp_path):
 
 def test_a_model_without_a_price_is_named_where_costs_are_bounded(tmp_path):
     _, said = warned(tmp_path, run={"cost_limit_usd": 1})
-    assert said[1] == "no price is known of mine: only costs that a system reports count"
+    assert said[1] == "no price is known for mine: only costs that a system reports count"

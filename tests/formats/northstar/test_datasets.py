@@ -37,13 +37,13 @@ def test_json_has_three_shapes(tmp_path: Path, content: Any) -> None:
 
 def test_ids_that_come_again_are_warned_of_and_graded_row_by_row() -> None:
     said = {**CASE, "messages": [{"role": "assistant", "content": "x"}], "expected": {"contains": ["x"]}}
-    with pytest.warns(UserWarning, match="records: ids that are empty or come more than once: 'a'"):
+    with pytest.warns(UserWarning, match="records: ids that are empty or repeated: 'a'"):
         dataset = Dataset.from_records([CASE, said])
     assert [result.status for result in EvalSuite().run(dataset).case_results] == ["not_evaluated", "passed"]
 
 
 def test_ids_that_come_again_are_refused_when_asked(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="come more than once: 'a'"):
+    with pytest.raises(ValueError, match="empty or repeated: 'a'"):
         Dataset.from_path(written(tmp_path, [CASE, CASE]), strict=True)
 
 

@@ -111,7 +111,7 @@ def test_the_spans_of_an_entry_are_in_its_trace(written, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("text", "said"), [("crash", "the application crashed"), ("exit", "the end of the process (exit code 3)")]
+    ("text", "said"), [("crash", "the application crashed"), ("exit", "tried to end the process (exit code 3)")]
 )
 def test_an_application_that_raises_spoils_its_own_entry_only(written, tmp_path, text, said):
     _, verdicts, results, _ = ran(written(entry(text), entry()), tmp_path)

@@ -117,7 +117,7 @@ def test_columns_that_a_test_is_not_meant_for_are_not_compared(tmp_path):
     [
         (1, [{"type": "select-best", "value": "x"}], "there is one column"),
         (2, [{"type": "max-score"}], "needs another assertion"),
-        (2, [{"type": "assert-set", "assert": [{"type": "max-score"}]}], "cannot stand in a set"),
+        (2, [{"type": "assert-set", "assert": [{"type": "max-score"}]}], "cannot be in a set"),
         (2, [{"type": "not-select-best", "value": "x"}], "unknown assertion type 'not-select-best'"),
         (2, [{"type": "select-best"}], "select-best needs a value"),
     ],

@@ -236,7 +236,7 @@ def test_keys_that_nothing_reads_are_warned_of(tmp_path):
 
 
 def test_a_prompt_that_is_taken_for_a_file_says_how_to_write_it(tmp_path):
-    with pytest.raises(InputError, match="taken for the name of a file") as refusal:
+    with pytest.raises(InputError, match="taken for a file name") as refusal:
         load_suite(write(tmp_path, {**ECHO, "prompts": ["{{a}} / {{b}}"]}))
     assert "'{{a}} / {{b}}'" in str(refusal.value)
 

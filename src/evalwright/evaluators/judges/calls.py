@@ -194,7 +194,7 @@ def unheard(judge: str, error: EvaluatorError) -> str:
     if error.type in ("truncated", "bad_reply") or not _REPLIED.isdisjoint(error.detail):
         return f"the reply of the judge {judge} cannot be used: {error}"
     again = " again" if error.detail.get("asked_again") else ""
-    return f"the judge {judge} could not be asked{again}: {error}"
+    return f"the judge {judge} could not be called{again}: {error}"
 
 
 def failure(error: EvaluatorError, detail: Mapping[str, Any], words: Sequence[Word[Any]] = ()) -> EvaluatorError:

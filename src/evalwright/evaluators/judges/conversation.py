@@ -179,7 +179,7 @@ class _StepsJudge(ConversationJudge, frozen=True, kw_only=True):
     def material(self, case: Case, trace: Trace) -> dict[str, Any] | str:
         steps = steps_of_trace(trace)
         if steps is None:
-            return "there is no trace of the steps"
+            return "the trace has no steps"
         return {
             "goal": expected_of(case).goal,
             "final_response": conversation_of(trace).final_response,

@@ -82,7 +82,7 @@ def _named(
     files = [file for file in files if os.path.isfile(file)]
     if not files:
         raise InputError(
-            Problem(str(path), f"there is no file {entry!r} of cases, seen from {folder}", line, str(at[0]))
+            Problem(str(path), f"there is no file of cases {entry!r}, relative to {folder}", line, str(at[0]))
         )
     for file in files:
         try:

@@ -129,9 +129,8 @@ class EvalFile:
         """Keys of the top level that isolate or limit but are not supported; keys of AgentV 5; and values that are no
         valid limit, threshold or number of trials."""
         if newer := [key for key in OF_NEXT if key in self.head]:
-            message = (
-                f"{', '.join(newer)}: the file is one of AgentV 5, which is not read yet; up to 4.42 cases are `tests`"
-            )
+            keys = ", ".join(newer)
+            message = f"{keys}: a file for AgentV 5, which is not supported yet; up to 4.42, cases are in `tests`"
             return [Problem(str(self.head_path), message, self.head_line(newer[0]), newer[0])]
         found = [
             *isolating(self.head, HEAD),

@@ -160,7 +160,7 @@ def _clone(repo: Mapping[str, Any], into: Path) -> None:
         except InputError:
             git(into, "checkout", "--quiet", "--detach", f"origin/{name}")
     except InputError as error:
-        raise TargetError(f"the repository {repo['url']} cannot be had: {error}", "workspace_error") from None
+        raise TargetError(f"the repository {repo['url']} cannot be fetched: {error}", "workspace_error") from None
 
 
 def copy_template(template: Path, into: Path) -> Path:
@@ -179,7 +179,7 @@ def copy_template(template: Path, into: Path) -> Path:
                 elif os.path.exists(origin):
                     shutil.copy2(origin, path)
     except (OSError, shutil.Error, RuntimeError) as error:
-        raise TargetError(f"no workspace could be made of {str(template)!r}: {error}", "workspace_error") from None
+        raise TargetError(f"no workspace could be made from {str(template)!r}: {error}", "workspace_error") from None
     return into
 
 

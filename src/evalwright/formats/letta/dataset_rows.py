@@ -104,7 +104,7 @@ def _records(reader: Any, file: str) -> Iterator[DatasetRow]:
             continue
         number += 1
         if len(cells) > len(header):
-            many = f"found {len(cells)} cells, expected {len(header)}, as many as columns"
+            many = f"found {len(cells)} cells, expected {len(header)}, one for each column"
             yield DatasetRow(number, line, None, [("", many)])
         else:
             yield _decoded(number, line, zip(header, readers, cells, strict=False))

@@ -131,7 +131,7 @@ class PythonReward:
         counted = grades_of(results, first=results[0].evaluator if results else "")
         if counted is None:
             failed = ", ".join(repr(row.evaluator) for row in results if row.error is not None)
-            raise EvaluatorError(f"no reward without the grades that are missing: {failed}", "not_measured")
+            raise EvaluatorError(f"no reward, because grades are missing: {failed}", "not_measured")
         grades = {r.evaluator: GradeResult(counted[r.evaluator], r.reason, metadata=r.detail) for r in results}
         context = SimpleNamespace(
             sample=sample_of(case),

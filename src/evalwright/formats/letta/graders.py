@@ -108,7 +108,7 @@ class Graders:
         prompt = self._prompt(raw, place)
         named = raw.get("judge_tool_name", _TOOL_NAME)
         if named != _TOOL_NAME and not (raw.get("agent_file") or raw.get("agent_id")):
-            self._tell((*place, "judge_tool_name"), "judge_tool_name: needs agent_file or agent_id beside it")
+            self._tell((*place, "judge_tool_name"), "judge_tool_name: needs agent_file or agent_id as well")
         provider = raw.get("provider", "openai")
         if provider not in PROVIDERS:
             self._tell((*place, "provider"), f"provider: expected one of {', '.join(PROVIDERS)}, found {provider!r}")

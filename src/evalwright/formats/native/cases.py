@@ -67,7 +67,7 @@ def checked(raw: Any, tell: Tell) -> tuple[FileCase | None, list[Problem]]:
     if not isinstance(raw, dict):
         return None, [tell((), f"expected a mapping, found {kind_found(raw)}")]
     given = {key: value for key, value in raw.items() if value is not None or key not in _EMPTY_AS_NULL}
-    endless = [tell(place, f"expected a value that JSON has, found {found}") for place, found in _not_finite(raw, ())]
+    endless = [tell(place, f"expected a JSON value, found {found}") for place, found in _not_finite(raw, ())]
     try:
         case = FileCase.model_validate(given)
     except ValidationError as error:

@@ -48,7 +48,7 @@ def idle(raw: dict[str, Any]) -> Mistakes:
             if given.get(key, default) not in (None, default):
                 yield ("evaluators", i, key), "nothing reads this key: it needs pass_criteria: {rule: bands}"
         if given.get("threshold_op", "gte") not in (None, "gte") and given.get("threshold") is None:
-            yield ("evaluators", i, "threshold_op"), "nothing reads this key: it needs a 'threshold' beside it"
+            yield ("evaluators", i, "threshold_op"), "nothing reads this key: it needs a 'threshold' as well"
     for key in ("all_required", "any_required") if bands else ():
         if _found(raw, "pass_criteria", key):
             yield ("pass_criteria", key), "nothing reads this key with rule: bands; 'required' of evaluators does that"

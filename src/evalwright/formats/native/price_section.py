@@ -34,7 +34,7 @@ def prices_of(
             return {}
     bounded = file.run.cost_limit_usd is not None or any(one.type == "cost_under" for one in file.evaluators)
     if bounded and (unknown := [model for model in models if model not in found]):
-        suite.warn(_PLACE, f"no price is known of {', '.join(unknown)}: only costs that a system reports count")
+        suite.warn(_PLACE, f"no price is known for {', '.join(unknown)}: only costs that a system reports count")
     return found
 
 

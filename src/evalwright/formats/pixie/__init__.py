@@ -120,7 +120,7 @@ FORMAT = Format(
         ),
         "Factuality": entry(
             "evalwright.formats.pixie.premade:Factuality",
-            "A judge finds that the facts of the output are those of the expectation.",
+            "A judge finds that the output states the same facts as the expectation.",
             example={"model": "gpt-4o-mini"},
         ),
         "Faithfulness": entry(

@@ -140,7 +140,7 @@ async def _within(waiting: Awaitable[T]) -> T:
     try:
         return await waiting
     except SystemExit as error:
-        raise RuntimeError(f"the application called for the end of the process (exit code {error.code})") from error
+        raise RuntimeError(f"the application tried to end the process (exit code {error.code})") from error
 
 
 async def _awaited(method: Any) -> None:

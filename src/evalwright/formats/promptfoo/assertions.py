@@ -160,7 +160,7 @@ class Assertions:
             origin.warn("a set without assertions passes whatever the output is")
         for i, member in enumerate(members):
             if member["type"] in COMPARISONS:
-                origin.at("assert", i).tell(f"{member['type']} compares whole tests: it cannot stand in a set")
+                origin.at("assert", i).tell(f"{member['type']} compares whole tests: it cannot be in a set")
         return {**one, "assert": members}
 
     def grader(self, raw: Any, origin: Origin) -> Any:

@@ -71,7 +71,7 @@ def doubt_prompts(prompts: Iterable[AuthoredPrompt], cases: Sequence[Case], orig
     known = {str(key) for case in cases for key in case.input}
     texts = "\n".join(str(one.get("raw", "")) for one in prompts)
     for written in sorted(known.intersection(_SINGLE_BRACES.findall(texts))):
-        origin.at("prompts").warn(f"{{{written}}} is sent as it stands; did you mean {{{{{written}}}}}?")
+        origin.at("prompts").warn(f"{{{written}}} is sent unchanged; did you mean {{{{{written}}}}}?")
     stored = {name for case in cases if (name := stored_as(case)) is not None}
     made = any(case.extra["promptfoo"].get("options", {}).get("transformVars") for case in cases)
     for name in [] if made else sorted({name for one in prompts for name in plain_names(str(one.get("raw", "")))}):

@@ -78,7 +78,7 @@ class Grader:
                 reply = await _caller(json.dumps(self._provider, sort_keys=True), self._folder)(call)
                 text = kept.said(shown_text(reply.output), reply.cost)
         except TargetError as error:
-            raise EvaluatorError(f"the judge {self.name} could not be asked: {error}", error.type) from error
+            raise EvaluatorError(f"the judge {self.name} could not be called: {error}", error.type) from error
         if reply.cost is not None:
             self.cost_usd = (self.cost_usd or 0.0) + reply.cost
         return text

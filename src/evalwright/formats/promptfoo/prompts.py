@@ -82,7 +82,7 @@ class _Reading:
 
     def _text(self, text: str, named: AuthoredPrompt, origin: Origin, *, written: bool = False) -> list[AuthoredPrompt]:
         if text.startswith(_ELSEWHERE):
-            origin.tell(f"{text!r} is kept by a service, which is not asked: write the prompt into a file")
+            origin.tell(f"{text!r} is stored by a service, which is not called: write the prompt into a file")
             return []
         if text.startswith("file://") or (not written and is_path(text)):
             return [{**one, **named} for one in self._files(text, origin)]
@@ -98,7 +98,7 @@ class _Reading:
             return
         if "{{" in named and not self._sources.matches(path):
             origin.tell(
-                f"the prompt {named!r} is taken for the name of a file, as promptfoo does: write it on two lines, or"
+                f"the prompt {named!r} is taken for a file name, as by promptfoo: write it on two lines, or"
                 " put it into a text file"
             )
             return

@@ -110,7 +110,7 @@ class _Reading:
         numbered = columns(every, AuthoredColumns(prompts, providers), {**self._shared(), **repeat})
         variants = [*map(self._running.limited, numbered.values())]
         if not variants and providers:
-            origin.at("prompts").tell("no prompt for any provider: expected at least one, so that something is asked")
+            origin.at("prompts").tell("no prompt for any provider: expected at least one")
         self._check_comparisons(cases, variants)
         if unjudged := sum(not case.evaluators for case in cases):
             origin.warn(f"{unjudged} of {len(cases)} tests have no assertions: they pass whatever the output is")
@@ -186,7 +186,7 @@ class _Reading:
             if len(variants) == 1:
                 self._origin.tell(f"{kind} compares the outputs of several prompts or providers: there is one column")
         if any("max-score" in found and found <= COMPARISONS for found in kinds):
-            self._origin.tell("max-score needs another assertion in the same test, whose score it goes by")
+            self._origin.tell("max-score needs another assertion in the same test, whose score it uses")
 
     def _check_derived(self) -> None:
         for i, one in enumerate(self._raw.get("derivedMetrics", ())):

@@ -150,7 +150,7 @@ class PromptfooTarget:
     async def _transformed(self, reply: ProviderReply, options: Mapping[str, Any], context: Mapping[str, Any]) -> Any:
         output = reply.output
         if output is None:
-            raise TargetError("no output: the provider gave null")
+            raise TargetError("no output: the provider returned null")
         context = {**context, "metadata": reply.metadata}
         for code in (self._provider.get("transform"), options.get("transform", options.get("postprocess"))):
             if code:

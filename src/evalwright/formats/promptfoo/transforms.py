@@ -19,7 +19,7 @@ async def transformed(code: Any, output: Any, context: Mapping[str, Any], folder
     else:
         given = await _evaluated(str(code), {"output": output, "context": context}, folder)
     if given is None:
-        raise ScriptError(f"the transform {_named(code)} gave nothing")
+        raise ScriptError(f"the transform {_named(code)} returned nothing")
     return given
 
 

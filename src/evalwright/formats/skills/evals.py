@@ -56,7 +56,7 @@ def evals_of(document: Any, skill: Skill, path: Path, findings: Findings) -> lis
             continue
         if one.id in places:
             first = bracketed(places[one.id])
-            findings.tell((key, i, "id"), f"the id {one.id!r} is that of {first}, too: ids are compared as text")
+            findings.tell((key, i, "id"), f"the id {one.id!r} is also the id of {first}: ids are compared as text")
         places.setdefault(one.id, (key, i, "id"))
         found.append(one)
     return found

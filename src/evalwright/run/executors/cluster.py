@@ -127,7 +127,7 @@ class RayCluster:
                 _, writer = await asyncio.wait_for(asyncio.open_connection(host.strip("[]"), int(port)), _LOOK_AT_HEAD)
                 writer.close()
                 seen = time.monotonic()
-        return f"the head of the cluster, {self._head}, does not answer for {_HEADLESS:g} seconds"
+        return f"the head of the cluster, {self._head}, has not answered for {_HEADLESS:g} seconds"
 
     def start(self, placement: Placement) -> Handle:
         """Start a worker; it is there when its first call answers."""

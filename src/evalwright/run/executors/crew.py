@@ -153,7 +153,7 @@ class Crew:
 
     def gone(self) -> str:
         """Why no cell of the system is called any more."""
-        why = self._given_up or f"none of its workers was there for {self._wait:g} seconds"
+        why = self._given_up or f"it had no workers for {self._wait:g} seconds"
         return f"stopped {self.name!r}: {why}. `evalwright resume RUN` runs the rest once there are machines again"
 
     def _chosen(self, alone: bool) -> CrewMember | None:

@@ -290,7 +290,7 @@ class Host:
 
 def _checked(answer: object) -> Answer:
     if not isinstance(answer, Answer):
-        raise TargetError(f"the target must give an Answer, found {type(answer).__name__}")
+        raise TargetError(f"the target must return an Answer, found {type(answer).__name__}")
     return answer
 
 

@@ -165,7 +165,7 @@ def build_judge_prompt(rubric: str, sample: Sample, submission: str) -> str:
     variable with one of the three reserved names."""
     own = {"input": sample.input, "ground_truth": sample.ground_truth or "", "submission": submission}
     if taken := sorted(own.keys() & (sample.rubric_vars or {}).keys()):
-        raise ValueError(f"rubric_vars: {taken[0]!r} is the name of what the sample has itself")
+        raise ValueError(f"rubric_vars: {taken[0]!r} is the name of one of the sample's own fields")
     values = {**own, **(sample.rubric_vars or {})}
     if missing := sorted(names_in_template(rubric, doubled=True) - values.keys()):
         raise KeyError(missing[0])

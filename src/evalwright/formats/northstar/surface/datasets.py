@@ -1,6 +1,6 @@
 """Files of recorded conversations, held as a list of cases.
 
-With `strict` ids that are empty or come more than once are refused, not warned of.
+With `strict` ids that are empty or repeated are refused, not warned of.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def _kind(line: Any) -> Any:
 
 def _check_ids(cases: Iterable[EvalCase], file: str, strict: bool) -> None:
     if odd := _odd_ids(cases):
-        message = f"{file}: ids that are empty or come more than once: {listed(odd)}"
+        message = f"{file}: ids that are empty or repeated: {listed(odd)}"
         if strict:
             raise ValueError(message)
         warnings.warn(message, stacklevel=4)

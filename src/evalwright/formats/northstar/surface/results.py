@@ -107,7 +107,7 @@ def failed_grade(grader: Any, error: Exception) -> GradeResult:
     model = getattr(grader, "model", None)
     judges = bool(getattr(grader, "requires_feedback", False))
     kind, message = _class_of(error), str(error)
-    feedback = "The grader erred before it came to a verdict." if judges else None
+    feedback = "The grader failed before it reached a verdict." if judges else None
     if judges and isinstance(model, str):
         reason, feedback = failure_message(error, model)
         if isinstance(error, (EvaluatorError, JudgeAuthenticationError)):

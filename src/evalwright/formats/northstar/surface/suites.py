@@ -137,5 +137,5 @@ def _failed(grader: Any, error: Exception) -> GradeResult:
 
 def _checked(grade: Any) -> GradeResult:
     if not isinstance(grade, GradeResult):
-        raise TypeError(f"a grader must give a GradeResult, found {type(grade).__name__}")
+        raise TypeError(f"a grader must return a GradeResult, found {type(grade).__name__}")
     return grade

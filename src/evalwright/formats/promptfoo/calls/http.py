@@ -128,7 +128,7 @@ class HttpProvider:
 
             return reply_in(found)
         if found is None:
-            raise TargetError(f"transformResponse gave nothing; the response: {shortened(text)}", "transform_error")
+            raise TargetError(f"transformResponse returned nothing; the response: {shortened(text)}", "transform_error")
         return ProviderReply(found)
 
     def asks(self) -> Iterator[ChatRequest]:

@@ -20,11 +20,11 @@ def reply_in(said: Any) -> ProviderReply:
     if isinstance(said, str):
         return ProviderReply(said)
     if not isinstance(said, dict):
-        raise TargetError(f"the provider gave {type(said).__name__}, expected a mapping with output or error")
+        raise TargetError(f"the provider returned {type(said).__name__}, expected a mapping with output or error")
     if said.get("error"):
         raise TargetError(str(said["error"]), "provider_error")
     if "output" not in said:
-        raise TargetError(f"the provider gave neither output nor error, but {', '.join(said) or 'nothing'}")
+        raise TargetError(f"the provider returned neither output nor error, but {', '.join(said) or 'nothing'}")
     usage = said.get("tokenUsage")
     tokens = {key: _count(usage.get(key)) for key in ("prompt", "completion")} if isinstance(usage, Mapping) else {}
     metadata = said.get("metadata")

@@ -74,7 +74,7 @@ def _outcome(question: Asked, said: Any) -> Evaluation:
     if isinstance(said, (int, float)) and math.isfinite(said):
         reached = said > 0 if question.threshold is None else said >= question.threshold
         passed = reached != question.negated
-        return Evaluation(passed, float(said), "" if passed else f"the code gave {said:g}")
+        return Evaluation(passed, float(said), "" if passed else f"the code returned {said:g}")
     if is_result(said):
         return _described(question, said)
     shown = "nothing" if said is None else f"{said!r:.80}"

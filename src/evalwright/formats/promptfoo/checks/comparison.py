@@ -130,7 +130,7 @@ class PromptfooComparison:
         weights = value.get("weights") or {}
         others = [row for row in rows if row.evaluator_type not in (*COMPARISONS, _SCORING)]
         if not others:
-            raise EvaluatorError("max-score needs at least one other assertion to go by", "bad_value")
+            raise EvaluatorError("max-score needs at least one other assertion to compare by", "bad_value")
         if errors := [row.evaluator for row in others if row.error is not None]:
             raise EvaluatorError(f"{trace.variant_name} has no score: {', '.join(errors)} had an error", "bad_value")
         shares = [float(weights.get(row.evaluator_type, 1)) for row in others]

@@ -24,7 +24,7 @@ _SPACES = re.compile(r"\s+")
 def is_refusal(question: Asked) -> Evaluation:
     """The text refuses to answer; an empty text counts as a refusal."""
     text = _SPACES.sub(" ", question.text.replace("’", "'")).strip().lower()
-    return question.of(not text or any(one in text for one in _REFUSALS), "the output is no refusal")
+    return question.of(not text or any(one in text for one in _REFUSALS), "the output is not a refusal")
 
 
 def tool_call_f1(question: Asked) -> Evaluation:
