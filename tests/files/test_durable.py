@@ -205,6 +205,14 @@ def test_a_place_that_cannot_be_written_is_refused_before_there_is_anything_to_w
     assert {one.name for one in tmp_path.iterdir()} == {"file", "folder"}
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="counts descriptors in /proc")
+def test_replacing_leaves_nothing_open(tmp_path: Path) -> None:
+    before = len([*Path("/proc/self/fd").iterdir()])
+    for content in THREE:
+        replace_file(tmp_path / "f", content)
+    assert len([*Path("/proc/self/fd").iterdir()]) == before
+
+
 def test_a_failed_replacement_keeps_the_old_and_leaves_nothing_behind(tmp_path: Path) -> None:
     (tmp_path / "f").mkdir()
     (tmp_path / "f" / "inside").touch()

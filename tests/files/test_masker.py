@@ -94,6 +94,17 @@ def test_several_lines_are_masked_at_once() -> None:
     assert Masker({"K": "topsecret"}).mask_bytes(lines) == b'{"a":"***MASKED***"}\n{"b":"fine"}\n'
 
 
+def test_what_is_beside_a_secret_is_written_as_it_was() -> None:
+    masker = Masker({"KEY": "hush-hush-hush"})
+    assert masker.mask_bytes('{"ä":"ö hush-hush-hush"}'.encode()) == f'{{"ä":"ö {MASKED}"}}'.encode()
+    assert masker.mask_bytes(b'"\\ud83d hush-hush-hush"') == f'"\\ud83d {MASKED}"'.encode()
+
+
+def test_lines_without_anything_of_a_secret_need_no_second_look() -> None:
+    masker = Masker({"KEY": "hush-hush-hush"})
+    assert [masker.finds(line) for line in (b'{"a":"hush"}', b'{"a":"hush-hush-hush"}', b"")] == [False, True, False]
+
+
 def test_numbers_and_dates_are_left_alone() -> None:
     line = b'{"latency_ms":123456,"started_at":"2026-11-20T19:50:44.123456Z"}\n'
     assert Masker({"PIN": "123456"}).mask_bytes(line) == line

@@ -29,6 +29,14 @@ def test_a_circle_is_nested_too_deeply() -> None:
         plain(value, "answer", [])
 
 
+def test_keys_become_text_that_can_be_written() -> None:
+    notes: list[str] = []
+    assert plain({"ä": 1, 2: "b", None: 3}, "answer", notes) == {"ä": 1, "2": "b", "None": 3}
+    assert notes == []
+    assert plain({"half \ud83d": 1}, "answer", notes) == {"half \ufffd": 1}
+    assert notes == ["answer (key): lone surrogates replaced by U+FFFD"]
+
+
 def test_numbers_that_json_has_no_form_for_become_text_and_are_noted() -> None:
     notes: list[str] = []
     assert plain([1.5, -0.0, float("inf"), 2**63 - 1, 2**64], "answer", notes) == [

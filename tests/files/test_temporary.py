@@ -22,6 +22,13 @@ def test_a_folder_whose_process_is_gone_is_removed_by_the_next_one(tmp_path: Pat
     assert [*tmp_path.iterdir()] == [tmp_path / "other"]
 
 
+def test_the_folder_around_it_is_made_if_need_be(tmp_path: Path) -> None:
+    made = TemporaryFolder(tmp_path / "new" / "folder")
+    assert made.path.parent == tmp_path / "new" / "folder"
+    made.close()
+    assert not made.path.exists()
+
+
 @pytest.mark.skipif(not FILES.is_dir(), reason="counts descriptors in /proc")
 def test_a_folder_in_use_stays_and_looking_at_it_leaves_nothing_open(tmp_path: Path) -> None:
     used = TemporaryFolder(tmp_path)

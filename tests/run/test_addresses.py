@@ -79,21 +79,22 @@ def test_each_pause_is_twice_the_last_one_up_to_a_minute():
     assert [pause_before_next(rule, busy, n) for n in (1, 4)] == [7.0, 12.0]
 
 
+async def most_at_once(address: Address) -> int:
+    inside = most = 0
+
+    async def call():
+        nonlocal inside, most
+        async with address.gate:
+            inside += 1
+            most = max(most, inside)
+            await asyncio.sleep(0)
+            inside -= 1
+
+    await asyncio.gather(*(call() for _ in range(20)))
+    return most
+
+
 def test_after_a_429_half_as_many_call_at_once_and_all_of_them_wait():
-    async def most_at_once(address: Address) -> int:
-        inside = most = 0
-
-        async def call():
-            nonlocal inside, most
-            async with address.gate:
-                inside += 1
-                most = max(most, inside)
-                await asyncio.sleep(0)
-                inside -= 1
-
-        await asyncio.gather(*(call() for _ in range(20)))
-        return most
-
     async def main():
         address = Address(8)
         assert await most_at_once(address) == 8
@@ -127,6 +128,10 @@ def test_systems_of_one_address_share_it():
     found = addresses_of(plan, targets)
     assert found.keys() == {"a", "b", "c"}
     assert found["a"] is found["b"] is not found["c"]
+    assert asyncio.run(most_at_once(found["a"])) == 8
+    variants[1] = msgspec.structs.replace(variants[1], pool="small")
+    pooled = msgspec.structs.replace(plan, run=RunSettings(max_concurrency=8, pools={"small": 3}))
+    assert asyncio.run(most_at_once(addresses_of(pooled, targets)["a"])) == 8 + 3
 
 
 @contextmanager

@@ -1,14 +1,18 @@
 """`re-evaluate --batch`: stored traces judged by models that are asked in batches."""
 
+from contextlib import closing
+
 import pytest
 
 from evalwright.errors import InputError
 from evalwright.files.user_folder import user_folder
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.result import EvaluationResult
+from evalwright.run.batches import JudgeCalls, in_batches
 from evalwright.run.re_evaluation import re_evaluate
 from evalwright.run.start import run_suite
 from evalwright.run.stored_run import open_run
+from evalwright.testing import MemoryStore, a_case, a_plan
 from llm.providers import judge, providing_in_a_thread
 from run.suites import suite
 
@@ -81,3 +85,9 @@ def test_the_user_s_folder_is_private_whoever_makes_it_first(tmp_path, server, m
     ours.chmod(0o755)  # as an earlier version left it
     re_evaluate(first.run_dir, batch=True)
     assert {oct(path.stat().st_mode)[-3:] for path in (ours.parent, ours, ours / "batches")} == {"700"}
+
+
+@pytest.mark.parametrize(("asked", "at_once"), [(None, 10_000), (3, 3)])
+def test_ten_thousand_cells_wait_for_a_batch_unless_another_number_is_asked_for(asked, at_once, server):
+    with closing(MemoryStore().create(a_plan(), [a_case()], {})) as writer:
+        assert in_batches(JudgeCalls(a_plan(), None, asked), writer).concurrency == at_once

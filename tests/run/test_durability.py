@@ -71,6 +71,26 @@ def test_of_the_cells_that_are_called_no_more_are_unwritten_than_run_at_once(
     assert (len(begun), max(open_cells) <= concurrency) == (cells, True)
 
 
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="finds the files of descriptors in /proc")
+def test_cells_that_finish_together_are_written_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writes: list[int] = []
+    write = os.write
+
+    def noted(descriptor: int, data: bytes) -> int:
+        if Path(f"/proc/self/fd/{descriptor}").resolve().name == "verdicts.jsonl":
+            writes.append(data.count(b"\n"))
+        return write(descriptor, data)
+
+    async def quick(case, variant):
+        await asyncio.sleep(0)
+        return {"final_answer": "done"}
+
+    monkeypatch.setattr(os, "write", noted)
+    monkeypatch.setattr(agents, "quick", quick, raising=False)
+    run_suite(suite(tmp_path, [1] * 64, "run.project.agents:quick", max_concurrency=16))
+    assert (sum(writes), len(writes) <= 16) == (64, True)
+
+
 @pytest.mark.parametrize("target", ["sleeping", "sleeping_later"])
 def test_an_answer_that_took_its_time_is_written_before_it_is_judged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, target: str

@@ -1,5 +1,6 @@
 """Code that blocks is interrupted."""
 
+import asyncio
 import re
 import signal
 import threading
@@ -8,7 +9,10 @@ import time
 import pytest
 
 from evalwright.errors import LimitExceeded
+from evalwright.model.plan import EvaluatorSpec
 from evalwright.run.limits import Watchdog
+from evalwright.run.start import run_suite
+from run.suites import suite
 
 
 def catastrophic():
@@ -66,3 +70,17 @@ def test_code_of_no_call_is_left_alone_however_long_it_holds_the_loop_up():
         watchdog.watch_calls(busy.__code__, lambda frame: time.monotonic())
         watchdog.beat = time.monotonic() - 100
         assert not threading.Event().wait(0.3)
+
+
+def test_a_late_call_leaves_nothing_to_the_next_one_of_its_worker(tmp_path, agents):
+    """Groups of tasks and libraries look whether the task that they are in is being cancelled."""
+
+    async def cancelling(case, variant):
+        await asyncio.sleep(60 * case["input"])
+        return {"final_answer": f"done, cancelled {asyncio.current_task().cancelling()} times"}
+
+    agents.cancelling = cancelling
+    says = [EvaluatorSpec("says", "contains_text", {"all_of": ["cancelled 0 times"]})]
+    made = suite(tmp_path, [1, 0], "agents:cancelling", evaluators=says, max_concurrency=1, timeout=0.3)
+    cells = run_suite(made).summary.variants[0].cells
+    assert (cells["error"], cells["pass"]) == (1, 1)

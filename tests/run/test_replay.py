@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import resource
@@ -16,6 +17,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from evalwright.errors import StorageError
 from evalwright.formats.loading import load_suite
 from evalwright.model.plan import EvaluatorSpec, Plugin, Price, RunSettings, Variant
 from evalwright.model.result import CaseVerdict, EvaluationResult
@@ -93,6 +95,28 @@ def test_each_process_judges_its_share_and_a_recording_that_is_not_there_is_an_e
         assert reader.damage == []
     (totals,) = tally.summary(plan, plan.started_at).variants
     assert (totals.cases_passed, totals.cases_errored) == (3, 2)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="children end with their parent on Linux only")
+def test_a_disk_that_is_full_for_one_of_the_processes_is_told_as_such(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    parent, write = os.getpid(), os.write
+
+    def written(descriptor: int, data: bytes) -> int:
+        if os.getpid() != parent:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(descriptor, data)
+
+    monkeypatch.setattr(os, "write", written)
+    cases = [a_case(id=f"c{n}", recorded=msgspec.Raw(msgspec.json.encode(a_trace()))) for n in range(4)]
+    plan = a_plan(variants=[Variant("v", "replay")], evaluators=[SAYS_DONE], cases_total=len(cases))
+    with (
+        Session(owns_process=True),
+        closing(LocalFiles(tmp_path).create(plan, cases, {})) as writer,
+        pytest.raises(StorageError, match="No space left"),
+    ):
+        replay_in_processes(plan, writer, targets_of(plan), Tally.of(plan), RunState(total=len(cases)), 2)
 
 
 @pytest.mark.slow("worker processes")

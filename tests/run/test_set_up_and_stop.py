@@ -1,5 +1,6 @@
 """Set-up code of users is held, and a run that stops leaves what is still due for the next session."""
 
+import asyncio
 import gc
 import os
 import signal
@@ -62,6 +63,20 @@ def test_interrupting_a_pause_before_a_retry_leaves_the_cell_for_later(tmp_path,
     assert outcome.summary.cells_missing == 1
     assert resume(outcome.run_dir).exit_code == 0
     assert agents.calls == ["c0", "c0"]
+
+
+def test_a_cell_that_waits_for_money_when_the_run_is_interrupted_is_left_for_later(tmp_path, agents):
+    async def dear(case, variant):
+        agents.calls.append(case["id"])
+        if case["id"] == "c1":
+            await asyncio.sleep(0.1)  # meanwhile the third one waits
+            os.kill(os.getpid(), signal.SIGINT)
+            await asyncio.sleep(0.2)
+        return {"final_answer": "done", "metrics": {"cost_usd": 0.01}}
+
+    agents.dear = dear
+    outcome = run_suite(suite(tmp_path, [1] * 3, "agents:dear", max_concurrency=2, cost_limit_usd=0.015))
+    assert (outcome.exit_code, outcome.summary.cells_missing, agents.calls) == (130, 1, ["c0", "c1"])
 
 
 def test_interrupting_set_up_ends_the_run_at_once_and_leaves_its_cells_for_later(tmp_path):

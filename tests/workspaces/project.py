@@ -28,9 +28,14 @@ def edit(case, variant):
     if "wipe" in todo:
         import shutil
         shutil.rmtree(path)
-    if "flaky" in todo and len(tries) < 1:
+    if "flaky" in todo and tries:
+        seen += [p.name for p in path.parent.iterdir() if p.name.startswith(tries[0].name)]
+    elif "flaky" in todo:
         tries.append(path)
         (path / "from the first try").write_text("x")
+        beside = path.with_name(path.name + ".beside")  # where the streams of commands are kept
+        beside.mkdir()
+        (beside / "log").write_text("x")
         raise RuntimeError("boom")
     return {"final_answer": ",".join(seen)}
 """

@@ -84,6 +84,7 @@ def test_the_artifact_of_a_system_that_failed_is_stored_and_judged(tmp_path, tod
 def test_each_try_has_a_folder_of_its_own_and_the_last_one_is_kept(tmp_path):
     make(tmp_path, ["flaky"], run=", retry: {max_attempts: 2, on: [adapter_error]}")
     assert evalwright(tmp_path, "run", "eval.yaml").returncode == 0
+    assert [trace["output"]["final_answer"] for trace in rows(newest(tmp_path), "traces")] == ["calc.py,keep.md"]
     record, folder = artifact(newest(tmp_path), "c0")
     assert record["diff"]["added"] == []
     assert sorted(p.name for p in (folder / "after").iterdir()) == ["calc.py", "keep.md"]
