@@ -51,11 +51,9 @@ def re_evaluate(
 ) -> Outcome:
     """Judge the stored traces again without calling the system.
 
-    With `add`, only the evaluator of that name: one of the run, of `suite`, or of the file the run came from.
-    With `suite` alone, all of its evaluators and its pass criteria instead of the run's own. `concurrency` is the
-    number of cells that may wait for models at once. What another user's run says judges, and is filled in with
-    variables, only with `trust_run`. With `batch` models are asked in batches, which may take a day: whoever is
-    interrupted finds the answers by the same call.
+    With `add`, only that evaluator judges: the run's, one of `suite`, or one of the run's suite file. `suite` alone
+    replaces the run's evaluators and pass criteria. At most `concurrency` cells wait for models at once. What another
+    user's run names is used only with `trust_run`. A `batch` may take a day; repeating an interrupted call goes on.
     """
     if suite is None and not trust_run:
         place = find_run(run)
