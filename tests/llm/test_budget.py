@@ -269,3 +269,13 @@ def test_a_budget_is_never_passed_and_refuses_only_what_would_not_fit_alone(call
             assert (
                 billed + (most + request.extra.get("n", 1) * least * price.output_per_million_tokens) / 1e6 > cap - 1e-9
             )
+
+
+def test_what_was_spent_before_is_missing():
+    async def main():
+        money = Spending({"m": Price(1e6, 1e6)}, 21.0, spent_usd=12.0)
+        with pytest.raises(CallFailed, match=r"\$12\.00 spent of \$21\.00"):
+            await money.reserve("m", TEN)
+        assert money.spent == 12.0
+
+    spent(main())

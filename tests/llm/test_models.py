@@ -185,6 +185,8 @@ def test_an_image_is_held_to_the_budget_as_an_image_not_by_the_length_of_its_dat
     assert said.text == "a cat"
     (outcome,), server = asked([openai()], shown, prices=PRICED, budget_usd=0.001)
     assert (kind(outcome), server.requests) == ("cost_limit", [])
+    (outcome,), server = asked([openai()], shown, prices=PRICED, budget_usd=0.5, spent_usd=0.499)
+    assert (kind(outcome), server.requests) == ("cost_limit", [])
 
 
 def test_a_limit_that_is_set_for_the_budget_alone_gives_way():

@@ -4,6 +4,7 @@ import hashlib
 import json
 import re
 import shutil
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -250,3 +251,26 @@ def test_a_shard_has_its_share_of_each_limit(tmp_path):
     assert stored(outcome.run_dir, "shard.json")["cost_limit_usd"] == 3.0
     own = limits_of(plan, ModelChoices(budget_usd=0.7, requests_per_minute=70))
     assert (own.budget_usd, own.requests_per_minute) == (0.3, 30.0)
+
+
+def test_what_models_have_cost_is_spent_when_a_shard_is_begun_again(tmp_path):
+    """Judges and simulated users; what the system says that it has cost was not paid from the budget."""
+    folder = shard(tmp_path, 1, 2).run_dir
+    (folder / "manifest.json").unlink()
+    for name, key, value in (
+        ("traces", "metrics", {"cost_usd": 5.0, "custom": {"user_cost_usd": 0.02}}),
+        ("results", "cost_usd", 0.03),
+    ):
+        rows = [json.loads(line) for line in (folder / f"{name}.jsonl").read_text().splitlines()]
+        (folder / f"{name}.jsonl").write_text("".join(json.dumps({**row, key: value}) + "\n" for row in rows[:2]))
+    cut(folder / "verdicts.jsonl", 2)
+    said = []
+
+    @contextmanager
+    def watch(state):
+        said.extend(state.about)
+        yield
+
+    options = RunOptions(shard=Shard(1, 2), out=tmp_path / "out", models=ModelChoices(budget_usd=0.7))
+    assert run_suite(suite(tmp_path, TEXTS), options, watch).run_dir == folder
+    assert said == ["shard 1 of 2: 4 of 7 cases; its share of the limits: --budget $0.4 ($0.1 of it spent)"]

@@ -94,6 +94,7 @@ class Spending:
         prices: Mapping[str, Price],
         cap_usd: float | None,
         *,
+        spent_usd: float = 0.0,
         allow_unpriced: bool = False,
         built_in: bool = True,
         tell: Callable[[str], None] = lambda _: None,
@@ -104,7 +105,7 @@ class Spending:
         self._cap = None if cap_usd is None else _pico(cap_usd)
         self._tell, self._told = tell, set[tuple[str, str]]()
         self._wait_told, self._ends = waiting, ends
-        self._spent = self._set_aside = self._number = 0
+        self._spent, self._set_aside, self._number = _pico(spent_usd), 0, 0
         self._under_way: set[int] = set()
         self._waiting: deque[_Asked] = deque()
         self._counted: dict[str, float] = {}

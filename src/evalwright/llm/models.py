@@ -69,6 +69,7 @@ class LiveModels:
         self._spending = Spending(
             prices or {},
             self._choices.budget_usd,
+            spent_usd=self._choices.spent_usd,
             allow_unpriced=self._choices.allow_unpriced,
             built_in=built_in_prices,
             tell=self._choices.tell,

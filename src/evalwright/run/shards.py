@@ -107,9 +107,10 @@ def said_at_start(plan: Plan, choices: ModelChoices | None) -> list[str]:
     shard = plan.shard
     assert shard is not None
     own = limits_of(plan, choices or ModelChoices())
+    spent = f" (${own.spent_usd:.9g} of it spent)" if own.spent_usd else ""
     shares = [
         f"run.cost_limit_usd ${shard.cost_limit_usd:.9g}" if shard.cost_limit_usd is not None else "",
-        f"--budget ${own.budget_usd:.9g}" if own.budget_usd is not None else "",
+        f"--budget ${own.budget_usd:.9g}{spent}" if own.budget_usd is not None else "",
         f"--requests-per-minute {own.requests_per_minute:.9g}" if own.requests_per_minute is not None else "",
     ]
     limits = ", ".join(filter(None, shares))
@@ -123,6 +124,13 @@ class Begun(NamedTuple):
     folder: Path
     plan: Plan
     """As the command line makes it now, with what identifies the stored run: nothing else of that is executed."""
+
+    def spent_on_models(self) -> float:
+        """US dollars of `--budget`, which holds for the shard however often it is begun."""
+        from evalwright.run.model_costs import spent_on_models
+
+        with closing(LocalFiles(self.folder.parent).read(self.folder.name)) as reader:
+            return spent_on_models(reader, self.plan)
 
 
 def begun_shard(plan: Plan, cases: Iterable[Case], options: RunOptions, masker: Masker, config: bytes) -> Begun | None:

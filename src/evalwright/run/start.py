@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -46,8 +47,10 @@ def run_suite(suite: Suite, options: RunOptions | None = None, watch: Watch | No
         from evalwright.run.resumption import resume
 
         if (stored := _begun(suite, options)) is not None:
-            trust = Trust(suite, plan=stored.plan)
-            return resume(stored.folder, watch, options.models, keep_going=options.keep_going, trust=trust)
+            trust, models = Trust(suite, plan=stored.plan), options.models
+            if models is not None and models.budget_usd is not None:
+                models = replace(models, spent_usd=stored.spent_on_models())
+            return resume(stored.folder, watch, models, keep_going=options.keep_going, trust=trust)
     with _new_run(suite, options) as (job, outcome):
         return outcome(work(job, watch))
 
