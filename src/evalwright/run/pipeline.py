@@ -36,7 +36,7 @@ from evalwright.run.call import (
 )
 from evalwright.run.cells import Cell, RunState
 from evalwright.run.judge import Judge
-from evalwright.run.records import Clock, trace_of
+from evalwright.run.records import Clock, Pending, trace_of
 from evalwright.scoring.tally import Tally
 
 if TYPE_CHECKING:
@@ -139,12 +139,15 @@ class Pipeline:
         if money is not None and not await self._has_money(cell, money):
             return
         try:
-            trace = await self._traced(call, cell)
+            answer = await self._call(call, cell)
+            if answer is None or call.abandoned:  # the ticker has recorded an abandoned call already
+                return
+            trace = self.trace(cell, answer, call.started, time.monotonic(), call.retried)
+            if self._enriching is not None:
+                await self._enriching.enrich(trace)
         finally:
             if money is not None:
                 money.end()  # `record` counts the cost at once, so that no other cell looks in between
-        if trace is None:
-            return
         await self.record(cell, trace, at_once=time.monotonic() - call.started > LONG)
         # Behind the record: the trace that stops a system is stored like all others.
         if self._standstill is None:
@@ -160,15 +163,6 @@ class Pipeline:
 
         accounts = {name: account for name, one in self._targets.items() if (account := getattr(one, "account", ""))}
         return Standstill(self._plan, accounts, self._proven, self._state.stuck)
-
-    async def _traced(self, call: Call, cell: Cell) -> Trace | None:
-        answer = await self._call(call, cell)
-        if answer is None or call.abandoned:  # the ticker has recorded an abandoned call already
-            return None
-        trace = self.trace(cell, answer, call.started, time.monotonic(), call.retried)
-        if self._enriching is not None:
-            await self._enriching.enrich(trace)
-        return trace
 
     async def _has_money(self, cell: Cell, money: CostLimit) -> bool:
         """Wait until there is money for a cell and begin it; where there is none, record that and return False."""
@@ -289,21 +283,39 @@ class Pipeline:
             self._writer.append_trace(trace)
         if at_once:  # an evaluator that blocks, or ends the process, must not cost what took its time
             self.write()
-        await self.judge(cell.case, trace, artifact)
+        if (rest := self.judge(cell.case, trace, artifact)) is not None:
+            await rest
 
-    async def judge(
+    def judge(
         self, case: Case, trace: Trace, artifact: Artifact | None, known: Sequence[EvaluationResult] = ()
+    ) -> Awaitable[None] | None:
+        """Judge a stored trace but for the results that are `known`, and mark its cell as finished.
+
+        If that takes waiting for anything, the rest of it is returned, to be awaited: most cells need no coroutine.
+        """
+        results, pending = self._judge.evaluate(
+            case, trace, [row.evaluator for row in known] if known else (), artifact
+        )
+        if pending or self._judge.comparisons(case):
+            return self._judge_later(case, trace, results, pending, known)
+        return self._conclude(case, trace, results, known)
+
+    async def _judge_later(
+        self,
+        case: Case,
+        trace: Trace,
+        results: list[EvaluationResult],
+        pending: Sequence[Pending],
+        known: Sequence[EvaluationResult],
     ) -> None:
-        """Judge a stored trace but for the results that are `known`, and mark its cell as finished."""
-        results, pending = self._judge.evaluate(case, trace, [row.evaluator for row in known], artifact)
         if pending:
             await self._judge.finish(results, pending)
         if self._judge.comparisons(case):
             from evalwright.run.steps.compare import Compared
 
             await self._compare(Compared(case, trace, results, known))
-        else:
-            await self._conclude(case, trace, results, known)
+        elif (rest := self._conclude(case, trace, results, known)) is not None:
+            await rest
 
     async def _compare(self, cell: Compared) -> None:
         """Judge and mark as finished all cells of a case and trial with the last of them."""
@@ -314,12 +326,13 @@ class Pipeline:
         if cells := self._comparing.join(cell):
             await self._comparing.compare(cells)
         for case, trace, results, known, finished in cells:
-            if not finished:
-                await self._conclude(case, trace, results, known)
+            if not finished and (rest := self._conclude(case, trace, results, known)) is not None:
+                await rest
 
-    async def _conclude(
+    def _conclude(
         self, case: Case, trace: Trace, results: list[EvaluationResult], known: Sequence[EvaluationResult]
-    ) -> None:
+    ) -> Awaitable[None] | None:
+        """Store results and verdict, and count them. Returns what the mirrors do about them, to be awaited."""
         verdict = self._judge.conclude(case, trace, results, self._writer.append_results, known)
         self._writer.append_verdict(verdict)
         if known:
@@ -330,8 +343,7 @@ class Pipeline:
             self.write()  # what others are told is not to be told again after a crash
         if self._state.listener is not None:
             self._state.listener(case, trace, results, verdict)
-        if self._mirrors is not None:
-            await self._mirrors.cell(trace, results, verdict)
+        return None if self._mirrors is None else self._mirrors.cell(trace, results, verdict)
 
     async def judge_stored(self, trace: Trace, known: Sequence[EvaluationResult], *, finished: bool = False) -> None:
         """`judge` for a trace of an earlier session, which ended before it had its verdict.
@@ -346,7 +358,8 @@ class Pipeline:
             await self._compare(Compared(case, trace, [], known, finished=True))
             return
         artifact = None if self._sites is None else self._sites.stored(trace)
-        await self.judge(case, trace, artifact, known)
+        if (rest := self.judge(case, trace, artifact, known)) is not None:
+            await rest
 
 
 def _unstorable(error: BaseException) -> TraceError:

@@ -59,34 +59,27 @@ class PythonFunction:
 
     @traced
     async def run(self, case: Case, trial: int) -> Answer:
+        assert self._arguments is not None  # open() must come first
         try:
-            returned = await self._returned(case, trial)
+            # A copy for each call: user code may change what it gets, and other cells would see it.
+            variant = msgspec.to_builtins(self._variant)
+            if (path := workspace_path()) is not None:
+                variant["_workspace_path"] = str(path)
+            positional, keywords = self._arguments(case, variant, trial)
+            if self._asynchronous:
+                returned = self._found(*positional, **keywords)
+            else:
+                returned = await self._in_thread(_called, self._found, positional, keywords)
+            if returned.__class__ is CoroutineType:
+                returned = await returned
+            if returned.__class__ is not dict and returned.__class__ is not str:  # most are: asking for more costs more
+                returned = await _settled(returned)
             return answer_of(returned, self._found, **self._reading)
         except TargetError:
             raise
         except Exception as error:
             left = getattr(error, "final_answer", None)
             return Answer(Output(left if isinstance(left, str) else None), error=target_failure(error))
-
-    async def _returned(self, case: Case, trial: int) -> Any:
-        assert self._arguments is not None  # open() must come first
-        # A copy for each call: user code may change what it gets, and other cells would see it.
-        variant = msgspec.to_builtins(self._variant)
-        if (path := workspace_path()) is not None:
-            variant["_workspace_path"] = str(path)
-        positional, keywords = self._arguments(case, variant, trial)
-        if self._asynchronous:
-            returned = self._found(*positional, **keywords)
-        else:
-            returned = await self._in_thread(_called, self._found, positional, keywords)
-        if returned.__class__ is CoroutineType:
-            returned = await returned
-        if returned.__class__ is dict or returned.__class__ is str:  # as most are: checking abstract classes costs more
-            return returned
-        # Not `if`: a function may return a coroutine that returns another one, as with decorators.
-        while isinstance(returned, Awaitable):
-            returned = await returned
-        return await collected_async(returned) if isinstance(returned, AsyncIterator) else returned
 
     def _in_thread(self, function: Callable[..., Any], *arguments: Any) -> Awaitable[Any]:
         if self._threads is None:
@@ -96,6 +89,14 @@ class PythonFunction:
     async def close(self) -> None:
         if self._threads is not None:
             self._threads.close()
+
+
+async def _settled(returned: Any) -> Any:
+    """What is left when all that can be awaited or iterated has been."""
+    # Not `if`: a function may return a coroutine that returns another one, as with decorators.
+    while isinstance(returned, Awaitable):
+        returned = await returned
+    return await collected_async(returned) if isinstance(returned, AsyncIterator) else returned
 
 
 def _called(function: Any, positional: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
