@@ -14,9 +14,9 @@ CASES = 250
 COMMANDS = {
     "inspect": ["inspect", "{a}", "--failed"],
     "case": ["inspect", "{a}", "--case", f"c{CASES - 1}"],
-    "markdown": ["report", "{a}", "--format", "markdown", "--out", "-"],
-    "junit": ["report", "{a}", "--format", "junit", "--out", "-"],
-    "json": ["report", "{a}", "--format", "json", "--out", "-"],
+    "markdown": ["report", "{a}", "--format", "markdown"],
+    "junit": ["report", "{a}", "--format", "junit"],
+    "json": ["report", "{a}", "--format", "json"],
     "compare": ["compare", "{a}", "{b}"],
     "resume": ["resume", "{a}", "-q"],
 }
