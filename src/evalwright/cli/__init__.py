@@ -196,14 +196,23 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(errors="backslashreplace")
     given = sys.argv[1:] if arguments is None else [*arguments]  # once imported, `list` is a module here
-    if arguments is not None or _only_asks(given):  # no session, or the process is the caller's and goes on
+    if arguments is not None:  # the process is the caller's and goes on
         sys.exit(exit_code_of(_evalwright, given))
+    if _only_asks(given):  # no session
+        import gc
+
+        code = exit_code_of(_evalwright, given)
+        gc.freeze()  # nothing of users is here: the interpreter need not search for garbage at its end
+        sys.exit(code)
     from evalwright.errors import Interrupted
+    from evalwright.session.imports import end_without_search, only_ours
     from evalwright.session.signals import INTERRUPTED, Ending
 
+    only_ours()
     ending = Ending()
     try:
         ending.code = code = exit_code_of(_evalwright, given)
     except (KeyboardInterrupt, Interrupted):  # raised after the last block that handles signals, before the line above
         code = INTERRUPTED
+    end_without_search()
     sys.exit(code)

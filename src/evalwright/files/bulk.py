@@ -59,11 +59,13 @@ def collector_eased() -> Iterator[None]:
     Each of a thousand calls in flight holds objects that are no garbage, and it would visit all of them many times.
     """
     young, *older = gc.get_threshold()
-    gc.freeze()
+    if not (frozen := gc.get_freeze_count()):
+        gc.freeze()
     if young:  # else whoever set that wants no collector
         gc.set_threshold(max(young, _YOUNG), *older)
     try:
         yield
     finally:
         gc.set_threshold(young, *older)
-        gc.unfreeze()
+        if not frozen:
+            gc.unfreeze()

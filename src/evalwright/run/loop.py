@@ -29,6 +29,7 @@ from evalwright.run.records import Clock
 from evalwright.run.runner import Runner
 from evalwright.scoring.tally import Tally
 from evalwright.session import session
+from evalwright.session.imports import users_begin
 from evalwright.session.open_files import descriptors_kept
 from evalwright.session.signals import Signals
 
@@ -108,6 +109,7 @@ def work(job: Job, watch: Watch | None = None) -> bool:
             with display, job.signals.heard_by(lambda _: setattr(state, "stopping", True)):
                 replay_in_processes(plan, job.writer, targets, job.tally, state, processes)
             return state.done < state.total
+    users_begin()
     eased = collector_eased() if ours else contextlib.nullcontext()  # elsewhere the collector is not ours
     with watchdog, display, eased, _interruptible(runner, watchdog, job):
         _run_loop(runner, job)
