@@ -5,8 +5,6 @@ PYTEST_DONT_REWRITE: without this word pytest warns if this package was imported
 
 from __future__ import annotations
 
-from importlib import import_module
-
 TYPE_CHECKING = False  # as type checkers know it: importing `typing` would take longer than the rest of this module
 if TYPE_CHECKING:
     from typing import Any
@@ -106,6 +104,8 @@ _PLACES = {
 def __getattr__(name: str) -> Any:
     if name not in _PLACES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from importlib import import_module
+
     module, _, other = _PLACES[name].partition(":")
     found = getattr(import_module(f"{__name__}.{module}"), other or name)
     # In messages, documentation and pickles users see the name by which they import it.
