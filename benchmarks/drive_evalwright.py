@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -17,8 +18,10 @@ sys.path[:0] = [str(HERE), *filter(None, [os.environ.get("BENCH_COMMON")])]
 
 import works  # noqa: E402
 
+from evalwright import __version__  # noqa: E402
+
 try:
-    from _common import dist, gen, main  # type: ignore[import-not-found]
+    from _common import gen, main  # type: ignore[import-not-found]
 except ImportError:
     sys.exit("set BENCH_COMMON to the folder of the comparing benchmark's _common.py")
 
@@ -58,9 +61,9 @@ def w1_yaml(o: Any) -> dict[str, Any]:
     return {"phase": phase, "loaded": count}
 
 
-def _run(o: Any, **settings: Any) -> dict[str, Any]:
+def _run(o: Any, run: Callable[[Path], tuple[Path, works.Clock]] = works.run_cases, **settings: Any) -> dict[str, Any]:
     shutil.rmtree(o.scratch / "runs", ignore_errors=True)
-    run_dir, phase = works.run_cases(_suite(o, **settings))
+    run_dir, phase = run(_suite(o, **settings))
     size = sum(file.stat().st_size for file in run_dir.rglob("*") if file.is_file())
     return {
         "phase": phase,
@@ -89,7 +92,7 @@ def w4(o: Any) -> dict[str, Any]:
 
 def w5_run(o: Any) -> dict[str, Any]:
     o.n = 1
-    return _run(o, concurrency=4)
+    return _run(o, works.run_command, concurrency=4)
 
 
 def w6(o: Any) -> dict[str, Any]:
@@ -106,5 +109,5 @@ def w6(o: Any) -> dict[str, Any]:
 if __name__ == "__main__":
     main(
         {"W1": w1, "W1yaml": w1_yaml, "W2": w2, "W3": w3, "W4": w4, "W5run": w5_run, "W6": w6},
-        dist("evalwright"),
+        f"evalwright {__version__}",  # reading it from the package's metadata would take a tenth of a small run
     )

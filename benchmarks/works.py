@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import resource
 import shutil
+import sys
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -20,6 +22,7 @@ __all__ = [
     "passes",
     "re_evaluate",
     "run_cases",
+    "run_command",
     "sleep_only",
     "stored_run",
     "write_suite",
@@ -117,6 +120,16 @@ def run_cases(suite: Path) -> tuple[Path, Clock]:
     with Session(owns_process=True, stdout="keep"), Clock() as clock:  # as the command line works
         outcome = run_suite(loaded)
     return outcome.run_dir, clock
+
+
+def run_command(suite: Path) -> tuple[Path, Clock]:
+    """The same as users run it, from the start of the command line to its exit."""
+    from evalwright.cli import main
+
+    sys.argv = ["evalwright", "run", str(suite), "--quiet", "--allow-outside", str(_data_of(suite))]
+    with Clock() as clock, suppress(SystemExit):
+        main()
+    return max((suite.parent / "runs").iterdir()), clock
 
 
 def re_evaluate(run_dir: Path) -> Clock:

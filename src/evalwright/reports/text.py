@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import unicodedata
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -161,6 +160,8 @@ def paint_for(stream: TextIO) -> Paint:
     The variable COLUMNS overrides the width. Files and pipes get 120 columns: they are mostly read on wide screens.
     """
     terminal = is_terminal(stream)
+    import shutil
+
     columns = shutil.get_terminal_size((80 if terminal else 120, 0)).columns
     colours = terminal and not os.environ.get("NO_COLOR")
     return Paint(colours, columns, not terminal and not os.environ.get("COLUMNS"))

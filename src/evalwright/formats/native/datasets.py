@@ -5,7 +5,6 @@ A dataset can be gone through any number of times; each pass checks every case a
 
 from __future__ import annotations
 
-import random
 from collections.abc import Collection, Iterator, Mapping
 from functools import partial
 from itertools import islice
@@ -74,6 +73,8 @@ class Dataset:
         total = sum(1 for _ in self._fitting())
         chosen = set(range(total))
         if self._sample < total:
+            import random
+
             chosen = set(random.Random(self._seed).sample(range(total), self._sample))
         for i, case in enumerate(self._fitting()):
             if i in chosen:

@@ -11,7 +11,6 @@ import fcntl
 import hashlib
 import os
 import re
-import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
@@ -171,6 +170,8 @@ class LocalFiles(Masked):
 
 
 def _undo(draft: Path, lock: RunLock, made: Iterable[Path]) -> None:
+    import shutil
+
     shutil.rmtree(draft, ignore_errors=True)
     lock.release()
     with suppress(OSError):  # another process has a run there by now
@@ -307,5 +308,7 @@ def _remove_leftovers(folder: Path) -> None:
     for draft in folder.glob(f"{_DRAFT}*"):
         with suppress(RunLockedError, StorageError, FileNotFoundError):
             lock = RunLock(draft / LOCK_NAME, draft)
+            import shutil
+
             shutil.rmtree(draft, ignore_errors=True)
             lock.release()
