@@ -24,11 +24,10 @@ finally:
 HEAVY = {"asyncio", "concurrent", "email", "http", "multiprocessing", "sqlite3", "ssl", "unittest", "xml"}
 """Of the standard library: each takes as long to import as a small run to be read."""
 READING = {"click", "msgspec", "typing_extensions"}
-SMALL = READING | {"yaml", "asyncio", "concurrent", "ssl", "email"}
-JUDGING = READING | {"yaml", "asyncio", "concurrent", "ssl", "sqlite3", "platformdirs", "email"}
-"""Judges may ask models, again when these say so, and keep what they say."""
-AUTHORED = JUDGING | {"pydantic", "pydantic_core", "annotated_types", "typing_inspection"}
-"""Pydantic says what is wrong with a file that people write; it is not needed for one in which nothing is doubtful."""
+AUTHORED = READING | {"yaml", "asyncio", "concurrent", "ssl"}
+"""What people wrote is read without pydantic, which would say what is wrong with it."""
+RUNNING = AUTHORED | {"wrapt", "email"}
+"""OpenInference's instrumentors, which are installed here, come with `wrapt`."""
 MAY_LOAD = {
     "--help": {"click"},
     "inspect RUN": READING,
@@ -37,9 +36,9 @@ MAY_LOAD = {
     "list runs runs": READING | {"yaml"},
     "resume RUN": AUTHORED,
     "re-evaluate RUN": AUTHORED | {"multiprocessing"},
-    "validate eval.yaml": SMALL,
-    "run eval.yaml": SMALL | {"wrapt"},
-    "run promptfooconfig.yaml": SMALL | {"wrapt"},
+    "validate eval.yaml": AUTHORED,
+    "run eval.yaml": RUNNING,
+    "run promptfooconfig.yaml": RUNNING,
 }
 OF_PROMPTFOO = "prompts: [Hi]\nproviders: [echo]\ntests: [{assert: [{type: contains, value: Hi}]}]\n"
 

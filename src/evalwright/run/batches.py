@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import sqlite3
 from collections.abc import Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -61,6 +60,8 @@ def forget(models: ModelChoices | None) -> None:
     notes: Path | None = None if models is None else models.batch
     if notes is None or not notes.is_file():
         return
+    import sqlite3  # hardly any command has batches
+
     with suppress(sqlite3.Error), closing(sqlite3.connect(notes)) as database:
         if database.execute("SELECT count(*) FROM questions WHERE status IS NULL").fetchone()[0]:
             return

@@ -48,11 +48,11 @@ def must_have_keys(plan: Plan, reader: RunReader, models: ModelChoices | None, *
     With `judging` only its evaluators are going to ask: that of this name, or all of them for "". Replies to what they
     ask may then be in the cache from the run itself.
     """
-    if judging is not None and _holds_replies(models or ModelChoices()):
-        return
     targets = _targets(plan) if judging is None else []
     specs = [spec for spec in plan.evaluators if not judging or spec.name == judging]
-    if targets or plan.evaluators_by_case or any(map(_asks, specs)):
+    if not (targets or plan.evaluators_by_case or any(map(_asks, specs))):
+        return
+    if judging is None or not _holds_replies(models or ModelChoices()):
         for _ in _checked(plan, reader.cases(), models or ModelChoices(), targets, specs):
             pass
 
