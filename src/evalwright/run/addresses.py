@@ -13,7 +13,7 @@ from evalwright.run.cells import groups_of
 __all__ = ["BUSY", "BUSY_ATTEMPTS", "LONGEST_PAUSE", "Address", "addresses_of", "asked_pause"]
 
 BUSY_ATTEMPTS = 5
-"""Maximum number of calls for one cell while the service asks to be called later, unless the suite sets it."""
+"""Maximum number of calls for one cell while the service asks for later calls, unless the suite sets it."""
 LONGEST_PAUSE = 60.0
 """Seconds. Without this bound, doubled pauses would soon outlast the run, and a service may ask for a year."""
 BUSY = (429, 503)
@@ -21,7 +21,7 @@ BUSY = (429, 503)
 
 
 class Address:
-    """One service. While it asks for time no cell calls it; after a 429, half as many call it at once."""
+    """One service. While it asks for time, no cell calls it; after a 429, half as many cells call it at once."""
 
     def __init__(self, width: int) -> None:
         from evalwright.llm.retries import Gate
@@ -30,7 +30,7 @@ class Address:
         self._until = 0.0
 
     def pause(self, seconds: float) -> None:
-        """Do not call it again before so many seconds have passed."""
+        """Do not call it again before this many seconds have passed."""
         self._until = max(self._until, time.monotonic() + seconds)
 
     def left(self) -> float:
@@ -54,7 +54,7 @@ def asked_pause(error: TraceError) -> float | None:
 
 
 def addresses_of(plan: Plan, targets: Mapping[str, Target]) -> dict[str, Address]:
-    """The address of each variant whose target calls one, by the variant's name. Targets are open by now."""
+    """The address of each variant whose target calls one, by the variant's name. Targets are already open."""
     named = {name: address for name, target in targets.items() if (address := getattr(target, "address", None))}
     widths = dict.fromkeys(named.values(), 0)
     for variants, width in groups_of(plan):

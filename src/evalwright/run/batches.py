@@ -1,4 +1,4 @@
-"""Judging stored traces with models called in batches: long waits, many cells at once, notes to resume from."""
+"""Judging stored traces with models called in batches: long waits, many cells at once, and notes to resume from."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from evalwright.model.protocols import RunWriter
 __all__ = ["JudgeCalls", "forget", "in_batches"]
 
 _A_DAY = 26 * 3600.0
-"""Seconds that an evaluator waits: providers answer within 24 hours, and unreadable replies need a second batch."""
+"""Seconds for which an evaluator waits: providers answer within 24 hours, and unreadable replies need a second
+batch."""
 _CELLS = 10_000
 """Cells that wait at once: their calls are one batch. Each keeps its trace in memory."""
 
@@ -42,7 +43,7 @@ class JudgeCalls(NamedTuple):
 
 
 def in_batches(asking: JudgeCalls, writer: RunWriter) -> JudgeCalls:
-    """The same, in batches that are noted in the user's cache folder by the run."""
+    """The same, in batches; the run notes them in the user's cache folder."""
     models, failures = asking.models or ModelChoices(), list[str]()
     if models.replay is not None:
         raise InputError("--batch with --replay: recorded calls are not made at all")

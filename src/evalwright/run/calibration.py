@@ -1,7 +1,7 @@
 """Human labels of a stored run: looked up, stored with the run, and compared with its judges.
 
-The labels are what is kept (`labels.jsonl`); `calibration.json` and the marks in summaries are made of them and of the
-judgements as they are now, also after judging again.
+The labels are what is stored (`labels.jsonl`); `calibration.json` and the marks in summaries are computed from them and
+the present results, also after re-evaluation.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def calibrate_run(run: Path | Place, file: Path) -> CalibrationReport:
 
 
 def keep_calibration(writer: RunWriter, plan: Plan, summary: RunSummary) -> CalibrationReport | None:
-    """Mark the judges in `summary`, and store what the labels of the run, if it has any, say of them now."""
+    """Mark the judges in `summary`, and store what the run's labels, if it has any, now say about them."""
     report = mark_judges(writer, plan, summary)
     if report is not None:
         document = msgspec.json.format(msgspec.json.encode(report), indent=2)
@@ -76,10 +76,10 @@ def keep_calibration(writer: RunWriter, plan: Plan, summary: RunSummary) -> Cali
 
 
 def mark_judges(reader: RunReader, plan: Plan, summary: RunSummary) -> CalibrationReport | None:
-    """Say in `summary` of every judge how far people agree with it; what is known, None without labels."""
+    """Note in `summary` how far each judge agrees with human labels. Returns what is known; None without labels."""
     try:
         report = _report(reader, plan)
-    except InputError as error:  # no reason to lose the numbers of a run
+    except InputError as error:  # no reason to lose the run's numbers
         reader.damage.append(Mended(error))
         report = None
     known = {found.evaluator: found for found in report.evaluators} if report else {}
@@ -104,7 +104,7 @@ def _report(reader: RunReader, plan: Plan) -> CalibrationReport | None:
 
 
 def _makers(spec: EvaluatorSpec, plan: Plan) -> Makers:
-    """Who made the models of a judge, if it is one maker, and of the systems that name their model."""
+    """The makers of a judge's models, if there is only one, and of the systems that name their model."""
     models = [spec.config.get("model"), *(spec.config.get("models") or ())]
     makers = {maker_of(model) for model in models if isinstance(model, str)}
     return Makers(makers.pop() if len(makers) == 1 else None, {one.name: _maker_of(one) for one in plan.variants})
@@ -116,7 +116,7 @@ def _maker_of(variant: Variant) -> str | None:
 
 
 def stored_labels(reader: RunReader) -> list[Label]:
-    """The labels that are kept with a run. Raises InputError where they are damaged."""
+    """The labels that are stored with a run. Raises InputError if they are damaged."""
     path = labels_file(reader)
     if not path.is_file():
         return []
@@ -127,6 +127,6 @@ def stored_labels(reader: RunReader) -> list[Label]:
 
 
 def threshold_of(spec: EvaluatorSpec) -> float | None:
-    """The least score of a pass that an evaluator's configuration names."""
+    """The lowest passing score in an evaluator's configuration, if it names one."""
     value = spec.config.get("threshold", spec.config.get("pass_threshold"))
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

@@ -40,7 +40,7 @@ __all__ = [
 ]
 
 GRACE = 5.0
-"""Seconds that cancelled code has to return before it is left behind: it may need them to close connections."""
+"""Seconds that cancelled code has for returning before it is left behind: it may need them to close connections."""
 _SILENT = "the system gave no answer (allow_missing: [final_answer] of the system if it may be absent)"
 OUT_OF_FILES = "out_of_files"
 """Error type of a call for which this process could open no more files."""
@@ -49,7 +49,7 @@ WORKER_LOST = "worker_lost"
 MOST_LOST = 3
 """Workers that one cell may lose: the cell itself may be what kills them."""
 NO_WORKER = "no_worker"
-"""Error type of a cell that was not called, as there was no worker for it."""
+"""Error type of a cell that was not called because there was no worker for it."""
 _RETRIABLE = ("timeout", "http_5xx")
 
 
@@ -67,7 +67,7 @@ class Call:
     overdue_since: float | None = None
     """When the call was cancelled for being late."""
     retried: list[TraceError] = field(default_factory=list)
-    """Errors of earlier tries at the same cell."""
+    """Errors of earlier attempts at the same cell."""
     stopped: bool = False
     """The run wants this call to end."""
     abandoned: bool = False
@@ -78,20 +78,20 @@ class Call:
         limit = cell.variant.timeout_seconds
         self.cell, self.overdue_since = cell, None
         self.started = time.monotonic()
-        # a target that bounds itself still has what its system did until then, and needs a moment to hand it over
+        # a target that limits itself still has what its system did until then, and needs a moment to hand it over
         self.deadline = self.started + limit + getattr(target, "grace_seconds", 0.0)
         try:
             answer: object = await target.run(cell.case, cell.trial)
             self.deadline = None
         except (Interrupted, GeneratorExit):
-            raise  # the run is to end, or this coroutine was left behind and is thrown away: not the target's doing
+            raise  # the run is ending, or this abandoned coroutine is being discarded: not the target's doing
         except LimitExceeded:  # the watchdog, in a target that blocks the event loop
             self.deadline = None
             return timed_out(limit)
         except asyncio.CancelledError as error:
             self.deadline = None
-            # The ticker may have cancelled, because the call is late; or the end of the run, which alone is raised;
-            # or the target itself or a part of it, which is an error of the target like any other.
+            # Either the ticker cancelled because the call is late; or the run is ending, which alone is passed on; or
+            # the target cancelled itself or a part of it, which is an error of the target like any other.
             if self._was_late():
                 return timed_out(limit)
             if self.stopped:
@@ -156,7 +156,7 @@ class Call:
 
 
 async def set_up(variant: Variant, opening: Callable[[], Awaitable[object]]) -> None:
-    """Await the set-up of a variant's target for as long as one of its calls may take."""
+    """Await the setup of a variant's target, for as long as one of its calls may take."""
     limit = variant.timeout_seconds
     try:
         async with asyncio.timeout(limit):
@@ -168,13 +168,14 @@ async def set_up(variant: Variant, opening: Callable[[], Awaitable[object]]) -> 
     except InputError as error:
         raise InputError(f"{variant.name!r} cannot be set up: {error}") from error
     except BaseException as error:
-        # Set-up is the user's code, which may also raise SystemExit; reported as a mistake of the suite, not ours.
+        # Setup is the user's code, which may also raise SystemExit; it is reported as a mistake in the suite, not in
+        # evalwright.
         failure = target_failure(error)
         raise InputError(f"{variant.name!r} cannot be set up: {failure.message}") from error
 
 
 def target_of(variant: Variant, import_paths: Sequence[str]) -> Target:
-    """The target of a variant, in a process of its own where the variant asks for that."""
+    """The target of a variant, in a process of its own if the variant asks for that."""
     if variant.isolation != "process":
         return build_target(variant, import_paths)
     from evalwright.run.isolation import Isolated
@@ -190,13 +191,13 @@ def out_of_files(error: BaseException) -> TraceError | None:
 
 
 def _is_silent(answer: Answer, variant: Variant, target: Target) -> bool:
-    """Whether there is nothing to judge, which neither the suite nor the rules of its format allow."""
+    """Whether there is nothing to judge, and neither the suite nor its format's rules allow that."""
     allowed = variant.evalh_rules or getattr(target, "may_be_silent", False)
     return not allowed and says_nothing(answer) and "final_answer" not in optional_parts(variant.config)
 
 
 def deadline_in(frame: FrameType) -> float | None:
-    """The deadline of the `Call.ask` whose frame this is."""
+    """The deadline of the `Call.ask` to which this frame belongs."""
     call = frame.f_locals.get("self")
     return call.deadline if isinstance(call, Call) else None
 
@@ -209,10 +210,10 @@ def failure_in(answer: Answer | TraceError) -> TraceError | None:
 
 
 def retriable(rule: RetryRule, error: TraceError, tries: int) -> bool:
-    """Whether to try again after `tries` tries: listed types only, by default those that pass by themselves.
+    """Whether to try again after `tries` attempts: listed types only, by default those that may pass by themselves.
 
-    A service with too much to do is called again; one that refuses the call itself (another HTTP 4xx) never, and a
-    model not either: who calls models has tried again already, and attempts would multiply.
+    An overloaded service is called again. One that rejects the call itself (another HTTP 4xx) never is, nor is a model:
+    whatever calls models has already tried again, and attempts would multiply.
     """
     if error.attempts is not msgspec.UNSET:
         return False
@@ -225,11 +226,12 @@ def retriable(rule: RetryRule, error: TraceError, tries: int) -> bool:
 
 
 def pause_before_next(rule: RetryRule, error: TraceError, tries: int) -> float:
-    """Seconds between try number `tries` and the next one: the rule's, doubled each time, or what a service asks for.
+    """Seconds between attempt number `tries` and the next one: the rule's, doubled each time, or what a service asks
+    for.
 
-    At most a minute. A service that has too much to do and says no more is called as late as a model would be.
+    At most a minute. An overloaded service that says nothing more is called again as late as a model would be.
     """
-    # The bound keeps the power in what a float holds, however many attempts a rule allows.
+    # The exponent is limited so that the power fits a float, however many attempts a rule allows.
     doubled: float = rule.backoff_seconds * 2 ** min(tries - 1, 30)
     asked = asked_pause(error)
     if error.status in BUSY and asked is None and not doubled:

@@ -1,4 +1,4 @@
-"""Where the cases of a run are written: file and line, as far as the files tell."""
+"""Where the cases of a run are written: file and line, if the files tell."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ _decode = msgspec.json.Decoder(_Record).decode
 
 
 class CasePlaces(Mapping[str, CaseLine]):
-    """Where the cases are whose files name them by `id`, by the names of the cases; files are read when asked for one.
+    """Where cases are, by name, if their files name them by `id`; a file is read when it is first needed.
 
-    Only files of a run of your own are opened (a run folder may be anyone's), and only those that have not changed
-    since: in others the line would be another one. Held are 12 bytes an id: a hash of it, and its line.
+    Only files of the user's own runs are opened (a run folder may come from anyone), and only those that have not
+    changed since, as their lines would be wrong. Memory holds 12 bytes per id: a hash of it, and its line.
     """
 
     def __init__(self, plan: Plan) -> None:
         self._plan = plan
         self._starts: list[tuple[int, str]] = []
-        """Of each file how many ids stand before it, and its path as it is shown."""
+        """For each file, how many ids precede it, and its path as it is shown."""
         self._hashes, self._lines = array("q"), array("I")
         self._last = -1
 
@@ -62,7 +62,7 @@ class CasePlaces(Mapping[str, CaseLine]):
         return len(self._lines)
 
     def _found(self, key: str) -> int:
-        """Which of the ids it is. Raises KeyError."""
+        """The position of an id. Raises KeyError."""
         self._read()
         digest = hash(key)
         # Reports ask in the order of the dataset: for the same case again, or for the next one.
@@ -78,7 +78,7 @@ class CasePlaces(Mapping[str, CaseLine]):
 
     @cached_property
     def _sorted(self) -> dict[int, list[int]]:
-        """The ids by their hashes, for names that are asked for in another order or shared by several cases."""
+        """The ids by their hashes, for names in another order, or shared by several cases."""
         found: dict[int, list[int]] = {}
         for at, digest in enumerate(self._hashes):
             found.setdefault(digest, []).append(at)
@@ -90,7 +90,7 @@ class CasePlaces(Mapping[str, CaseLine]):
         self._starts.append((0, ""))
         for name, digest in self._plan.files.items():
             path = Path(name)
-            with suppress(OSError, ValueError, csv.Error):  # what cannot be read has no lines
+            with suppress(OSError, ValueError, csv.Error):  # a file that cannot be read has no lines
                 if path.suffix not in (*_LINES, *_TABLES) or not _unchanged(path, digest):
                     continue
                 self._starts.append((len(self._lines), _shown(path)))
@@ -105,7 +105,7 @@ def _unchanged(path: Path, digest: str) -> bool:
 
 
 def _shown(path: Path) -> str:
-    """Relative to the repository, as services name files; outside of one relative to the working directory."""
+    """Relative to the repository, as services name files; outside a repository, relative to the working directory."""
     root = next((folder for folder in path.parents if (folder / ".git").exists()), None)
     return (seen_from_here(path) if root is None else path.relative_to(root)).as_posix()
 
@@ -113,7 +113,7 @@ def _shown(path: Path) -> str:
 def ids_in(path: Path) -> Iterator[tuple[str, int]]:
     """Each id in a file of cases with its line, from 1; a file of a million lines is not held in memory.
 
-    Nothing for a file that is none by its name. Raises OSError, csv.Error.
+    Nothing if its name is not that of a file of cases. Raises OSError, csv.Error.
     """
     if path.suffix not in (*_LINES, *_TABLES):
         return
@@ -134,7 +134,7 @@ def ids_in(path: Path) -> Iterator[tuple[str, int]]:
 
 
 def _decoded_id(line: str) -> str | None:
-    """The id of a record of JSON Lines; None where it is to be looked for."""
+    """The id of a JSON Lines record; None if it has to be searched for."""
     try:
         return _decode(line).id
     except (msgspec.DecodeError, RecursionError):

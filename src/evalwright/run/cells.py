@@ -1,6 +1,6 @@
-"""The cells of a run: every case with every variant, as often as it has trials.
+"""The cells of a run: every case with every variant, in each of its trials.
 
-How many of them run at once, and what they are doing now.
+Also how many of them run at once, and what they are doing.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Cell(NamedTuple):
 
 
 class Grid:
-    """The numbering of a plan's cells: cases in file order, of a shard only its own, then variants, then trials."""
+    """The numbering of a plan's cells: cases in file order (in a shard only its own), then variants, then trials."""
 
     def __init__(self, plan: Plan) -> None:
         self.variants: list[Variant] = plan.variants
@@ -56,7 +56,7 @@ class Grid:
         self._first, self._step = (0, 1) if shard is None else (shard.index - 1, shard.of)
 
     def number(self, case_index: int | None, variant_name: str, trial: int) -> int | None:
-        """The number of the cell that a record belongs to, None for a record of no cell of this plan."""
+        """The number of the cell to which a record belongs; None if it is not a cell of this plan."""
         place = self._places.get(variant_name)
         if place is None or case_index is None or not 0 <= case_index < self.cases:
             return None
@@ -66,11 +66,11 @@ class Grid:
         return None if beside else nth * self.per_case + self._offsets[place] + trial
 
     def number_in_run(self, number: int) -> int:
-        """The number of a cell in the grid of the whole run, of which this may be a shard's."""
+        """The number of a cell in the grid of the whole run, if this grid is a shard's."""
         return self.case_index(number) * self.per_case + number % self.per_case
 
     def beside(self, number: int) -> list[int]:
-        """The cells of the same case and trial, this one too, in the order of the variants."""
+        """The cells of the same case and trial, including this one, in the order of the variants."""
         first = number // self.per_case * self.per_case
         place = max(i for i, offset in enumerate(self._offsets) if offset <= number - first)
         trial = number - first - self._offsets[place]
@@ -83,9 +83,10 @@ class Grid:
     def cells(
         self, reader: RunReader, variants: list[Variant], attempt_of: Callable[[int], int], start: int = 0
     ) -> Iterator[Cell]:
-        """The cells of some variants from the case at `start`; `attempt_of(number)` is 0 for one not to be run.
+        """The cells of some variants from the case at `start` on; `attempt_of(number)` is 0 for cells not to be run.
 
-        Raises InputError behind the last one if the run has fewer cases than it had: its end would say nothing of them.
+        After the last one, raises InputError if the run has fewer cases than it had: its end would say nothing about
+        them.
         """
         case_index = start - 1
         chosen = [(self._places[v.name], v) for v in variants]
@@ -104,7 +105,7 @@ class Grid:
             reader.case(case_index + 1)
 
     def _order(self, case_index: int, chosen: list[tuple[int, Variant]]) -> Iterator[tuple[int, Variant, int]]:
-        """The cells of a case: all trials of each variant, or by turns."""
+        """The cells of a case: all trials of each variant, or the variants in turn."""
         if not self._alternates:
             yield from ((place, variant, trial) for place, variant in chosen for trial in range(self.trials[place]))
             return
@@ -135,26 +136,26 @@ class RunState:
     stuck: dict[str, str] = field(default_factory=dict[str, str])
     """By variant, why its system is no longer called although cells are left."""
     unclosed: list[str] = field(default_factory=list[str])
-    """What went wrong when systems, and commands of the user, were closed after their last cell."""
+    """What went wrong when systems, and the user's commands, were closed after their last cell."""
     doubts: list[str] = field(default_factory=list[str])
-    """What systems say of all their calls together, after the last cell."""
+    """What systems say about all their calls together, after the last cell."""
     stop_now: Callable[[], None] | None = None
-    """Cancels the cells in flight, from any thread; None while there can be none. A later session runs them again."""
+    """Cancels the cells in flight, from any thread; None if there can be none. A later session runs them."""
     already_done: int = 0
-    """Cells that an earlier session of the same run had finished; they are part of `done`."""
+    """Cells that an earlier session of the same run finished; they are part of `done`."""
     at_once: int | None = None
     """The most cells that the limit of open files allows; None if it allows as many as requested."""
     warnings: Sequence[str] = ()
-    """Those of the plan, to be shown before anything else."""
+    """Warnings of the plan, to be shown before anything else."""
     about: Sequence[str] = ()
     """What a user should know before it begins."""
     waiting: int = 0
     """Model calls that wait for others because the budget does not suffice for all at once."""
     running: dict[int, tuple[Cell, float]] = field(default_factory=dict)
-    """Each cell in flight by its number, and the monotonic second at which it started, in order of start."""
+    """Each cell in flight by its number, with the monotonic time at which it started, in order of start."""
 
     def count(self, status: str, cost_usd: float | None) -> None:
-        """One more cell has its verdict."""
+        """Count a cell that now has its verdict."""
         self.done += 1
         if status == "pass":
             self.passed += 1
@@ -168,7 +169,7 @@ class RunState:
             self.cost_usd += cost_usd
 
     def advance(self, cells: int) -> None:
-        """More cells are done whose verdicts are not counted here."""
+        """Count finished cells without counting their verdicts."""
         self.done += cells
 
     def oldest(self) -> tuple[str, float] | None:
@@ -182,7 +183,7 @@ class RunState:
 
 
 def groups_of(plan: Plan) -> Iterator[Group]:
-    """Variants whose cells share a limit of calls at once, and that limit."""
+    """Variants whose cells share a limit on concurrent calls, and that limit."""
     run = plan.run
     for pool, width in run.pools.items():
         if pooled := [v for v in plan.variants if v.pool == pool]:
@@ -206,9 +207,9 @@ def fitted(groups: Iterable[Group], total: int, most: int | None = None) -> list
 
 
 def most_at_once(plan: Plan, total: int) -> tuple[int | None, str]:
-    """The most cells at once that there can be open files for, and a warning if that is fewer than asked for.
+    """The most cells for which there can be open files, and a warning if that is fewer than requested.
 
-    Where the process is ours, its limit is raised as far as the system allows; elsewhere it is the caller's.
+    If the process is ours, its limit is raised as far as the system allows; otherwise it belongs to the caller.
     """
     elsewhere = plan.run.executor is not msgspec.UNSET  # files of calls are opened by the workers there
     if elsewhere or not owns_process() or all(variant.adapter == "replay" for variant in plan.variants):

@@ -1,4 +1,4 @@
-"""Which cells belong together because an evaluator compares their answers, in a run that goes on or is judged again."""
+"""Which cells belong together because an evaluator compares their answers, when a run is resumed or re-evaluated."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def compares_cells(plan: Plan, reader: RunReader) -> bool:
 
 
 def whole_comparisons(plan: Plan, writer: RunWriter, again: frozenset[int]) -> frozenset[int]:
-    """The cells that are to be run again, and those whose answers are compared with theirs."""
+    """The cells to be run again, and those whose answers are compared with theirs."""
     grid = Grid(plan)
     is_compared = _cases_of(plan, writer)
     return again.union(*(grid.beside(n) for n in again if is_compared(grid.case_index(n))))
 
 
 def finished_beside(plan: Plan, writer: RunWriter, history: History, again: Set[int]) -> set[int]:
-    """The finished cells with whose answers those of unfinished cells are to be compared."""
+    """The finished cells whose answers have to be compared with those of unfinished cells."""
     if not (plan.evaluators_by_case or _any(plan.evaluators)):
         return set()
     grid = Grid(plan)

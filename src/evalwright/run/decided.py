@@ -1,4 +1,4 @@
-"""What is decided once a run has ended: its variants against the baseline, and what its gate claims of it."""
+"""What is decided once a run has ended: its variants compared with the baseline, and the claims of its gate."""
 
 from __future__ import annotations
 
@@ -33,20 +33,20 @@ _PROMOTED = "baseline"
 
 
 class _Held:
-    """Which runs the claims of a gate are held against: once a run was, it stays so, whatever is promoted later."""
+    """Which runs a gate's claims are compared with: a run used once stays in use, whatever is promoted later."""
 
     def __init__(self, stored: GateOutcome | None, *, again: bool) -> None:
-        """`again`: the run is only looked at, so that what had no baseline has none still."""
+        """`again`: the run is only looked at, so that a claim without a baseline still has none."""
         known = None if stored is None else stored.baselines
         self._known = known if isinstance(known, dict) else {}
         self._again = again
         self._unknown = again and stored is not None and not isinstance(known, dict)
         self.found: dict[str, str | None] = {}
         self.lost: bool = False
-        """Whether the run that a claim was held against cannot be told, or found, any more."""
+        """Whether the run with which a claim was compared is no longer known, or cannot be found."""
 
     def baseline(self, against: str, plan: Plan, reader: RunReader) -> Place | str | None:
-        """What a claim is held against, as `_baseline` says it. Raises InputError."""
+        """What a claim is compared with, in the form of `_baseline`. Raises InputError."""
         if self._unknown and against == _PROMOTED:
             self.lost = True
         kept = self._known.get(against)
@@ -72,13 +72,13 @@ class _Held:
 
 
 def add_decisions(summary: RunSummary, reader: RunReader, plan: Plan, shown: RunSummary | None = None) -> None:
-    """Compare the variants with the baseline variant, and decide the claims of the gate, by the run's records.
+    """Compare the variants with the baseline variant, and decide the claims of the gate, from the run's records.
 
-    `shown` is what was stored of a run that is only looked at again: where its baseline cannot be told any more, what
-    its gate said then still holds.
+    `shown` is the stored summary of a run that is only looked at again: if its baseline is no longer known, the gate's
+    stored outcome still holds.
     """
     if plan.run.baseline_variant is not None:
-        # where rates count errors as failed, as in evalh, so does what is compared
+        # if rates count errors as failed, as in evalh, comparisons do so as well
         terms = Terms(errors="fail" if plan.pass_criteria.errored_cases == "count" else "exclude")
         runs = one_run(reader, plan, terms)
         summary.comparison = against_baseline(runs, plan.run.baseline_variant)
@@ -98,7 +98,7 @@ def add_decisions(summary: RunSummary, reader: RunReader, plan: Plan, shown: Run
 
 
 def add_tradeoffs(summary: RunSummary, reader: RunReader, plan: Plan) -> None:
-    """Mark the variants that another one makes superfluous. Reads the records of a run of several variants again."""
+    """Mark the variants that another one makes superfluous. Reads the records again if the run has several variants."""
     if len(summary.variants) > 1 and summary.scored is not True:
         _mark_dominated(summary, one_run(reader, plan, Terms()))
 
@@ -114,7 +114,7 @@ def _claims(plan: Plan) -> list[dict[str, Any]]:
 
 
 def _decided(claim: Mapping[str, Any], reader: RunReader, plan: Plan, held: _Held) -> GateOutcome:
-    """One claim. What keeps it from being decided is its reason: the run has ended, and is paid for."""
+    """One claim. If it cannot be decided, the outcome says why, because the run has ended and is paid for."""
     if claim["claim"] == "at_least":
         return decided_rates(claim, one_run(reader, plan, terms_of(claim)))
     try:
@@ -151,9 +151,9 @@ def _against_run(claim: Mapping[str, Any], place: Place, reader: RunReader, plan
 
 
 def _baseline(against: str, plan: Plan, reader: RunReader | None = None) -> Place | str | None:
-    """A variant of the plan by its name, or a run: the promoted one (None where there is none), or one by its path,
-    from the suite's folder or from here, or by its id, beside this run. Raises InputError where there is no such run.
-    """
+    """A variant of the plan by its name, or a run: the promoted one (None if there is none), one by its path, from the
+    suite's folder or the working directory, or one by its id, beside this run. Raises InputError if there is no such
+    run."""
     names = [variant.name for variant in plan.variants]
     if against in names:
         return against
@@ -176,7 +176,7 @@ def _baseline(against: str, plan: Plan, reader: RunReader | None = None) -> Plac
 
 
 def _with_baselines(plan: Plan, runs: Path | None) -> None:
-    """Raise InputError where a claim names a run that is not there: before anything is paid for."""
+    """Raise InputError if a claim names a run that does not exist, before anything is paid for."""
     problems = []
     for claim in _claims(plan):
         against = claim.get("against")
@@ -191,12 +191,12 @@ def _with_baselines(plan: Plan, runs: Path | None) -> None:
 
 
 def with_claims(plan: Plan, out: Path | None, cases: Iterable[Case]) -> Iterator[Case]:
-    """The cases, once what the claims of the gate name is there: baselines now, slices and groups behind the last case.
+    """The cases, with what the gate's claims name checked: baselines now, slices and groups after the last case.
 
-    Raises InputError. Where a baseline is missing, the cases are read for what else is wrong.
+    Raises InputError. If a baseline is missing, the cases are still read to find further mistakes.
     """
     found = with_claimed_keys(plan.gate, plan.config_path, cases)
-    if plan.shard is not None:  # no baseline is asked for before all shards are merged
+    if plan.shard is not None:  # no baseline is needed before all shards are merged
         return found
     try:
         _with_baselines(plan, out)

@@ -1,4 +1,5 @@
-"""What a run would do: how many calls of systems and judges, and about what those of models would cost."""
+"""What a run would do: the number of calls of systems and judges, and an estimate of what those of models would
+cost."""
 
 from __future__ import annotations
 
@@ -25,25 +26,25 @@ __all__ = ["Forecast", "forecast"]
 
 _CHARACTERS_A_TOKEN = 4
 _OWN_WORDS = 300
-"""Tokens of a judge's instructions, about."""
+"""Tokens of a judge's own instructions, roughly."""
 _SYSTEM_KEYS = ("system_prompt", "user_template", "tools")
-"""What a system that is a model reads beside the case."""
+"""What a system that is a model reads besides the case."""
 _ANSWER = 300
-"""Estimated tokens of an answer that is to be judged: unknown before it is there."""
+"""Tokens assumed for an answer to be judged, which is unknown before the run."""
 _LIKELY_OUTPUT = 512
 
 
 class Forecast(NamedTuple):
-    """Cells, calls of judges, and US dollars of the models that have a price; 0 for systems that are no models."""
+    """Cells, calls of judges, and US dollars of models with a price; 0 for systems that are not models."""
 
     cells: int
     judge_calls: int
     judge_cost_usd: float
     system_cost_usd: float
     unpriced: list[str]
-    """The models of which no price is known: what they cost is in neither sum."""
+    """Models without a known price: their cost is in neither sum."""
     unnamed_calls: int
-    """Calls of judges whose model the suite does not name, or which are no models: their cost is in neither sum."""
+    """Calls of judges whose model the suite does not name, or that are not models: their cost is in neither sum."""
     unread: list[Problem]
     """The mistakes of cases that a run would record as errors."""
 
@@ -102,7 +103,7 @@ class _Sum:
 
 
 def _model_of(variant: Variant) -> str | None:
-    """The model that a variant is; None for a system of another kind, whose cost is unknown."""
+    """The model of a variant; None for another kind of system, whose cost is unknown."""
     model = variant.config.get("model")
     named = isinstance(model, str) and target_traits(load("targets", variant.adapter)).asks is not None
     return str(model) if named else None
@@ -117,7 +118,7 @@ def _tokens(seen: list[Any]) -> int:
 
 
 def _models(spec: EvaluatorSpec, case: Case) -> list[str]:
-    """The models that one evaluation asks, once for each call; "" for one that is not known before."""
+    """The models that one evaluation calls, once for each call; "" for one that is not known in advance."""
     config = spec.config
     named = config.get("models") or [config.get("model") or _model_asked(spec, case)]
     samples = config.get("samples", 1)
@@ -126,7 +127,7 @@ def _models(spec: EvaluatorSpec, case: Case) -> list[str]:
 
 
 def _model_asked(spec: EvaluatorSpec, case: Case) -> str:
-    """The model of an evaluator that finds it elsewhere than in `model`, as among the targets of a suite."""
+    """The model of an evaluator that finds it elsewhere than in `model`, such as among a suite's targets."""
     if declared("evaluators", spec.type).asks is None:
         return ""
     asks = build_evaluator(spec.type, spec.config).traits.asks

@@ -1,4 +1,4 @@
-"""What an interrupted or finished run already has, one byte or two a cell, so that the rest can be done."""
+"""What an interrupted or finished run already has, in one or two bytes per cell, so that the rest can be done."""
 
 from __future__ import annotations
 
@@ -37,19 +37,19 @@ class _TraceMark(msgspec.Struct, gc=False):
 
 
 class History(msgspec.Struct):
-    """The newest attempt of each cell by its number, 0 where there is none.
+    """The newest attempt of each cell by its number; 0 if there is none.
 
-    A cell is finished when the verdict of its newest trace is stored.
+    A cell is finished once the verdict of its newest trace is stored.
     """
 
     traced: array[int]
     judged: array[int]
     errored: bytearray
-    """1 where the newest trace carries an error."""
+    """1 if the newest trace has an error."""
     passed: bytearray
-    """1 where the newest verdict is pass or skip."""
+    """1 if the newest verdict is pass or skip."""
     spent_usd: float = 0.0
-    """What all attempts cost together, superseded ones included."""
+    """The cost of all attempts together, including superseded ones."""
 
     def finished(self, number: int) -> bool:
         return self.traced[number] > 0 and self.judged[number] >= self.traced[number]
@@ -57,7 +57,7 @@ class History(msgspec.Struct):
     @property
     def finished_cells(self) -> int:
         """How many cells are finished."""
-        if self.judged == self.traced:  # usually so, and quick to see
+        if self.judged == self.traced:  # usually true, and fast to check
             return len(self.traced) - self.traced.count(0)
         reached: int = sum(map(ge, self.judged, self.traced))
         return reached - self.traced.count(0)
@@ -90,7 +90,7 @@ def history_of(reader: RunReader, grid: Grid) -> History:
 
 
 def is_finished(reader: RunReader, grid: Grid) -> bool:
-    """Whether an index that is there says that every cell is finished; without one it is not worth finding out."""
+    """Whether an existing index says that every cell is finished; without an index it is not worth finding out."""
     if (index := index_of(reader, make=False)) is None:
         return False
     with closing(index):
@@ -111,7 +111,7 @@ def _looked_up(index: CellIndex, history: History) -> History:
 
 
 def unjudged_traces(reader: RunReader, grid: Grid, history: History) -> dict[int, Trace]:
-    """The newest trace of each cell that a crash left without its verdict: a few at most, those in flight then."""
+    """The newest trace of each cell that a crash left without a verdict: only those that were in flight."""
     wanted = history.unjudged()
     if wanted and (index := index_of(reader)) is not None:
         with closing(index), suppress(StaleIndex):

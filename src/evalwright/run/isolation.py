@@ -1,7 +1,7 @@
 """A target in processes of its own: what it does to its process (exit, abort, memory, descriptors) ends there.
 
 Each call in flight has a worker process to itself. Request and answer are JSON, each preceded by its length,
-over a socket that the target's code does not see; what it prints goes to a pipe whose end is kept for errors.
+over a socket that the target's code does not see; its output goes to a pipe, the end of which is kept for errors.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from evalwright.targets.failures import target_error
 __all__ = ["Isolated", "Request"]
 
 _LAST_WORDS = 2_000
-# The length comes from the target's process: a broken one must not make ours take all memory.
+# The length comes from the target's process: a wrong one must not make ours use all memory.
 _LARGEST_ANSWER = 256 * 2**20
 
 
@@ -46,7 +46,7 @@ class Isolated:
     """Runs a variant's target in worker processes; a worker that dies or is late is replaced."""
 
     def __init__(self, variant: Variant, import_paths: Sequence[str]) -> None:
-        checked = build_target(variant, import_paths)  # a mistake in the configuration shows before anything runs
+        checked = build_target(variant, import_paths)  # a mistake in the configuration is reported before anything runs
         hello = {"variant": variant, "import_paths": list(import_paths), "offline": is_offline()}
         self._hello = msgspec.json.encode(hello)
         self.address: str | None = getattr(checked, "address", None)
@@ -60,7 +60,7 @@ class Isolated:
             request = Request(case, trial, None if path is None else str(path))
             reply = await worker.ask(msgspec.json.encode(request))
         except BaseException:
-            # A cancelled call too: its worker is still at it, and would answer the next request with this one's reply.
+            # A cancelled call, too: its worker is still busy, and would answer the next request with this one's reply.
             self._end(worker)
             raise
         self._idle.append(worker)

@@ -1,7 +1,7 @@
 """Judge one trace with every evaluator of the plan: results, then the verdict of the cell.
 
-What the plan alone decides is decided when a `Judge` is made: which evaluators there are and what they need, whether
-results are spoilt, by which rule a cell passes.
+What depends on the plan alone is determined when a `Judge` is created: the evaluators and what they need, whether
+results are spoilt, and by which rule a cell passes.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ if TYPE_CHECKING:
 __all__ = ["Judge", "ask_models", "compares"]
 
 _GRACE = 10.0
-"""Seconds that an evaluator has after its own time limit to report that it was reached."""
+"""Seconds that an evaluator has after its own time limit to report that the limit was reached."""
 
 
 class _Check(NamedTuple):
-    """An evaluator of a plan, and what it says about itself, asked once and not for every trace."""
+    """An evaluator of a plan, and what it declares about itself, read once and not for every trace."""
 
     spec: EvaluatorSpec
     evaluate: Callable[..., Any]
@@ -48,11 +48,11 @@ class _Check(NamedTuple):
     look: Look | None
     """Of an onlooker whose result says what it says; None for others."""
     patience: float
-    """The seconds for which it is awaited if it is asynchronous: more than usual if it bounds itself at more."""
+    """Seconds for which it is awaited if it is asynchronous: more than usual if its own limit is higher."""
 
 
 class Judge:
-    """The evaluators of a plan (or only one of them), built once, and the stamps put on what they say."""
+    """The evaluators of a plan (or only one of them), built once, and the ids and times added to their results."""
 
     def __init__(self, plan: Plan, watchdog: Watchdog, clock: Clock, only: str | None = None) -> None:
         self.watchdog, self._clock, self._only = watchdog, clock, only
@@ -61,7 +61,7 @@ class Judge:
         if not watchdog.watches:
             from evalwright.run.judge_thread import JudgeThread
 
-            # there evaluators bound themselves: the wait for their turn does not count
+            # there, evaluators limit themselves: the wait for their turn does not count
             self._thread, self._patience_of_last = JudgeThread(), math.inf
         judging = format_of_run(plan.totals, plan.dialect).judging
         self._concurrent, self._keep_calls = judging.concurrent, plan.run.keep_judge_calls
@@ -90,7 +90,7 @@ class Judge:
         return [self._check(spec) for spec in specs if self._is_asked(spec) and not compares(spec.type)]
 
     def _is_asked(self, spec: EvaluatorSpec) -> bool:
-        """Where only one judges again, those that go by its results do, too: they would say what is no longer so."""
+        """If only one evaluator judges again, those that use its results do, too, because theirs would be outdated."""
         return self._only is None or spec.name == self._only or uses_results(spec)
 
     def _check(self, spec: EvaluatorSpec) -> _Check:
@@ -121,7 +121,7 @@ class Judge:
 
     @property
     def lookers(self) -> list[tuple[EvaluatorSpec, Look]] | None:
-        """The evaluators, if all of them are onlookers, and a cell is decided by no more than what they say."""
+        """The evaluators, if all of them are onlookers and nothing but their results decides about a cell."""
         others = self._only is not None or self._by_case or self._spoiling is not None or self._comparisons
         if self._thread is not None or others or not self._by_common_rule:
             return None
@@ -134,15 +134,15 @@ class Judge:
         return cell_verdict(self._criteria, self._names, trace, results)
 
     def passes_over(self, trace: Trace) -> bool:
-        """Whether no evaluator is called on it: its system raised an error, or was not called to save money."""
+        """Whether no evaluator is called on it, because its system raised an error, or was not called to save money."""
         return trace.error is not None and (self._skips_errored or trace.error.type == "cost_limit")
 
     def names(self, case: Case) -> list[str]:
-        """The evaluators that a cell of the case needs a result of."""
+        """The evaluators whose results a cell of the case needs."""
         return [spec.name for spec in case.evaluators or ()] if self._by_case else self._names
 
     def standing(self, case: Case) -> list[str]:
-        """Those of them whose stored results stand, because only others judge again."""
+        """Those whose stored results stay, because only others judge again."""
         if not self._by_case:
             return self._standing
         return [spec.name for spec in case.evaluators or () if not self._is_asked(spec)]
@@ -156,11 +156,11 @@ class Judge:
     def evaluate(
         self, case: Case, trace: Trace, known: Collection[str] = (), artifact: Artifact | None = None
     ) -> tuple[list[EvaluationResult], list[Pending]]:
-        """Results of every evaluator that is not in `known`, and what is still to be awaited by position.
+        """Results of every evaluator that is not in `known`, and by position what is still to be awaited.
 
         Comparisons are not among them: they need the other cells of the case.
 
-        Raises InputError when the case has an evaluator of its own that cannot be built.
+        Raises InputError if the case has an evaluator of its own that cannot be built.
         """
         results: list[EvaluationResult] = []
         pending: list[Pending] = []
@@ -176,7 +176,7 @@ class Judge:
             outcome: Any
             error = failed = None
             if comes_last:
-                # Called when all others are there; its row keeps its place among theirs.
+                # Called once all others are there; its row keeps its place among theirs.
                 pending.append(
                     Pending(len(results), partial(evaluate, case, trace), self._patience_of_last, scores, spec)
                 )
@@ -189,8 +189,9 @@ class Judge:
             except Interrupted:
                 raise
             except BaseException as raised:
-                # An evaluator is user code: it may call `sys.exit`, and the watchdog raises LimitExceeded, which is
-                # no Exception so that user code does not swallow it. All of that is this result's, not the run's.
+                # An evaluator is user code: it may call `sys.exit`, and the watchdog raises LimitExceeded, which is not
+                # an Exception, so that user code does not swallow it. All of that belongs to this result, not to the
+                # run.
                 watchdog.until, outcome = None, None
                 error, failed = evaluator_failure(raised, limit), raised
             if outcome is not None and not isinstance(outcome, Evaluation):
@@ -199,7 +200,8 @@ class Judge:
                     outcome = None
                 else:
                     error, outcome = no_evaluation(outcome), None
-            # The end of one evaluation is the start of the next, and of many that take no millisecond together.
+            # The end of one evaluation is the start of the next, and of many that together take less than a
+            # millisecond.
             end = monotonic()
             took = int((end - tick) * 1000)
             finished = date_of(end) if took else date
@@ -211,7 +213,7 @@ class Judge:
         return results, pending
 
     async def finish(self, results: list[EvaluationResult], pending: Sequence[Pending]) -> None:
-        """Wait for what is pending, and put it into the results."""
+        """Wait for pending results, and fill them in."""
         from evalwright.run.steps.awaited import await_results
 
         await await_results(results, pending, self._clock, concurrent=self._concurrent, keep_calls=self._keep_calls)
@@ -224,7 +226,8 @@ class Judge:
         write: Callable[[list[EvaluationResult]], None],
         known: Sequence[EvaluationResult] = (),
     ) -> CaseVerdict:
-        """Write the results of a cell; its verdict by them and by those that were `known`, not yet written."""
+        """Write the results of a cell. Returns its verdict, by them and by the `known` ones; the verdict is not yet
+        written."""
         if self._spoiling is not None:
             self._spoiling.spoil(results)
         append(results, write)

@@ -1,7 +1,7 @@
-"""Judge stored traces again: the system is not called, its code not even imported.
+"""Re-evaluate stored traces: the system is not called, and its code not even imported.
 
-Every trace is read once, in as many processes as there are processors, each with a part of the file; nothing
-that grows with the number of traces is held except eight bytes each to find superseded ones.
+Every trace is read once, in as many processes as there are processors, each with a part of the file. Nothing that grows
+with the number of traces is held, except eight bytes each to find superseded ones.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class Judged(NamedTuple):
 
 
 class _Job(msgspec.Struct):
-    """What each process needs; inherited by fork, so nothing of it has to be sent."""
+    """What each process needs; inherited by fork, so none of it has to be sent."""
 
     plan: Plan
     writer: Any
@@ -98,12 +98,12 @@ def judge_again(
     signals: Signals | None = None,
     check: Callable[[], None] | None = None,
 ) -> Judged:
-    """Replace all judgements of a run by new ones; with `only`, those of one evaluator, keeping the others.
+    """Replace all results and verdicts of a run; with `only`, those of one evaluator, keeping the others.
 
-    Evaluators that ask models are judged here, as many cells at once as `concurrency` (by default the run's).
+    Evaluators that call models run here, on as many cells at once as `concurrency` (by default the run's).
     The old set stays until the new one is complete, and `check` raises nothing. Raises InputError for a trace whose
-    case is gone, where no trace can be read and where a judgement is of a later major version, and KeyboardInterrupt
-    for Ctrl-C, SIGTERM or SIGHUP.
+    case is gone, if no trace can be read, and for results of a later major version; and KeyboardInterrupt for Ctrl-C,
+    SIGTERM or SIGHUP.
     """
     signals = signals or Signals(owns_process=False)
     with signals.raising(KeyboardInterrupt):
@@ -126,19 +126,19 @@ def judge_again(
             check()
         drop_manifest(Path(writer.location))
         judgements.commit()
-        if (index := index_of(writer)) is not None:  # made now, so that no reader waits for it
+        if (index := index_of(writer)) is not None:  # built now, so that no reader has to wait for it
             index.close()
     except Interrupted:
         judgements.abandon()
         raise KeyboardInterrupt from None
-    except BaseException:  # whatever ends it, the old judgements are the ones that count
+    except BaseException:  # whatever ends it, the old results are the ones that count
         judgements.abandon()
         raise
     return Judged(tally, kept)
 
 
 def _kept(job: _Job, before: int, judged: int, share: JudgementShare) -> int:
-    """The cells that keep their old judgements. Raises InputError if there are no others."""
+    """The number of cells that keep their old results. Raises InputError if there are no others."""
     with closing(share):
         if not lost_traces(job.writer, before, judged):
             return 0
@@ -152,20 +152,20 @@ def _kept(job: _Job, before: int, judged: int, share: JudgementShare) -> int:
 def _in_processes(
     job: _Job, parts: list[Part], shares: list[JudgementShare], state: RunState, signals: Signals
 ) -> Tally:
-    """All parts but the last in children, the last one here."""
+    """All parts but the last one in children, the last one here."""
     context = multiprocessing.get_context("fork")
     tally = job.new_tally()
     if not parts:
         return tally
     children = []
     try:
-        with signals.held():  # Python swallows what is raised in that which is called at a fork
+        with signals.held():  # Python swallows exceptions in functions that are called at a fork
             for part, share in zip(parts[:-1], shares[:-1], strict=True):
                 receiver, sender = context.Pipe(duplex=False)
                 args = (os.getpid(), job, part, share, sender)
                 child = context.Process(target=_child, args=args, daemon=True)
                 child.start()
-                # The child has the only other end now: when it dies, reading ends instead of waiting for ever.
+                # Only the child has the other end now: if it dies, reading ends instead of waiting forever.
                 sender.close()
                 children.append((child, receiver))
         with closing(shares[-1]):
@@ -174,16 +174,16 @@ def _in_processes(
             tally.merge(_received(receiver, job, state))
     finally:
         for child, _ in children:
-            # Also after an error: a child whose pipe is no longer read would wait for ever.
+            # Also after an error: a child whose pipe is no longer read would wait forever.
             child.kill()
             child.join()
     return tally
 
 
 def _import_ahead(plan: Plan) -> None:
-    """Have what evaluators import here once, and not in every process.
+    """Import here what evaluators need, once rather than in every process.
 
-    Only those that do no more than to look at a trace are built for it: others may start threads, which end at a fork.
+    Only evaluators that merely look at a trace are built for that: others may start threads, which end at a fork.
     """
     for spec in plan.evaluators:
         ours = getattr(load("evaluators", spec.type), "__module__", "").startswith("evalwright.")
@@ -219,7 +219,8 @@ def _received(receiver: Connection, job: _Job, state: RunState) -> Tally:
 
 
 def next_message(receiver: Connection) -> Any:
-    """What a process that judges says next. Raises the error that ended it, EvalwrightError if it just went away."""
+    """The next message of a judging process. Raises the error that ended it, EvalwrightError if it simply
+    disappeared."""
     try:
         message = receiver.recv()
     except EOFError:
@@ -238,13 +239,13 @@ def _judge_part(job: _Job, part: Part, share: JudgementShare, tally: Tally, repo
         try:
             loop.run_until_complete(again.judge(part))
         finally:
-            end_loose_tasks(loop)  # before the models: a call that waits is not made any more
+            end_loose_tasks(loop)  # before the models are closed: a waiting call is then not made any more
             with contextlib.suppress(Exception):
                 loop.run_until_complete(session().aclose())
 
 
 class _Again:
-    """New judgements of a part of a run, written in the order of its traces."""
+    """New results and verdicts of a part of a run, written in the order of its traces."""
 
     def __init__(
         self,
@@ -265,7 +266,7 @@ class _Again:
 
     async def judge(self, part: Part) -> None:
         job, judge = self._job, self._judge
-        # in folders of others a trace may have lost its case, which must be said whether or not it is asked for
+        # in others' folders a trace may have lost its case, which must be reported whether the case is needed or not
         needs_case = judge.uses_case or job.writer.plan is None
         waiting: deque[asyncio.Task[Sequence[_Cell]]] = deque()
         for trace in job.writer.traces(Trace, part):
@@ -291,7 +292,7 @@ class _Again:
         for task in waiting:
             await self._settle(task)
         if self._comparing is not None:
-            for cells in self._comparing.rest():  # of runs that lack cells: the answers that there are cannot be judged
+            for cells in self._comparing.rest():  # in runs that lack cells, the existing answers cannot be judged
                 await self._comparing.compare(cells)
                 for cell in cells:
                     self._store(cell.case, cell.trace, cell.results)
@@ -307,7 +308,7 @@ class _Again:
     async def _compared(
         self, case: Case, trace: Trace, results: list[EvaluationResult], pending: Sequence[Pending]
     ) -> Sequence[_Cell]:
-        """All cells of the case and trial with the last of them."""
+        """All cells of the case and trial, once the last of them is there."""
         from evalwright.run.steps.compare import Compared, Comparing
 
         rows = await self._complete(case, trace, results, pending)
@@ -320,7 +321,7 @@ class _Again:
     async def _complete(
         self, case: Case, trace: Trace, results: list[EvaluationResult], pending: Sequence[Pending]
     ) -> list[EvaluationResult]:
-        """All rows of a trace: what is pending may go by those that are kept."""
+        """All rows of a trace: pending evaluators may use the kept ones."""
         rows = self._beside(case, trace, results)
         places = {id(row): i for i, row in enumerate(rows)}
         await self._judge.finish(rows, [one._replace(position=places[id(results[one.position])]) for one in pending])
@@ -331,7 +332,7 @@ class _Again:
             self._store(case, trace, results)
 
     def _beside(self, case: Case, trace: Trace, results: list[EvaluationResult]) -> list[EvaluationResult]:
-        """The new results, and the kept ones where only some evaluators judge again."""
+        """The new results, and the kept ones if only some evaluators judge again."""
         if self._kept is None or self._judge.passes_over(trace):
             return results
         return self._kept.beside(trace, self._judge.names(case), self._judge.standing(case), results)
@@ -351,7 +352,7 @@ class _Again:
 
 
 def _lines(judge: Judge, clock: Clock, share: JudgementShare, tally: Tally) -> JudgedLines | None:
-    """What judges most cells of a run whose evaluators only look at traces; None of other runs, and in other stores."""
+    """Judges most cells of a run whose evaluators only look at traces; None for other runs, and for other stores."""
     if not hasattr(share, "append_lines") or tally.needs_records or (lookers := judge.lookers) is None:
         return None
     from evalwright.run.judged_lines import JudgedLines
@@ -375,7 +376,7 @@ class _KeptRows:
     def beside(
         self, trace: Trace, names: Sequence[str], others: Sequence[str], new: list[EvaluationResult]
     ) -> list[EvaluationResult]:
-        """The kept rows of a trace and its new ones, in the order of `names`: what its cell is judged by."""
+        """The kept rows of a trace and its new ones, in the order of `names`: its cell is judged by these."""
         key = (trace.case_key, trace.variant_name, trace.trial, trace.attempt)
         while any(name not in self._waiting.get(key, ()) for name in others):
             row = next(self._rows, None)

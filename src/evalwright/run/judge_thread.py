@@ -1,7 +1,7 @@
-"""Synchronous evaluators where no timer can interrupt them: in a thread, which is left behind when one is late.
+"""Synchronous evaluators where no timer can interrupt them: in a thread, which is left behind if one is late.
 
-They run one after another, as they do where there is a timer: user code need not be safe for threads. Time spent
-waiting for the turn is not the evaluator's.
+They run one after another, as they do where there is a timer: user code need not be thread-safe. Time spent waiting for
+the turn does not count as the evaluator's.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = ["JudgeThread"]
 
 
 class JudgeThread:
-    """One thread at a time; a new one takes the place of one that is left behind."""
+    """One thread at a time; a new one replaces one that is left behind."""
 
     def __init__(self) -> None:
         self._threads = Threads()
@@ -30,7 +30,7 @@ class JudgeThread:
     def bounded(
         self, evaluate: Callable[..., Any], limit: float, limit_of_awaited: float
     ) -> Callable[..., Awaitable[Any]]:
-        """`evaluate` with its seconds: until it returns, and until what it may return to be awaited is there.
+        """`evaluate` with its time limits in seconds: until it returns, and until an awaitable that it returns is done.
 
         An asynchronous function needs no thread: calling it blocks nothing.
         """

@@ -1,10 +1,11 @@
-"""Judge stored traces by checks that only look at them, and write what they say without a record in between.
+"""Re-evaluate stored traces by checks that only look at them, and write the results without a record in between.
 
-A run has many cells and few outcomes: what a check says of most cells it has said before. So the part of a line that
-holds it is encoded once, and ids and dates are put around it; which verdict follows, and how the cell is counted, is
-decided once for all cells with the same outcomes. The lines are to the byte those of the records that `Judge` makes.
+A run has many cells and few outcomes: most results of a check are ones that it gave before. So the part of a line with
+the result is encoded once, and ids and dates are put around it; the verdict, and how the cell is counted, are
+determined once for all cells with the same outcomes. The lines equal, byte for byte, those of the records that `Judge`
+makes.
 
-Whatever is unlike that is left to `Judge`: an error, a check that takes a millisecond, a score between 0 and 1.
+Anything unusual is left to `Judge`: an error, a check that takes a millisecond, a score between 0 and 1.
 """
 
 from __future__ import annotations
@@ -37,16 +38,16 @@ _TOGETHER = 200
 _SHORT = 0.001
 """Seconds that all checks of a cell may take for their results to say 0 milliseconds."""
 _SAME = 0.01
-"""Seconds after which a date is not used for further cells."""
+"""Seconds after which a date is not reused for further cells."""
 _MOST_LEFT, _AT_FIRST = 8, 100
-"""When one cell in eight was left to `Judge`, all others are, so that few are judged twice."""
+"""Once one cell in eight was left to `Judge`, all others are, too, so that few are judged twice."""
 _MOST_KINDS = 10_000
 
 _encode = msgspec.json.Encoder().encode
 
 
 def _fields(**values: object) -> bytes:
-    """Fields as they stand in a record behind others."""
+    """Fields as they are written in a record after others."""
     return b"," + _encode(values)[1:-1]
 
 
@@ -57,11 +58,11 @@ _END = _fields(schema_version=SCHEMA_VERSION) + b"}\n"
 
 
 _GAP = b"\1"
-"""Stands for dates in the line of a result; in JSON there is none."""
+"""Stands for dates in the line of a result; it does not occur in JSON."""
 
 
 class _After(msgspec.Struct, gc=False):
-    """Fields of `EvaluationResult` that a check decides, behind the dates."""
+    """Fields of `EvaluationResult` that a check determines, after the dates."""
 
     score: float | None
     reason: str
@@ -72,7 +73,7 @@ class _After(msgspec.Struct, gc=False):
 
 
 class _Said:
-    """What a check said: a result of no cell in particular, and its line but for what is the cell's."""
+    """A check's result without a cell: the result, and its line except for the cell's own parts."""
 
     __slots__ = ("evaluator", "given", "kind", "line", "passed", "reason", "score", "skipped", "told")
 
@@ -82,7 +83,7 @@ class _Said:
     misses: list[str] = []  # noqa: RUF012 - nobody changes a result of many cells
 
     def __init__(self, evaluator: str, begin: bytes, given: Evaluation) -> None:
-        self.given = given  # kept here, so that its identity is that of no other
+        self.given = given  # kept, so that no other object gets its identity
         self.evaluator, self.reason = evaluator, reason_given(given)
         self.passed, self.score, self.skipped = given.passed, given.score, given.skipped
         self.kind: int = self.passed + 2 * self.skipped + 4 * (2 if self.score is None else int(self.score))
@@ -92,12 +93,12 @@ class _Said:
 
 
 def _is_usual(score: Any) -> bool:
-    """Whether a score is one of those that cells are counted together with."""
+    """Whether a score is one of those for which cells are counted together."""
     return score is None or (score.__class__ is float and score in (0.0, 1.0))
 
 
 class _Sayings:
-    """What one evaluator said before."""
+    """One evaluator's earlier results."""
 
     def __init__(self, spec: EvaluatorSpec) -> None:
         called = spec.type if spec.called is UNSET else spec.called
@@ -105,21 +106,21 @@ class _Sayings:
         self._begins = [_fields(evaluator=spec.name, evaluator_type=called, passed=passed) for passed in (False, True)]
         self._last: object = None
         self.known: dict[int, _Said] = {}
-        """By the identity of what was given."""
+        """By the identity of what the check returned."""
 
     def new(self, given: Evaluation) -> _Said | None:
-        """What was given and is not known; None if it is unlike what most checks say."""
+        """A result that is not known yet; None if it is unlike what most checks return."""
         if given.cost_usd is not None or given.hits or given.misses or not _is_usual(given.score):
             return None
         said = _Said(self._name, self._begins[given.passed], given)
-        if given is self._last:  # an evaluator that gives one thing twice keeps it, and will give it again
+        if given is self._last:  # an evaluator that returns the same object twice keeps it, and will return it again
             self.known[id(given)] = said
         self._last = given
         return said
 
 
 class _Kind:
-    """Cells of a variant of which all checks said the same, but for reasons and details."""
+    """Cells of a variant for which all checks had the same results, except reasons and details."""
 
     def __init__(self, trace: Trace, rows: Sequence[_Said], verdict: CaseVerdict, measures: Measures) -> None:
         self.trace, self.rows, self.measures = trace, rows, measures
@@ -128,13 +129,13 @@ class _Kind:
         self.variant = _fields(variant_name=trace.variant_name)
         self.begin, self.end = _fields(status=verdict.status) + _GAP, _fields(score=verdict.score)
         self.tells: bool = verdict.status != "pass" and any(row.told is not None for row in rows)
-        """Whether the verdict says of each cell why it did not pass."""
+        """Whether the verdict says for each cell why it did not pass."""
         if not self.tells:
             self.end += _fields(reasons=verdict.reasons)
 
 
 class JudgedLines:
-    """New judgements of a part of a run, written in the order in which its traces come."""
+    """New results and verdicts of a part of a run, written in the order of its traces."""
 
     def __init__(
         self,
@@ -162,7 +163,7 @@ class JudgedLines:
         self._start = 0.0
 
     def judge(self, case: Case, trace: Trace) -> bool:
-        """Judge a cell; False where `Judge` must."""
+        """Judge a cell; False if `Judge` has to."""
         if trace.error is not None or trace.occurrence is not UNSET:
             return False
         if self._left * _MOST_LEFT > self._judged + _AT_FIRST or len(self._kinds) > _MOST_KINDS:
@@ -178,7 +179,7 @@ class JudgedLines:
                 rows = [known(id(one)) or new(one) for (known, new), one in says]
         except Interrupted:
             raise
-        except BaseException:  # an error of a check, or what JSON cannot hold: `Judge` says what it is
+        except BaseException:  # an error of a check, or a value that JSON cannot express: `Judge` reports it
             self._watchdog.until = None
         if None in rows:
             self._left += 1
@@ -222,18 +223,18 @@ class JudgedLines:
         return kind
 
     def _ends_of(self, trial: int, attempt: int) -> tuple[bytes, bytes]:
-        """What a result ends with, and what a verdict has behind the name of the run."""
+        """How a result ends, and what follows the run's name in a verdict."""
         whose = _fields(trial=trial, attempt=attempt)
         found = self._ends[trial, attempt] = whose + _fields(cost_usd=None, hits=[], misses=[]) + _END, whose
         return found
 
     def _begin(self, run_id: str, start: float) -> None:
-        """Begin a new block of cells: they are of one run and have one date."""
+        """Begin a new block of cells, which share the run and a date."""
         self._start, self._run_id = start, run_id
         self._run = _fields(run_id=run_id)
 
     def flush(self) -> None:
-        """Write and count what was judged so far, before anything else is written."""
+        """Write and count what has been judged so far, before anything else is written."""
         if not self._waiting:
             return
         date = self._clock.date(self._start)
@@ -250,7 +251,7 @@ class JudgedLines:
         self._waiting = 0
 
     def close(self) -> None:
-        """Write and count all that is left."""
+        """Write and count everything that is left."""
         self.flush()
         for kind in self._kinds.values():
             if kind.n:

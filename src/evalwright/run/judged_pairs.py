@@ -1,4 +1,4 @@
-"""Human labels of two runs that are decided together: those kept with the runs, or a file of labels of both."""
+"""Human labels of two runs that are decided together: those stored with the runs, or a file of labels of both."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ __all__ = ["JudgesOfRuns", "judges_of_runs"]
 
 
 class JudgesOfRuns(NamedTuple):
-    """What is known of the judges of two runs."""
+    """What is known about the judges of two runs."""
 
     judged: list[JudgedRuns]
     """Evaluators with labels."""
     uncalibrated: list[str]
-    """Evaluators that call models and have none."""
+    """Evaluators that call models and have no labels."""
 
 
 class _Side(NamedTuple):
@@ -36,7 +36,7 @@ class _Side(NamedTuple):
 def judges_of_runs(
     reader_a: RunReader, plan_a: Plan, reader_b: RunReader, plan_b: Plan, file: Path | None
 ) -> JudgesOfRuns:
-    """The labelled evaluators of both runs. Labels of `file` come before those that are kept for the same evaluator.
+    """The labelled evaluators of both runs. For the same evaluator, labels in `file` take precedence over stored ones.
 
     Raises InputError with every mistake of the file.
     """
@@ -101,7 +101,8 @@ def _named(run: str, sides: Sequence[_Side]) -> list[int] | str:
 
 
 def _places(before: set[bytes], after: set[bytes]) -> list[int] | str:
-    """Which of the two runs a row is about that names none, by their answers; the later one reports what is in none."""
+    """To which of the two runs a row belongs that names neither, judged by their answers; if to none, the later run
+    reports it."""
     if before and after and before != after:
         return "both runs have an answer to this case, and they differ: say which one the label is about, A or B"
     return [place for place, answers in enumerate((before, after)) if answers] or [1]

@@ -1,4 +1,4 @@
-"""Which answer of a run each label of a person is about."""
+"""Which answer of a run each human label is about."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_GUESSES, _MOST_IDS_COMPARED = 20, 5_000
 
 
 class _Where(NamedTuple):
-    """What labels may name, and where they are."""
+    """What labels may name, and where that is."""
 
     evaluators: Sequence[str]
     found: JudgedAnswers
@@ -27,7 +27,7 @@ class _Where(NamedTuple):
 def labels_of(
     rows: Iterable[LabelRow], evaluators: Sequence[str], found: JudgedAnswers, file: str
 ) -> tuple[list[Label], list[Problem]]:
-    """The answer that each row is about, and a problem for each row that is about none, several, or one again."""
+    """The answer that each row is about, and a problem for each row that is about none, several, or an answer again."""
     cells = cells_by_case(found)
     where = _Where(evaluators, found, cells)
     problems: list[Problem] = []
@@ -52,7 +52,7 @@ def labels_of(
 
 
 def cells_by_case(found: JudgedAnswers) -> dict[str, list[CellKey]]:
-    """The cells of a run in their order, whichever was finished first."""
+    """The cells of a run in their order, in whatever order they finished."""
     cells: dict[str, list[CellKey]] = {}
     for key in sorted(found.attempts):
         cells.setdefault(key[0], []).append(key)
@@ -65,7 +65,7 @@ def matching_cells(row: LabelRow, cells: dict[str, list[CellKey]]) -> list[CellK
 
 
 def _unknown(row: LabelRow, where: _Where, guess: bool) -> Iterator[tuple[str, str]]:
-    """What a row names and the run has not, or has several of."""
+    """What a row names that the run does not have, or has several of."""
     if row.evaluator not in where.evaluators:
         near, known = did_you_mean(row.evaluator, where.evaluators), ", ".join(where.evaluators)
         yield "evaluator", f"the run has no evaluator {row.evaluator!r}{near} (there are: {known})"

@@ -1,4 +1,4 @@
-"""Cells that a crash left with a trace but no verdict: they are judged, and their system is not called."""
+"""Cells that a crash left with a trace but no verdict: they are judged without calling their system."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ __all__ = ["judge_leftovers"]
 async def judge_leftovers(
     pipeline: Pipeline, plan: Plan, writer: RunWriter, grid: Grid, history: History, again: Set[int]
 ) -> None:
-    """Give those cells their verdicts, keeping the results that are there; cells in `again` are to run anyway."""
+    """Give those cells their verdicts, keeping existing results; cells in `again` will run anyway."""
     traces = unjudged_traces(writer, grid, history)
     for number in again:
         traces.pop(number, None)

@@ -1,4 +1,4 @@
-"""The one place that bounds how long user code may block, and how long what it leaves behind may take to end.
+"""The one place that limits how long user code may block, and how long what it leaves behind may take to end.
 
 Python code that blocks the main thread (a loop, `time.sleep`, a catastrophic regular expression) cannot be
 cancelled by the event loop, nor by another thread: `re` keeps the interpreter lock. A timer of the operating
@@ -21,10 +21,9 @@ from evalwright.errors import LimitExceeded
 __all__ = ["LAST_SECONDS", "Watchdog", "end_loose_tasks"]
 
 _PERIOD = 0.2
-"""Seconds between two signals. Every one interrupts whatever runs in the main thread, system calls included, and nearly
-all find nothing to do, so shorter would only cost; blocking code may run past its limit by as much, so longer would
-let limits of a second mean little.
-"""
+"""Seconds between two signals. Each interrupts whatever runs in the main thread, including system calls, and nearly all
+find nothing to do, so a shorter period would only cost; blocking code may exceed its limit by as much, so with a
+longer one, limits of a second would mean little."""
 
 LAST_SECONDS = 2.0
 """How long tasks that user code left behind may take to end when they are cancelled."""
@@ -33,8 +32,8 @@ LAST_SECONDS = 2.0
 class Watchdog:
     """Interrupts code that blocks the main thread past `until`, or past the deadline of the call found on its stack.
 
-    Works only in the main thread, as others get no signals, and only where the process is ours: its timer belongs to
-    the program that calls us otherwise.
+    Works only in the main thread, because others get no signals, and only if the process is ours: otherwise its timer
+    belongs to the calling program.
     """
 
     def __init__(self, owns_process: bool = True) -> None:
@@ -46,10 +45,10 @@ class Watchdog:
         self._deadline_in: Callable[[FrameType], float | None] | None = None
         self._previous: Any = None
         self.watches: bool = owns_process and threading.current_thread() is threading.main_thread()
-        """Whether anything is interrupted here."""
+        """Whether this watchdog interrupts anything."""
 
     def watch_calls(self, entry: CodeType, deadline_in: Callable[[FrameType], float | None]) -> None:
-        """Calls of `entry` are bounded too: `deadline_in(frame)` gives the deadline of the one on the stack."""
+        """Calls of `entry` are limited, too: `deadline_in(frame)` returns the deadline of the one on the stack."""
         self._entry, self._deadline_in = entry, deadline_in
 
     def __enter__(self) -> Watchdog:
@@ -84,7 +83,7 @@ class Watchdog:
 
 
 def end_loose_tasks(loop: asyncio.AbstractEventLoop) -> None:
-    """Cancel the tasks that a loop still has, and wait for a bounded time until they have ended."""
+    """Cancel a loop's remaining tasks, and wait for a limited time until they have ended."""
     loop.set_exception_handler(lambda _loop, _context: None)  # leftovers of user code deserve no log lines at the end
     if leftover := asyncio.all_tasks(loop):
         for task in leftover:

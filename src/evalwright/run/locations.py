@@ -37,14 +37,14 @@ NOTE = "store.json"
 _POSTGRES = "postgres:"
 _RUNS = Path("runs")
 _NAMES = ("schema",)
-"""Keys of stores that name something inside of them."""
+"""Keys of stores that name something inside them."""
 _FROM_ENVIRONMENT = {"postgres": DSN_VARIABLE}
-"""Stores whose address the environment may have."""
+"""Stores whose address may come from the environment."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A stored run: the store it is in, and the path that commands take for it."""
+    """A stored run: its store, and the path that commands take for it."""
 
     store: Store
     run_id: str
@@ -63,7 +63,7 @@ class _Note(msgspec.Struct):
 
 
 def store_of(suite: Suite, out: Path | None, masker: Masker) -> Store:
-    """The store of a new run: a folder if the user names one, else what the suite says. Raises InputError."""
+    """The store of a new run: a folder if the user names one, else the suite's. Raises InputError."""
     if out is not None or suite.store.type == "local_files":
         return LocalFiles(out or suite.out or Path("runs"), masker)
     return _built(suite.store, masker, _runs_folder(suite.store))
@@ -80,7 +80,7 @@ def _built(plugin: Plugin, masker: Masker | None, runs: Path) -> Store:
 
 
 def address_of(run: RunReader, plan: Plan, masker: Masker) -> Path:
-    """The path that leads to a run; where it has none, a note of it is left on disk. Raises StorageError."""
+    """The path that leads to a run; if it has none, a note of it is left on disk. Raises StorageError."""
     location = Path(run.location)
     if location.is_absolute():
         return location
@@ -92,7 +92,7 @@ def address_of(run: RunReader, plan: Plan, masker: Masker) -> Path:
 
 
 def folder_beside(reader: RunReader) -> Path:
-    """Where files of a run are that are no records: its folder, or that of its artifacts where it has none."""
+    """Where the files of a run are that are not records: its folder or, if it has none, its artifacts' folder."""
     return reader.artifacts.parent if reader.artifacts.name == "artifacts" else reader.artifacts
 
 
@@ -102,7 +102,7 @@ def labels_file(reader: RunReader) -> Path:
 
 
 def _new_folder(runs: Path, name: str) -> Path:
-    """A new folder of that name; with a number where another store's run has it."""
+    """A new folder of that name; with a number if it belongs to another store's run."""
     for free in numbered(name):
         try:
             (runs / free).mkdir(PRIVATE_FOLDER, parents=True)
@@ -115,7 +115,7 @@ def _new_folder(runs: Path, name: str) -> Path:
 
 
 def _without_literals(config: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """What may be written down: credentials only where they are placeholders."""
+    """What may be written down: credentials only if they are placeholders."""
     for key, value in config.items():
         if not is_credential(key, value) or "${" in str(value):
             yield key, value
@@ -127,7 +127,7 @@ def _must_be_database(file: Path) -> None:
         with file.open("rb") as opened:
             start = opened.read(16)
     except OSError:
-        return  # the store says what is wrong
+        return  # the store reports what is wrong
     if start and not start.startswith(b"SQLite format 3"):
         said = "is neither a run folder nor a SQLite file with runs; `evalwright run SUITE` prints its run folder"
         raise InputError(Problem(str(file), said))
@@ -144,9 +144,9 @@ def find_run(
     run, a folder with a note of a run elsewhere, or `postgres:SCHEMA/RUN_ID`; a Place is one already. Raises
     InputError.
 
-    `secrets` of its suite are masked in what is written, besides those of the environment. A run folder may be
-    anyone's: of a run elsewhere its note gives the id and the kind of store, and the address comes from the user, in
-    the environment or as `named`, the store of a suite of theirs; from the note only if that is `trusted`.
+    `secrets` of its suite are masked in what is written, besides those of the environment. A run folder may come from
+    anyone: for a run elsewhere, its note gives the id and the kind of store, and the address comes from the user, in
+    the environment or as `named`, the store of the user's suite; from the note only if that is `trusted`.
     """
     if isinstance(path, Place):
         return path
@@ -171,7 +171,7 @@ def find_run(
 
 
 def _below_runs(path: Path) -> Path:
-    """A bare run id means a run below `runs/`, where runs are by default; what has that name here goes first."""
+    """A bare run id means a run below `runs/`, the default folder; anything of that name here takes precedence."""
     below = _RUNS / path
     if path.name == str(path) and not os.path.lexists(path) and os.path.lexists(below):
         return below
@@ -220,12 +220,12 @@ def _noted(folder: Path, secrets: Mapping[str, str], named: Plugin | None, trust
 
 
 def _names_in(note: _Note) -> dict[str, Any]:
-    """What a note may say of a store: names inside it, and no address."""
+    """What a note may say about a store: names inside it, but no address."""
     return {key: value for key, value in note.store.config.items() if key in _NAMES and isinstance(value, str)}
 
 
 def _trusted_config(folder: Path, note: _Note) -> dict[str, Any]:
-    """The whole configuration that a note has, with its secrets from the environment or its suite."""
+    """The whole configuration in a note, with its secrets from the environment or its suite."""
     unresolved: dict[str, str] = {}
     config: dict[str, Any] = expand(note.store.config, os.environ, unresolved)
     authored = _authored(note)

@@ -1,4 +1,4 @@
-"""One session of work on a run: an event loop of its own, signals, limits and the display round the runner."""
+"""One session of work on a run: its own event loop, signals, limits and the display around the runner."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def targets_of(plan: Plan) -> dict[str, Target]:
 
 @dataclass(slots=True)
 class Job:
-    """What is left of a run, and where it is written to."""
+    """What is left of a run, and where it is written."""
 
     plan: Plan
     writer: RunWriter
@@ -65,17 +65,17 @@ class Job:
     """Setting its `stopping` lets the cells in flight finish and starts no more."""
     mirrors: Mirroring | None = None
     history: History | None = None
-    """Of an earlier session; None for a fresh run."""
+    """What earlier sessions did; None for a fresh run."""
     again: frozenset[int] = frozenset()
-    """Cells that are run once more although they have a trace."""
+    """Cells that are run again although they have a trace."""
     signals: Signals = field(default_factory=lambda: Signals(owns_process=False))
-    """Those that ask for the end, from before the job was made until its summary is stored."""
+    """Signals that ask for the end, from before the job was made until its summary is stored."""
 
 
 def begin(
     state: RunState, plan: Plan, history: History | None, again: frozenset[int], models: ModelChoices | None
 ) -> None:
-    """Set the counters with which a session on a plan begins, and what is said before its first cell."""
+    """Set the counters with which a session on a plan begins, and what is reported before its first cell."""
     total = Grid(plan).total
     finished = 0 if history is None else sum(history.finished(n) and n not in again for n in range(total))
     spent = 0.0 if history is None else history.spent_usd
@@ -101,7 +101,7 @@ def work(job: Job, watch: Watch | None = None) -> bool:
     watchdog = Watchdog(ours)
     runner, targets = _runner(job, watchdog)
     # only a process of our own may be forked: in another, other threads may hold locks for ever in the child
-    forks = ours and plan.until_decided is None  # only this process can know that enough has been seen to decide
+    forks = ours and plan.until_decided is None  # only this process can know that it has seen enough to decide
     if forks and job.history is None and not job.again and all(one.adapter == "replay" for one in plan.variants):
         from evalwright.run.replay import processes_for, replay_in_processes
 
@@ -117,19 +117,18 @@ def work(job: Job, watch: Watch | None = None) -> bool:
 
 
 async def work_here(job: Job, watch: Watch | None = None) -> bool:
-    """As `work`, in the caller's running event loop: targets and asynchronous evaluators run there, too.
+    """Like `work`, in the caller's running event loop: targets and asynchronous evaluators run there, too.
 
-    Needs a session, as `work` does, which may be that of this task alone. Whoever wants the end sets
-    `job.state.stopping`, and cells in flight are finished; whoever cancels this task has them cancelled, and what
-    ignores that is left behind after a few seconds. Either way the run can be resumed. Nothing can interrupt a target
-    that blocks the loop.
+    Needs a session, as `work` does; it may belong to this task alone. Setting `job.state.stopping` ends the run once
+    the cells in flight have finished; cancelling this task cancels them, and leaves behind after a few seconds what
+    ignores that. Either way the run can be resumed. Nothing can interrupt a target that blocks the loop.
     """
     state = job.state
     runner, _ = _runner(job, Watchdog(owns_process=False))
     with watch(state) if watch else contextlib.nullcontext():
         running = asyncio.create_task(runner.run(job.history, job.again))
         try:
-            await asyncio.shield(running)  # the runner itself goes on: it has records to write and targets to close
+            await asyncio.shield(running)  # the runner itself continues: it has records to write and targets to close
         except asyncio.CancelledError:
             runner.stop_now()
             await asyncio.wait([running])
@@ -169,10 +168,10 @@ def _executor(job: Job) -> tuple[dict[str, Target], Sites | None]:
 
 
 def _run_loop(runner: Runner, job: Job) -> None:
-    """Run to the end in a loop of its own.
+    """Run to the end in a new loop.
 
-    `asyncio.run` would wait for ever on user tasks that ignore their cancellation, and for the default executor's
-    threads. Here both waits at the end have a bound: for the models to close, and for tasks that were left behind.
+    `asyncio.run` would wait forever for user tasks that ignore their cancellation, and for the default executor's
+    threads. Here both final waits are limited: for the models to close, and for tasks that were left behind.
     """
     loop = asyncio.new_event_loop()
     loop.set_exception_handler(lambda _loop, _context: None)  # leftovers of user code deserve no log lines at the end
@@ -180,22 +179,22 @@ def _run_loop(runner: Runner, job: Job) -> None:
         with descriptors_kept(str(Path(job.writer.location).absolute())):
             loop.run_until_complete(runner.run(job.history, job.again))
     except OSError as error:
-        if error.errno != errno.EBADF:  # what code that closes descriptors behind our back leads to
+        if error.errno != errno.EBADF:  # caused by code that closes descriptors behind our back
             raise
         raise StorageError(_CLOSED) from error
     finally:
         with contextlib.suppress(Exception):
             loop.run_until_complete(asyncio.wait_for(session().aclose(), LAST_SECONDS))
-        with contextlib.suppress(OSError):  # whoever closed our files has closed the loop's, too
+        with contextlib.suppress(OSError):  # the code that closed our files has closed the loop's, too
             end_loose_tasks(loop)
             loop.close()
 
 
 @contextlib.contextmanager
 def _interruptible(runner: Runner, watchdog: Watchdog, job: Job) -> Iterator[None]:
-    """Ctrl-C once finishes what runs, twice (or SIGTERM, SIGHUP) stops now, and in code that blocks, raises.
+    """Ctrl-C once finishes what runs; twice (or SIGTERM, SIGHUP) stops now, and in blocking code it raises.
 
-    While targets are set up there is nothing to finish: once stops, twice raises.
+    While targets are being set up there is nothing to finish: once stops, twice raises.
     """
     state = job.state
 
@@ -204,11 +203,11 @@ def _interruptible(runner: Runner, watchdog: Watchdog, job: Job) -> Iterator[Non
         state.stopping = True
         if number == signal.SIGINT and first and runner.setting_up is None:
             return
-        # A loop that no longer turns would not get to what is scheduled on it, and neither would the user.
+        # A blocked loop would not get to what is scheduled on it, and neither would the user.
         blocked = watchdog.beat is not None and time.monotonic() - watchdog.beat > 1.0
         if blocked or (runner.setting_up is not None and not first):
             raise Interrupted
-        if state.stop_now is not None:  # else nothing has begun yet, or all has ended
+        if state.stop_now is not None:  # otherwise nothing has begun yet, or everything has ended
             state.stop_now()
 
     try:

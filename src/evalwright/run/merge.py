@@ -58,7 +58,7 @@ class _Part(NamedTuple):
     """None for a run in a database."""
     manifest: Manifest | None
     whole: bool
-    """No cell of it is left."""
+    """Whether no cell of it is left."""
 
     def config(self) -> bytes:
         """The configuration of its suite, without secrets; empty for a run in a database."""
@@ -66,7 +66,7 @@ class _Part(NamedTuple):
 
     @property
     def digest(self) -> str:
-        """What identifies its content, so that a copy of it is known."""
+        """What identifies its content, so that copies are recognised."""
         if self.manifest is not None:
             return self.manifest.digest
         kinds = (self.reader.traces, self.reader.results, self.reader.verdicts)
@@ -94,7 +94,7 @@ def runs_matching(text: str) -> list[Path]:
 
 
 def _leads_to_run(path: Path) -> bool:
-    """Whether a path that a glob matched is one of a run; logs and other folders may lie beside them."""
+    """Whether a path matched by a glob is a run; logs and other folders may be beside runs."""
     if path.is_dir():
         return is_run(path) or (path / NOTE).is_file()
     with path.open("rb") as file:
@@ -102,10 +102,11 @@ def _leads_to_run(path: Path) -> bool:
 
 
 def merge(runs: Sequence[Path | Place], out: Path | None = None, *, partial: bool = False) -> Outcome:
-    """The run whose shards these are, as a new run folder in `out` (default: `runs`); the same one if it is there.
+    """Merge the shards of a run into a new run folder in `out` (default: `runs`); the existing one if it is already
+    there.
 
-    With `partial` the cells of shards that are missing or unfinished are missing in the run, too. Raises InputError
-    for shards that are not of one run, or not all there, or changed since they were finished: nothing is written then.
+    With `partial`, the cells of shards that are missing or unfinished are missing in the run, too. Raises InputError
+    for shards that are not of one run, or not all there, or changed since they were finished; nothing is written then.
     """
     with ExitStack() as stack:
         given = sorted((_part(run, stack) for run in runs), key=lambda one: (one.shard.index, str(one.address)))
@@ -145,7 +146,8 @@ def _finished(reader: RunReader, plan: Plan) -> bool:
 
 
 def _once(parts: Sequence[_Part]) -> list[_Part]:
-    """Each shard once: copies are alike by their manifests. Raises InputError for other ones, and for no run."""
+    """Each shard once: copies are recognised by their manifests. Raises InputError for different ones, and for no
+    run."""
     found: dict[int, _Part] = {}
     for part in parts:
         other = found.setdefault(part.shard.index, part)
@@ -208,7 +210,7 @@ def _sha256(lines: Iterable[bytes]) -> str:
 
 
 def _merged_plan(parts: Sequence[_Part]) -> Plan:
-    """The plan of the earliest shard as that of the whole run: independent of the order in which shards are named."""
+    """The plan of the earliest shard, as the whole run's: independent of the order in which shards are named."""
     earliest = min((part for part in parts), key=lambda part: (part.plan.started_at, part.shard.index))
     plan = earliest.plan
     warnings = dict.fromkeys(line for part in parts for line in part.plan.warnings)
@@ -218,14 +220,14 @@ def _merged_plan(parts: Sequence[_Part]) -> Plan:
         shard=None,
         store=Plugin("local_files"),  # without its path: merged elsewhere, the run has the same bytes
         warnings=[*warnings, *_other_files(parts)],
-        # what another user's shard executes, calls or writes must not become the user's own by being merged
+        # what another user's shard executes, calls or writes must not become the user's own by merging
         seal="ours" if all(part.plan.seal for part in parts) else "",
         exports=plan.exports if all(part.plan.seal for part in parts) else [],
     )
 
 
 def _other_files(parts: Sequence[_Part]) -> Iterator[str]:
-    """The files, such as code of the systems, that were not the same in all shards."""
+    """Files, such as the systems' code, that were not the same in all shards."""
     for name in sorted({name for part in parts for name in part.plan.files}):
         versions = Counter(part.plan.files.get(name, "") for part in parts)
         if len(versions) > 1:
@@ -235,7 +237,7 @@ def _other_files(parts: Sequence[_Part]) -> Iterator[str]:
 
 
 def _known(store: LocalFiles, plan: Plan, digests: dict[str, str]) -> LocalWriter | None:
-    """The run that was made of the very same shards before: merging twice changes nothing."""
+    """The run that was made from the very same shards before: merging twice changes nothing."""
     for run_id in store.run_ids() if digests else ():
         if run_id == plan.run_id or run_id.startswith(f"{plan.run_id}-"):
             manifest = manifest_of(store.folder / run_id)
@@ -262,7 +264,7 @@ def _assembled(
         shards.extend(_shards(parts, plan, stack, look_up=look_up))
         write_merged(shards, draft, plan)
         write_lines(draft / CASES, case_lines(parts[0].reader))
-        # Those with other keys for the same services have another hash: that of the plan is told.
+        # Shards with other keys for the same services have other hashes: report the plan's.
         described = [part.folder for part in parts if part.folder and part.plan.config_hash == plan.config_hash]
         for name in _DOCUMENTS:
             if source := next((folder / name for folder in described if (folder / name).is_file()), None):
@@ -282,7 +284,7 @@ def _assembled(
 
 
 def _shards(parts: Sequence[_Part], plan: Plan, stack: ExitStack, *, look_up: bool) -> Iterator[MergedShard]:
-    """Where the records of each shard are: by its index if it has one, and files enough may be open."""
+    """Where the records of each shard are: by its index, if it has one and enough files may be open."""
     evaluators, at_once = [spec.name for spec in plan.evaluators], _open_at_once(len(parts))
     for nth, part in enumerate(parts):
         rename = renaming(part.plan.run_id, plan.run_id)
@@ -293,12 +295,13 @@ def _shards(parts: Sequence[_Part], plan: Plan, stack: ExitStack, *, look_up: bo
 
 
 def _open_at_once(shards: int) -> int:
-    """Shards of which six files each may be open, half of them the index's; our own process may raise its limit."""
+    """Shards of which six files each may be open, half of them the index's; if the process is ours, its limit may be
+    raised."""
     return room_for(shards, 6, may_raise=owns_process())
 
 
 def _folder(part: _Part, stack: ExitStack) -> Path:
-    """The folder with a shard's records; those of a database are written into one for as long as they are merged."""
+    """The folder with a shard's records; those in a database are written to one for the duration of the merge."""
     if part.folder is not None:
         return part.folder
     temporary = stack.enter_context(closing(TemporaryFolder()))

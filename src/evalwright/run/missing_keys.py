@@ -27,7 +27,7 @@ __all__ = ["must_have_keys", "with_keys"]
 
 
 class _Asking(NamedTuple):
-    """A target or an evaluator that calls models, by the name that the user gave it."""
+    """A target or an evaluator that calls models, under the user's name for it."""
 
     name: str
     asks: Callable[[Case], Iterable[ChatRequest]]
@@ -35,9 +35,9 @@ class _Asking(NamedTuple):
 
 
 def with_keys(plan: Plan, cases: Iterable[Case], models: ModelChoices | None) -> Iterator[Case]:
-    """The cases; behind the last one, InputError names each model without a key, or without a price that it needs.
+    """The cases; after the last one, InputError names each model without a key, or without a price that it needs.
 
-    What else has no price becomes a warning of the plan.
+    Other models without a price become a warning of the plan.
     """
     return _checked(plan, cases, models or ModelChoices(), _targets(plan), plan.evaluators)
 
@@ -45,8 +45,8 @@ def with_keys(plan: Plan, cases: Iterable[Case], models: ModelChoices | None) ->
 def must_have_keys(plan: Plan, reader: RunReader, models: ModelChoices | None, *, judging: str | None = None) -> None:
     """Raise InputError as `with_keys` does, for a stored run.
 
-    With `judging` only its evaluators are going to ask: that of this name, or all of them for "". Replies to what they
-    ask may then be in the cache from the run itself.
+    With `judging`, only its evaluators will call models: the one of this name, or all of them for "". The cache may
+    then have replies to their calls from the run itself.
     """
     targets = _targets(plan) if judging is None else []
     specs = [spec for spec in plan.evaluators if not judging or spec.name == judging]
@@ -60,10 +60,10 @@ def must_have_keys(plan: Plan, reader: RunReader, models: ModelChoices | None, *
 def _checked(
     plan: Plan, cases: Iterable[Case], models: ModelChoices, targets: Sequence[_Asking], specs: Sequence[EvaluatorSpec]
 ) -> Iterator[Case]:
-    """Recordings need no key, and a cache that the user names may hold the judges' replies.
+    """Recordings need no key, and a cache that the user names may have the judges' replies.
 
-    The user's own cache does not count here: it would let a run begin without a key that it needs, if only anything
-    was ever judged with one. The message names it instead.
+    The user's default cache does not count here: if anything had ever been judged with such a model, a run could begin
+    without a key that it needs. The message names that cache instead.
     """
     if models.replay is not None or models.no_network:
         yield from cases
@@ -118,7 +118,7 @@ def _checked(
 
 
 def _beyond_budget(plan: Plan, targets: Sequence[_Asking], models: ModelChoices) -> list[Problem]:
-    """The systems whose calls a budget cannot limit, as processes of their own make them."""
+    """The systems whose calls a budget cannot limit, because processes of their own make them."""
     isolated = {variant.name for variant in plan.variants if variant.isolation == "process"}
     found = [] if models.budget_usd is None else [one.name for one in targets if one.name in isolated]
     message = "--budget cannot limit a model that another process calls: leave out isolation: process"
@@ -126,7 +126,7 @@ def _beyond_budget(plan: Plan, targets: Sequence[_Asking], models: ModelChoices)
 
 
 class _Unpriced:
-    """The models of which no price is known: a limit of money would not hold for them."""
+    """Models without a known price: a limit on money could not be enforced for them."""
 
     def __init__(self, plan: Plan, models: ModelChoices) -> None:
         self._plan, self._models, self._list_prices = plan, models, plan.has_list_prices
@@ -135,7 +135,7 @@ class _Unpriced:
         self._priced: set[str] = set()
 
     def look_at(self, name: str, model: str, route: Route, judges: bool) -> None:
-        """Note a model that is called as the user's `name` asks."""
+        """Note a model that is called by the user's `name`."""
         if model in self._priced or not self._list_prices:
             return
         if price_in(self._plan.prices, model) is not None or built_in_price(model) is not None:
@@ -167,7 +167,7 @@ class _Unpriced:
 
 
 def _holds_replies(models: ModelChoices) -> bool:
-    from evalwright.llm.cache import Cache, default_path  # SQLite, which most runs do not need
+    from evalwright.llm.cache import Cache, default_path  # imports SQLite, which most runs do not need
 
     path = models.cache or default_path()
     if models.no_cache or not path.is_file():

@@ -1,4 +1,4 @@
-"""Packages of extras that a suite needs and that are not installed here, each with the line that installs it."""
+"""Packages of extras that a suite needs and that are not installed, each with the command that installs it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _ANY_CASE = Case("", {})
 def missing_packages(suite: Suite) -> list[Problem]:
     """Warnings about packages that its judges, systems, outputs and executor need. No code of the suite is imported.
 
-    What cases ask for themselves is left to the run.
+    What single cases need is left to the run.
     """
     found = dict.fromkeys([*_of_models(suite), *_of_parts(suite)])
     return [Problem(str(suite.source), message, key=key, absent=True) for key, message in found]
@@ -53,7 +53,7 @@ def _of_judge(spec: EvaluatorSpec) -> tuple[str, list[ChatRequest]]:
 
 
 def _of_system(variant: Variant) -> tuple[str, list[ChatRequest]]:
-    """The models of a system; those of one whose code is not to be imported now are left to the run."""
+    """The models of a system; if its code must not be imported now, they are left to the run."""
     if target_traits(load("targets", variant.adapter)).asks is None:
         return variant.name, []
     try:

@@ -15,7 +15,7 @@ __all__ = ["live_models"]
 
 
 def live_models(plan: Plan, choices: ModelChoices | None, masker: Masker, state: RunState) -> Models:
-    """Made within the session of the run, when the first question is asked; no client is imported before."""
+    """Made within the run's session, when the first question is asked; no client is imported before."""
     from evalwright.llm.models import LiveModels
 
     given = choices or ModelChoices()

@@ -1,4 +1,4 @@
-"""Which trace of a cell counts when several were written: found in 8 bytes a trace, whatever their number."""
+"""Which trace of a cell counts if several were written: found with 8 bytes per trace, however many there are."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class _Mark(_Cell, gc=False):
 
 
 class Newest(msgspec.Struct):
-    """The winners among the cells that have more than one trace: highest attempt, then last in the file."""
+    """The winners among the traces of cells that have several: highest attempt, then last in the file."""
 
     winners: dict[Key, tuple[int, datetime | None]]
     count: int
@@ -45,7 +45,7 @@ class Newest(msgspec.Struct):
 
 
 def newest_of(reader: RunReader) -> Newest:
-    """Read the keys of all traces once, and those of repeated cells again; by an index that is there often neither."""
+    """Read the keys of all traces once, and those of repeated cells again; with an existing index, often neither."""
     if (index := index_of(reader, make=False)) is not None:
         with closing(index):
             if not index.superseded():

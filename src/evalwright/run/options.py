@@ -40,7 +40,7 @@ class RunOptions:
     allow_empty: bool = False
     """A suite without cases to run is accepted."""
     shard: Shard | None = None
-    """Only the cells of these cases are run. In a folder `out` that has this shard already, it is resumed."""
+    """Only the cells of these cases are run. If the folder `out` already has this shard, it is resumed."""
 
     until_decided: bool = False
     """The run ends as soon as it is decided `against` a run or another of its variants."""
@@ -53,8 +53,8 @@ class RunOptions:
 
     @property
     def narrowed(self) -> str:
-        """How cases are selected, in words; empty if all are. An option that selects cases belongs in here, too."""
+        """How cases are selected, in words; empty if all are. Every option that selects cases has to be included."""
         limit = [] if self.limit is None else [f"limit {self.limit}"]
-        # what a shell made of a variable that is not set must be seen, and selects no case
+        # an empty text, made by a shell from an unset variable, must be visible, and selects no case
         named = [*(case or "''" for case in self.cases), *(f"tag {tag or repr(tag)}" for tag in self.tags)]
         return ", ".join(named or limit)

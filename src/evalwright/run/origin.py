@@ -1,4 +1,4 @@
-"""Who made a stored run, and which settings it may be continued or re-evaluated with: its own, or a suite's."""
+"""Who made a stored run, and with which settings it may be resumed or re-evaluated: its own, or a suite's."""
 
 from __future__ import annotations
 
@@ -35,24 +35,24 @@ __all__ = [
 
 
 class Trust(NamedTuple):
-    """What the user said about a stored run that is to be continued: a suite of theirs, or that it may be trusted."""
+    """What the user said about a stored run that is to be resumed: a suite of their own, or that it may be trusted."""
 
     suite: Suite | None = None
     run: bool = False
     plan: Plan | None = None
-    """What the suite makes of the same command line again, once the cases were found to be those that are stored."""
+    """The plan that the suite gives for the same command line, once the cases were found to be the stored ones."""
 
 
 class Runnable(NamedTuple):
-    """A run that can be continued: with what it stored, or with its suite if secrets are missing there."""
+    """A run that can be resumed: with what it stored, or with its suite if secrets are missing there."""
 
     suite: Suite | None = None
     foreign: bool = False
-    """Nothing of what was stored is executed, called or filled in, as another user may have written it."""
+    """Nothing that was stored is executed, called or filled in, because another user may have written it."""
     plan: Plan | None = None
-    """The plan that goes on instead of the stored one."""
+    """The plan that is used instead of the stored one."""
     unseen: bool = False
-    """The cases were not compared with what was sealed, as no cell is left that would use them."""
+    """The cases were not compared with the seal, because no cell is left that would use them."""
 
     @property
     def secrets(self) -> Mapping[str, str]:
@@ -63,7 +63,7 @@ class Runnable(NamedTuple):
         return {} if self.suite is None else self.suite.environment
 
     def plan_of(self, stored: Plan) -> Plan:
-        """The stored plan with the secrets that the suite's file holds literally."""
+        """The stored plan with the secrets that are written in the suite's file."""
         if self.plan is not None:
             return self.plan
         if self.suite is None:
@@ -81,7 +81,7 @@ class Runnable(NamedTuple):
 
 
 def _planned_by(suite: Suite, stored: Plan) -> Plan:
-    """The stored plan with all that is executed, called or written taken from a suite."""
+    """The stored plan, with everything that is executed, called or written taken from a suite."""
     from evalwright.run.options import RunOptions
     from evalwright.run.plan import plan_of
 
@@ -101,12 +101,12 @@ def _planned_by(suite: Suite, stored: Plan) -> Plan:
 
 
 def runnable(reader: RunReader, trust: Trust, *, idle: bool = False) -> Runnable:
-    """How a run is to go on: with secrets from the files of its suite if the environment lacks them.
+    """How a run is to be resumed: with secrets from its suite's files if the environment lacks them.
 
-    Of a run that is `idle` the cases are not looked at, which takes a second where there are a million.
+    If a run is `idle`, its cases are not checked, which takes a second for a million.
 
-    Raises InputError when there is no plan, when a secret is not at hand, and for another user's run without a
-    suite of the user's own.
+    Raises InputError if there is no plan, if a secret is not available, and for another user's run without a suite of
+    the user's own.
     """
     from evalwright.run.plan import config_hash
 
@@ -134,16 +134,16 @@ def runnable(reader: RunReader, trust: Trust, *, idle: bool = False) -> Runnable
 
 
 def must_be_own(reader: RunReader, plan: Plan) -> None:
-    """Raises InputError for another user's run, and for one whose cases are not those that were sealed."""
+    """Raises InputError for another user's run, and for one whose cases differ from those that were sealed."""
     if not _is_own(reader, plan):
         raise _not_own(reader.location)
 
 
 def may_judge(reader: RunReader, plan: Plan, suite: Suite | None, trusted: bool) -> bool:
-    """Whether a new judgement may take what the run stored: it is the user's own, or `trusted` by name.
+    """Whether re-evaluation may use what the run stored: it is the user's own, or explicitly `trusted`.
 
-    Raises InputError for another user's run whose evaluators would execute code, start programs or ask models, if
-    there is no suite that says how to judge instead.
+    Raises InputError for another user's run whose evaluators would execute code, start programs or call models, unless
+    a suite says how to judge instead.
     """
     if trusted or _is_own(reader, plan):
         return True
@@ -153,9 +153,9 @@ def may_judge(reader: RunReader, plan: Plan, suite: Suite | None, trusted: bool)
 
 
 def _is_own(reader: RunReader, plan: Plan) -> bool:
-    """Whether the plan bears the user's seal, and its cases are those that were sealed with it.
+    """Whether the plan has the user's seal, and its cases are those that were sealed with it.
 
-    Stores that do not give the cases as stored have no folder or database that others could change.
+    Stores that do not provide the cases as stored have no folder or database that others could change.
     """
     if not plan.seal:
         return False
@@ -170,9 +170,9 @@ def _is_own(reader: RunReader, plan: Plan) -> bool:
 
 
 def judged_by_suite(stored: Plan, add: str | None, suite: Suite | None) -> Plan:
-    """As `with_evaluators` for another user's run: only evaluators of the suite judge, and nothing is exported.
+    """Like `with_evaluators`, for another user's run: only evaluators of the suite judge, and nothing is exported.
 
-    Without a suite they are those that only look at traces.
+    Without a suite, only evaluators that merely look at traces judge.
     """
     offered = stored.evaluators if suite is None else suite.evaluators
     if add is not None and add not in (known := sorted(spec.name for spec in offered)):
@@ -183,7 +183,7 @@ def judged_by_suite(stored: Plan, add: str | None, suite: Suite | None) -> Plan:
 
 
 def acts(spec: EvaluatorSpec) -> bool:
-    """Whether an evaluator does more than to look at a trace."""
+    """Whether an evaluator does more than look at a trace."""
     from evalwright.evaluators.build import declared
 
     says = declared("evaluators", spec.type)
@@ -191,7 +191,7 @@ def acts(spec: EvaluatorSpec) -> bool:
 
 
 def suite_here(reader: RunReader) -> Suite | None:
-    """The suite of a run that another user made, if it is as it was then, and in the project where the user works."""
+    """The suite of a run that another user made, if it is unchanged, and in the project in which the user works."""
     plan = reader.plan
     return None if plan is None or _is_own(reader, plan) else _suite_here(plan)
 
@@ -209,7 +209,7 @@ def _same_suite(location: str, plan: Plan, suite: Suite | None) -> Suite:
     """The suite itself. Raises InputError for none, and for one with which the run was not made."""
     from evalwright.run.plan import config_hash
 
-    if suite is None or plan.evaluators_by_case:  # cases are stored, and with them evaluators of their own
+    if suite is None or plan.evaluators_by_case:  # cases are stored, and with them their own evaluators
         raise _not_own(location)
     if config_hash(suite) != plan.config_hash or _systems(suite.variants) != _systems(plan.variants):
         raise InputError(f"{location} was not made with {suite.source} as it is now; {_HOW}")
@@ -235,7 +235,7 @@ def _stands_in(name: str, config: Mapping[str, Any]) -> bool:
 
 
 def with_evaluators(plan: Plan, add: str | None, suite: Suite | None) -> Plan:
-    """The plan with the evaluators that a new judgement is to use. Raises InputError for an unknown name."""
+    """The plan with the evaluators for a re-evaluation. Raises InputError for an unknown name."""
     if add is None:
         if suite is None:
             return plan
@@ -263,7 +263,7 @@ def with_evaluators(plan: Plan, add: str | None, suite: Suite | None) -> Plan:
 
 
 def _suite_of_origin(plan: Plan) -> Suite | None:
-    """The suite file as it is now, if it is still there and sound: a new evaluator may have been added to it."""
+    """The suite file as it is now, if it still exists and is valid: a new evaluator may have been added to it."""
     from evalwright.formats.loading import load_suite
 
     try:

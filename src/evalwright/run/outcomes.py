@@ -43,7 +43,7 @@ class Outcome:
     notes: list[str] = field(default_factory=list)
     """What the user should know besides the numbers, such as a torn tail that was cut."""
     place: Place | None = None
-    """Where the run is, for those who read it at once: its path alone need not lead there."""
+    """Where the run is, for code that reads it at once: its path alone may not lead there."""
 
     @property
     def address(self) -> Path | Place:
@@ -56,26 +56,27 @@ class Outcome:
     """Whether the original program wrote the run, whose re-evaluation ends with 0 whatever the verdicts."""
 
     unread: Sequence[str] = ()
-    """Records that cannot be read: what they held could have made the run one that did not pass."""
+    """Records that cannot be read: with them, the run might not have passed."""
 
     @property
     def exit_code(self) -> int:
         """0 passed, 1 did not pass, 3 cells have no verdict or records cannot be read, 130 interrupted.
 
-        A gate decides instead of the cells whether the run passed; without one it passes when every cell passed or was
-        skipped. Either way it has not passed while a cell has no verdict. A shard ends with 0 when it is finished,
-        whatever its verdicts and errors: they are for the merged run to judge.
+        If there is a gate, it decides whether the run passed; otherwise it passes if every cell passed or was
+        skipped. Either way it has not passed while a cell has no verdict. A shard ends with 0 once it is finished,
+        whatever its verdicts and errors: the merged run decides about them.
         """
         if self.interrupted:
             return 130
         return self._judged_code() or (3 if self.unread else 0)
 
     def _judged_code(self) -> int:
-        if self.plan.shard is not None:  # a scheduler repeats what does not end with 0, and must not repeat failures
+        # a scheduler repeats whatever does not end with 0, but failures must not be repeated
+        if self.plan.shard is not None:
             return 3 if self.summary.cells_missing else 0
         gate = self.summary.gate
         if self.plan.until_decided is not None and gate is not None:
-            # errors are in the decision as the worst that they could have been, and the rest was not needed
+            # the decision counts errors as the worst possible outcomes, and nothing else was needed
             return 0 if gate.passed else 3 if gate.undecided else 1
         if gate is not None and not gate.passed and not gate.undecided:
             return 1
@@ -92,9 +93,9 @@ class Outcome:
 def summed_up(
     tally: Tally, reader: RunReader, plan: Plan, finished_at: datetime, shown: RunSummary | None = None
 ) -> RunSummary:
-    """The numbers of a run that was counted; its records are read again only where something is decided of it.
+    """The numbers of a run that was counted; its records are read again only if something is to be decided.
 
-    `shown` is what was stored of a run that is only looked at again.
+    `shown` is the stored summary of a run that is only looked at again.
     """
     summary = tally.summary(plan, finished_at)
     if plan.shard is None and is_decided(plan):
@@ -105,7 +106,7 @@ def summed_up(
 
 
 def folded_summary(reader: RunReader, plan: Plan) -> RunSummary:
-    """The summary as the records of a run say it now; records that cannot be read are among its warnings."""
+    """The summary from the run's records as they are now; unreadable records are among its warnings."""
     from evalwright.run.calibration import mark_judges
     from evalwright.scoring.fold import fold
 
@@ -114,7 +115,7 @@ def folded_summary(reader: RunReader, plan: Plan) -> RunSummary:
     summary = summed_up(fold(reader, plan), reader, plan, finished, stored)
     mark_judges(reader, plan, summary)
     if (index := index_of(reader)) is not None:
-        index.close()  # a run has one only if every line can be read
+        index.close()  # a run has an index only if every line can be read
     else:
         for _ in reader.verdicts(_Row):
             pass
@@ -127,7 +128,7 @@ class _Row(msgspec.Struct, gc=False):
 
 
 def is_decided(plan: Plan) -> bool:
-    """Whether a run is decided as a whole by more than its counts."""
+    """Whether a run as a whole is decided by more than its counts."""
     claims = plan.gate is not None and plan.gate["kind"] == "claims"
     return claims or plan.run.baseline_variant is not None or plan.until_decided is not None
 
@@ -142,7 +143,7 @@ def conclude(
     mirrors: Mirroring | None = None,
     state: RunState | None = None,
 ) -> Outcome:
-    """Store the summary, tell the mirrors, and say what came of the session."""
+    """Store the summary, notify the mirrors, and return the outcome of the session."""
     summary = summed_up(tally, writer, plan, datetime.now(UTC))
     ended = _ended(state, summary) if state is not None else []
     summary.warnings = [*summary.warnings, *ended]
@@ -169,6 +170,6 @@ def conclude(
 
 
 def _ended(state: RunState, summary: RunSummary) -> list[str]:
-    """Why systems were called no more, and what went wrong when they were closed."""
+    """Why systems were no longer called, and what went wrong when they were closed."""
     stopped = dict.fromkeys(state.stuck.values()) if summary.cells_missing else ()
     return [*stopped, *dict.fromkeys(state.unclosed), *dict.fromkeys(state.doubts)]

@@ -4,8 +4,8 @@
     → evaluators → [awaited evaluators] → [comparisons] → [spoiling] → store the results → store the verdict
     → count → [mirrors]
 
-What stands in brackets is done for some plans only; for all others it is neither called nor imported. The order of the
-records is what a resumed run relies on: a cell with a verdict is finished, one with a trace is judged, all others run.
+Steps in brackets are done for some plans only; for all others they are neither called nor imported. A resumed run
+relies on the order of the records: a cell with a verdict is finished, one with a trace is judged, all others run.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ __all__ = ["LONG", "Pipeline"]
 _LONGEST_CALL = 600.0
 """Seconds after which a cell's call is not repeated, however often its service asks for time."""
 _LOOK = 0.25
-"""Seconds between looks, in a pause before another try, at whether the run is to stop."""
+"""Seconds between checks, in a pause before another attempt, of whether the run is to stop."""
 LONG = 0.05
-"""Seconds from which a call takes so long that writes for its cell alone do not matter."""
+"""Seconds from which a call is so long that separate writes for its cell do not matter."""
 
 
 class Pipeline:
-    """The path of every cell of one session on one run, from the call of its system to its verdict."""
+    """The path of every cell in one session of a run, from the call of its system to its verdict."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class Pipeline:
         """Writes the records that the writer keeps, if it keeps any."""
 
     async def open(self) -> None:
-        """Make ready what cells need. Raises InputError when the user's set-up code fails or takes too long."""
+        """Prepare what cells need. Raises InputError if the user's setup code fails or takes too long."""
         if self._sites is not None:
             await self._sites.open()
         for variant in self._variants:
@@ -116,7 +116,7 @@ class Pipeline:
 
     async def close(self) -> None:
         """Close the targets, as far as they let themselves be closed, and the workspaces."""
-        # Before the workspaces, in which what a target has started may still write.
+        # Before the workspaces, because what a target has started may still write there.
         for name, target in self._targets.items():
             if doubts := getattr(target, "doubts", None):
                 self._state.doubts += (f"{name}: {doubt}" for doubt in doubts())
@@ -131,9 +131,9 @@ class Pipeline:
             await self._sites.close()
 
     async def run(self, call: Call, cell: Cell) -> None:
-        """Run a cell to its verdict. One that is stopped before another try, or abandoned, is left as it is.
+        """Run a cell to its verdict. One that is stopped before another attempt, or abandoned, is left as it is.
 
-        Raises StorageError when a record cannot be written.
+        Raises StorageError if a record cannot be written.
         """
         money = self._money
         if money is not None and not await self._has_money(cell, money):
@@ -149,7 +149,7 @@ class Pipeline:
             if money is not None:
                 money.end()  # `record` counts the cost at once, so that no other cell looks in between
         await self.record(cell, trace, at_once=time.monotonic() - call.started > LONG)
-        # Behind the record: the trace that stops a system is stored like all others.
+        # After the record: the trace that stops a system is stored like all others.
         if self._standstill is None:
             if trace.error is None and not self._state.stuck:
                 self._proven.add(cell.variant.name)
@@ -158,14 +158,14 @@ class Pipeline:
         self._standstill.add(trace)
 
     def _errors_counted(self) -> Standstill:
-        """What stops systems that only err; made with the first error."""
+        """What stops systems that only return errors; created at the first error."""
         from evalwright.run.standstill import Standstill
 
         accounts = {name: account for name, one in self._targets.items() if (account := getattr(one, "account", ""))}
         return Standstill(self._plan, accounts, self._proven, self._state.stuck)
 
     async def _has_money(self, cell: Cell, money: CostLimit) -> bool:
-        """Wait until there is money for a cell and begin it; where there is none, record that and return False."""
+        """Wait until there is money for a cell and begin it; if there is none, record that and return False."""
         if not await self._pause(lambda: 0.0 if money.reached or money.has_room() else _LOOK):
             return False
         if money.reached:
@@ -182,7 +182,7 @@ class Pipeline:
         return self.trace(cell, TraceError("cost_limit", why), now, now)
 
     async def _call(self, call: Call, cell: Cell) -> Answer | TraceError | None:
-        """The last try's outcome; None when the run stops before a try that is still due."""
+        """The last attempt's outcome; None if the run stops before a further attempt."""
         rule, address, begun = self._retry, self._addresses.get(cell.variant.name), time.monotonic()
         call.retried, alone = [], False
         while True:
@@ -197,7 +197,8 @@ class Pipeline:
             error = failure_in(answer)
             if error is None or call.abandoned:
                 return answer
-            # No attempt of the system's: it is called again once files are free, and a last time if none can become so.
+            # Does not count as an attempt of the system: it is called again once files are free, and a last time if
+            # none can become so.
             if error.type == OUT_OF_FILES and not alone:
                 alone = not await self._room_made()
                 if self._state.stopping:
@@ -210,7 +211,7 @@ class Pipeline:
                 call.retried.append(error)
                 continue
             tries = len(call.retried) - lost + 1
-            # The exponent is bounded, because a float times 2 ** 1024 raises OverflowError.
+            # The exponent is limited, because a float times 2 ** 1024 raises OverflowError.
             pause = pause_before_next(rule, error, tries)
             late = error.status in BUSY and time.monotonic() - begun + pause > _LONGEST_CALL
             if late or not retriable(rule, error, tries):
@@ -221,10 +222,10 @@ class Pipeline:
                 return None
 
     def _goes_on(self, cell: Cell, error: TraceError, lost: int) -> bool:
-        """Whether a cell that has no worker any more gets another one; `lost` is how many it had lost before.
+        """Whether a cell that lost its worker gets another one; `lost` is how many it had lost before.
 
-        That says nothing of the system, so what the suite allows of attempts is not touched; unless one cell ends
-        worker after worker.
+        A lost worker says nothing about the system, so it does not count as one of the suite's attempts; unless a
+        single cell ends worker after worker.
         """
         if error.type == NO_WORKER and not self._state.stopping:
             self._state.stuck.setdefault(cell.variant.name, error.message)
@@ -235,7 +236,7 @@ class Pipeline:
         return call.ask(target, cell) if sites is None else sites.ask(call, target, cell)
 
     async def _room_made(self) -> bool:
-        """Wait until another cell has ended, whose files are free then; False if no other one is at work."""
+        """Wait until another cell has ended and released its files; False if no other one is running."""
         running, done = self._state.running, self._state.done
         if len(running) - self._starved <= 1:
             return False
@@ -248,7 +249,7 @@ class Pipeline:
         return True
 
     async def _pause(self, left: Callable[[], float]) -> bool:
-        """Wait as long as there are seconds `left`, which may become more; False once the run is to stop."""
+        """Wait as long as there are seconds `left`, which may increase; False once the run is to stop."""
         while not self._state.stopping and (seconds := left()) > 0:
             await asyncio.sleep(min(seconds, _LOOK))
         return not self._state.stopping
@@ -256,7 +257,7 @@ class Pipeline:
     def trace(
         self, cell: Cell, answer: Answer | TraceError, start: float, end: float, retried: Sequence[TraceError] = ()
     ) -> Trace:
-        """The trace of a call between two monotonic seconds, of which `retried` are the errors of earlier tries."""
+        """The trace of a call between two monotonic times; `retried` are the errors of earlier attempts."""
         date = self._clock.date
         trace = trace_of(self._run_id, cell, answer, date(start), date(end), int((end - start) * 1000))
         if retried:
@@ -270,18 +271,19 @@ class Pipeline:
         """Store the trace of a cell, `at_once` or with those of other cells, and judge it. Raises StorageError."""
         if self._money is not None:  # before anything is awaited, as `run` relies on it
             self._money.spend(trace.metrics.cost_usd)
-        # The artifact goes first: a stored trace is never judged without the files that belong to it.
+        # The artifact goes first: a stored trace is never judged without its files.
         artifact = None if self._sites is None else await self._sites.collect(cell)
-        if self._mirrors is not None:  # before the trace is stored: mirrors put their ids into it
+        if self._mirrors is not None:  # before the trace is stored: mirrors add their ids to it
             self._mirrors.prepare(trace)
         try:
             self._writer.append_trace(trace)
         except (TypeError, ValueError, RecursionError) as error:
-            # Which part of the answer JSON cannot hold is not known, so all of it goes; nothing was written so far.
+            # It is unknown which part of the answer JSON cannot express, so all of it is dropped; nothing has been
+            # written so far.
             trace.output, trace.messages, trace.tool_calls, trace.tool_results = Output(), [], [], []
             trace.metrics, trace.extra, trace.spans, trace.error = Metrics(), {}, [], _unstorable(error)
             self._writer.append_trace(trace)
-        if at_once:  # an evaluator that blocks, or ends the process, must not cost what took its time
+        if at_once:  # an evaluator that blocks, or ends the process, must not lose an answer that took its time
             self.write()
         if (rest := self.judge(cell.case, trace, artifact)) is not None:
             await rest
@@ -318,7 +320,7 @@ class Pipeline:
             await rest
 
     async def _compare(self, cell: Compared) -> None:
-        """Judge and mark as finished all cells of a case and trial with the last of them."""
+        """Judge and mark as finished all cells of a case and trial, once the last of them is there."""
         if self._comparing is None:
             from evalwright.run.steps.compare import Comparing
 
@@ -340,15 +342,15 @@ class Pipeline:
         self._tally.add(trace, results, verdict)
         self._state.count(verdict.status, trace.metrics.cost_usd)
         if self._state.listener is not None or self._mirrors is not None:
-            self.write()  # what others are told is not to be told again after a crash
+            self.write()  # what mirrors receive must not be sent again after a crash
         if self._state.listener is not None:
             self._state.listener(case, trace, results, verdict)
         return None if self._mirrors is None else self._mirrors.cell(trace, results, verdict)
 
     async def judge_stored(self, trace: Trace, known: Sequence[EvaluationResult], *, finished: bool = False) -> None:
-        """`judge` for a trace of an earlier session, which ended before it had its verdict.
+        """`judge` for a trace of an earlier session that ended before it had its verdict.
 
-        One that is `finished` is only compared with, by cells of its case that are not.
+        One that is `finished` is only compared with, for unfinished cells of its case.
         """
         assert trace.case_index is not None
         case = self._writer.case(trace.case_index)

@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 __all__ = ["config_hash", "documents", "may_call_models", "plan_of"]
 
 
-# The 16-bit counters of `scoring.counts`, each of a case's trials, must not overflow.
+# The 16-bit counters of `scoring.counts`, each for a case's trials, must not overflow.
 MOST_TRIALS = 10_000
 
 
 def plan_of(suite: Suite, options: RunOptions, now: datetime | None = None) -> Plan:
-    """The plan of a new run; the store counts its cases and may give its id a suffix."""
+    """The plan of a new run; the store counts its cases and may add a suffix to its id."""
     started = now or datetime.now(UTC)
     if max(options.trials or 0, suite.run.trials, *(v.trials or 0 for v in suite.variants)) > MOST_TRIALS:
         raise InputError(f"trials: expected at most {MOST_TRIALS:,} repeats of a case")
@@ -83,7 +83,7 @@ def plan_of(suite: Suite, options: RunOptions, now: datetime | None = None) -> P
 
 
 def _idle_placements(suite: Suite, executor: object) -> list[str]:
-    """A warning about systems that name resources of a cluster although none calls them."""
+    """A warning about systems that name a cluster's resources although no cluster calls them."""
     named = [variant.name for variant in suite.variants if variant.ray is not msgspec.UNSET]
     if not named or executor is not msgspec.UNSET:
         return []
@@ -91,7 +91,7 @@ def _idle_placements(suite: Suite, executor: object) -> list[str]:
 
 
 def _executor(suite: Suite, name: str) -> Executor | msgspec.UnsetType:
-    """The executor that the command line names, with the suite's settings of it."""
+    """The executor that the command line names, with the suite's settings for it."""
     if name == "local":
         return msgspec.UNSET
     return suite.run.executor if suite.run.executor is not msgspec.UNSET else Executor(name)
@@ -116,7 +116,7 @@ def _variants(suite: Suite, target: str | None) -> list[Variant]:
 
 
 def may_call_models(plan: Plan) -> bool:
-    """Whether a target or an evaluator of the plan may call models, so that their keys are to be looked for."""
+    """Whether a target or an evaluator of the plan may call models, so that their keys are needed."""
     from evalwright.evaluators.build import declared
     from evalwright.targets.build import target_traits
 
@@ -128,7 +128,7 @@ def may_call_models(plan: Plan) -> bool:
 
 
 def documents(suite: Suite, masker: Masker) -> dict[str, bytes]:
-    """The files of a run that say what was run: the masked configuration and the hash of the unmasked one."""
+    """The documents of a run that say what was run: the masked configuration and the hash of the unmasked one."""
     from evalwright.files.yaml import dump
 
     return {
@@ -146,7 +146,7 @@ def config_hash(suite: Suite) -> str:
 
 
 def _hash_without_secrets(suite: Suite) -> str:
-    """The same with the names of secrets in the place of their values; other variables count with theirs."""
+    """The same with the names of secrets instead of their values; other variables count with their values."""
     secrets = {name: value for name, value in suite.secrets.items() if is_secret(name, value)}
     return _hashed(suite, Masker(secrets).placeholders(suite.document))
 

@@ -20,7 +20,7 @@ _FRAME = 0.1
 _FIRST_LINES = (2.0, 10.0, 30.0)
 _THEN_EVERY = 60.0
 _LOOK = 0.2
-"""Seconds between looks at whether the run is to end, where nothing else is shown so often."""
+"""Seconds between checks of whether the run is to end, if nothing else is shown as often."""
 _BAR = 24
 _WORTH_NAMING = 5.0
 """Seconds after which the oldest running cell is named."""
@@ -29,7 +29,7 @@ Mask = Callable[[str], str]
 
 
 def progress_on(stream: TextIO | None = None, mask: Mask = str) -> Callable[[RunState], AbstractContextManager[None]]:
-    """A display for `run_suite` and its like; `mask` takes secrets out of the names of cells."""
+    """A display for `run_suite` and the like; `mask` removes secrets from the names of cells."""
     out = sys.stderr if stream is None else stream
     show = _live if is_terminal(out) else _plain
 
@@ -139,7 +139,7 @@ def _live_parts(state: RunState, mask: Mask, seconds: float) -> Iterator[tuple[s
 
 
 def _left(state: RunState, seconds: float) -> float | None:
-    """Estimated seconds to the end; None while too few cells are done for an estimate."""
+    """Estimated seconds to the end; None while too few cells are finished for an estimate."""
     fresh = state.done - state.already_done
     if seconds < 3 or fresh < 3 or state.done >= state.total:
         return None
@@ -156,7 +156,7 @@ def _line(state: RunState, parts: list[tuple[str, str]], paint: Paint, columns: 
     """A longer line would wrap, and its first half stay on the screen."""
     if not state.stopping:
         return _bar(state, paint, _BAR) + _fitting(parts, paint, columns - _BAR)
-    said = ended(_stopping(state), columns - 3)  # what the user may do now matters most, then the counts
+    said = ended(_stopping(state), columns - 3)  # what the user can do now matters most, then the counts
     room = columns - 2 - width(said)
     bar = max(0, min(_BAR, room - 1 - sum(2 + width(text) for text, _ in parts)))
     style = "pass" if state.answered else "error"

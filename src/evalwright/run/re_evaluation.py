@@ -74,7 +74,7 @@ def re_evaluate(
             models=partial(live_models, plan, models, masker, state), environment=suite.environment if suite else None
         )
         with here, watch(state) if watch else nullcontext():
-            here.import_paths(plan.import_paths)  # as systems are not built here, whose folders are put there
+            here.import_paths(plan.import_paths)  # because systems are not built here, which would add their folders
             must_have_keys(plan, writer, models, judging=add or "")
             judged = judge_again(
                 asking.plan,
@@ -110,7 +110,7 @@ def _notes(judged: int, kept: int) -> list[str]:
 def _plan_to_judge(
     writer: RunWriter, add: str | None, suite: Suite | None, secrets: Mapping[str, str], *, trust_run: bool
 ) -> tuple[Plan, Plan, Mapping[str, str]]:
-    """The plan as it is stored, the one to judge by, and the secrets in it."""
+    """The stored plan, the plan to judge by, and the secrets in it."""
 
     stored = plan_of_run(writer)
     if not may_judge(writer, stored, suite, trust_run):

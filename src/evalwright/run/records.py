@@ -1,4 +1,4 @@
-"""The records of a cell: the trace of an answer, the results of evaluators, why there is none, and their dates."""
+"""The records of a cell: the trace of an answer, the results of evaluators or their errors, and the dates of both."""
 
 from __future__ import annotations
 
@@ -44,18 +44,18 @@ _NOTHING = Evaluation(False)
 
 
 class Pending(NamedTuple):
-    """A result that is not there yet."""
+    """A result that is not available yet."""
 
     position: int
     """In the results of the cell."""
     given: Awaitable[Evaluation] | Callable[..., Any]
     """What is awaited, or called once all other results are there."""
     limit: float
-    """The seconds it has."""
+    """Its time limit in seconds."""
     scores: tuple[float, float] = (0.0, 1.0)
     """The lowest and the highest score of the evaluator."""
     spec: EvaluatorSpec | None = None
-    """Of the evaluator, whose required score is named where it is not reached."""
+    """The evaluator's, whose required score is named if it is not reached."""
 
 
 class Clock:
@@ -144,9 +144,9 @@ def result_of(
     latency_ms: int = 0,
     scores: tuple[float, float] = (0.0, 1.0),
 ) -> EvaluationResult:
-    """The record of what an evaluator said of a trace, or of why it said nothing.
+    """The record of an evaluator's result for a trace, or of why there is none.
 
-    A score outside of its range, and a verdict that is no bool, are errors: they must not enter a rate or a mean.
+    A score outside its range, and a verdict that is not a bool, are errors: they must not enter a rate or a mean.
     """
     score: Any = 0.0 if outcome is None else outcome.score
     if outcome is None:
@@ -186,12 +186,12 @@ def result_of(
 
 
 def _own(value: Any) -> Any:
-    """A part of an evaluation for one result alone: an onlooker gives the same evaluation again."""
+    """A part of an evaluation for one result alone: an onlooker may return the same evaluation again."""
     return value.copy() if value.__class__ is dict or value.__class__ is list else value
 
 
 def _reason(said: Evaluation, error: TraceError | None, spec: EvaluatorSpec | None) -> str:
-    """What an evaluator said, after the score that it was to reach and did not: that decides the cell."""
+    """The evaluator's reason, preceded by the required score if that was missed, because that decides the cell."""
     reason = said.reason or _outright(said, error)
     if spec is None or spec.required is None or error is not None:
         return reason
@@ -218,7 +218,7 @@ def _outright(said: Evaluation, error: TraceError | None) -> str:
 def fill(
     row: EvaluationResult, outcome: object, scores: tuple[float, float] = (0.0, 1.0), spec: EvaluatorSpec | None = None
 ) -> None:
-    """Put into a row what an evaluator that was awaited gave, as in `result_of`."""
+    """Fill a row with what an awaited evaluator returned, as in `result_of`."""
     if not isinstance(outcome, Evaluation):
         row.error = no_evaluation(outcome)
         return
@@ -237,14 +237,14 @@ def keep(row: EvaluationResult, error: BaseException) -> None:
 
 
 def append(rows: list[EvaluationResult], write: Callable[[list[EvaluationResult]], None]) -> None:
-    """Write the rows of a cell; what an evaluator put into them that JSON cannot hold is replaced visibly."""
+    """Write the rows of a cell; what JSON cannot express in an evaluator's result is visibly replaced."""
     if not rows:
         return
     try:
         write(rows)
     except (TypeError, ValueError, RecursionError):
-        # Nothing was written: lines are encoded before the first byte goes out. Cleaning every row beforehand would
-        # cost each cell what only a few need.
+        # Nothing has been written: lines are encoded before the first byte goes out. Cleaning every row in advance
+        # would cost each cell what only a few need.
         for row in rows:
             _clean(row)
         write(rows)
@@ -276,7 +276,7 @@ def no_evaluation(outcome: object) -> TraceError:
 
 
 def _wrong(outcome: Evaluation, scores: tuple[float, float]) -> TraceError | None:
-    """What is wrong with the score or the verdict of an evaluation. Numbers of numpy become those of Python."""
+    """What is wrong with the score or the verdict of an evaluation. Numpy numbers become Python ones."""
     score: Any = outcome.score
     if score is not None:
         if score.__class__ not in (float, int):
@@ -298,5 +298,5 @@ def _scalar(value: Any) -> Any:
 
 
 def _without_verdict(outcome: Evaluation) -> Evaluation:
-    """What remains of an evaluation that cannot count: what it cost, and what it says beside its verdict."""
+    """The part of an evaluation that remains if it cannot count: its cost, and everything besides its verdict."""
     return Evaluation(False, None, outcome.reason, outcome.detail, cost_usd=outcome.cost_usd)

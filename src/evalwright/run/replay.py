@@ -1,8 +1,8 @@
 """A large run of recordings: replayed and judged in several processes that write in turns.
 
-Each process takes a share of the cases and appends the lines of its cells in batches, holding a lock. Of a batch the
-traces are written first, then the results, then the verdicts, so that a crash leaves what a crash of any run leaves:
-cells without a verdict, which `resume` completes.
+Each process takes a share of the cases and appends the lines of its cells in batches, holding a lock. In a batch, the
+traces are written first, then the results, then the verdicts, so that a crash leaves the same as in any run: cells
+without a verdict, which `resume` completes.
 """
 
 from __future__ import annotations
@@ -47,12 +47,12 @@ __all__ = ["processes_for", "replay_in_processes"]
 _FEWEST = 5_000
 """Cells below which starting processes is not worth it."""
 _BATCH = 200
-"""Cells of one message."""
+"""Cells in one message."""
 _SYNC_PERIOD = 0.25
 
 
 class _Batch(msgspec.Struct):
-    """Lines of cells that are through."""
+    """Lines of finished cells."""
 
     traces: list[bytes] = []
     results: list[bytes] = []
@@ -62,7 +62,7 @@ class _Batch(msgspec.Struct):
 
 
 def processes_for(plan: Plan, writer: RunWriter) -> int:
-    """How many processes may share a fresh run: one unless all it does is to judge recordings without models."""
+    """How many processes may share a fresh run: one, unless it only judges recordings, without models."""
     recorded = all(
         variant.adapter == "replay" and variant.isolation == "none" and not variant.enrich_trace_from
         for variant in plan.variants
@@ -82,11 +82,11 @@ def replay_in_processes(
 ) -> None:
     """Run every cell of a fresh run. Raises StorageError; `state.stopping` ends it early.
 
-    What has not been written when it ends early is left for a later session.
+    What has not been written by then is left for a later session.
     """
     assert isinstance(writer, LocalWriter)
     context = multiprocessing.get_context("fork")
-    gc.freeze()  # what is there now stays: no collection in the children need look at it
+    gc.freeze()  # what exists now stays: no collection in the children has to visit it
     turn = context.Lock()
     children, receivers = [], []
     for number in range(processes):
@@ -138,7 +138,7 @@ def _take(receiver: Connection, tally: Tally, state: RunState) -> bool:
 
 @contextlib.contextmanager
 def _kept_durable(writer: LocalWriter) -> Iterator[list[StorageError]]:
-    """Sync now and then in a thread; what fails there is handed over."""
+    """Sync now and then in a thread; failures there are handed over."""
     over, failed = threading.Event(), list[StorageError]()
 
     def keep() -> None:
@@ -174,7 +174,7 @@ def _child(
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent ends its children
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
-    gc.set_threshold(50_000)  # records make no cycles
+    gc.set_threshold(50_000)  # records form no cycles
     watchdog = Watchdog()
     share = _Share(plan, writer, targets, watchdog)
     try:

@@ -42,9 +42,9 @@ def resume(
     keep_going: bool = False,
     trust: Trust | None = None,
 ) -> Outcome:
-    """Run what an interrupted run has not finished; every finished cell stays as it is.
+    """Run the unfinished cells of an interrupted run; finished cells stay as they are.
 
-    Raises InputError for another user's run, but for what `trust` says.
+    Raises InputError for another user's run, unless `trust` allows it.
     """
 
     with _rest_of(run, models, _none_again, keep_going=keep_going, trust=trust) as (job, outcome):
@@ -67,7 +67,7 @@ def retry(
     keep_going: bool = False,
     trust: Trust | None = None,
 ) -> Outcome:
-    """Run the cells again whose target errored, and those never run; with the flag, also those that failed."""
+    """Run again the cells whose target errored, and those that never ran; with the flag, also those that failed."""
 
     def again(history: History) -> frozenset[int]:
         return frozenset(
@@ -81,7 +81,7 @@ def retry(
 
 
 class _Opened(NamedTuple):
-    """A stored run that is to be continued."""
+    """A stored run that is to be resumed."""
 
     place: Place
     writer: RunWriter
@@ -111,7 +111,7 @@ def _opened_for_work(
         plan = found.plan_of(writer.plan)
         with signals.raising(KeyboardInterrupt):
             history = history_of(writer, Grid(plan))
-        if found.unseen and history.finished_cells < len(history.traced):  # since then a record was lost
+        if found.unseen and history.finished_cells < len(history.traced):  # a record has been lost since
             must_be_own(writer, plan)
         yield _Opened(place, writer, plan, secrets, found.environment, history)
 
@@ -129,9 +129,9 @@ def _rest_of(
     keep_going: bool = False,
     trust: Trust | None = None,
 ) -> Iterator[tuple[Job | None, Callable[[bool], Outcome]]]:
-    """As `_new_run` for a stored run: what is left of it and, of what is finished, the cells of `again_of`.
+    """Like `_new_run`, for a stored run: what is left of it and, among finished cells, those of `again_of`.
 
-    There is no job where nothing is left to do.
+    There is no job if nothing is left to do.
     """
     with (
         Signals(owns_process()) as signals,

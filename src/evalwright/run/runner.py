@@ -1,7 +1,7 @@
 """Run every cell that is not finished yet, exactly once, with as many workers as the concurrency allows.
 
-A worker takes a cell and brings it through the pipeline, which writes its records as it goes. A crash between any two
-of them leaves a cell that `resume` completes from what is there. Nothing but workers is made for the cells.
+A worker takes a cell and brings it through the pipeline, which writes its records along the way. A crash between any
+two of them leaves a cell that `resume` completes from what is there. Only workers are created for the cells.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ if TYPE_CHECKING:
 __all__ = ["Runner"]
 
 _TICK = 0.05
-"""Seconds between checks of the deadlines of calls, and thus the precision of time limits."""
+"""Seconds between checks of calls' deadlines, and thus the precision of time limits."""
 _BRIEF = 0.001
-"""Seconds from which writes for one cell alone do not matter."""
+"""Seconds from which a write for a single cell does not matter."""
 _BREATH = 0.02
 """Seconds after which a worker always lets the others run: less than a tick."""
 _SYNC_PERIOD = 0.25
-"""Seconds between syncs, and thus what a power cut may cost. With shorter ones, slow disks would hold up the run."""
+"""Seconds between syncs, and thus what a power cut may cost. With a shorter period, slow disks would delay the run."""
 
 
 class Runner:
-    """One session on one run: from the cells that are left to their records."""
+    """One session of one run: from the cells that are left to their records."""
 
     def __init__(self, plan: Plan, writer: RunWriter, pipeline: Pipeline, watchdog: Watchdog, state: RunState) -> None:
         self._plan, self._writer, self._pipeline = plan, writer, pipeline
@@ -53,16 +53,16 @@ class Runner:
         self._unwritten = 0
         """Cells that have ended since the last write."""
         self.setting_up: asyncio.Task[None] | None = None
-        """The run's own task while it waits for the user's set-up code, which may never end."""
+        """The run's own task while it waits for the user's setup code, which may never end."""
 
     async def run(self, attempts: History | None, again: Set[int]) -> None:
-        """Run what is left. `again` holds cells to be run once more although they have a trace.
+        """Run what is left. `again` contains cells to be run once more although they have a trace.
 
-        Raises StorageError when a record cannot be written; records written before stay valid.
+        Raises StorageError if a record cannot be written; records written before stay valid.
         """
         self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
         self._state.stop_now = self.stop_soon
-        # Stores of other packages need not be able to hold records back: theirs are written one by one.
+        # Stores of other packages may be unable to hold records back: theirs are written one by one.
         hold = getattr(self._writer, "hold", lambda later: self._pipeline.write)
         self._pipeline.write = hold(self._write_later)
         self._watchdog.watch_calls(Call.ask.__code__, deadline_in)
@@ -82,7 +82,7 @@ class Runner:
             if self._calls:
                 await self._ended.wait()
         finally:
-            self._state.stop_now = None  # first: from here on a signal must cancel nothing that is being closed
+            self._state.stop_now = None  # first: from here on, a signal must not cancel anything that is being closed
             for task in ticker:
                 task.cancel()
             self._watchdog.beat = None
@@ -93,13 +93,13 @@ class Runner:
         self._writer.sync()
 
     def _write_later(self, write: Callable[[], None]) -> None:
-        """Write what cells have left in this turn of the loop when it is over, in one call for each file."""
+        """Write what cells left in this turn of the loop once it is over, in one call for each file."""
 
         def written() -> None:
             self._unwritten = 0
             try:
                 write()
-            except BaseException as error:  # the loop would only log it, and the run go on without its records
+            except BaseException as error:  # the loop would only log it, and the run would continue without its records
                 self._fail(error)
 
         self._loop.call_soon(written)
@@ -109,7 +109,7 @@ class Runner:
         self._pipeline.write()
 
     def stop_soon(self) -> None:
-        """`stop_now` from a signal handler."""
+        """`stop_now` for a signal handler."""
         self._loop.call_soon_threadsafe(self.stop_now)
 
     def stop_now(self) -> None:
@@ -122,13 +122,13 @@ class Runner:
         self._loop.call_later(GRACE, self._ended.set)  # for calls that ignore it: the run then ends without them
 
     def _queues(self, history: History | None, again: Set[int]) -> Iterator[tuple[Iterator[Cell], int]]:
-        """Cells and the number of workers on them: one queue for all variants, unless a limit is for some alone."""
+        """Cells and the number of their workers: one queue for all variants, unless some have a limit of their own."""
 
         def attempt_of(number: int) -> int:
             if history is None:
                 return 1
             if number in again or not history.traced[number]:
-                # also above the attempt of a trace that was lost, whose results and verdict are still there
+                # also above the attempt of a lost trace, whose results and verdict are still there
                 return max(history.traced[number], history.judged[number]) + 1
             return 0
 
@@ -154,7 +154,7 @@ class Runner:
                     break
                 if cell.variant.name in stuck:
                     continue
-                # A crash costs no more calls than may be in flight at once.
+                # A crash loses no more calls than may be in flight at once.
                 if len(running) + self._unwritten >= len(self._calls):
                     self._write()
                 begun = time.monotonic()
@@ -167,13 +167,13 @@ class Runner:
                     running.pop(cell.number, None)
                 if call.abandoned:  # its cell was recorded as late, and another worker has taken over the queue
                     return
-                # Records are written when all that can go on in this turn of the loop has done so: here their worker
-                # waits for that if others were at work meanwhile. But a system that takes its time is not kept waiting.
+                # Records are written once everything that can continue in this turn of the loop has done so; if other
+                # workers were active meanwhile, this one waits for that. But a slow system is not kept waiting.
                 ended = time.monotonic()
                 took = ended - begun
                 self._unwritten += 1
-                # Targets and evaluators that never wait would keep the event loop for themselves until the queue is
-                # empty: no deadline would be looked at, nothing synced, and the other workers would start nothing.
+                # Targets and evaluators that never wait would keep the event loop to themselves until the queue is
+                # empty: no deadline would be checked, nothing synced, and the other workers would start nothing.
                 if (number < self._taken and took <= LONG) or ended - self._breathed > _BREATH:
                     await asyncio.sleep(0)
                     self._breathed = time.monotonic()
@@ -184,13 +184,13 @@ class Runner:
         except GeneratorExit:
             raise  # left behind, and thrown away after the end of the run
         except BaseException as error:
-            # StorageError most likely; Interrupted, which is no Exception, from a signal in blocking code. A task
-            # keeps what it raises to itself: handed over, it ends the run and is raised there.
+            # StorageError most likely; or Interrupted, which is not an Exception, from a signal in blocking code. A
+            # task keeps its exception to itself: handed over, it ends the run and is raised there.
             self._fail(error)
         self._leave(call)
 
     async def _last_answers(self, variant: str) -> None:
-        """Wait for cells in flight of a system that is to be stopped: one of them may still have an answer."""
+        """Wait for cells in flight of a system that is about to be stopped: one of them may still get an answer."""
         stuck, running = self._state.stuck, self._state.running
         while variant in stuck and any(cell.variant.name == variant for cell, _ in list(running.values())):
             if self._state.stopping:
@@ -209,7 +209,7 @@ class Runner:
         self._ended.set()
 
     async def _tick(self) -> None:
-        """Cancel late calls, replace workers whose call ignores that, show the watchdog that the loop turns."""
+        """Cancel late calls, replace workers whose call ignores that, and show the watchdog that the loop turns."""
         last = time.monotonic()
         while True:
             self._watchdog.beat = time.monotonic()
@@ -227,7 +227,7 @@ class Runner:
     async def _abandon(self, call: Call) -> None:
         """Record the cell of a call that does not come back, and let another worker take its place.
 
-        Cancelling it again would help nothing: it caught the first cancellation. Its worker hangs in the call and
+        Cancelling it again would not help: it caught the first cancellation. Its worker hangs in the call and
         could take no other cell, so a new one goes on with the queue. Should the call come back after all, its worker
         sees that it was abandoned and ends; its thread, if it has one, is a daemon and ends with the process.
         """
@@ -252,14 +252,14 @@ class Runner:
         with closing(Threads()) as threads:
             while True:
                 try:
-                    await threads.call(self._writer.sync)  # a sync may take a second, and cells go on meanwhile
+                    await threads.call(self._writer.sync)  # a sync may take a second, and cells continue meanwhile
                 except StorageError as error:
                     self._fail(error)
                     return
                 await asyncio.sleep(_SYNC_PERIOD)
 
     async def _set_up(self) -> bool:
-        """Make ready what cells need; False where the user wanted the end before that. Raises InputError."""
+        """Prepare what cells need; False if the user asked for the end before that. Raises InputError."""
         self.setting_up = asyncio.current_task()
         try:
             await self._pipeline.open()

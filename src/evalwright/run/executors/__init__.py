@@ -21,25 +21,25 @@ __all__ = ["Sites", "folder_sent", "is_elsewhere", "must_be_possible"]
 
 
 class Sites(Protocol):
-    """Where the calls of a run take place, if that is not simply this process: a workspace, a worker, or both."""
+    """Where the calls of a run take place, if not simply in this process: in a workspace, at a worker, or both."""
 
     async def open(self) -> None:
-        """Make ready what cells need. Raises InputError."""
+        """Prepare what cells need. Raises InputError."""
 
     async def ask(self, call: Call, target: Target, cell: Cell) -> Answer | TraceError:
-        """`call.ask` in a place of its own."""
+        """`call.ask`, at its place."""
 
     async def collect(self, cell: Cell) -> Artifact | None:
-        """What the last try at a cell did to its files, stored. Raises StorageError."""
+        """What the last attempt at a cell did to its files, stored. Raises StorageError."""
 
     def stored(self, trace: Trace) -> Artifact | None:
-        """What an earlier session has stored of a cell's files."""
+        """What an earlier session stored of a cell's files."""
 
     async def close(self) -> None: ...
 
 
 def is_elsewhere(plan: Plan) -> bool:
-    """Whether a plan that names an executor has a system for it to call."""
+    """Whether a plan names an executor and has a system for it to call."""
     return any(variant.adapter not in CALL_NOTHING for variant in plan.variants)
 
 
@@ -52,7 +52,7 @@ def must_be_possible(plan: Plan, executor: Executor) -> None:
 
 
 def folder_sent(plan: Plan, executor: Executor) -> Path | None:
-    """The folder that goes to the workers; None if nothing does. Raises InputError for what names files outside."""
+    """The folder that is sent to the workers; None if none is. Raises InputError for what names files outside it."""
     suite = Path(plan.config_path)
     folder = folder_to_send(suite, executor, plan.variants)
     if folder is None:

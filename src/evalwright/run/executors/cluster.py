@@ -1,4 +1,4 @@
-"""The Ray cluster of a run: all that is asked of Ray itself, which is imported here and only when it is needed."""
+"""The Ray cluster of a run: everything that uses Ray itself, which is imported here and only when it is needed."""
 
 from __future__ import annotations
 
@@ -25,25 +25,25 @@ from evalwright.targets.portable import cluster_address
 __all__ = ["Handle", "RayCluster", "reason_of", "secret_variables"]
 
 _PATIENCE = 30.0
-"""Seconds in which a cluster has to answer."""
+"""Seconds within which a cluster has to answer."""
 _HEADLESS, _LOOK_AT_HEAD = 25.0, 5.0
-"""Seconds without a head after which it is given up, and between looks at it."""
+"""Seconds without a head after which the cluster is given up, and seconds between checks."""
 _SETTINGS = b"\0\0\0\4\0\0\0\0\0"
 """An empty frame of settings, with which both sides of an HTTP/2 connection begin (RFC 9113, 3.4)."""
 _GREETING = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + _SETTINGS
 _LONGEST_START = 600.0
-"""Seconds in which a folder can be sent."""
+"""Seconds within which a folder can be sent."""
 _FAREWELL = 5.0
-"""Seconds that leaving the cluster may take; what is left ends with this process."""
+"""Seconds that leaving the cluster may take; what is left then ends with this process."""
 _NOT_SENT = (".env", ".env.*", ".git/", ".venv/", "__pycache__/")
-"""What stays here of the folder that is sent: the variables of `.env` go to the workers by themselves."""
+"""Parts of the folder that are not sent; the variables of `.env` reach the workers separately."""
 _CAUSES = (
     r"Worker exit detail: (.*)",
     r"(?s)runtime env failed to be created\.\s*(\S.*)",
     r"because (.*)",
     r"(?:^|\n)\S*(?:Error|Exception): (.*)",
 )
-"""Where Ray's messages, of many lines, say why."""
+"""Where Ray's messages, which have many lines, give the reason."""
 _LONGEST = 400
 
 Handle = Any
@@ -58,19 +58,20 @@ class RayCluster:
         self._ray: Any = None
         self._head = ""
         self.machines: int = 1
-        """How many there were at the start."""
+        """The number of machines at the start."""
         self.room: str = ""
-        """What they had in all, in words."""
+        """Their total resources, in words."""
         self._leaving, self._left = threading.Event(), threading.Event()
 
     async def open(self, folder: Path | None, left_out: list[str]) -> None:
-        """Connect, or start a cluster; workers find a copy of `folder` where they are started. Raises InputError."""
+        """Connect, or start a cluster; workers find a copy of `folder` as their working directory. Raises
+        InputError."""
         where = self._address or "a Ray of this machine"
         await _answers(self._address)
         options = self._options(folder, left_out)
         joining: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        # A daemon, because Ray may wait for minutes. In a thread, because in the main one Ray takes SIGTERM for itself;
-        # in one that stays, because what Ray starts ends with the thread that has started it.
+        # A daemon, because Ray may wait for minutes. In a thread, because in the main one Ray takes over SIGTERM; in a
+        # permanent one, because what Ray starts ends with the thread that started it.
         threading.Thread(target=self._join, args=(options, joining), name="evalwright-ray", daemon=True).start()
         try:
             await asyncio.wait_for(joining, _LONGEST_START)
@@ -100,7 +101,7 @@ class RayCluster:
             if not self._ray.is_initialized():
                 self._ray.init(**options)
                 ours = True
-            # Asked here, as each of these waits for a minute where the head is lost.
+            # Asked here, because each of these waits for a minute if the head is lost.
             self._head = str(self._ray.get_runtime_context().gcs_address)
             self.machines = sum(bool(node["Alive"]) for node in self._ray.nodes())
             self.room = _in_words(self._ray.cluster_resources())
@@ -117,7 +118,7 @@ class RayCluster:
     async def lost_head(self) -> str:
         """Return, with the reason, once the cluster has had no head for so long that Ray would soon end this process.
 
-        It does so a minute after it has lost the head, and no record of why would be left.
+        Ray does so a minute after losing the head, and would leave no record of why.
         """
         host, _, port = self._head.rpartition(":")
         seen = time.monotonic()
@@ -130,14 +131,14 @@ class RayCluster:
         return f"the head of the cluster, {self._head}, has not answered for {_HEADLESS:g} seconds"
 
     def start(self, placement: Placement) -> Handle:
-        """Start a worker; it is there when its first call answers."""
+        """Start a worker; it is ready when its first call answers."""
         wanted = {key: value for key, value in msgspec.structs.asdict(placement).items() if value and key != "actors"}
         if placement.num_cpus is not None:
             wanted["num_cpus"] = placement.num_cpus
         if "memory" in wanted:
             wanted["memory"] = int(wanted["memory"])
-        # Spread: one machine with room for all would otherwise do all the work. Ray never restarts one by itself,
-        # because a fresh process knows nothing of the system yet.
+        # Spread: otherwise one machine with room for all would do all the work. Ray never restarts one by itself,
+        # because a fresh process knows nothing about the system yet.
         kind = self._ray.remote(Host)
         return kind.options(
             name=None,
@@ -154,7 +155,7 @@ class RayCluster:
             self._ray.kill(handle, no_restart=True)
 
     async def close(self) -> None:
-        """Leave the cluster; one of the run's own ends."""
+        """Leave the cluster; a cluster that the run started ends."""
         self._leaving.set()
         until = time.monotonic() + _FAREWELL
         while self._ray is not None and not self._left.is_set() and time.monotonic() < until:
@@ -162,7 +163,7 @@ class RayCluster:
 
 
 def secret_variables(executor: Executor) -> dict[str, str]:
-    """Those of the executor's variables with secrets: the workers get them from the run, so that Ray keeps none."""
+    """The executor's variables that contain secrets: workers get them from the run, so that Ray stores none."""
     return _shared_out(executor.runtime_env.get("env_vars") or {})[1]
 
 
@@ -199,7 +200,7 @@ def _settle(joining: asyncio.Future[None], failure: BaseException | None) -> Non
 
 
 async def _answers(address: str | None) -> None:
-    """Raise InputError unless a service like Ray answers: Ray itself would wait a minute, and end the process then."""
+    """Raise InputError unless a service like Ray answers: Ray itself would wait a minute, and then end the process."""
     host, colon, port = (address or "").removeprefix("ray://").rpartition(":")
     if not colon or not port.isdecimal() or os.environ.get("RAY_USE_TLS", "0") != "0":
         return

@@ -1,4 +1,4 @@
-"""The workers of one system: which of them a call goes to, and when another takes the place of one that is lost."""
+"""The workers of one system: which one gets a call, and when a lost one is replaced."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ __all__ = ["Crew"]
 _log = logging.getLogger(__name__)
 
 _SAID_AFTER = 60.0
-"""Seconds without a worker after which that is said."""
+"""Seconds without a worker after which this is reported."""
 _FOR_OTHERS = 2.0
-"""Seconds for which other workers are waited for; as long as the first one took, if that is more."""
+"""Seconds to wait for other workers; as long as the first one took, if that is more."""
 _LOOK = 0.25
-"""Seconds between looks at whether the run stops, while a cell waits for a worker."""
+"""Seconds between checks of whether the run stops, while a cell waits for a worker."""
 _SHORTEST_PAUSE, _LONGEST_PAUSE = 0.25, 30.0
-"""Seconds between starts of a worker that is lost again and again."""
+"""Seconds between starts of a worker that is lost repeatedly."""
 _MOST_STARTS = 3
-"""Workers that may be lost before the first one is ready: what ends them is no accident then."""
+"""Workers that may be lost before the first one is ready: after that, it is no accident."""
 
 
 class Crew:
-    """All workers of one system. As a target it only says what the system itself would."""
+    """All workers of one system. As a target, it only says what the system itself would say."""
 
     def __init__(
         self, name: str, target: object, cluster: RayCluster, placement: Placement, hello: bytes, wait_seconds: float
@@ -56,7 +56,7 @@ class Crew:
         self._alone_since = time.monotonic()
         self._suspecting = asyncio.Lock()
         self._kept_free: CrewMember | None = None
-        """A worker that is given no more calls, until it has none and takes one alone."""
+        """A worker that gets no more calls until it has none left, and then takes one alone."""
         self._has_any = False
         self._said = False
         self._given_up = ""
@@ -65,9 +65,9 @@ class Crew:
         raise TargetError("a system on other machines is called by one of its workers")
 
     async def begin(self, number: int) -> None:
-        """Start so many workers, and wait for the first one and a little for the others.
+        """Start this many workers, and wait for the first one, and a little for the others.
 
-        Raises InputError if the set-up of the first one fails.
+        Raises InputError if the setup of the first one fails.
         """
         self._there = asyncio.get_running_loop().create_future()
         self._alone_since = time.monotonic()
@@ -81,17 +81,17 @@ class Crew:
             if self._has_waited():
                 raise InputError(f"no worker of {self.name!r} could be started within {self._wait:g} seconds")
         self._there.result()
-        # A short run would be over before the other workers, which start at the same time, are there.
+        # A short run would be over before the other workers, which start at the same time, are ready.
         now = time.monotonic()
         until = now + max(_FOR_OTHERS, now - self._alone_since)
         while time.monotonic() < until and not all(worker.places for worker in self._workers):
             await asyncio.sleep(_LOOK)
 
     async def errand(self, call: Call, stops: Callable[[], bool], alone: bool) -> Errand | None:
-        """A call at the worker that has the fewest and room for one more, once there is one.
+        """A call at the worker that has the fewest calls and room for one more, once there is one.
 
-        None when the run stops, or when there was no worker for too long. With `alone` it is at a worker that has no
-        other call meanwhile: one of several that were lost together may end whatever worker it is given to.
+        None if the run stops, or if there was no worker for too long. With `alone`, the worker gets no other call
+        meanwhile: one of several calls that were lost together may end any worker that gets it.
         """
         if not alone:
             return await self._errand(call, stops)
@@ -125,7 +125,7 @@ class Crew:
             self.freed()
 
     def lost(self) -> None:
-        """A worker is there no more."""
+        """A worker is gone."""
         if self._has_any and not any(worker.places for worker in self._workers):
             self._alone_since, self._has_any = time.monotonic(), False
 
@@ -166,7 +166,7 @@ class Crew:
         return min(room, key=lambda one: one.busy, default=None)
 
     def _has_waited(self) -> bool:
-        """Whether no worker has been there for too long."""
+        """Whether there has been no worker for too long."""
         if self._given_up:
             return True
         if self._has_any:

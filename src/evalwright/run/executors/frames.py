@@ -1,6 +1,6 @@
 """What a run and the workers of its systems send each other: lists of small records, as JSON.
 
-Many records go in one frame: a message costs a cluster about as much as the whole work of a cell.
+Many records go into one frame: for a cluster, a message costs about as much as all the work for a cell.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ __all__ = [
 LARGEST_FRAME = 8 * 2**20
 """Bytes of a frame, unless a single record is larger."""
 HERE = "evalwright-working-dir:"
-"""Stands in texts for the folder that was sent along, which lies elsewhere on each machine."""
+"""Stands in texts for the folder that was sent, which is at a different place on each machine."""
 
 
 def installed_version() -> str:
-    """That of evalwright on this machine; empty where it was not installed but sent along."""
+    """evalwright's version on this machine; empty if it was not installed but sent along."""
     try:
         return version("evalwright")
     except PackageNotFoundError:
@@ -66,18 +66,18 @@ class Hello(msgspec.Struct):
     import_paths: list[str]
     suite_folder: str
     folder: str | None
-    """Where to work; None: where the worker was started."""
+    """The working directory; None: where the worker was started."""
     offline: bool
     variables: dict[str, str]
     environment: dict[str, str]
-    """Variables for the process that Ray is not to see, as there are secrets in them."""
+    """Variables for the process that Ray must not see, because they contain secrets."""
     secrets: dict[str, str]
     workspace: Plugin | None
     places: int
 
 
 class Ready(msgspec.Struct):
-    """A worker is ready, with room for so many calls at once; or it is not, and why."""
+    """A worker is ready, with room for this many concurrent calls; or it is not, and why."""
 
     places: int = 0
     refused: str | None = None
@@ -92,7 +92,7 @@ class Ask(msgspec.Struct, tag="ask"):
 
 
 class Drop(msgspec.Struct, tag="drop"):
-    """Cancel a call: its answer is awaited no more."""
+    """Cancel a call: its answer is no longer awaited."""
 
     id: int
 
@@ -125,38 +125,38 @@ class Failed(msgspec.Struct, tag="failed"):
 
 
 class Dropped(msgspec.Struct, tag="dropped"):
-    """A call that was cancelled has come to its end."""
+    """A cancelled call has ended."""
 
     id: int
 
 
 class Stalled(msgspec.Struct, tag="stalled"):
-    """A call holds up all others of its worker; None: no longer."""
+    """A call blocks all others of its worker; None: no longer."""
 
     id: int | None
 
 
 class Printed(msgspec.Struct, tag="printed"):
-    """What the user's code has printed, in whole lines."""
+    """What the user's code printed, in whole lines."""
 
     text: str
 
 
 class ModelAsked(msgspec.Struct, tag="model_asked"):
-    """A call of a model, which the run makes: it has the keys, the budget and the limits."""
+    """A call of a model, which the run makes, because it has the keys, the budget and the limits."""
 
     id: int
     request: ChatRequest
     purpose: Purpose
     by: int = 0
-    """The call of the system that asks."""
+    """The call of the system that needs the model."""
 
 
 Up = SystemSaid | Failed | Dropped | Stalled | Printed | ModelAsked
 
 
 class Collected(msgspec.Struct):
-    """What a call did to the files of its workspace, and the size of their archive; or why that is not known."""
+    """What a call did to the files of its workspace, and the size of their archive; or why that is unknown."""
 
     changes: Changes | None = None
     bytes: int = 0
@@ -175,7 +175,7 @@ def framed(waiting: deque[bytes]) -> bytes:
 
 
 def replaced(value: Any, old: str, new: str) -> Any:
-    """Plain data with another text in place of `old`, in all of its strings."""
+    """Plain data in which `old` is replaced in all strings."""
     if isinstance(value, str):
         return value.replace(old, new)
     if isinstance(value, dict):

@@ -1,7 +1,7 @@
-"""A worker of one system, in a process of its own on some machine: calls the system as a run would in its own process.
+"""A worker of one system, in its own process on some machine: calls the system as a run would in its own process.
 
-It knows nothing of the cluster that carries its messages. What prints go to, the working directory and the variables
-are the process's; it is there for nothing else, and lives as long as its worker.
+It knows nothing about the cluster that carries its messages. The target of prints, the working directory and the
+variables are the process's: it has no other purpose, and lives as long as its worker.
 """
 
 from __future__ import annotations
@@ -64,31 +64,32 @@ __all__ = ["Host"]
 T = TypeVar("T")
 
 _TOGETHER = 0.004
-"""Seconds for which an answer waits for others to go with it: shorter, quick systems would pay for a message a call."""
+"""Seconds for which an answer waits for others to go with it: if shorter, fast systems would pay for a message per
+call."""
 _LARGEST_ANSWER = 256 * 2**20
 _BEAT = 0.25
 _STALLED = 1.0
-"""Seconds for which the calls' event loop may stand still before that is said."""
+"""Seconds for which the calls' event loop may be blocked before that is reported."""
 _FILES = 8
 """Files that a call may have open, as in a run's own process."""
 
 
 class Host:
-    """Made by a cluster, opened once, then sent calls; `receive` gives what has become of them."""
+    """Created by a cluster, opened once, then sent calls; `receive` returns their outcomes."""
 
     def __init__(self) -> None:
         self._waiting: deque[bytes] = deque()
         self._news = asyncio.Event()
         self._calls: dict[int, asyncio.Task[None]] = {}
         self._dropped: set[int] = set()
-        """Calls that the run has cancelled; what cancels others is the system's own code."""
+        """Calls that the run has cancelled; other cancellations come from the system's own code."""
         self._files: dict[int, Prepared] = {}
         self._archives: dict[int, IO[bytes]] = {}
         self._threads, self._transfers = Threads(), Threads()
         self._context = contextvars.copy_context()
         self._decoder = msgspec.json.Decoder(list[Down])
         self._control: asyncio.AbstractEventLoop
-        # Calls have a loop and a thread of their own: one that blocks it does not keep this worker from answering.
+        # Calls have their own loop and thread: one that blocks the loop does not keep this worker from answering.
         self._loop = asyncio.new_event_loop()
         self._beat = 0.0
         self._watching: asyncio.Task[None]
@@ -98,7 +99,7 @@ class Host:
         self._masker = Masker({})
 
     async def open(self, hello: bytes) -> bytes:
-        """Make the system and its workspace ready: an `Ready`."""
+        """Prepare the system and its workspace; returns a `Ready`."""
         self._control = asyncio.get_running_loop()
         calls = threading.Thread(target=self._loop.run_forever, name="evalwright-calls", daemon=True)
         calls.start()
@@ -107,7 +108,8 @@ class Host:
             if said.version != (have := installed_version()):
                 raise InputError(f"the worker has evalwright {have or '(unknown)'}, this run {said.version}")
             places = await self._there(self._open(said))
-        except BaseException as error:  # the set-up is users' code; what it raises is said, not a dead worker
+        except BaseException as error:
+            # the setup is users' code; what it raises is reported, rather than a dead worker
             failure = str(error) if isinstance(error, EvalwrightError) else target_failure(error).message
             return encode(Ready(refused=failure))
         self._loop.call_soon_threadsafe(self._tick)
@@ -115,7 +117,7 @@ class Host:
         return encode(Ready(places))
 
     async def _there(self, work: Coroutine[Any, Any, T]) -> T:
-        """Await something in the loop of the calls."""
+        """Await something in the calls' loop."""
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
     async def _open(self, hello: Hello) -> int:
@@ -142,13 +144,13 @@ class Host:
         return room_for(hello.places, _FILES)
 
     async def send(self, frame: bytes) -> None:
-        """Calls to be made, or to be given up, and what models have said."""
+        """Calls to make or to give up, and replies of models."""
         self._loop.call_soon_threadsafe(self._take, self._decoder.decode(frame))
 
     def _take(self, records: list[Down]) -> None:
         for one in records:
             if isinstance(one, Ask):
-                # A context of its own for each call, in which the session is that of this worker.
+                # Each call has its own context, in which the session is this worker's.
                 call = self._loop.create_task(self._answer(one), context=self._context.copy())
                 self._calls[one.id] = call
                 call.add_done_callback(partial(self._ended, one.id))
@@ -160,11 +162,11 @@ class Host:
                 self._models.hear(one)
 
     async def receive(self) -> bytes:
-        """The next frame of what has happened; waits until there is something."""
+        """The next frame of events; waits until there is one."""
         await self._news.wait()
         if self._calls:
             await asyncio.sleep(_TOGETHER)
-        # Before the records are taken: one that is added now is in this frame, or sets it again.
+        # Before the records are taken: one that is added now is in this frame, or sets the event again.
         self._news.clear()
         frame = framed(self._waiting)
         if self._waiting:
@@ -176,7 +178,7 @@ class Host:
         self._loop.call_later(_BEAT, self._tick)
 
     async def _watch(self, calls: threading.Thread) -> None:
-        """Say which call holds up the others."""
+        """Report which call blocks the others."""
         said: int | None = None
         while True:
             await asyncio.sleep(_BEAT)
@@ -190,7 +192,7 @@ class Host:
         asking.set(ask.id)
         try:
             outcome: Answer | TraceError = await self._asked(ask)
-        except BaseException as error:  # users' code: SystemExit, too, is an error of this call alone
+        except BaseException as error:  # users' code: SystemExit, too, is an error of this call only
             if isinstance(error, asyncio.CancelledError) and ask.id in self._dropped:
                 raise
             outcome = out_of_files(error) or target_failure(error)
@@ -250,7 +252,7 @@ class Host:
             prepared.remove()
 
     async def piece(self, number: int, start: int) -> bytes:
-        """The bytes of an archive from `start`, as many as one frame holds."""
+        """The bytes of an archive from `start` on, as many as one frame holds."""
         archive = self._archives[number]
         archive.seek(start)
         return archive.read(LARGEST_FRAME)
@@ -295,7 +297,7 @@ def _checked(answer: object) -> Answer:
 
 
 def _call_in(thread: int | None) -> int | None:
-    """The call that a thread is at; as in the watchdog of a run, its frame is on the stack."""
+    """The call that a thread is executing: as in a run's watchdog, its frame is on the stack."""
     frame = sys._current_frames().get(thread or 0)
     while frame is not None:
         if frame.f_code is Host._answer.__code__:

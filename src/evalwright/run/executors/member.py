@@ -1,4 +1,4 @@
-"""One worker of a system, as its run sees it: the calls that it makes, and what becomes of them when it is lost."""
+"""One worker of a system, as its run sees it: its calls, and what happens to them if it is lost."""
 
 from __future__ import annotations
 
@@ -45,13 +45,13 @@ __all__ = ["CrewMember", "Errand", "Home"]
 _log = logging.getLogger(__name__)
 
 _POLITE = 2.0
-"""Seconds that a worker has to close its system."""
+"""Seconds that a worker has for closing its system."""
 
 _up = msgspec.json.Decoder(list[Up])
 
 
 class Home(Protocol):
-    """The crew of a worker: what it is started with, and whom it tells what room there is."""
+    """The crew of a worker: what it is started with, and what it notifies about free places."""
 
     name: str
     cluster: RayCluster
@@ -66,7 +66,7 @@ class Home(Protocol):
         """A worker has room."""
 
     def lost(self) -> None:
-        """A worker is there no more."""
+        """A worker is gone."""
 
 
 class CrewMember:
@@ -80,16 +80,16 @@ class CrewMember:
         self._dropped: dict[int, float] = {}
         self._calls: dict[int, Call] = {}
         self._held: dict[int, float] = {}
-        """Seconds that calls have left which another one holds up."""
+        """Remaining seconds of calls that another call blocks."""
         self._numbers = count(1)
         self._asking: set[asyncio.Task[None]] = set()
         self.places: int = 0
-        """Calls at once; 0 while it is not there."""
+        """Concurrent calls; 0 while it is not ready."""
         self.busy: int = 0
-        """Errands that it has, those included that were given up and have not come to their end yet."""
+        """Its errands, including those that were given up but have not ended yet."""
 
     async def work(self) -> str:
-        """Start, open and hear what it says; why it is there no more. Raises InputError if its set-up fails."""
+        """Start, open and receive messages; returns why it is gone. Raises InputError if its setup fails."""
         cluster = self._crew.cluster
         try:
             self._handle = cluster.start(self._crew.placement)
@@ -108,7 +108,7 @@ class CrewMember:
             return self._lost(error)
 
     async def close(self) -> None:
-        """End it, politely at first."""
+        """Close it, politely at first."""
         if self._handle is not None:
             if self.places:
                 with suppress(Exception):
@@ -118,13 +118,13 @@ class CrewMember:
             task.cancel()
 
     def errand(self, call: Call, alone: bool) -> Errand:
-        """A call to be made here, `alone` without any other beside it."""
+        """A call to be made here; `alone`: without any other at the same time."""
         places = self.places if alone else 1
         self.busy += places
         return Errand(self, call, next(self._numbers), self._handle, places, self._crew.may_be_silent)
 
     async def ask(self, number: int, case: Case, trial: int, handle: Handle, call: Call) -> SystemSaid | Failed:
-        """What the system says, or how it fails. Raises TargetError when the worker is lost."""
+        """The system's reply, or how it fails. Raises TargetError if the worker is lost."""
         if handle is not self._handle or not self.places:
             raise TargetError("the worker was lost before the call", WORKER_LOST)
         answer = self._answers[number] = asyncio.get_running_loop().create_future()
@@ -136,7 +136,7 @@ class CrewMember:
         except (asyncio.CancelledError, Unsent):
             if self._answers.pop(number, None) is not None and handle is self._handle and self.places:
                 self._dropped[number] = time.monotonic()
-                self.busy += 1  # its place is taken until it has come to its end
+                self.busy += 1  # its place stays taken until it has ended
                 self._send(encode(Drop(number)))
             raise
         finally:
@@ -145,13 +145,13 @@ class CrewMember:
             self._held.pop(number, None)
 
     def left(self, handle: Handle, places: int) -> None:
-        """An errand is over; its worker may be another by now."""
+        """An errand is over; its worker may have been replaced by now."""
         if handle is self._handle and self.places:
             self.busy -= places
             self._crew.freed()
 
     def look(self, now: float) -> None:
-        """Give the worker up if a call that was cancelled does not come to its end."""
+        """Give the worker up if a cancelled call does not end."""
         if any(now - since > GRACE for since in self._dropped.values()):
             self._crew.cluster.end(self._handle)
             self._dropped.clear()
@@ -162,11 +162,11 @@ class CrewMember:
         return self.leave(reason_of(error))
 
     def leave(self, why: str) -> str:
-        """It is there no more; the calls that it was at are lost."""
+        """The worker is gone; its calls are lost."""
         self.places = 0
         self._crew.lost()
         if self._handle is not None:
-            self._crew.cluster.end(self._handle)  # one that cannot be reached may live, and would call on
+            self._crew.cluster.end(self._handle)  # one that cannot be reached may be alive, and would continue calling
         self._handle = None
         lost, self._answers = self._answers, {}
         self._dropped.clear()
@@ -179,14 +179,14 @@ class CrewMember:
 
     def _send(self, record: bytes) -> None:
         if not self._outbox:
-            # Once the tasks that are ready now have run: their calls go in the same message.
+            # Once the tasks that are now ready have run: their calls go into the same message.
             asyncio.get_running_loop().call_soon(self._flush)
         self._outbox.append(record)
 
     def _flush(self) -> None:
         while self._outbox:
             frame = framed(self._outbox)
-            with suppress(Exception):  # the worker is lost: `receive` fails as well, and says why
+            with suppress(Exception):  # the worker is lost: `receive` fails as well, and reports why
                 self._handle.send.remote(frame)
 
     def _hear(self, records: list[Up]) -> None:
@@ -196,7 +196,7 @@ class CrewMember:
                 if answer is not None and not answer.done():
                     answer.set_result(one)
                 else:
-                    self._over(one.id)  # an answer that comes too late is nothing of this run's any more
+                    self._over(one.id)  # a late answer no longer concerns this run
             elif isinstance(one, Dropped):
                 self._over(one.id)
             elif isinstance(one, Stalled):
@@ -209,7 +209,7 @@ class CrewMember:
                 task.add_done_callback(self._asking.discard)
 
     def _hold(self, culprit: int | None) -> None:
-        """No time passes for calls that another one holds up; if it is ended with its worker, they are made again."""
+        """Calls that another one blocks lose no time; if they end with the worker, they are made again."""
         now = time.monotonic()
         for number, call in self._calls.items():
             if culprit is None and number in self._held:
@@ -233,12 +233,12 @@ class CrewMember:
             return
         except Exception as error:
             said = ModelSaid(asked.id, error=target_failure(error))
-        if asking is self._handle:  # one that takes the place of a lost worker numbers its own calls from 1 as well
+        if asking is self._handle:  # the replacement of a lost worker also numbers its own calls from 1
             self._send(encode(said))
 
 
 class Errand:
-    """One call at one worker, as a target that is asked once."""
+    """One call at one worker, as a target that is called once."""
 
     __slots__ = ("_call", "_handle", "_number", "_places", "_worker", "latency", "may_be_silent")
 
@@ -249,7 +249,7 @@ class Errand:
         self._worker, self._number, self._handle, self._places = worker, number, handle, places
         self.may_be_silent: bool = may_be_silent
         self.latency: float | None = None
-        """Seconds that the system took, without the way there and back; None if it did not answer."""
+        """Seconds that the system took, without the transport; None if it did not answer."""
 
     async def run(self, case: Case, trial: int) -> Answer:
         reply = await self._worker.ask(self._number, case, trial, self._handle, self._call)

@@ -1,7 +1,7 @@
-"""The executor `ray`: systems are called by workers on the machines of a cluster; all else happens in this process.
+"""The executor `ray`: systems are called by workers on the machines of a cluster; everything else happens here.
 
-Only this process writes, judges, counts money and keeps limits. What is lost with a worker is the calls that it was at,
-and those are made once more.
+Only this process writes, judges, counts money and enforces limits. A lost worker only loses its calls, which are then
+made again.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class RaySites:
             crew.give_up(why)
 
     async def ask(self, call: Call, target: Target, cell: Cell) -> Answer | TraceError:
-        """`call.ask` at a worker; its time begins when there is one."""
+        """`call.ask` at a worker; its time starts when there is one."""
         crew = self._crews.get(cell.variant.name)
         if crew is None:
             return await call.ask(target, cell)
@@ -98,14 +98,14 @@ class RaySites:
         try:
             outcome = await call.ask(errand, cell)
             if errand.latency is not None:
-                # The system's own time: what the way there and back took says nothing of it.
+                # The system's own time, without the transport.
                 call.started = max(call.started, time.monotonic() - errand.latency)
             return outcome if self._plan.workspace is None else await self._with_files(errand, cell, outcome)
         finally:
             errand.over()
 
     async def collect(self, cell: Cell) -> Artifact | None:
-        """Store what the last try at a cell did to its files. Raises StorageError."""
+        """Store what the last attempt at a cell did to its files. Raises StorageError."""
         if self._plan.workspace is None:
             return None
         path = self._stored.path(cell, self._writer.mask(cell.case.key))
@@ -138,7 +138,7 @@ class RaySites:
                 if found.changes is not None:
                     await self._threads.call(self._unpacked, archive, folder)
         except TargetError as error:
-            # A call that was late had its worker ended, with its files: what it is recorded as stays.
+            # The worker of a late call was ended, and its files with it: the recorded outcome stays.
             return outcome if isinstance(outcome, TraceError) else target_failure(error)
         return self._kept(cell, found, outcome)
 
@@ -165,7 +165,7 @@ class RaySites:
         return Crew(variant.name, target, self._cluster, placement, self._hello(variant), self._executor.wait_seconds)
 
     def _number(self, crew: Crew, wanted: int, machines: int) -> int:
-        """The workers of a system: as many as the suite says, else one for each machine, and enough for its calls."""
+        """The number of a system's workers: as the suite says, else one for each machine, and enough for its calls."""
         return (
             crew.placement.actors
             or self._executor.actors
@@ -201,7 +201,7 @@ class RaySites:
 
 
 def _left_out(location: Path, folder: Path | None) -> list[str]:
-    """What of the folder is not sent: the runs that are kept there."""
+    """Parts of the folder that are not sent: the runs that are kept there."""
     if folder is None or not location.is_relative_to(folder):
         return []
     runs = location if location.parent == folder else location.parent
@@ -214,5 +214,5 @@ def _kind_of(workspace: Plugin, suite_folder: Path) -> str:
 
 
 def _calls_at_once(plan: Plan) -> dict[str, int]:
-    """By variant, the calls that there may be at once."""
+    """By variant, the maximum number of concurrent calls."""
     return {variant.name: width for variants, width in groups_of(plan) for variant in variants}

@@ -1,4 +1,4 @@
-"""What a system finds in its worker in place of what it would find in the process of its run: prints and models."""
+"""What a system finds in its worker in place of what the run's own process has: prints and models."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from evalwright.targets.failures import target_error
 __all__ = ["ModelsOfRun", "Prints", "asking"]
 
 asking: ContextVar[int] = ContextVar("evalwright_asking", default=0)
-"""The call of the system that is made in this context."""
+"""The system's call that is made in this context."""
 _MOST_PRINTED = 10 * 2**20
 """Characters of one worker that are shown."""
 _LONGEST_LINE = 64 * 2**10
@@ -46,7 +46,7 @@ class ModelsOfRun:
         return heard.reply
 
     def hear(self, said: ModelSaid) -> None:
-        """Give a call what the run has found."""
+        """Give a call the run's reply."""
         waiting = self._asked.get(said.id)
         if waiting is not None and not waiting.done():
             waiting.set_result(said)
@@ -62,7 +62,7 @@ class ModelsOfRun:
 
 
 class Prints:
-    """A `sys.stdout` whose lines go to the run."""
+    """A `sys.stdout` whose lines are sent to the run."""
 
     encoding: str = "utf-8"
     errors: str = "backslashreplace"
@@ -104,7 +104,7 @@ class Prints:
 
 
 class _Bytes:
-    """The bytes beneath, for those who write there."""
+    """The binary stream below, for code that writes bytes."""
 
     def __init__(self, prints: Prints) -> None:
         self._prints = prints
