@@ -63,14 +63,11 @@ def count_of_index(index: CellIndex, tally: Tally, plan: Plan, needed: Sequence[
     unfinished = any(needed and not count.outcomes and count.error is None for count in counts)
     if not tally.counts_only or sums.grouped or sums.measured or unfinished or not counts:
         return False
-    variant = plan.variants[0].name
-    if any(count.variant != variant for count in counts):
-        return False
     for count in counts:
         trace, rows = facts_of_count(count)
         status = cell_status(plan.pass_criteria, needed, count.error is not None, rows)
         tally.count_alike(trace, rows, status, count.n)
-    tally.count_sums(variant, sums)
+    tally.count_sums(plan.variants[0].name, sums)
     return True
 
 

@@ -99,7 +99,7 @@ class CrewMember:
         if opened.refused is not None:
             cluster.end(self._handle)
             raise InputError(opened.refused)
-        self.places, self.busy = max(1, opened.places), 0
+        self.places, self.busy = opened.places, 0
         self._crew.arrived()
         try:
             while True:
