@@ -1,6 +1,7 @@
 """Judges that are asked in batches: what is handed in, what is noted, what is paid."""
 
 import asyncio
+from itertools import pairwise
 
 import pytest
 
@@ -8,9 +9,11 @@ from evalwright.errors import EvaluatorError
 from evalwright.llm import batches
 from evalwright.llm.choices import ModelChoices
 from evalwright.llm.models import LiveModels
+from evalwright.llm.retries import Rules
 from evalwright.model.chat import ChatMessage, ChatRequest
 from llm.models import Impatient
 from llm.providers import asked, providing
+from llm.test_retries import Timeless
 
 OPENAI, CLAUDE = "gpt-4o-mini", "claude-haiku-4-5"
 
@@ -145,6 +148,39 @@ def test_a_batch_that_fails_says_why_and_is_looked_at_again_by_the_next_command(
     ] * 2
     assert "line 3" not in str(first[0])
     assert ([reply.text for reply in again], len(server.batches)) == (["q1", "q2"], 1)
+
+
+def test_a_batch_is_polled_less_and_less_often_up_to_once_a_minute(tmp_path):
+    class Service:
+        """A provider that takes its time."""
+
+        def __init__(self):
+            self.polls = []
+
+        async def submit(self, questions):
+            self.keys = [*questions]
+            return "batch"
+
+        async def is_done(self, batch):
+            self.polls.append(asyncio.get_running_loop().time())
+            return len(self.polls) == 9
+
+        async def answers(self, batch):
+            for key in self.keys:
+                yield batches.BatchAnswer(key, 200, {"said": key})
+
+    service = Service()
+
+    async def main():
+        notes = batches.Batches(tmp_path / "n", Rules())
+        try:
+            return await notes.ask("k", service, {"model": "m"})
+        finally:
+            await notes.close()
+
+    with asyncio.Runner(loop_factory=Timeless) as runner:
+        assert runner.run(main()) == {"said": "k"}
+    assert [later - earlier for earlier, later in pairwise(service.polls)] == [2, 4, 8, 16, 32, 60, 60, 60]
 
 
 @pytest.mark.parametrize("silences", [2, 3])

@@ -5,6 +5,8 @@ import multiprocessing
 import sqlite3
 import stat
 from contextlib import closing
+from functools import partial
+from typing import ClassVar
 
 import pytest
 
@@ -50,6 +52,28 @@ def test_nothing_goes_before_it_is_full(tmp_path):
             cache.keep(str(number), ChatReply("x" * 1000, "m"))
             number += 1
         assert sum(one.replies for one in cache.counts()) == number
+
+
+class Busy(sqlite3.Connection):
+    """Refuses at first, as SQLite does where two processes change the journal at the same time."""
+
+    refusals: ClassVar = ["database is locked", "database is locked"]
+
+    def execute(self, statement, *values):
+        if "journal_mode" in statement and self.refusals:
+            raise sqlite3.OperationalError(self.refusals.pop())
+        return super().execute(statement, *values)
+
+
+def test_a_cache_that_another_process_makes_at_the_moment_is_waited_for(tmp_path, monkeypatch):
+    monkeypatch.setattr(sqlite3, "connect", partial(sqlite3.connect, factory=Busy))
+    with closing(Cache(tmp_path / "c")) as cache:
+        cache.keep("k", ChatReply("yes", "m"))
+        assert cache.find("k", ChatReply).text == "yes"
+    assert Busy.refusals == []
+    Busy.refusals.append("disk I/O error")
+    with pytest.raises(InputError, match="disk I/O error"):
+        Cache(tmp_path / "c")
 
 
 def test_an_embedding_is_no_reply(tmp_path):

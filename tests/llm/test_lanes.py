@@ -2,6 +2,10 @@
 
 import asyncio
 import json
+import os
+import socket
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -78,6 +82,35 @@ def test_a_connection_that_broke_is_not_used_again():
     server = Server(answers=2)
     assert talk(server, work) == ["hello"] * 6
     assert (server.connections, len(server.lines)) == (3, 8)
+
+
+def test_calls_after_the_connections_were_closed_open_others():
+    async def work(models, _):
+        said = [(await models.chat(request("first"))).text]
+        await models.close()
+        return [*said, (await models.chat(request("second"))).text]
+
+    server = Server()
+    assert talk(server, work) == ["hello"] * 2
+    assert server.connections == 2
+
+
+@pytest.mark.skipif(not hasattr(socket, "TCP_KEEPIDLE"), reason="the options are those of Linux")
+def test_a_connection_is_kept_alive_while_a_model_thinks():
+    """As Anthropic's own client does it: a router on the way forgets connections on which nothing is sent."""
+
+    async def work(models, here):
+        await models.chat(request("q"))
+        port, found = int(here.rpartition(":")[2]), []
+        for place in Path("/proc/self/fd").iterdir():
+            with suppress(OSError), socket.socket(fileno=os.dup(int(place.name))) as one:
+                if one.getpeername()[1:2] == (port,):
+                    options = (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT)
+                    found.append([one.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)])
+                    found[-1] += [one.getsockopt(socket.IPPROTO_TCP, option) for option in options]
+        return found
+
+    assert talk(Server(), work) == [[1, 60, 60, 5]]
 
 
 def test_a_call_that_is_cancelled_takes_its_connection_along():

@@ -145,6 +145,19 @@ def test_a_refusal_to_moderate_is_told_as_one():
     assert kind(caught.value) == "authentication"
 
 
+@pytest.mark.parametrize("what", ["embeddings", "moderations"])
+def test_a_model_without_embeddings_or_moderations_is_told(what):
+    async def ask():
+        models = LiveModels(None, ModelChoices(), {"ANTHROPIC_API_KEY": "k"})
+        try:
+            await (models.embed("claude-test", ["a"]) if what == "embeddings" else models.moderate("claude-test", "a"))
+        finally:
+            await models.close()
+
+    with pytest.raises(EvaluatorError, match=f"'claude-test' has no {what}: its interface is anthropic"):
+        asyncio.run(ask())
+
+
 def test_a_failure_is_told_in_the_words_of_the_server():
     (outcome,), _ = asked([refused(400, "the prompt is too long")])
     assert str(outcome) == "HTTP 400: the prompt is too long"

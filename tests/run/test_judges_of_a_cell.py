@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 
 from evalwright.formats.loading import load_suite
+from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.result import CaseVerdict
 from evalwright.run.start import run_suite
 from evalwright.run.stored_run import open_run
+from run.suites import suite
 
 HOLDS = {"score": 1.0, "assertions": [{"passed": True, "reason": "r"}]}
 
@@ -107,3 +109,13 @@ def test_judges_of_agentv_call_one_after_another(tmp_path: Path) -> None:
         (tmp_path / "EVAL.yaml").write_text(json.dumps({"name": "suite", "evalcases": [case]}))
         assert verdicts(tmp_path / "EVAL.yaml") == ["pass"]
     assert server.met == [False, False]
+
+
+@pytest.mark.parametrize(("seconds", "passed"), [(8.0, True), (0.1, False)])
+def test_an_evaluator_with_a_limit_of_its_own_has_that_beside_the_one_of_the_run(tmp_path, seconds, passed):
+    command = {"cmd": ["sleep", "0.4"], "cwd": str(tmp_path), "timeout_seconds": seconds}
+    made = suite(
+        tmp_path, ["x"], evaluators=[EvaluatorSpec("waits", "command", command)], evaluator_timeout_seconds=0.1
+    )
+    cells = run_suite(made).summary.variants[0].cells
+    assert (cells["pass"], cells["error"]) == ((1, 0) if passed else (0, 1))

@@ -172,6 +172,23 @@ def test_no_more_is_begun_than_may_be_paid_for(tmp_path: Path, before: Path, age
     assert len(agents.calls) == 7
 
 
+def test_a_run_that_has_reached_its_cost_calls_nobody_when_it_is_resumed(
+    tmp_path: Path, before: Path, agents: ModuleType
+) -> None:
+    def metered(case: dict[str, Any], variant: dict[str, Any]) -> dict[str, Any]:
+        agents.calls.append(case["id"])
+        return {"final_answer": "done", "metrics": {"cost_usd": 0.25}}
+
+    agents.metered = metered
+    found = made(tmp_path, main=HALF)
+    found.variants = [Variant("main", "python_function", {"target": "agents:metered"})]
+    agents.calls.clear()
+    outcome = decided(found, before, max_cost=1.0)
+    assert (outcome.exit_code, len(agents.calls)) == (3, 4)
+    assert resume(outcome.run_dir).exit_code == 3
+    assert len(agents.calls) == 4
+
+
 def test_an_undecided_run_is_continued_unless_the_seed_is_new(tmp_path: Path, before: Path) -> None:
     one = decided(made(tmp_path, main=HALF), before, max_cases=70)
     two = decided(made(tmp_path, main=HALF), before)

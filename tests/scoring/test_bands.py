@@ -4,10 +4,11 @@ from datetime import UTC, datetime
 
 import pytest
 
-from evalwright.model.plan import EvaluatorSpec
+from evalwright.model.plan import EvaluatorSpec, PassCriteria
 from evalwright.model.result import EvaluationResult, band
 from evalwright.model.trace import Output, Trace, TraceError
-from evalwright.scoring.bands import banded_verdict
+from evalwright.scoring.bands import banded_verdict, case_threshold
+from evalwright.testing import a_case
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -89,3 +90,10 @@ def test_a_score_that_reaches_the_threshold_passes():
 
 def test_a_result_that_the_plan_does_not_name_weighs_one():
     assert verdict([row("a", 1.0), row("b", 0.0)], [EvaluatorSpec("a", "t", weight=1.0)]).score == 0.5
+
+
+def test_the_threshold_of_a_case_goes_before_that_of_the_suite():
+    criteria = PassCriteria(threshold=0.5)
+    found = [case_threshold(a_case(extra={"pass_threshold": own}), criteria) for own in (0.9, None, "0.9")]
+    assert found == [0.9, 0.5, 0.5]
+    assert case_threshold(a_case(), PassCriteria()) is None

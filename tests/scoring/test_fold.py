@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import closing
 from itertools import groupby
+from pathlib import Path
 from statistics import fmean
 
 import msgspec
@@ -14,11 +16,12 @@ from hypothesis import strategies as st
 from evalwright.model.plan import PassCriteria, Plan, RunSettings
 from evalwright.model.result import EvaluationResult, Status
 from evalwright.model.summary import RunSummary
-from evalwright.model.trace import Trace, TraceError
+from evalwright.model.trace import Metrics, Trace, TraceError
 from evalwright.scoring.fold import fold
 from evalwright.scoring.newest import Superseded, newest_cells, streamed_cells
 from evalwright.scoring.verdict import cell_status
-from evalwright.testing import a_trace
+from evalwright.stores.local_files import LocalFiles
+from evalwright.testing import a_case, a_trace, a_verdict
 from scoring.histories import EVALUATORS, MOMENT, Record, histories, plan, plans, row_of, stored, tidy_runs
 
 Cell = tuple[Trace, list[EvaluationResult], Status]
@@ -211,3 +214,35 @@ def test_by_case_can_be_asked_for() -> None:
 def _of_four_cases(of: Plan) -> Plan:
     of.cases_total = 4
     return of
+
+
+def test_a_run_of_one_system_is_counted_by_its_index_as_by_its_records(tmp_path: Path) -> None:
+    of = plan(variants=plan().variants[:1], run=RunSettings(), cases_total=4)
+    with closing(LocalFiles(tmp_path).create(of, [a_case(id=f"c{i}") for i in range(4)], {})) as writer:
+        for i in range(4):
+            spent = Metrics(token_input=i, token_output=1, cost_usd=i / 4)
+            trace = a_trace(case_id=f"c{i}", case_index=i, variant_name="v0", latency_ms=i, metrics=spent)
+            writer.append_trace(trace)
+            writer.append_results([row_of(trace, name, passed=i > 1, score=1.0) for name in EVALUATORS])
+            writer.append_verdict(a_verdict(case_id=f"c{i}", variant_name="v0", case_index=i))
+
+    def told() -> RunSummary:
+        with closing(LocalFiles(tmp_path).read(writer.folder.name)) as reader:
+            return fold(reader, of).summary(of, MOMENT)
+
+    scanned = told()
+    with closing(LocalFiles(tmp_path).read(writer.folder.name)) as reader, closing(reader.index(keep=True)):
+        pass
+    assert told() == scanned
+    assert (scanned.variants[0].cost_total_usd, scanned.variants[0].avg_latency_ms) == (1.5, 1.5)
+
+
+def test_a_run_whose_cases_have_their_own_evaluators_is_counted_by_its_verdicts() -> None:
+    of = plan(variants=plan().variants[:1], evaluators_by_case=True, totals="promptfoo", cases_total=3)
+    run = stored([a_trace(case_id=f"c{i}", variant_name="v0") for i in range(3)], of)
+    for case, status, extra in (("c0", "pass", {"sums": {"m": 2.0}}), ("c1", "fail", {"sums": {"m": "much"}})):
+        run.append_verdict(a_verdict(case_id=case, variant_name="v0", status=status, extra=extra))
+    summary = fold(run, of).summary(of, MOMENT)
+    assert (summary.variants[0].cells["pass"], summary.cells_total) == (1, 1)
+    assert [(metric.metric, metric.value) for metric in summary.named_metrics or []] == [("m", 2.0)]
+    assert ["c1 of v0" in line for line in run.damage] == [True]

@@ -234,6 +234,17 @@ def test_errors_of_systems_and_evaluators_leave_a_gate_open(cell):
     assert found.reason == "it depends on 1 result with an error"
 
 
+def test_errors_that_two_processes_met_leave_a_gate_open():
+    plan = a_plan(evaluators=[EvaluatorSpec("a", "contains_text")], gate=simple(value=0.7))
+    shares = [Tally.of(plan), Tally.of(plan)]
+    for number, tally in enumerate(shares):
+        tally.count(a_trace(case_id=f"c{number}"), judged(True), "pass")
+        tally.count(a_trace(case_id=f"e{number}"), judged(False, error=BROKEN), "error")
+    shares[0].merge(shares[1])
+    gate = shares[0].summary(plan, datetime(2026, 1, 1, tzinfo=UTC)).gate
+    assert (gate.undecided, gate.reason) == (True, "it depends on 2 results with an error")
+
+
 def test_a_suite_can_ask_for_errors_to_count_as_0():
     criteria = PassCriteria(errored_cases="count", errored_evaluators="fail")
     found = gated((None, judged(True)), (None, judged(False, error=BROKEN)), (BROKEN, []), criteria=criteria, value=0.9)

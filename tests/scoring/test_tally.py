@@ -313,6 +313,19 @@ def test_more_than_counts_is_asked_of_trials_variants_and_totals_of_a_format(fie
     assert not Tally.of(plan(**fields)).counts_only
 
 
+def test_what_evaluators_cost_adds_up_over_processes() -> None:
+    of = plan(variants=[Variant("v0", "replay")], cases_total=2)
+    shares = [Tally.of(of), Tally.of(of)]
+    for number, tally in enumerate(shares):
+        case = f"c{number}"
+        rows = [a_result(case_id=case, variant_name="v0", evaluator="e", cost_usd=0.25)]
+        tally.count(a_trace(case_id=case, variant_name="v0"), rows, "pass")
+    shares[0].merge(shares[1])
+    summary = shares[0].summary(of, MOMENT)
+    rates = {rollup.evaluator: rollup.by_variant["v0"] for rollup in summary.by_evaluator}
+    assert (rates["e"].cost_usd, summary.variants[0].judge_cost_usd) == (0.5, 0.5)
+
+
 def test_trials_that_erred_do_not_make_the_cases_of_an_evaluator_fewer() -> None:
     of = plan(variants=[Variant("v0", "replay")], cases_total=2, run=RunSettings(trials=3))
     tally = Tally.of(of)

@@ -120,6 +120,13 @@ def test_an_address_of_another_service_ends_the_run_with_it(tmp_path):
             run_suite(made)
 
 
+def test_a_folder_to_send_that_is_not_there_is_refused(tmp_path):
+    executor = Executor("ray", "127.0.0.1:9", working_dir=str(tmp_path / "gone"))
+    with pytest.raises(InputError, match="there is no folder") as caught:
+        run_suite(suite(tmp_path, ["x"], executor=executor))
+    assert [problem.key for problem in caught.value.problems] == ["run.executor.working_dir"]
+
+
 def test_files_outside_of_the_folder_that_is_sent_are_refused(tmp_path):
     (folder := tmp_path / "suite").mkdir()
     outside = tmp_path / "elsewhere"
