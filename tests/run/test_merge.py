@@ -52,6 +52,15 @@ def test_what_is_no_whole_run_is_refused_by_name_and_leaves_nothing(tmp_path):
         runs_matching(str(tmp_path / "nowhere" / "*"))
 
 
+def test_runs_that_lie_deeper_are_pointed_at(tmp_path):
+    sharded(suite(tmp_path, TEXTS), 2, tmp_path / "out")
+    (tmp_path / "out" / "1" / "latest").symlink_to("nowhere")
+    for text, deeper in (("out", "out/*/*"), ("out/*", "out/*/*"), ("out/1", "out/1/*")):
+        with pytest.raises(InputError, match=re.escape(f"but '{tmp_path}/{deeper}' matches some")):
+            runs_matching(f"{tmp_path}/{text}")
+    assert len(runs_matching(f"{tmp_path}/out/*/*")) == 2
+
+
 @pytest.mark.parametrize("name", ["cases.jsonl", "traces.jsonl", "results.jsonl", "verdicts.jsonl", "plan.json"])
 def test_a_changed_byte_is_refused_by_the_hash_of_its_manifest(tmp_path, name):
     parts = sharded(suite(tmp_path, TEXTS), 2, tmp_path)

@@ -7,7 +7,7 @@ import os
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, suppress
 from fnmatch import fnmatchcase
 from glob import glob, has_magic
 from pathlib import Path
@@ -76,9 +76,11 @@ class _Part(NamedTuple):
 def runs_matching(text: str) -> list[Path]:
     """The path of a run, or the paths of all runs that a glob matches: folders, `FILE.sqlite/*`, `postgres:SCHEMA/*`.
 
-    Raises InputError for a glob that matches no run.
+    Raises InputError for a glob that matches no run, and for a folder that is none but has some in it.
     """
     if not has_magic(text) or os.path.lexists(text):
+        if Path(text).is_dir() and not _leads_to_run(Path(text)) and (below := _runs_below(text)):
+            raise InputError(f"{text} is not a run folder{below}")
         return [Path(text)]
     above, _, pattern = text.rpartition("/")
     if above.startswith("postgres:"):
@@ -87,18 +89,29 @@ def runs_matching(text: str) -> list[Path]:
     elif Path(above).is_file():
         found = [path for path in run_places(Path(above)) if fnmatchcase(path.name, pattern)]
     else:
-        found = [path for path in map(Path, sorted(glob(text))) if _leads_to_run(path)]  # noqa: PTH207
+        found = _runs_at(text)
     if not found:
-        raise InputError(f"{text} matches no run")
+        raise InputError(f"{text} matches no run{_runs_below(text)}")
     return found
+
+
+def _runs_at(pattern: str) -> list[Path]:
+    return [path for path in map(Path, sorted(glob(pattern))) if _leads_to_run(path)]  # noqa: PTH207
+
+
+def _runs_below(text: str) -> str:
+    """Where the runs are that were probably meant: `--out DIR/$TASK` puts them a folder deeper than `--out DIR`."""
+    patterns = (f"{text.rstrip('/')}/{more}" for more in ("*", "*/*"))
+    return next((f", but '{pattern}' matches some" for pattern in patterns if _runs_at(pattern)), "")
 
 
 def _leads_to_run(path: Path) -> bool:
     """Whether a path matched by a glob is a run; logs and other folders may be beside runs."""
     if path.is_dir():
         return is_run(path) or (path / NOTE).is_file()
-    with path.open("rb") as file:
+    with suppress(OSError), path.open("rb") as file:  # a link may lead nowhere
         return file.read(len(_SQLITE)) == _SQLITE
+    return False
 
 
 def merge(runs: Sequence[Path | Place], out: Path | None = None, *, partial: bool = False) -> Outcome:
