@@ -1,4 +1,4 @@
-"""Which shard of a run this process works on: named by the user, or by the variables of a scheduler."""
+"""Which shard of a run this process works on: named by the user, or by a scheduler's variables."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _index_names() -> list[str]:
 
 
 def _indices(environ: Mapping[str, str]) -> dict[str, int]:
-    """The number of this task, from 1, by the variable that says it."""
+    """The number of this task, from 1, by the variable that contains it."""
     found = {}
     for task, first, _ in _SCHEDULERS:
         if environ.get(task):

@@ -1,4 +1,4 @@
-"""Programs of users run with names bound to ours that they import: `python -m PACKAGE FILE ...`."""
+"""Users' programs, run with the names that they import bound to ours: `python -m PACKAGE FILE ...`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def run_with(one: Format, package: str) -> None:
 
 
 def _run_stream(name: str) -> None:
-    """Run what can be read only once, such as a pipe: `runpy` would open it twice and find nothing."""
+    """Run something that can be read only once, such as a pipe: `runpy` would open it twice and find nothing."""
     main = sys.modules["__main__"] = ModuleType("__main__")
     main.__file__ = name
     exec(compile(Path(name).read_bytes(), name, "exec"), vars(main))  # noqa: S102 - the user's own program, as runpy runs it

@@ -29,13 +29,13 @@ __all__ = [
 
 _MOST_COMPARED = 1000
 _MOST_WARNINGS = 100
-"""A bound for datasets with the same mistake in each of a million cases."""
+"""A limit for datasets with the same mistake in each of a million cases."""
 
 
 def chosen_cases(suite: Suite, options: RunOptions) -> Iterator[Case]:
-    """The cases to run, in file order. Raises InputError for every mistake of the dataset, or when there is none.
+    """The cases to run, in file order. Raises InputError for every mistake of the dataset, or if there are none.
 
-    Some formats run on where cases cannot be read, and record these as errors; one that can be read is needed.
+    Some formats run although cases are unreadable, and record these as errors; at least one readable case is needed.
     """
     fits, taken, unread = _filter(options), 0, list[Problem]()
     lost, readable = unread_cases(suite), False
@@ -55,7 +55,7 @@ def chosen_cases(suite: Suite, options: RunOptions) -> Iterator[Case]:
 
 
 def unread_cases(suite: Suite) -> Mapping[str, Sequence[Problem]]:
-    """The mistakes of each case that cannot be read, by its id; complete once the cases were gone through."""
+    """The mistakes of each unreadable case, by its id; complete once the cases have been iterated over."""
     found: Mapping[str, Sequence[Problem]] = getattr(suite.cases, "lost", {})
     return found
 
@@ -103,7 +103,7 @@ def _filter(options: RunOptions) -> Callable[[EvalCase | Case], bool]:
 
 
 def _is_named(case: EvalCase | Case, glob: str) -> bool:
-    """Whether the id of a case matches, or the name that some formats have beside it."""
+    """Whether the id of a case matches, or the name that some formats have besides it."""
     name = getattr(case, "extra", {}).get("name")
     if not isinstance(name, str) or glob.startswith("!"):
         return _globbed(case.id, glob) and (not isinstance(name, str) or _globbed(name, glob))
@@ -114,7 +114,7 @@ def _globbed(case_id: str, glob: str) -> bool:
     """`*`, `?`, `[...]`, alternatives in braces (not nested), and a leading `!` for all others."""
     if glob.startswith("!"):
         return not _globbed(case_id, glob[1:])
-    if glob == case_id:  # brackets in an id are not a pattern then
+    if glob == case_id:  # brackets in an id are then not a pattern
         return True
     before, opened, rest = glob.partition("{")
     inside, closed, after = rest.partition("}")
@@ -140,9 +140,9 @@ def lines_of_warnings(found: Iterable[Problem]) -> list[str]:
 
 
 def with_warnings(plan: Plan, suite: Suite, cases: Iterable[Case]) -> Iterator[Case]:
-    """The cases; behind the last one the plan has the warnings of them all, and those that reading them added.
+    """The cases; after the last one, the plan has the warnings about all of them, and those found while reading them.
 
-    It then has the hashes of the files that were read, too.
+    It then also has the hashes of the files that were read.
     """
     yield from cases
     plan.files = hashed(suite)

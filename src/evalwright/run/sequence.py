@@ -1,8 +1,8 @@
-"""Runs that end as soon as they are decided: the order of their cases, and what is kept of their verdicts.
+"""Runs that end as soon as they are decided: the order of their cases, and what is stored of their verdicts.
 
 The cases of such a run are stored in the order in which their units (groups, or single cases) are looked at, so that a
-later session goes on where this one stopped. What was looked at follows from the records alone; A, when it is
-another run, is kept as it was at the start, so that judging it again changes no bet.
+later session continues where this one stopped. What was looked at follows from the records alone. If A is another run,
+its outcomes are stored as they were at the start, so that re-evaluating A changes no bet.
 """
 
 from __future__ import annotations
@@ -41,11 +41,11 @@ __all__ = ["Sequence", "keep_decision", "ordered", "outcome_of", "stored_sequenc
 DECISION = "decision.json"
 _ALPHA = 0.05
 _MOST_EARLIER = 50
-"""Runs beside a new one that are looked through for one to continue, newest first."""
+"""Earlier runs that are searched for one to continue, newest first."""
 
 
 class _Document(msgspec.Struct):
-    """`decision.json`: what was fixed before the first cell, and what was looked at since."""
+    """`decision.json`: what was fixed before the first cell, and what has been looked at since."""
 
     terms: UntilDecided
     run_id: str
@@ -54,14 +54,14 @@ class _Document(msgspec.Struct):
     units: list[list[str]]
     """In the order in which they are looked at."""
     largest: int
-    """Cases of the largest unit of the suite, which others are weighed by."""
+    """Number of cases in the suite's largest unit, by which others are weighed."""
     cells: int
-    """Of a case: the trials of the variants that are run."""
+    """Cells of one case: the trials of the variants that are run."""
     groups: dict[str, str] = {}
     before: dict[str, CaseTotal] | None = None
-    """A, where it is another run."""
+    """A's outcomes, if A is another run."""
     earlier: list[Bet] = []
-    """Of the runs that this one continues."""
+    """The bets of the runs that this one continues."""
     beyond: int = 0
     """Units that are left out because of `--max-cases`."""
     bets: list[Bet] = []
@@ -107,7 +107,7 @@ class Sequence:
 
 
 def keep_decision(writer: RunReader, plan: Plan) -> None:
-    """Store what was looked at so far, and what it came to."""
+    """Store what has been looked at so far, and the outcome."""
     _keep(outcome_of(writer, plan)[0].document, writer)
 
 
@@ -119,16 +119,16 @@ def _keep(document: _Document, reader: RunReader) -> None:
 
 
 class _Before(NamedTuple):
-    """A: a run with its variant's outcomes, or None where it is a variant of the new run."""
+    """A: a run with its variant's outcomes, or None if it is a variant of the new run."""
 
     terms: UntilDecided
     outcomes: dict[str, CaseTotal] | None
 
 
 def ordered(plan: Plan, cases: Iterable[Case], options: RunOptions, runs: Path) -> tuple[Sequence, Iterator[Case]]:
-    """The sequence of a new run, and its cases in their order; the plan gets its terms, and says what is left out.
+    """The sequence of a new run, and its cases in that order; the plan gets its terms, and a note of what is left out.
 
-    Raises InputError where the run cannot be held against what it is to be held against.
+    Raises InputError if the run cannot be compared with A.
     """
     known = list(cases)
     before = _before(plan, known, options)
@@ -175,7 +175,7 @@ def ordered(plan: Plan, cases: Iterable[Case], options: RunOptions, runs: Path) 
 
 
 def _within(order: list[list[Case]], most: int | None) -> list[list[Case]]:
-    """The first units that have together at most so many cases; at least one."""
+    """The first units with at most this many cases in total; at least one unit."""
     if most is None:
         return order
     taken, cases = 0, 0
@@ -188,7 +188,7 @@ def _within(order: list[list[Case]], most: int | None) -> list[list[Case]]:
 
 
 def _before(plan: Plan, cases: Collection[Case], options: RunOptions) -> _Before:
-    """Who is A, and who is B."""
+    """Determines A and B."""
     against, names = options.against or "", [variant.name for variant in plan.variants]
     margin = DEFAULT_MARGIN if options.margin is None else margin_of(options.margin)
     seed, cost = options.seed or 0, options.max_cost
@@ -235,7 +235,7 @@ def _refuse_changed(cases: list[str], evaluators: list[str], alone: list[str], a
 
 
 def _earlier(plan: Plan, terms: UntilDecided, runs: Path) -> _Document | None:
-    """The newest run that asked the same of the same files and ended undecided."""
+    """The newest run with the same question about the same files that ended undecided."""
     found = sorted(runs.glob(f"*_{plan.name}*/{DECISION}"), key=lambda path: path.parent.name, reverse=True)
     for path in found[:_MOST_EARLIER]:
         document = _read(path)
@@ -259,9 +259,9 @@ def _read(path: Path) -> _Document | None:
 
 
 def stored_sequence(reader: RunReader, plan: Plan, again: Collection[int] = ()) -> Sequence:
-    """The sequence of a stored run, as its records say it; cells of `again` are to be counted once more.
+    """The sequence of a stored run, from its records; cells in `again` will be counted once more.
 
-    Raises InputError where its `decision.json` cannot be read.
+    Raises InputError if its `decision.json` cannot be read.
     """
     path = folder_beside(reader) / DECISION
     document = _read(path)
@@ -293,7 +293,7 @@ def _finished(reader: RunReader, plan: Plan, again: Collection[int]) -> Iterator
 
 
 def outcome_of(reader: RunReader, plan: Plan) -> tuple[Sequence, GateOutcome]:
-    """What a run that was to be decided has come to, as its gate."""
+    """The outcome of a run that was to be decided, as its gate."""
     sequence = stored_sequence(reader, plan)
     document, terms = sequence.document, sequence.document.terms
     decision = sequence.looking.decision(document.groups)

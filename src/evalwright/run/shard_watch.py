@@ -17,7 +17,7 @@ from evalwright.stores.manifest import manifest_of
 __all__ = ["finished_shards"]
 
 _LOOK = 2.0
-"""Seconds between two looks: a folder on a network disk is read each time."""
+"""Seconds between two checks: a folder on a network disk is read each time."""
 _MOST_NAMED = 10
 
 
@@ -30,8 +30,8 @@ def finished_shards(
 ) -> list[Path]:
     """The folders of all shards below these folders and globs, once each of them is there and finished.
 
-    `of` says how many they are; without it the first one does. What is still to come is said when that changes. Raises
-    InputError for shards of another number, and for what is no folder.
+    `of` is their number; without it, the first shard tells. What is still missing is reported when that changes. Raises
+    InputError for shards of another number, and for what is not a folder.
     """
     for place in places:
         if place.startswith("postgres:") or Path(place).is_file():
@@ -55,7 +55,7 @@ def finished_shards(
 
 
 def _missing(there: set[int], of: int | None, places: Sequence[str]) -> str:
-    """What is waited for, in words; empty where that is nothing."""
+    """What is still missing, in words; empty if nothing is."""
     if of is None:
         return f"waiting for the first finished shard in {', '.join(places)}"
     left = [str(index) for index in range(1, of + 1) if index not in there]
@@ -67,13 +67,13 @@ def _missing(there: set[int], of: int | None, places: Sequence[str]) -> str:
 
 def _finished(places: Iterable[str]) -> Iterator[tuple[Path, Shard]]:
     for path in {path.absolute(): None for place in places for path in _folders(place)}:
-        with suppress(InputError, OSError):  # what is just being copied may be there in part
+        with suppress(InputError, OSError):  # a folder that is being copied may be incomplete
             if _is_whole(path) and (plan := LocalReader(path).plan) is not None and plan.shard is not None:
                 yield path, plan.shard
 
 
 def _folders(place: str) -> Iterator[Path]:
-    """The run folders at a place, or one or two folders below it: `--out DIR` and `--out DIR/$TASK` make these."""
+    """The run folders at a place, or one or two levels below it, as `--out DIR` and `--out DIR/$TASK` make them."""
     for path in [Path(place)] if Path(place).exists() else map(Path, sorted(glob(place))):  # noqa: PTH207
         for folder in (path, *sorted(path.glob("*")), *sorted(path.glob("*/*"))):
             if folder.is_dir() and is_run(folder):
@@ -81,7 +81,7 @@ def _folders(place: str) -> Iterator[Path]:
 
 
 def _is_whole(folder: Path) -> bool:
-    """Whether a shard has its manifest, and each file that it names as long as it says; merging checks the hashes."""
+    """Whether a shard has its manifest, and each file that it names has the size it says; merging checks the hashes."""
     manifest = manifest_of(folder)
     if manifest is None or manifest.shards:
         return False

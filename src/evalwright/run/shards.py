@@ -1,7 +1,7 @@
-"""Shards: a run whose cases are shared out between machines, each with a run folder of its own.
+"""Shards: a run whose cases are divided among machines, each with its own run folder.
 
 Every shard stores the plan and the cases of the whole run, so that it can be resumed and checked against the others
-without them. Which cells are its own follows from its number alone: nothing has to be agreed on while they run.
+without them. Its number alone determines which cells are its own: nothing has to be agreed on while they run.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ _NANO = 1_000_000_000
 
 
 def noting(plan: Plan, cases: Iterable[Case], masker: Masker, documents: dict[str, bytes]) -> Iterator[Case]:
-    """The cases; behind the last one the plan has their hash and its shares, and the documents have `shard.json`."""
+    """The cases; after the last one, the plan has their hash and its shares, and the documents have `shard.json`."""
     assert plan.shard is not None
     digest, total = hashlib.sha256(), 0
     encoder = LineEncoder(masker.keeping(reserved_words(plan)))
@@ -65,7 +65,7 @@ def noting(plan: Plan, cases: Iterable[Case], masker: Masker, documents: dict[st
 
 
 def _described(plan: Plan, total: int) -> dict[str, Any]:
-    """What `shard.json` says for other programs; ours read the plan."""
+    """The content of `shard.json` for other programs; ours read the plan."""
     assert plan.shard is not None
     shard: dict[str, Any] = msgspec.to_builtins(plan.shard)
     per_case = sum(variant.trials or plan.run.trials for variant in plan.variants)
@@ -83,7 +83,7 @@ def _described(plan: Plan, total: int) -> dict[str, Any]:
 def share_of(limit: float, shard: Shard, cases: int) -> float:
     """A shard's share of a limit of the whole run, by its number of cases; the last shard gets what rounding leaves.
 
-    Whole billionths are shared out, so that all shares together are the limit.
+    Shares are whole billionths, so that all of them together equal the limit.
     """
     whole = round(limit * _NANO)
     shares = [whole * Shard(i, shard.of).cases(cases) // max(1, cases) for i in range(1, shard.of)]
@@ -91,19 +91,19 @@ def share_of(limit: float, shard: Shard, cases: int) -> float:
 
 
 def limits_of(plan: Plan, choices: ModelChoices) -> ModelChoices:
-    """The limits of model calls that this shard has of those that were given for the whole run."""
+    """This shard's share of the limits on model calls that were given for the whole run."""
     shard, cases = plan.shard, plan.cases_total
     assert shard is not None
     budget, rate = choices.budget_usd, choices.requests_per_minute
     if budget is not None:
         budget = share_of(budget, shard, cases)
-    if rate is not None and shard.cases(cases):  # without cases nothing is called, and 0 is not a rate
+    if rate is not None and shard.cases(cases):  # without cases nothing is called, and 0 is not a valid rate
         rate = share_of(rate, shard, cases)
     return replace(choices, budget_usd=budget, requests_per_minute=rate)
 
 
 def said_at_start(plan: Plan, choices: ModelChoices | None) -> list[str]:
-    """What a user should know of a shard before it runs: its cases, and its share of each limit."""
+    """What a user should know about a shard before it runs: its cases, and its share of each limit."""
     shard = plan.shard
     assert shard is not None
     own = limits_of(plan, choices or ModelChoices())
@@ -119,11 +119,11 @@ def said_at_start(plan: Plan, choices: ModelChoices | None) -> list[str]:
 
 
 class Begun(NamedTuple):
-    """A shard that an earlier session of the same command line has begun."""
+    """A shard that was begun by an earlier session of the same command line."""
 
     folder: Path
     plan: Plan
-    """As the command line makes it now, with what identifies the stored run: nothing else of that is executed."""
+    """As the command line makes it now, with the stored run's identity: nothing else of the stored plan is executed."""
 
     def spent_on_models(self) -> float:
         """US dollars of `--budget`, which holds for the shard however often it is begun."""
@@ -134,9 +134,9 @@ class Begun(NamedTuple):
 
 
 def begun_shard(plan: Plan, cases: Iterable[Case], options: RunOptions, masker: Masker, config: bytes) -> Begun | None:
-    """The shard of `plan` in the folder `options.out`, if it is there. Raises InputError for one of another run.
+    """The shard of `plan` in the folder `options.out`, if it is there. Raises InputError for a shard of another run.
 
-    `config` is what the run would store as the configuration of its suite.
+    `config` is what the run would store as its suite's configuration.
     """
     assert options.out is not None
     assert plan.shard is not None
@@ -184,9 +184,9 @@ def _identified(plan: Plan, stored: Plan) -> Plan:
 
 
 def first_difference(one: Plan, other: Plan, configs: Iterable[Callable[[], bytes]]) -> str:
-    """What keeps two shards from being parts of the same run, in words; empty where nothing does.
+    """Why two shards are not parts of the same run, in words; empty if they are.
 
-    `configs` return both configurations as they are stored, without secrets: they tell which key it is.
+    `configs` return both configurations as they are stored, without secrets: they show which key differs.
     """
     assert one.shard is not None
     assert other.shard is not None
@@ -228,7 +228,7 @@ def _compared(plan: Plan, shard: Shard) -> dict[str, Any]:
 
 
 def stored_config(folder: Path) -> bytes:
-    """The configuration of the suite in a run folder; nothing where there is none."""
+    """The suite's configuration in a run folder; empty if there is none."""
     try:
         return (folder / "config.yaml").read_bytes()
     except OSError:
@@ -241,11 +241,11 @@ def _sha256(path: Path) -> str:
 
 
 def closed(writer: RunWriter, plan: Plan, summary: RunSummary) -> list[str]:
-    """At the end of a session on a shard: its manifest, if no cell is left, and what to say. Raises StorageError."""
+    """At the end of a session on a shard: its manifest, if no cell is left, and what to report. Raises StorageError."""
     if summary.cells_missing:
         return []
     folder = Path(writer.location)
-    # One that is there is kept: made again, it would vouch for what was damaged since.
+    # An existing one is kept: made again, it would vouch for what was damaged since.
     if folder.is_dir() and manifest_of(folder) is None:
         writer.sync()
         cells: Counter[str] = Counter()

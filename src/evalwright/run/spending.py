@@ -1,4 +1,4 @@
-"""The limit of what the calls of systems may cost in a run, `run.cost_limit_usd`, with many cells under way."""
+"""The limit on what the calls of systems may cost in a run, `run.cost_limit_usd`, with many concurrent cells."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ __all__ = ["CostLimit"]
 
 
 class CostLimit:
-    """US dollars, of which so many are spent.
+    """A limit in US dollars, and how much of it is spent.
 
-    What a cell costs is known behind it. So each one under way counts like the dearest one so far, and before there is
-    one a single cell goes ahead: only the last cell may take the run over its limit, however many run at once.
+    The cost of a cell is only known afterwards. So each cell in flight counts like the most expensive one so far, and
+    before there is one, a single cell goes first: only the last cell may exceed the limit, however many run at once.
     """
 
     def __init__(self, limit: float, spent: float) -> None:
@@ -23,7 +23,7 @@ class CostLimit:
         return self.spent >= self.limit
 
     def has_room(self) -> bool:
-        """Whether another cell may begin now; if not, one that is under way has to end first."""
+        """Whether another cell may begin now; if not, one in flight has to end first."""
         if not self._under_way:
             return True
         return self._dearest is not None and self.spent + self._dearest * (self._under_way + 1) <= self.limit
@@ -35,6 +35,6 @@ class CostLimit:
         self._under_way -= 1
 
     def spend(self, cost: float | None) -> None:
-        """Add what a cell cost; None if that is unknown."""
+        """Add the cost of a cell; None if it is unknown."""
         self.spent += cost or 0.0
         self._dearest = max(self._dearest or 0.0, cost or 0.0)

@@ -1,7 +1,7 @@
 """Systems that cannot work: they answer nothing, and every cell ends in the same error.
 
-Going on would only cost time and money: what stops them is a mistake in the suite or in the program, or a service that
-is not there, and the first twenty cells say as much as the next thousand.
+Continuing would only cost time and money: the cause is a mistake in the suite or the program, or a service that is not
+there, and the first twenty cells show as much as the next thousand would.
 """
 
 from __future__ import annotations
@@ -16,25 +16,26 @@ from evalwright.reports.failures import error_text
 __all__ = ["Standstill"]
 
 _MOST_KINDS = 50
-"""Different errors of one system that are counted: with more of them, there is no one mistake to find."""
+"""Different errors of one system that are counted: if there are more, there is no single mistake to find."""
 _NOT_ITS_OWN = ("cost_limit", "not_recorded")
-"""Errors that say nothing of the system."""
+"""Errors that say nothing about the system."""
 _SIGN_IN = "sign_in"
-"""The error of an account that is not signed in: each next call can only end in the same, in any variant."""
+"""The error of an account that is not signed in: every further call can only end the same way, in any variant."""
 _CHANGING = re.compile(r"0x[0-9a-f]+|\d+(?:\.\d+)?|[0-9a-f]{8,}")
-"""What may be another in each message of the same error: addresses, times, ids."""
+"""Parts that may differ between messages of the same error: addresses, times, ids."""
 _LONGEST = 500
 
 _Kind = tuple[str, str]
 
 
 class Standstill:
-    """Counts the errors of systems that have not answered yet, until one of them has reached the plan's number."""
+    """Counts the errors of systems that have not answered yet, until one of them reaches the plan's number."""
 
     def __init__(self, plan: Plan, accounts: Mapping[str, str], proven: Set[str], reasons: dict[str, str]) -> None:
-        """`accounts` says by variant what signs in for it; those with the same one stop together.
+        """`accounts` says for each variant what signs in for it; variants with the same account stop together.
 
-        Variants that are `proven` have answered before the first error. Why one is called no more is set in `reasons`.
+        Variants in `proven` answered before the first error. The reason why one is no longer called is put into
+        `reasons`.
         """
         self._limit, self._reasons = plan.run.stop_after_errors, reasons
         self._accounts = {v.name: accounts.get(v.name, v.name) for v in plan.variants}
@@ -43,7 +44,8 @@ class Standstill:
         }
 
     def add(self, trace: Trace) -> None:
-        """Count the outcome of one cell; a system that has answered once is never stopped, or goes on."""
+        """Count the outcome of one cell; a system that has answered once is never stopped, and a stopped one
+        continues."""
         counts, error = self._unproven.get(trace.variant_name), trace.error
         if error is not None and error.type == _SIGN_IN and self._limit:
             self._stop_account(trace.variant_name, error)
@@ -111,7 +113,7 @@ _CURES_OF_TYPE = {
 
 
 def _cure(error: TraceError) -> str:
-    """What most likely helps; empty if nothing is known."""
+    """The most likely remedy; empty if none is known."""
     if isinstance(error.status, int) and error.status in _CURES_OF_STATUS:
         return _CURES_OF_STATUS[error.status]
     if error.stack is not None:

@@ -37,9 +37,9 @@ __all__ = ["run_suite", "run_suite_here"]
 
 
 def run_suite(suite: Suite, options: RunOptions | None = None, watch: Watch | None = None) -> Outcome:
-    """Run every cell of a suite into a new run folder; a shard that its `out` holds already is resumed.
+    """Run every cell of a suite into a new run folder; if `out` already contains this shard, it is resumed.
 
-    Raises InputError (nothing was run) or StorageError (what was written stays valid, `resume` goes on).
+    Raises InputError (nothing was run) or StorageError (what was written stays valid, and `resume` continues).
     """
     options = options or RunOptions()
     if options.shard is not None and options.out is not None:
@@ -62,7 +62,7 @@ async def run_suite_here(suite: Suite, options: RunOptions | None = None, watch:
 
 
 def _begun(suite: Suite, options: RunOptions) -> Begun | None:
-    """The shard that an earlier session of the same command line left where this one would put it."""
+    """The shard that an earlier session of the same command line left in the place that this one would use."""
     from evalwright.run.shards import begun_shard
 
     masker = Masker.of(suite.secrets, os.environ)
@@ -71,7 +71,7 @@ def _begun(suite: Suite, options: RunOptions) -> Begun | None:
 
 
 def _must_not_replace(places: Iterable[Path], suite: Suite) -> None:
-    """Raises InputError for results that would be written over what is tested."""
+    """Raises InputError for results that would overwrite what is tested."""
     own = {os.path.realpath(path) for path in (suite.source, *suite.files)}
     if taken := [str(place) for place in places if os.path.realpath(place) in own]:
         raise InputError(f"{taken[0]} is a file of the suite, which results would replace: name another place")
@@ -79,7 +79,8 @@ def _must_not_replace(places: Iterable[Path], suite: Suite) -> None:
 
 @contextmanager
 def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[[bool], Outcome]]]:
-    """What is to be done, within a session, and what makes its outcome once it is known whether it was interrupted."""
+    """What is to be done, within a session, and the function that makes its outcome once it is known whether it was
+    interrupted."""
     masker = Masker.of(suite.secrets, os.environ)
     store = options.store or store_of(suite, options.out, masker)
     plan = plan_of(suite, options)
@@ -92,13 +93,13 @@ def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[
         if hasattr(written, "check"):
             written.check()
         _must_not_replace(getattr(written, "places", ()), suite)
-    plan.seal = "ours"  # the store puts the seal itself here
+    plan.seal = "ours"  # the store replaces this by the seal
     if options.out is not None:
         plan.store = Plugin("local_files", {"path": str(options.out)})
     state = RunState()
     with Session(models=partial(live_models, plan, options.models, masker, state), environment=suite.environment):
         if options.target is not None:
-            targets_of(plan)  # a mistake in what the command line names shows before there is a run folder
+            targets_of(plan)  # a mistake in what the command line names is reported before there is a run folder
         cases = with_warnings(plan, suite, map(with_digest, chosen_cases(suite, options)))
         if may_call_models(plan):
             from evalwright.run.missing_keys import with_keys
@@ -118,7 +119,7 @@ def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[
             from evalwright.run.shards import noting
 
             cases = noting(plan, cases, masker, files)
-        # Reading a long dataset may be interrupted; of a run folder that is there, something is always stored.
+        # Reading a long dataset may be interrupted; an existing run folder always has something stored.
         with (
             Signals(owns_process()) as signals,
             closing(store.create(plan, signals.each(cases), files)) as writer,
@@ -131,7 +132,7 @@ def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[
                 from evalwright.run.steps.mirror import Mirroring
 
                 job.mirrors = Mirroring(plan, masker)
-            # a store that was passed in cannot be found by a path: there is nothing to leave a note of
+            # a store that was passed in cannot be found by a path: no note can be left about it
             address = Path(writer.location) if options.store is not None else address_of(writer, plan, masker)
             place = Place(store, plan.run_id, address)
             yield job, lambda over: conclude(place, writer, plan, job.tally, over, mirrors=job.mirrors, state=state)

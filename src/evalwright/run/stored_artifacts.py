@@ -24,7 +24,7 @@ class StoredArtifacts:
         self._trials = {variant.name: variant.trials or plan.run.trials for variant in plan.variants}
 
     def of(self, trace: Trace) -> Artifact | None:
-        """What a cell did to its files; None when that is not known."""
+        """What a cell did to its files; None if that is unknown."""
         trials = self._trials.get(trace.variant_name, 1)
         return read_artifact(
             self._reader.artifacts, trace.case_key, trace.variant_name, trace.trial, trace.attempt, trials

@@ -1,4 +1,4 @@
-"""A stored run as it is read: its plan, cases and secrets, also of a folder that another program wrote."""
+"""Reading a stored run: its plan, cases and secrets, including folders that another program wrote."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ if TYPE_CHECKING:
 __all__ = ["CaseOf", "case_finder", "open_run", "plan_of_run", "revealed"]
 
 CaseOf = Callable[[Trace], Case]
-"""The case that a trace belongs to. Raises InputError when it is gone."""
+"""The case to which a trace belongs. Raises InputError if it is gone."""
 
 
 def open_run(run: Path | Place) -> tuple[RunReader, Plan]:
-    """A stored run for reading, and its plan; folders written by upstream evalh too."""
+    """Open a stored run for reading; returns it with its plan. Also reads folders written by the original evalh."""
     place = find_run(run)
     reader = place.store.read(place.run_id)
     return reader, plan_of_run(reader)
 
 
 def plan_of_run(reader: RunReader) -> Plan:
-    """The stored plan, or one made of what another program left: the `config.yaml` of a folder, or records."""
+    """The stored plan, or one made from what another program left: a folder's `config.yaml`, or records."""
     if reader.plan is not None:
         return reader.plan
     if not Path(reader.location).is_dir():
@@ -54,7 +54,7 @@ def plan_of_run(reader: RunReader) -> Plan:
 
 
 def _plan_of_records(reader: RunReader) -> Plan:
-    """What the records say themselves: enough to show and compare them."""
+    """What the records themselves tell: enough to show and compare them."""
     cases: set[str] = set()
     variants: dict[str, None] = {}
     evaluators: dict[str, str] = {}
@@ -92,9 +92,9 @@ class _ResultMark(msgspec.Struct, gc=False):
 
 
 def case_finder(run: RunWriter, plan: Plan, suite: Suite | None = None) -> CaseOf:
-    """Finds the case of a trace: by position in our own runs, by id in others', whose cases a suite has.
+    """Finds the case of a trace: by position in our own runs, by id in others', whose cases come from a suite.
 
-    Raises InputError for a database of another program without a suite.
+    Raises InputError for another program's database without a suite.
     """
     if run.plan is None:
         return _by_id({case.id: case for case in _foreign_cases(run, suite)}, run.location)
@@ -104,7 +104,7 @@ def case_finder(run: RunWriter, plan: Plan, suite: Suite | None = None) -> CaseO
         case = run.case(index) if index is not None and 0 <= index < plan.cases_total else None
         if case is not None and trace.case_id == case.id and trace.occurrence == case.occurrence:
             return case
-        # An id that holds a secret stands masked in the trace, and unmasked in the plan's cases.
+        # An id that contains a secret is masked in the trace, and unmasked in the plan's cases.
         if case is None or trace.case_key != run.mask(case.key):
             raise InputError(f"{run.location}: the case {trace.case_key!r} of a trace is not among its cases")
         return case
@@ -139,7 +139,7 @@ def _foreign_cases(reader: RunReader, suite: Suite | None) -> list[Case]:
 
 
 def revealed(writer: RunWriter, secrets: Mapping[str, str]) -> dict[str, str]:
-    """Give a stored run the secrets that it names; they and those of its suite are masked on the screen, too."""
+    """Give a stored run the secrets that it names; these and its suite's are masked on the screen, too."""
     reveal = getattr(writer, "reveal", None)  # older stores of other packages fill them in by themselves
     revealed: dict[str, str] = {} if reveal is None else reveal({**os.environ, **secrets})
     hide({**secrets, **revealed})

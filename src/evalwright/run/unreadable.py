@@ -1,4 +1,4 @@
-"""What was judged of cells whose traces cannot be read any more: it is kept when all others are judged again."""
+"""Results and verdicts of cells whose traces can no longer be read: they are kept when all others are re-evaluated."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ class _Row(msgspec.Struct, gc=False):
 
 
 def judged_before(writer: RunWriter) -> int:
-    """The number of stored verdicts; of an indexed run, in which none can be superfluous, those that count.
+    """The number of stored verdicts; in an indexed run, where none can be superfluous, of those that count.
 
-    Raises InputError for a result, a verdict or a summary of a later major version: what cannot be read must not be
+    Raises InputError for a result, verdict or summary of a later major version: what cannot be read must not be
     replaced.
     """
     writer.summary()
@@ -37,12 +37,12 @@ def judged_before(writer: RunWriter) -> int:
 
 
 def lost_traces(writer: RunWriter, before: int, judged: int) -> bool:
-    """Whether there may be judgements of cells beside those that were judged."""
+    """Whether there may be results of cells other than those that were judged."""
     return before > judged or any(note.startswith("traces") for note in writer.damage)
 
 
 def keep_judgements(writer: RunWriter, newest: Newest, share: JudgementShare) -> int:
-    """Copy the results and verdicts of cells whose newest trace cannot be read; the number of cells.
+    """Copy the results and verdicts of cells whose newest trace cannot be read; returns the number of cells.
 
     Eight bytes are held for each trace.
     """
@@ -63,7 +63,7 @@ def keep_judgements(writer: RunWriter, newest: Newest, share: JudgementShare) ->
 
 
 class _Attempts:
-    """The attempts at cells that were judged, by their hashes."""
+    """The judged attempts at cells, by their hashes."""
 
     def __init__(self) -> None:
         self._hashes = array("q")

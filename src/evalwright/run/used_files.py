@@ -1,4 +1,4 @@
-"""The files that a run uses: which they are, and modules whose name means two of them."""
+"""The files that a run uses, and modules whose name could mean two of them."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ __all__ = [
 ]
 
 _CODE = re.compile(r"([A-Za-z_]\w*)[\w.]*:[A-Za-z_][\w.]*")
-"""`module.path:name`; a module is looked for by the first part of its path."""
+"""`module.path:name`; a module is searched for by the first part of its path."""
 _OF_CODE = (".py", ".ts", ".js", ".mjs", ".sh")
 _FILE = re.compile(r"(.+\.py):[A-Za-z_][\w.]*")
 
 
 _COMMANDS = ("cmd", "command", "command_template", "image", "script")
-"""Keys of systems and evaluators below which a program stands."""
+"""Keys of systems and evaluators below which a program is named."""
 
 
 def hashed(suite: Suite) -> dict[str, str]:
-    """SHA-256 (hex) by path of the suite's file, of those it names and of those its code is in; read in pieces."""
+    """SHA-256 (hex) by path: the suite's file, the files that it names and those with its code; read in pieces."""
     found: dict[str, str] = {}
     for path in (suite.source, *suite.files, *_code(suite)):
         try:
@@ -48,14 +48,14 @@ def hashed(suite: Suite) -> dict[str, str]:
                 with path.open("rb") as file:
                     found[str(path.resolve())] = hashlib.file_digest(file, "sha256").hexdigest()
         except (OSError, ValueError):
-            continue  # whoever reads it says what is wrong with it
+            continue  # the code that reads it will report what is wrong
     return found
 
 
 def file_digest_of(path: str) -> str:
-    """SHA-256 (hex) of a file that an evaluator's configuration names; empty for what is no file, and for code.
+    """SHA-256 (hex) of a file that an evaluator's configuration names; empty for what is not a file, and for code.
 
-    Code may hold the system as well, which is what is to change between two runs.
+    Code may contain the system as well, which is meant to change between two runs.
     """
     try:
         if Path(path).suffix in _OF_CODE or not os.path.isfile(path):
@@ -77,7 +77,7 @@ def doubled_modules(suite: Suite) -> Iterator[Problem]:
 
 
 def doubled_keys(suite: Suite) -> Iterator[Problem]:
-    """Keys that come twice in an object of a file of JSON: all programs read the last one only."""
+    """Keys that occur twice in an object of a JSON file: all programs read only the last one."""
     for path in dict.fromkeys((suite.source, *suite.files)):
         if path.suffix not in (".json", ".jsonl", ".ndjson"):
             continue
@@ -88,11 +88,11 @@ def doubled_keys(suite: Suite) -> Iterator[Problem]:
                     message = f"the key {key!r} occurs more than once: the last one counts"
                     yield Problem(str(path), message, number, key)
         except (OSError, ValueError, RecursionError, InputError):
-            continue  # whoever reads it says what is wrong with it
+            continue  # the code that reads it will report what is wrong
 
 
 def doubled_files(suite: Suite) -> Iterator[Problem]:
-    """Files of commands that the suite's folder has, too: the command finds those of the working directory."""
+    """Files of commands that are also in the suite's folder: the command uses those in the working directory."""
     commands = [(one.name, one.config, "command") for one in suite.variants if suite.workspace is None]
     commands += [(one.name, one.config, "script") for one in suite.evaluators]
     for name, config, key in commands:
@@ -104,11 +104,12 @@ def doubled_files(suite: Suite) -> Iterator[Problem]:
                     message = f"{word!r} is {here.absolute()}; the one in the suite's folder is not used: {beside}"
                     yield Problem(str(suite.source), message, key=name)
             except (OSError, ValueError):
-                continue  # a word may be too long for a name
+                continue  # a word may be too long for a file name
 
 
 def executed(suite: Suite) -> list[str]:
-    """What a run of the suite executes that is not evalwright's: files of code, and the first word of each command."""
+    """Programs that a run of the suite executes and that are not evalwright's: files of code, and each command's first
+    word."""
     files = [str(seen_from_here(path)) for path in _code(suite)]
     commands = [variant.config.get("command") for variant in suite.variants]
     words = [
@@ -118,14 +119,14 @@ def executed(suite: Suite) -> list[str]:
 
 
 def announced_by(suite: Suite) -> list[str]:
-    """What the systems of a suite say before every run, such as whose rights they have."""
+    """What the systems of a suite announce before every run, such as whose rights they have."""
     known = [one for one in suite.variants if knows("targets", one.adapter)]
     said = [getattr(load("targets", one.adapter), "announces", lambda _: "")(one.config) for one in known]
     return [line for line in dict.fromkeys(said) if line]
 
 
 def beyond_reach(suite: Suite) -> Iterator[Problem]:
-    """With --no-network, the systems and evaluators that start programs: those connect as they like."""
+    """With --no-network, the systems and evaluators that start programs, which connect as they like."""
     for name, config in _owners(suite) if is_offline() else ():
         if program := next(_programs(config), ""):
             yield Problem(str(suite.source), f"--no-network does not restrict the program {program!r}", key=name)
@@ -164,7 +165,7 @@ def _homes(module: str, suite: Suite) -> list[Path]:
 
 
 def _texts(suite: Suite) -> Iterator[tuple[str, str]]:
-    """The short texts in the configurations of a suite, with the name of the system or evaluator."""
+    """The short strings in the configurations of a suite, with the name of the system or evaluator."""
     for name, config in _owners(suite):
         yield from ((name, text) for text in dict.fromkeys(_short_texts(config)))
 

@@ -1,4 +1,4 @@
-"""The process at the other end of `isolation: process`: builds the target once, then answers call after call."""
+"""The process at the other end of `isolation: process`: builds the target once, then answers one call after another."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _Hello(msgspec.Struct):
 
 def main(descriptor: int) -> None:
     end_with_parent(os.getppid())
-    # text is written line by line, so that the last words of a process that dies are kept
+    # text is written line by line, so that the last words of a dying process are kept
     sys.stdout = Router(sys.stdout, lambda: True)
     with socket.socket(fileno=descriptor) as connection, connection.makefile("rb") as requests:
         connection.set_inheritable(False)
@@ -60,7 +60,7 @@ def _frame(requests: BinaryIO) -> bytes:
 
 
 def end_with_parent(parent: int) -> None:
-    """Not to outlive a run that was killed: only Linux offers this, elsewhere idle workers see the end of file."""
+    """Do not outlive a killed run. Only Linux offers this; elsewhere, idle workers notice the end of file."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)
         if os.getppid() != parent:

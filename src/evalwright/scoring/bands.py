@@ -13,11 +13,11 @@ from evalwright.scoring.verdict import verdict_on
 __all__ = ["THRESHOLD", "banded_verdict", "case_threshold"]
 
 THRESHOLD = "pass_threshold"
-"""The key of `extra` with the threshold of a case, which goes before that of the suite."""
+"""The key of `extra` with the threshold of a case, which takes precedence over the suite's."""
 
 
 def case_threshold(case: Case, criteria: PassCriteria) -> float | None:
-    """The mean from which on a cell of the case passes; None where the bands decide."""
+    """The mean from which a cell of the case passes; None if the bands decide."""
     own = case.extra.get(THRESHOLD)
     return own if isinstance(own, float) else criteria.threshold
 
@@ -28,10 +28,10 @@ def banded_verdict(
     results: Sequence[EvaluationResult],
     threshold: float | None = None,
 ) -> CaseVerdict:
-    """The verdict of a cell. An evaluator with an error counts as 0 in the score, and the cell as an error.
+    """The verdict of a cell. An evaluator with an error counts as 0 in the score, and makes the cell an error.
 
-    A gated result (`detail.gated`) makes the cell fail; one below its `required` score makes it fail with score 0.
-    With a `threshold` a mean of at least that passes, and there is no borderline.
+    A gated result (`detail.gated`) makes the cell fail; one below its `required` score makes it fail with score 0. With
+    a `threshold`, a mean that reaches it passes, and there is no borderline.
     """
     named = {spec.name: spec for spec in specs}
     weights = [named[row.evaluator].weight if row.evaluator in named else 1.0 for row in results]
@@ -80,7 +80,7 @@ def _reasons(trace: Trace, results: Sequence[EvaluationResult], gates: Mapping[s
             lines.append(f"{row.evaluator}: {row.error.type}: {row.error.message}")
         elif not row.passed or gate or row.detail.get("gated"):
             missed = (miss for miss in row.misses if miss not in row.reason)
-            needed = "" if gate in row.reason else gate  # results of before do not name it themselves
+            needed = "" if gate in row.reason else gate  # results of earlier versions do not name it themselves
             said = "; ".join(filter(None, [needed, row.reason, *missed]))
             lines.append(f"{row.evaluator}: {said}" if said else row.evaluator)
     return lines

@@ -25,14 +25,14 @@ _Key = Callable[[Case], str]
 
 
 def under_names_of(cases_b: Callable[[], Iterable[Case]], plan_b: Plan, reader_a: RunReader, plan_a: Plan) -> RunReader:
-    """Run A with its cases under the names that they have in run B; A itself where their ids are enough."""
+    """Run A with its cases under their names in run B; A itself if its ids are enough."""
     known_by = _known_by(plan_a, plan_b)
     if known_by is None or reader_a.plan is None:
         return reader_a
     names = _names(reader_a.cases(), cases_b(), known_by)
     if not names:
         return reader_a
-    # A run of another format judges otherwise: its cases are the same if they ask the same.
+    # A run of another format judges differently: its cases are the same if they ask the same.
     alike = _format_of(plan_a) is _format_of(plan_b)
     digests = {} if alike else {case.key: case.digest for case in cases_b()}
     return Renamed(reader_a, names, digests)
@@ -56,9 +56,9 @@ def _format_of(plan: Plan) -> Format | None:
 
 
 def _names(cases_a: Iterable[Case], cases_b: Iterable[Case], known_by: _Key) -> dict[str, str]:
-    """The new names of all cases of A; nothing if none has another one.
+    """The new names of all cases of A; empty if no name differs.
 
-    Cases that are alike are paired in their order if both runs have as many of them; what is left, by its id.
+    Cases that are alike are paired in their order if both runs have as many of them; all others by id.
     """
     alike_a, alike_b = _alike(cases_a, known_by), _alike(cases_b, known_by)
     names: dict[str, str] = {}

@@ -38,15 +38,15 @@ _OF_STATUS: dict[str, int] = {
 
 
 class EvaluatorCount:
-    """Results of one evaluator on one variant. `n` are those with a verdict, passed or not."""
+    """Results of one evaluator on one variant. `n` counts those with a verdict, passed or not."""
 
     __slots__ = ("_scores", "cases", "costed", "errors", "full", "groups", "n", "passed", "scored", "skipped", "spent")
 
     def __init__(self, by_case: bool = False) -> None:
         self.cases: dict[str, int] | None = {} if by_case else None
-        """Passed and judged trials by case, packed; None where no case is repeated."""
+        """Passed and judged trials by case, packed; None if no case is repeated."""
         self.groups: dict[str, list[int]] = {}
-        """Passed and judged cases by group, where cases are not counted one by one."""
+        """Passed and judged cases by group, if cases are not counted one by one."""
         self.n: int = 0
         self.passed: int = 0
         self.errors: int = 0
@@ -60,7 +60,7 @@ class EvaluatorCount:
         self.spent: ExactSum = ExactSum()
 
     def add_alike(self, one: EvaluatorCount, times: int) -> None:
-        """Count as many times what was counted of one cell, whose score is 0 or 1 and which cost nothing."""
+        """Count, this many times, one cell's result whose score is 0 or 1 and which cost nothing."""
         for name in ("n", "passed", "errors", "skipped", "scored", "full"):
             setattr(self, name, getattr(self, name) + times * getattr(one, name))
 
@@ -101,9 +101,9 @@ class EvaluatorCount:
             of[1] += 1
 
     def rate(self, groups: Mapping[str, str]) -> EvaluatorRate:
-        """The rate of its results with a verdict by the rule of the pass rate of cells; none where there is none.
+        """The rate of its results with a verdict, by the rule for the pass rate of cells; none without such results.
 
-        `groups` are those of the cases, where cases are counted one by one.
+        `groups` are the cases' groups, if cases are counted one by one.
         """
         if self.cases is None:
             found = rate_of_singles(self.passed, self.n, ((passed, of) for passed, of in self.groups.values()))
@@ -133,7 +133,7 @@ class CaseCounts(NamedTuple):
 
     cases: int
     passed: int
-    """Cases whose every judged trial passed and none was without a verdict because of an error."""
+    """Cases in which every judged trial passed and no trial is without a verdict because of an error."""
     errored: int
     """Cases with a trial whose target errored."""
     pass_rate: float | None
@@ -142,11 +142,11 @@ class CaseCounts(NamedTuple):
     judged: int
     """Cases with a trial that has a verdict; the n of `pass_rate`."""
     independent: int
-    """Of those the ones of no group, and the groups: the n of the interval."""
+    """Among them, the cases without a group, plus the number of groups: the n of the interval."""
 
 
 class Unjudged(NamedTuple):
-    """Which errors count as not passed, because the suite asks for it; all others count in no rate."""
+    """Which errors count as not passed, because the suite asks for it; all others are in no rate."""
 
     cells: bool
     """Cells with the verdict `error`."""
@@ -163,9 +163,9 @@ class Unjudged(NamedTuple):
 
 
 class Measures:
-    """What the calls of some cells took and cost, None for what is not known, and when the last of them was finished.
+    """What the calls of some cells took and cost, None if unknown, and when the last of them was finished.
 
-    Numbers side by side: many cells wait in them, and none of their records is kept for that.
+    Numbers side by side: many cells wait in them without keeping any of their records.
     """
 
     __slots__ = ("cost", "finished_at", "latency", "tokens_input", "tokens_output")
@@ -192,7 +192,7 @@ class Measures:
 
 
 class VariantCount:
-    """Everything counted about one variant; per case only with `by_case`, and of its evaluators if `repeated`."""
+    """Everything counted about one variant; per case only with `by_case`, and for its evaluators if `repeated`."""
 
     cost: Mean
     latency: Mean
@@ -229,9 +229,9 @@ class VariantCount:
         self.grouped: dict[str, str] = {}
         """The groups of the judged cases that have one."""
         self.groups: dict[str, str] = {}
-        """Those of all cases that have one, where each evaluator's results are counted by case."""
+        """The groups of all cases that have one, if each evaluator's results are counted by case."""
         self.group_passes: dict[str, int] = {}
-        """Passed cases by group, where cases are not counted one by one."""
+        """Passed cases by group, if cases are not counted one by one."""
 
     def add(self, trace: TraceLike, results: Collection[ResultLike], status: Status) -> None:
         """Count one cell."""
@@ -252,7 +252,7 @@ class VariantCount:
             value = self._of_status[status] + (_TARGET_ERROR if errored else 0)
             case = trace.case_key
             self.cases[case] = self.cases.get(case, 0) + value
-        # Only cells with a verdict: a group without one is no unit of the rate, but would count in its interval.
+        # Only cells with a verdict: a group without one is not a unit of the rate, but would count in its interval.
         if trace.group is not msgspec.UNSET and self._of_status[status] & _MASK:
             self.grouped[trace.case_key] = trace.group
             if self.cases is None:
@@ -290,7 +290,7 @@ class VariantCount:
                 count.spent.add(cost)
 
     def add_measures(self, measures: Measures) -> None:
-        """Count what the calls of cells took and cost that are counted otherwise."""
+        """Count what the calls of cells took and cost that are counted elsewhere."""
         self.latency.add_all(measures.latency)
         self.cost.add_all(measures.cost)
         self.tokens_input.add_all(measures.tokens_input)
@@ -301,12 +301,12 @@ class VariantCount:
         return self.evaluators.get(evaluator, EvaluatorCount()).rate(self.groups)
 
     def judge_cost_usd(self) -> float | None:
-        """What all evaluators' models cost, where any result says so."""
+        """Total cost of all evaluators' models, if any result reports it."""
         costs = [cost for count in self.evaluators.values() if (cost := count.cost_usd) is not None]
         return fsum(costs) if costs else None
 
     def add_alike(self, trace: TraceLike, results: Collection[ResultLike], status: Status, times: int) -> None:
-        """Count many cells of which only the cases differ, and what they took: not by case, and in no group."""
+        """Count many cells that differ only in their cases and in what they took: not by case, and in no group."""
         one = VariantCount(False, PassCriteria())
         one._unjudged, one._of_status = self._unjudged, self._of_status
         one.add(trace, results, status)
@@ -333,14 +333,14 @@ class VariantCount:
                 self.cases[case] = self.cases.get(case, 0) + value
 
     def trials(self) -> dict[str, tuple[int, int]]:
-        """Passed and judged trials of each case that has any; one without a verdict is not among them."""
+        """Passed and judged trials of each case that has a judged trial."""
         cases = self.cases or {}
         # A million cases have a handful of different counts: each is unpacked once.
         unpacked = {value: _unpacked(value) for value in set(cases.values())}
         return {case: unpacked[value] for case, value in cases.items() if unpacked[value][1]}
 
     def errors(self) -> dict[str, int]:
-        """The number of trials of each case that an error left without a verdict, where there are any."""
+        """The number of trials of each case that an error left without a verdict, if there are any."""
         return {case: number for case, value in (self.cases or {}).items() if (number := _errors(value))}
 
     def by_case(self) -> CaseCounts:
@@ -368,7 +368,7 @@ class VariantCount:
         return 0.0 if self._unjudged.cells and not any(self.cells.values()) else None
 
     def pass_interval(self) -> Interval | None:
-        """The 95 % interval of the pass rate, in which trials and groups are paid their price; None without a rate."""
+        """The 95 % interval of the pass rate, which accounts for trials and groups; None without a rate."""
         return self._design().ci
 
     def _design(self) -> DesignRate:
@@ -379,7 +379,7 @@ class VariantCount:
         return rate_of_singles(self.cells["pass"], self.by_case().judged, groups)
 
     def detectable(self) -> float | None:
-        """The difference that another run of the same cases and trials would have to have to be shown at 80 % power."""
+        """The difference that another run of the same cases and trials needs in order to be shown with 80 % power."""
         shares = self._shares()
         trials = (self.trials() if self.cases is not None else {}).values()
         cases, most = float(sum(shares.values())), max((judged for _, judged in trials), default=1)

@@ -48,7 +48,7 @@ def fold(reader: RunReader, plan: Plan, *, by_case: bool = False) -> Tally:
         errored = 0 if passes_over_errored(plan) else evaluators
         _count(tally, streamed_cells(reader, evaluators, errored=errored), plan, needed)
     except Superseded:
-        # From the start: some of what was counted until now is replaced by newer records.
+        # From the start: some of what was counted so far is replaced by newer records.
         tally = empty()
         _count(tally, newest_cells(reader), plan, needed)
     return tally
@@ -65,7 +65,7 @@ def _count(
 
 
 def _as_judged(reader: RunReader, tally: Tally) -> Tally:
-    """The count by the stored verdicts, for plans in which each case names its own evaluators."""
+    """The count from the stored verdicts, for plans in which each case names its own evaluators."""
     verdicts = {(v.case_key, v.variant_name, v.trial, v.attempt): v for v in reader.verdicts(_VerdictFacts)}
     for trace, results in newest_cells(reader):
         verdict = verdicts.get((trace.case_key, trace.variant_name, trace.trial, trace.attempt))

@@ -2,8 +2,8 @@
 
 A gate is a tree of plain data with the kinds of Letta Evals: conditions `simple`, `weighted_average` and `legacy`,
 combined by `logical`. Means are plain sums over counts, in the order of the scores: another order could change the
-last digit, and with it a comparison that the original program decides the other way. Whoever calls sees to an order
-that does not depend on when which cell ended.
+last digit, and with it a comparison that the original program decides the other way. The caller provides an order that
+does not depend on when each cell ended.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ Scores = Mapping[str, Sequence[float]]
 
 
 class GateTotals:
-    """Scores by evaluator with the case of each, sixteen bytes both, and how many are unknown because of an error."""
+    """Scores by evaluator with the case of each, sixteen bytes together, and how many are unknown because of an
+    error."""
 
     reads_scores_only = True
 
@@ -50,7 +51,7 @@ class GateTotals:
         self._scores = {spec.name: array("d") for spec in plan.evaluators}
         self._owners = {spec.name: array("L") for spec in plan.evaluators}
         self._numbers: dict[tuple[str, bool], int] = {}
-        """Cases without a group, and groups, as they are numbered in `_owners`."""
+        """Cases without a group, and groups, with their numbers in `_owners`."""
         self._unknown = dict.fromkeys(self._scores, 0)
         self._counted = Unjudged.of(plan.pass_criteria)
 
@@ -108,9 +109,8 @@ def decided(
     """Apply a checked gate to the scores.
 
     A condition on an evaluator without scores is not measured, or its value is 0 with `empty_is_zero`. `unknown`
-    scores, of results with an error, take part in no value. The gate is undecided if it is not measured, or if the
-    outcome could be another with scores from 0 to 1 in their place. Where the scores are `owned`, values have an
-    interval.
+    scores, of results with an error, are in no value. The gate is undecided if it is not measured, or if scores from 0
+    to 1 in their place could change the outcome. If the scores are `owned`, values have an interval.
     """
     parts: list[GatePart] = []
     outcome = _holds(rule, scores, parts, empty_is_zero)
@@ -130,7 +130,7 @@ def _settled(rule: Mapping[str, Any], scores: Scores, unknown: Mapping[str, int]
     """The outcome of a gate if it is the same whatever the unknown scores are; None if it depends on them."""
     if rule["kind"] == "logical":
         return _joined(rule, [_settled(one, scores, unknown, empty_is_zero) for one in rule["conditions"]])
-    # a value rises or falls with a score: it lies between those of the ends, and of what passes where that is a number
+    # a value rises or falls with a score, so it lies between its values for the scores 0, 1 and `pass_value`
     ends = [_with(scores, unknown, float(score)) for score in (0, 1, rule.get("pass_value", 1))]
     values = sorted(value for one in ends if (value := _measured(rule, one, empty_is_zero)[1]) is not None)
     if not values:
@@ -143,7 +143,7 @@ def _settled(rule: Mapping[str, Any], scores: Scores, unknown: Mapping[str, int]
 
 
 def _joined(rule: Mapping[str, Any], held: Sequence[bool | None]) -> bool | None:
-    settles = rule["operator"] == "or"  # one condition that holds settles `or`, one that does not `and`
+    settles = rule["operator"] == "or"  # one condition that holds settles `or`, one that does not settles `and`
     return settles if settles in held else None if None in held else not settles
 
 
@@ -176,7 +176,7 @@ def _percentile(ordered: Sequence[float], percent: float) -> float:
 
 
 def _holds(rule: Mapping[str, Any], scores: Scores, parts: list[GatePart], empty_is_zero: bool) -> bool | None:
-    """Whether a gate passes; None if that is not measured."""
+    """Whether a gate passes; None if that was not measured."""
     if rule["kind"] == "logical":
         return _joined(rule, [_holds(condition, scores, parts, empty_is_zero) for condition in rule["conditions"]])
     name, value, n = _measured(rule, scores, empty_is_zero)
@@ -186,7 +186,7 @@ def _holds(rule: Mapping[str, Any], scores: Scores, parts: list[GatePart], empty
 
 
 def _measured(rule: Mapping[str, Any], scores: Scores, empty_is_zero: bool) -> tuple[str, float | None, int]:
-    """What a condition is about, its value, None if there is none, and the number of scores behind it."""
+    """What a condition is about, its value (None if there is none), and the number of scores behind it."""
     value: float | None
     if rule["kind"] == "weighted_average":
         name, value, n = _weighted(rule, scores)
@@ -199,7 +199,7 @@ def _measured(rule: Mapping[str, Any], scores: Scores, empty_is_zero: bool) -> t
 
 
 def _conditions(rule: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Those of a gate that have a value, in the order in which they are asked."""
+    """A gate's conditions that have a value, in the order in which they are evaluated."""
     if rule["kind"] != "logical":
         yield rule
     for condition in rule.get("conditions", ()):

@@ -1,4 +1,4 @@
-"""How sure the value of a gate's condition is: beside the point that decides, an interval that decides nothing."""
+"""How certain the value of a gate's condition is: an interval beside the value, which alone decides."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ QUANTILES = {"median": 0.5, "p50": 0.5, "p90": 0.9, "p95": 0.95, "p99": 0.99}
 
 
 class Owned(NamedTuple):
-    """The scores of one evaluator, in any order, and of each the case or group of cases: those are independent."""
+    """The scores of one evaluator, in any order, each with its case or group of cases: these are independent."""
 
     scores: Sequence[float] = ()
     owners: Sequence[Hashable] = ()
@@ -37,7 +37,7 @@ class Ends(NamedTuple):
 
 
 class CountedPasses:
-    """Cells that passed, by case or group of cases: those are independent, and not the cells of one."""
+    """Cells that passed, by case or group of cases: these are independent, unlike the cells of one."""
 
     def __init__(self) -> None:
         self._units: dict[Hashable, list[int]] = {}
@@ -61,8 +61,8 @@ class CountedPasses:
 def ends_of_condition(rule: Mapping[str, Any], owned: Mapping[str, Owned], reaches: Reaches) -> Ends:
     """The interval of a mean, of an accuracy (in percent), or of a median or percentile of one score for each case.
 
-    The least and the greatest score of a sample say nothing of those to come; a percentile lies between order
-    statistics (`quantile_ends`). `reaches` says which score counts as passed.
+    The lowest and the highest score of a sample say nothing about further ones; a percentile lies between order
+    statistics (`quantile_ends`). `reaches` says which scores count as passed.
     """
     weighted = rule["kind"] == "weighted_average"
     weights: Mapping[str, float] = rule["weights"] if weighted else {rule["metric_key"]: 1.0}
@@ -87,7 +87,7 @@ def ends_of_condition(rule: Mapping[str, Any], owned: Mapping[str, Owned], reach
 
 
 def _quantile(parts: Sequence[Owned], share: float) -> Ends:
-    """Order statistics are those of independent scores: one evaluator, and one score of each case."""
+    """Order statistics require independent scores: one evaluator, and one score for each case."""
     if len(parts) > 1:
         return Ends(None, "an average of percentiles of several evaluators has none")
     scores, owners = parts[0]
@@ -98,7 +98,7 @@ def _quantile(parts: Sequence[Owned], share: float) -> Ends:
 
 
 def _units(parts: Sequence[Owned], weights: Sequence[float], value: Callable[[float], float]) -> Units | None:
-    """Totals by case or group; None unless each evaluator scored as many of each."""
+    """Totals by case or group; None unless each evaluator has the same number of scores in each."""
     sizes = Counter(parts[0].owners)
     if any(Counter(part.owners) != sizes for part in parts[1:]):
         return None

@@ -1,4 +1,4 @@
-"""The cells of an indexed run as what counting reads of them, and their count without looking at each."""
+"""The cells of an indexed run, in the form that counting reads, and their count without looking at each."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ __all__ = ["count_of_index", "facts_of", "facts_of_count", "indexed_cells"]
 
 
 def indexed_cells(index: CellIndex) -> Iterator[tuple[TraceFacts, Sequence[ResultFacts]]]:
-    """Every cell in the order of the traces; of results, what only their records say is left out: the misses."""
+    """Every cell in the order of the traces; results lack what only their records contain: the misses."""
     return map(facts_of, index.cells(order="stored"))
 
 
 def facts_of(entry: CellEntry) -> tuple[TraceFacts, Sequence[ResultFacts]]:
-    """One cell as counting reads it."""
+    """One cell in the form that counting reads."""
     return _trace(entry), [_result(entry, outcome) for outcome in entry.outcomes]
 
 
@@ -58,7 +58,7 @@ def _result(entry: CellEntry, outcome: CellOutcome) -> ResultFacts:
 
 
 def count_of_index(index: CellIndex, tally: Tally, plan: Plan, needed: Sequence[str]) -> bool:
-    """Count all cells by what they have alike. Returns False, with nothing counted, where each must be looked at."""
+    """Count all cells by what they have in common. Returns False, with nothing counted, if each must be looked at."""
     sums, counts = index.sums(), index.counts()
     unfinished = any(needed and not count.outcomes and count.error is None for count in counts)
     if not tally.counts_only or sums.grouped or sums.measured or unfinished or not counts:
@@ -72,7 +72,7 @@ def count_of_index(index: CellIndex, tally: Tally, plan: Plan, needed: Sequence[
 
 
 def facts_of_count(count: CellCount) -> tuple[TraceFacts, Sequence[ResultFacts]]:
-    """What all cells of a count are alike in, as one of them."""
+    """What all cells of a count have in common, in the form of one of them."""
     error = None if count.error is None else ErrorFacts(count.error)
     trace = TraceFacts(case_id="", variant_name=count.variant, error=error)
     return trace, [_alike(count.variant, outcome) for outcome in count.outcomes]

@@ -19,7 +19,7 @@ class Superseded(Exception):
 
 
 class _Cell:
-    """A cell with records still unread."""
+    """A cell with records that have not been read yet."""
 
     __slots__ = ("rows", "trace")
 
@@ -53,7 +53,7 @@ def streamed_cells(reader: RunReader, evaluators: int, *, errored: int) -> Itera
             del unread[key]
             yield cell.trace, cell.rows.values()
     for cell in unread.values():
-        if cell.trace is None:  # a late row of a cell that is through, or of a trace that cannot be read
+        if cell.trace is None:  # a late row of a finished cell, or of a trace that cannot be read
             raise Superseded
         yield cell.trace, cell.rows.values()
     if seen.hashes():
@@ -72,7 +72,7 @@ def _side_by_side(reader: RunReader, evaluators: int, errored: int) -> Iterator[
 def newest_cells(reader: RunReader) -> Iterator[_CellFacts]:
     """The newest trace of each cell with its results, in the order in which cells first appear; holds them all.
 
-    The highest attempt wins, among equal ones the last in the file; of an evaluator's rows on it, the last.
+    The highest attempt wins, and among equal ones the last in the file; likewise the last of an evaluator's rows on it.
     """
     with collector_paused():
         traces = _newest_traces(reader)

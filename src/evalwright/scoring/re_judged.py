@@ -30,13 +30,13 @@ class _Answer(OfCase, gc=False):
         """Equal for equal answers to the same case, in whichever cell."""
         digest = blake2b(digest_size=12)
         for part in (self.case_key.encode("utf-8", "replace"), self.output, self.messages, self.tool_calls):
-            # The zero byte keeps texts that move from one part to the next from looking the same.
+            # The zero byte makes texts differ when content moves from one part to the next.
             digest.update(bytes(part) + b"\0")
         digest.update(bytes(self.tool_results))
         return digest.digest()
 
     def length(self) -> int | None:
-        """Characters of the final answer; None for one that is no text."""
+        """Characters of the final answer; None if it is not text."""
         found = msgspec.json.decode(self.output, type=_Output | None)
         return len(found.final_answer) if found is not None and isinstance(found.final_answer, str) else None
 
@@ -56,10 +56,10 @@ class Judgement(msgspec.Struct, gc=False):
     score: float | None
     threshold: float | None
     orders: tuple[tuple[str, str], ...] = ()
-    """Of an evaluator that compares the answer with a reference: who won where the answer was shown first, and where
-    the reference was, one pair a comparison: `answer`, `reference` or `tie`."""
+    """For an evaluator that compares the answer with a reference: the winner with the answer shown first, and with the
+    reference first, one pair per comparison: `answer`, `reference` or `tie`."""
     votes: tuple[tuple[str, bool], ...] = ()
-    """Of an evaluator that asked several times: each model with its verdict."""
+    """For an evaluator that asked several times: each model with its verdict."""
 
 
 class JudgedAnswers(msgspec.Struct):
@@ -97,7 +97,7 @@ def _rows(reader: RunReader, found: JudgedAnswers) -> Iterator[_Row]:
 
 
 def _judgement(row: _Row) -> Judgement:
-    """The score that human labels have too: the rubric's own, if the evaluator stores it apart from its score."""
+    """The score that human labels also have: the rubric's own, if the evaluator stores it separately."""
     rubric = row.detail.get("rubric")
     part = rubric if isinstance(rubric, dict) else {**row.detail, "score": row.score}
     judged = row.error is None and not row.skipped
@@ -126,5 +126,5 @@ def _orders(comparisons: Any) -> tuple[tuple[str, str], ...]:
 
 
 def _number(value: Any) -> float | None:
-    # `true` is a number to Python, and no score.
+    # `true` is a number in Python, but not a score.
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None

@@ -56,14 +56,14 @@ class Tally:
         self._evaluators = evaluators
         self._variants = {name: self._new() for name in variants}
         self._last: datetime | None = None
-        """When the last of the counted records was finished: a summary that is made again has the time of the first."""
+        """When the last of the counted records was finished: a rebuilt summary has the same time as the first."""
 
     def _new(self) -> VariantCount:
         return VariantCount(self._by_case, self._criteria, repeated=self._repeated)
 
     @classmethod
     def of(cls, plan: Plan, *, by_case: bool = False, repeated: bool = False) -> Tally:
-        """An empty count for a plan: by case where it repeats cases or has variants to compare."""
+        """An empty count for a plan: by case if it repeats cases or has variants to compare."""
         repeated = repeated or any((variant.trials or plan.run.trials) > 1 for variant in plan.variants)
         return cls(
             [variant.name for variant in plan.variants],
@@ -80,20 +80,20 @@ class Tally:
         return self._variants
 
     def add(self, trace: TraceLike, results: Collection[ResultLike], verdict: CaseVerdict) -> None:
-        """Count one finished cell. Every cell must be added once only."""
+        """Count one finished cell. Every cell must be added exactly once."""
         self.count(trace, results, verdict.status, verdict.score)
         if verdict.extra is not UNSET:
             self.count_extra(verdict.variant_name, verdict.extra)
 
     def count_extra(self, variant: str, extra: Mapping[str, Any]) -> None:
-        """Count what the verdict of a counted cell says for the totals of its format."""
+        """Count what a counted cell's verdict contains for the totals of its format."""
         if self._totals is not None and (add := getattr(self._totals, "add_extra", None)) is not None:
             add(variant, extra)
 
     def count(
         self, trace: TraceLike, results: Collection[ResultLike], status: Status, score: float | None = None
     ) -> None:
-        """Count one finished cell of which only the status, and maybe the score, is known."""
+        """Count one finished cell of which only the status, and possibly the score, is known."""
         variant = self._variants.get(trace.variant_name)
         if variant is None:
             variant = self._variants[trace.variant_name] = self._new()
@@ -114,7 +114,7 @@ class Tally:
         self._variants.setdefault(trace.variant_name, self._new()).add_alike(trace, results, status, times)
 
     def count_measures(self, variant: str, measures: Measures) -> None:
-        """Count what cells of a variant took and cost that `count_alike` counts."""
+        """Count what those cells of a variant took and cost that `count_alike` counts."""
         self._variants.setdefault(variant, self._new()).add_measures(measures)
         self.reached(measures.finished_at)
 
@@ -129,12 +129,13 @@ class Tally:
 
     @property
     def counts_alike(self) -> bool:
-        """Whether cells of which only the cases differ can be counted together: not by case, no totals of a format."""
+        """Whether cells that differ only in their cases can be counted together: not by case, and no totals of a
+        format."""
         return not self._by_case and self._totals is None
 
     @property
     def counts_only(self) -> bool:
-        """Whether no more is asked than the counts of the cells of one variant: not by case, no totals of a format."""
+        """Whether only the counts of one variant's cells are needed: not by case, and no totals of a format."""
         return self.counts_alike and len(self._variants) == 1
 
     @property
@@ -143,7 +144,7 @@ class Tally:
         return self._totals is not None and not getattr(self._totals, "reads_scores_only", False)
 
     def reached(self, moment: datetime | None) -> None:
-        """Take note of when a record was finished."""
+        """Note when a record was finished."""
         if moment is not None and (self._last is None or moment > self._last):
             self._last = moment
 
@@ -158,8 +159,8 @@ class Tally:
     def summary(self, plan: Plan, finished_at: datetime) -> RunSummary:
         """The numbers of the run so far; `partial` while cells of the plan are missing.
 
-        The run finished with the last of its records; `finished_at` is for one that has none. Records that were
-        recorded before the run, and replayed, do not say when it finished.
+        The run finished with the last of its records; `finished_at` is for a run without any. Replayed recordings do
+        not tell when it finished.
         """
         cells = sum(sum(variant.cells.values()) for variant in self._variants.values())
         cases = plan.cases_total if plan.shard is None else plan.shard.cases(plan.cases_total)
@@ -181,12 +182,12 @@ class Tally:
         )
         if self._totals is not None:
             self._totals.finish(summary)
-        if plan.shard is not None:  # its gate is that of the whole run
+        if plan.shard is not None:  # its gate is the whole run's
             summary.shard, summary.gate = str(plan.shard), None
         return summary
 
     def _doubts(self, cost_limit_usd: float | None) -> Iterator[str]:
-        """What the numbers do not say for themselves: that nothing was judged, that a limit had nothing to go by."""
+        """What the numbers do not show: that nothing was judged, or that a limit had no costs to go by."""
         cells = sum((Counter(count.cells) for count in self._variants.values()), Counter[str]())
         if cells["skip"] and cells["skip"] == cells.total():
             yield "nothing was judged: every cell was skipped"
@@ -234,7 +235,8 @@ def _summary(name: str, count: VariantCount) -> VariantSummary:
 
 
 def _trial_statistics(trials: Trials, groups: Mapping[str, str]) -> TrialStatistics | None:
-    """pass@k and pass^k over the trials with a verdict, with the interval of a rate: both are means over cases."""
+    """pass@k and pass^k over the trials with a verdict, with the same kind of interval as a rate: both are means over
+    cases."""
     most = max((judged for _, judged in trials.values()), default=0)
     if most < 2:
         return None
@@ -284,7 +286,7 @@ def _over_cases(
 def totals_of(plan: Plan) -> Totals | None:
     """The empty totals of a plan's format and of the plan's gate, if any; None if there are neither.
 
-    What a gate claims of the run as a whole is no matter of totals.
+    Claims of a gate are not part of the totals.
     """
     used, gate = format_of_run(plan.totals, plan.dialect), plan.gate
     if gate is not None and gate["kind"] == "claims":

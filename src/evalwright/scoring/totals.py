@@ -1,4 +1,4 @@
-"""What the format of a run counts, by itself and beside a gate that is none of its own."""
+"""What a run's format counts, by itself or beside a gate that is not its own."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Totals(Protocol):
     def add(
         self, trace: TraceLike, results: Collection[ResultLike], status: Status, score: float | None = None
     ) -> None:
-        """Count one finished cell with its verdict; the score is there only where cases bring their evaluators."""
+        """Count one finished cell with its verdict; the score is given only if cases bring their own evaluators."""
 
     def merge(self, other: Any) -> None:
         """Add the count of another share of the same run."""
@@ -31,7 +31,7 @@ class Totals(Protocol):
 
 
 class GatedTotals:
-    """The numbers are those of the format; what passes is up to the gate."""
+    """The numbers are the format's; the gate decides what passes."""
 
     def __init__(self, totals: Totals, gate: Totals) -> None:
         self._totals, self._gate = totals, gate

@@ -15,7 +15,7 @@ __all__ = ["cell_status", "cell_verdict", "names_needed", "passes_over_errored",
 
 
 def names_needed(reader: RunReader, plan: Plan) -> list[str]:
-    """The evaluators that a cell needs a result of: all of the plan, so that a damaged line never makes a pass.
+    """The evaluators whose results a cell needs: all of the plan's, so that a damaged line never makes a pass.
 
     Empty for a folder that evalh itself wrote, which judges a cell by the results that are there.
     """
@@ -31,9 +31,9 @@ def passes_over_errored(plan: Plan) -> bool:
 def cell_status(criteria: PassCriteria, names: Sequence[str], errored: bool, results: Collection[ResultLike]) -> Status:
     """`error` for a cell whose system errored, unless the criteria let its evaluators decide; else pass, fail or skip.
 
-    `results` has at most one row of each evaluator. One that errored, or of which there is none, makes the cell an
-    error, unless the criteria count it as failed. Without criteria every evaluator in `names` must pass; a skipped one
-    does not count. A cell is skipped if all its evaluators were.
+    `results` has at most one row of each evaluator. One that errored, or is missing, makes the cell an error, unless
+    the criteria count it as failed. Without criteria, every evaluator in `names` must pass; skipped ones do not count.
+    A cell is skipped if all its evaluators were.
     """
     if errored and (criteria.errored_cases != "evaluate" or not results):
         return "error"
@@ -55,7 +55,7 @@ def cell_status(criteria: PassCriteria, names: Sequence[str], errored: bool, res
         status = "fail"
     else:
         status = "pass" if passed else "skip" if skipped else "fail"
-    # Nothing judged the broken system: as a skip it would hide among the cells that ask for nothing.
+    # Nothing judged the broken system: as a skip, it would hide among the cells that ask for nothing.
     return "error" if errored and status == "skip" else status
 
 
@@ -122,7 +122,7 @@ def _reasons(trace: Trace, names: Sequence[str], results: Sequence[ReasonedResul
 
 
 def told_of(row: ReasonedResult) -> str | None:
-    """Why a result lets its cell not pass; None for one that does not."""
+    """Why a result keeps its cell from passing; None if it does not."""
     if row.error is not None:
         return f"{row.evaluator}: {row.error.type}: {row.error.message}"
     if row.passed or row.skipped:

@@ -1,7 +1,7 @@
-"""One piece of work on a run, and all that is process-wide while it goes on.
+"""One piece of work on a run, and everything process-wide while it lasts.
 
-Who works for a session knows it by a context variable, which tasks, `asyncio.to_thread` and the threads of targets and
-evaluators carry along: two runs in one process never see each other's models, money, variables or prints.
+Code that works for a session finds it by a context variable, which tasks, `asyncio.to_thread` and the threads of
+targets and evaluators carry along: two runs in one process never see each other's models, money, variables or prints.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ class Session:
         environment: Mapping[str, str] | None = None,
         stdout: Literal["stderr", "keep"] | None = None,
     ) -> None:
-        """`models` makes them; `environment` has the variables of the suite's `.env` files. None: those of the session
-        round this one.
+        """`models` makes them; `environment` has the variables of the suite's `.env` files; None: the surrounding
+        session's.
 
-        With `owns_process` the process is ours, as that of the command line is: there may be signal handlers and a
-        timer, `os._exit` is refused in every thread, and the variables are in `os.environ`, too. A session within such
-        a one owns the process as well. Any other changes nothing outside its own context. `stdout` says where prints
-        go: to stderr for those who own the process, unless it says "keep".
+        With `owns_process` the process is ours, as for the command line: there may be signal handlers and a timer,
+        `os._exit` is refused in every thread, and the variables are in `os.environ`, too. A session within such a
+        session owns the process as well. Any other changes nothing outside its own context. `stdout` says where prints
+        go: to stderr for sessions that own the process, unless it is "keep".
         """
         self.owns_process: bool = owns_process
         self.pid: int = os.getpid()
@@ -68,9 +68,9 @@ class Session:
         self.folders: set[str] = set()
         """Where its code is imported from."""
         self.secrets: dict[str, str] = {}
-        """Values that suites took from variables, by name: nothing that is written or shown may hold one."""
+        """Values that suites took from variables, by name: nothing that is written or shown may contain one."""
         self.offline: bool = False
-        """Whether connections that leave this machine are refused."""
+        """Whether connections that leave this machine are rejected."""
         self._is_open = False
 
     def __enter__(self) -> Session:
@@ -80,7 +80,7 @@ class Session:
             self.offline = self.offline or outer.offline
             if self._variables is None:
                 self._variables = outer._variables
-            self.secrets = outer.secrets  # one set: what is learned within is masked by whoever speaks round it, too
+            self.secrets = outer.secrets  # one set: what is learned inside is also masked by the surrounding sessions
         self._is_open = True
         _process.opened(self)
         _current.set(self)
@@ -90,7 +90,7 @@ class Session:
     def __exit__(self, *_: object) -> None:
         self._is_open = False
         _process.closed(self)
-        # no token: it would bring back a session that has closed in the meantime
+        # no token: it would restore a session that has been closed meanwhile
         if _current.get() is self:
             _current.set(_innermost())
 
@@ -101,7 +101,7 @@ class Session:
 
     @property
     def models(self) -> Models:
-        """Made when first asked for, as most runs ask none. Raises RuntimeError where there are none to be made."""
+        """Made on first use, as most runs need none. Raises RuntimeError if none can be made."""
         if self._make_models is None:
             if self._outer is None:
                 raise RuntimeError("this session has no models")
@@ -117,7 +117,7 @@ class Session:
         return {**(self._variables or {}), **_process.environment()}
 
     def learn(self, variables: Mapping[str, str]) -> None:
-        """More variables of the suite, beneath those that are known; in `os.environ`, too, if the process is ours."""
+        """Add variables of the suite; known ones take precedence. Also in `os.environ`, if the process is ours."""
         self._variables = {**variables, **(self._variables or {})}
         if self.owns_process:
             _process.share(self, self._variables)
@@ -131,7 +131,7 @@ class Session:
         self.folders.update(folders)
 
     def _chain(self) -> list[Session]:
-        """This session and those round it, which are one piece of work."""
+        """This session and the surrounding ones, which are one piece of work."""
         return [self, *(self._outer._chain() if self._outer is not None else ())]
 
     async def aclose(self) -> None:
@@ -152,7 +152,7 @@ def _innermost() -> Session | None:
     return found
 
 
-# Code that was left behind by a session may print and exit yet: for that the closed one speaks.
+# Code that a session left running may still print and exit: the closed session then answers for it.
 _process = Process(lambda: _innermost() or _current.get())
 
 
@@ -165,13 +165,13 @@ def session() -> Session:
 
 
 def environment() -> Mapping[str, str]:
-    """The variables that code called here is to see: of the current session, outside of a run those of the process."""
+    """The variables that code called here should see: the current session's, or, outside a run, the process's."""
     found = _innermost()
     return os.environ if found is None else found.environment
 
 
 def refuse_network() -> None:
-    """Refuse connections that leave this machine, in the session that is open here and those within it."""
+    """Reject connections that leave this machine, in the current session and those within it."""
     from evalwright.session.network import listen
 
     session().offline = True
@@ -179,7 +179,7 @@ def refuse_network() -> None:
 
 
 def is_offline() -> bool:
-    """Whether the session here refuses connections that leave this machine."""
+    """Whether the current session rejects connections that leave this machine."""
     return _process.is_offline()
 
 
@@ -190,14 +190,14 @@ def owns_process() -> bool:
 
 
 def process_environment() -> Mapping[str, str]:
-    """The variables of the process, without what sessions have put there of their suites' `.env` files."""
+    """The variables of the process, without those that sessions have added from their suites' `.env` files."""
     return _process.environment()
 
 
 def learn(variables: Mapping[str, str]) -> bool:
-    """Let the current session know of a suite's variables; False outside of any.
+    """Tell the current session about a suite's variables; False outside any session.
 
-    User code that is loaded after that finds them in `os.environ`, if the session owns the process.
+    User code that is loaded afterwards finds them in `os.environ`, if the session owns the process.
     """
     found = _innermost()
     if found is not None:
@@ -206,12 +206,13 @@ def learn(variables: Mapping[str, str]) -> bool:
 
 
 def hide(secrets: Mapping[str, str]) -> None:
-    """Let the current session know of secrets that a suite holds; without one, whoever asked for the suite has them."""
+    """Tell the current session about a suite's secrets; without a session, the caller that loaded the suite has
+    them."""
     found = _innermost()
     if found is not None:
         for name, value in secrets.items():
             if value not in found.secrets.values():
-                # a number where another suite has something else under the name
+                # a number is appended if another suite uses the name for something else
                 found.secrets[name if name not in found.secrets else f"{name}_{len(found.secrets)}"] = value
 
 
@@ -222,7 +223,7 @@ def hidden() -> Mapping[str, str]:
 
 
 def import_from(folders: Sequence[str]) -> None:
-    """`Session.import_paths` of the current session; outside of any, for code that is only looked at."""
+    """`Session.import_paths` of the current session; outside any, for code that is only looked at."""
     found = _innermost()
     if found is not None:
         found.import_paths(folders)

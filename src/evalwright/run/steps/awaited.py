@@ -1,4 +1,4 @@
-"""Evaluators that have no result at once: those that wait, and after them those that use all other results."""
+"""Evaluators without an immediate result: those that wait, and after them those that use all other results."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ async def await_results(
     concurrent: bool,
     keep_calls: bool,
 ) -> None:
-    """Fill the rows of what is pending, each within its limit: those that wait all at once if `concurrent`.
+    """Fill the pending rows, each within its time limit: those that wait all at once if `concurrent`.
 
-    With `keep_calls` the models that an evaluator calls, what it asks and what they reply is in its result's detail.
+    With `keep_calls`, the detail of a result has the models that its evaluator called, with requests and replies.
     """
     fill_row = _fill_with_calls if keep_calls else _fill
     waiting = [one for one in pending if isinstance(one.given, Awaitable)]

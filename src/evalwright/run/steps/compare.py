@@ -1,7 +1,7 @@
 """Comparisons: evaluators that judge the answers of all variants to one case and trial together.
 
-A cell with such an evaluator has its verdict only when the last cell of its case and trial is through. One that a crash
-leaves without it has a trace, and is judged by the next session like any other.
+A cell with such an evaluator gets its verdict only once the last cell of its case and trial is done. If a crash
+prevents that, the cell has a trace, and the next session judges it like any other.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ _MISSING = "incomplete_comparison"
 
 
 class Compared(NamedTuple):
-    """A cell whose other evaluators are through."""
+    """A cell whose other evaluators are done."""
 
     case: Case
     trace: Trace
     results: list[EvaluationResult]
-    """Not stored yet; those of comparisons are added."""
+    """Not stored yet; comparisons add theirs."""
     known: Sequence[EvaluationResult] = ()
     """Stored by an earlier session."""
     finished: bool = False
-    """It has its verdict from an earlier session, and is here for the others."""
+    """It has its verdict from an earlier session, and is here only for the others."""
 
 
 class Comparing:
@@ -62,14 +62,14 @@ class Comparing:
         return self._in_order(self._open.pop(key))
 
     def rest(self) -> list[list[Compared]]:
-        """The cells whose others have not come, and will not."""
+        """The cells whose others have not arrived, and will not."""
         return [self._in_order(cells) for cells in self._open.values()]
 
     def _in_order(self, cells: list[Compared]) -> list[Compared]:
         return sorted(cells, key=lambda cell: self._order.get(cell.trace.variant_name, len(self._order)))
 
     async def compare(self, cells: Sequence[Compared]) -> None:
-        """Add what each comparison says to the results of the cells that have no verdict yet."""
+        """Add each comparison's results to the cells that have no verdict yet."""
         for spec in self._judge.comparisons(cells[0].case):
             rows = await self._rows(spec, cells)
             for cell, row in zip(cells, rows, strict=True):
@@ -101,7 +101,7 @@ class Comparing:
             _all_errors(rows, evaluator_failure(raised, limit))
             keep(rows[0], raised)
         if calls:
-            # What all cells share is kept once.
+            # What all cells share is stored once.
             first = next((row for row in rows if not row.skipped), rows[0])
             first.detail = {**first.detail, "judge_calls": calls}
         end = self._clock.now()
@@ -110,7 +110,7 @@ class Comparing:
         return rows
 
     def _must_be_complete(self, cells: Sequence[Compared]) -> None:
-        """Raise EvaluatorError where an answer is missing: the best of the others is not the best of all."""
+        """Raise EvaluatorError if an answer is missing: the best of the others is not the best of all."""
         answered = {cell.trace.variant_name for cell in cells if cell.trace.error is None}
         trial = cells[0].trace.trial
         wanted = [name for name, place in self._order.items() if trial < self._trials[place]]

@@ -1,6 +1,6 @@
-"""Complete a trace with what an observability platform saw of the call, before the trace is stored.
+"""Complete a trace with what an observability platform recorded about the call, before the trace is stored.
 
-Failures are soft: the trace names them in `extra.enrichment_errors` and the cell goes on.
+Failures are soft: the trace names them in `extra.enrichment_errors`, and the cell continues.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Enriching:
         }
 
     async def enrich(self, trace: Trace) -> None:
-        """Ask each enricher of the trace's variant in turn, each within the variant's time limit."""
+        """Call each enricher of the trace's variant in turn, each within the variant's time limit."""
         for name, enricher, limit in self._enrichers.get(trace.variant_name, ()):
             try:
                 async with asyncio.timeout(limit):
@@ -41,7 +41,7 @@ class Enriching:
                 _note(trace, name, f"no reply within {limit:g} seconds")
             except (asyncio.CancelledError, Interrupted):
                 raise
-            except BaseException as error:  # a plug-in may raise what it likes: the cell goes on
+            except BaseException as error:  # a plug-in may raise anything: the cell continues
                 _note(trace, name, target_failure(error).message)
 
 

@@ -1,4 +1,4 @@
-"""Tell the further outputs of a suite what is stored; what goes wrong there is counted and never stops a run."""
+"""Send what is stored to a suite's further outputs; failures there are counted and never stop a run."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from evalwright.stores.local_files.lines import reserved_words
 __all__ = ["Mirroring"]
 
 _MOST_WAITING = 2_000
-"""Cells that one mirror may lie behind: they are held in memory, whole traces and all."""
+"""Cells by which one mirror may lag behind: they are held in memory, including whole traces."""
 _PATIENCE = 10.0
-"""Seconds that a run waits in all for a mirror that lies behind, before cells are left out there."""
+"""Total seconds that a run waits for a lagging mirror before cells are left out there."""
 _LONGEST = 500
 _FAREWELL = 30.0
 """Seconds that a mirror has at the end to process what it has been sent."""
 
 _OPS = {"start": "open", "prepare": "save_trace", "trace": "save_trace", "summary": "save_summary"}
-"""What evalh, from which `sink_errors` is, calls these steps."""
+"""evalh's names for these steps, as `sink_errors` comes from evalh."""
 
 T = TypeVar("T")
 _Call = tuple[str, tuple[Any, ...]]
@@ -51,12 +51,12 @@ class Mirroring:
             thread.now("start", plan)
 
     def prepare(self, trace: Trace) -> None:
-        """Let mirrors put their ids into a trace before it is stored."""
+        """Let mirrors add their ids to a trace before it is stored."""
         for thread in self._mirrors:
             thread.now("prepare", trace)
 
     async def cell(self, trace: Trace, results: Sequence[EvaluationResult], verdict: CaseVerdict) -> None:
-        """One more cell is stored."""
+        """Report a stored cell."""
         if self._masked.masker:
             trace, verdict = self._masked(trace), self._masked(verdict)
             results = [self._masked(result) for result in results]
@@ -77,7 +77,7 @@ class Mirroring:
                 self._failed(thread.name, "close", f"not done {_FAREWELL:g} seconds after the end of the run")
         summary.sink_errors = [
             {"sink": sink, "op": _OPS.get(op, op), "error": error} | ({"count": count} if count > 1 else {})
-            for (sink, op, error), count in list(self._errors.items())  # a mirror that is left behind may still fail
+            for (sink, op, error), count in list(self._errors.items())  # an abandoned mirror may still fail
         ]
 
     def _failed(self, sink: str, op: str, error: str) -> None:
@@ -86,7 +86,7 @@ class Mirroring:
 
 
 class _Masked:
-    """Records as the store has them, without secrets: mirrors send them to others."""
+    """Records as the store has them, without secrets: mirrors send them elsewhere."""
 
     def __init__(self, masker: Masker) -> None:
         self.masker = masker
@@ -109,7 +109,7 @@ class _MirrorThread:
         self._thread.start()
 
     def hide(self, secrets: Mapping[str, str]) -> None:
-        """Let a mirror that writes the plan itself know what it must mask."""
+        """Tell a mirror that writes the plan itself what it must mask."""
         if (hide := getattr(self._mirror, "hide", None)) is not None:
             hide(secrets)
 

@@ -1,4 +1,4 @@
-"""What a cell cost, worked out from its tokens and the price table when the system did not say."""
+"""What a cell cost, computed from its tokens and the price table if the system did not report it."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class Pricing:
         self._by_model = plan.prices
 
     def fill(self, trace: Trace) -> None:
-        """Set `cost_usd` where it is null, some tokens were counted and the model has a price.
+        """Set `cost_usd` if it is null, tokens were counted and the model has a price.
 
-        Without a model of the variant, it is the sum of the model calls that were captured, if all have a price.
+        For a variant without a model, it is the sum of the captured model calls, if all of them have a price.
         """
         price = self._prices.get(trace.variant_name)
         metrics = trace.metrics

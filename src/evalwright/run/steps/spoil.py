@@ -1,4 +1,4 @@
-"""Take back what other evaluators said of a cell in which one had an error that spoils it."""
+"""Withdraw the other results of a cell in which an evaluator had an error that spoils it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Spoiling:
         self._types = frozenset(plan.pass_criteria.spoiling_errors)
 
     def spoil(self, results: Sequence[EvaluationResult]) -> None:
-        """Make errors of the results beside a spoiling one; what they said is kept in `detail.not_counted`."""
+        """Turn the results beside a spoiling error into errors; their content is kept in `detail.not_counted`."""
         spoilt = next((row for row in results if row.error is not None and row.error.type in self._types), None)
         if spoilt is None:
             return

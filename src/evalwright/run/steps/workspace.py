@@ -1,4 +1,4 @@
-"""A fresh workspace for each try at a cell, and the artifact of the last try, stored before the trace is."""
+"""A fresh workspace for each attempt at a cell; the artifact of the last attempt is stored before its trace."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["Workspaces", "artifact_of"]
 
 
 def artifact_of(cell: Cell, kind: str, changes: Changes, path: str) -> FilesystemArtifact:
-    """The record of what a cell did to its files, which are at `path` of the run."""
+    """The record of what a cell did to its files, which are at `path` in the run."""
     return FilesystemArtifact(
         cell.case.id,
         cell.variant.name,
@@ -43,7 +43,7 @@ def artifact_of(cell: Cell, kind: str, changes: Changes, path: str) -> Filesyste
 
 
 class Workspaces:
-    """The workspaces of one session on a run."""
+    """The workspaces of one session of a run."""
 
     def __init__(self, plan: Plan, chosen: Plugin, writer: RunWriter) -> None:
         """The `chosen` kind of workspace. Raises InputError for a configuration that cannot be used."""
@@ -54,7 +54,7 @@ class Workspaces:
         self._workspace: Workspace = load("workspaces", chosen.type)(chosen.config, Path(plan.config_path).parent)
 
     async def open(self) -> None:
-        """Raises InputError when no workspace can be made."""
+        """Raises InputError if no workspace can be made."""
         await self._threads.call(self._workspace.open)
 
     async def ask(self, call: Call, target: Target, cell: Cell) -> Answer | TraceError:
@@ -72,11 +72,11 @@ class Workspaces:
             return await call.ask(target, cell)
 
     async def collect(self, cell: Cell) -> Artifact | None:
-        """Store what the last try at a cell did to its files, and remove its workspace. Raises StorageError."""
+        """Store what the last attempt at a cell did to its files, and remove its workspace. Raises StorageError."""
         prepared = self._prepared.pop(cell.number, None)
         path = self._artifacts.path(cell, self._writer.mask(cell.case.key))
         folder = folder_of(self._writer.artifacts, path)
-        if prepared is None:  # what an earlier attempt left is nothing that this one did
+        if prepared is None:  # what an earlier attempt left is not this one's doing
             await self._threads.call(remove_tree, folder)
             return None
         changes = await self._threads.call(self._collected, prepared, folder)
