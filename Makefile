@@ -1,8 +1,10 @@
 # One-word commands. Each sets up its own virtual environment in .venv; `make demo` and `make test` are the README's.
+# Another Python beside it: `make test PYTHON=python3.13 VENV=.venv-3.13`.
 
 PYTHON ?= python3
-BIN := .venv/bin
-READY := .venv/.ready
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
 
 # Three workers for two cores, as some tests wait. Compiled tests and source save each worker, and each process that a
 # test starts, from compiling them again.
@@ -81,10 +83,10 @@ $(DOCS)/.ready: pyproject.toml
 	touch $@
 
 clean:
-	rm -rf .venv $(DOCS) $(LITELLM) build
+	rm -rf .venv .venv-* build
 
 $(READY): pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.version_info >= (3, 11) or sys.exit("Python 3.11 or newer is needed: make PYTHON=python3.12 ...")'
-	$(PYTHON) -m venv .venv
+	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
 	touch $(READY)
