@@ -94,9 +94,12 @@ def re_evaluate(
             writer.save_plan(plan)
         writer.damage[:] = [note if note.startswith("traces") else Mended(note) for note in writer.damage]
         outcome = conclude(place, writer, plan, judged.tally, False, *_notes(state.done, judged.kept))
-        # A run of ours whose plan is gone still has its cases, which the original does not keep.
-        of_original = writer.plan is None and next(iter(writer.cases()), None) is None
-        return replace(outcome, unreadable=judged.kept, of_original=of_original)
+        return replace(outcome, unreadable=judged.kept, of_original=_is_of_original(writer))
+
+
+def _is_of_original(run: RunWriter) -> bool:
+    """Whether evalh wrote it. A run of ours that has lost its plan still has its cases, which evalh does not keep."""
+    return run.plan is None and next(iter(run.cases()), None) is None
 
 
 def _notes(judged: int, kept: int) -> list[str]:
