@@ -11,36 +11,13 @@ from typing import Any, Protocol
 from msgspec.structs import replace
 
 from evalwright.errors import InputError, Problem, TargetError
+from evalwright.formats.letta.conversation import Context
 from evalwright.formats.letta.functions import function_at
-from evalwright.formats.letta.surface.models import Sample
 from evalwright.model.chat import ChatMessage, ChatRequest
 from evalwright.model.trace import ToolCall
 from evalwright.targets.threads import Threads
 
-__all__ = ["Backend", "Context", "backend_of", "called", "request_of", "turn_of"]
-
-
-class Context:
-    """What a backend knows about the conversation that it takes part in."""
-
-    agent: dict[str, Any]
-    agent_id: str
-    model: str | None
-    run: int
-    sample: Sample
-
-    def __init__(
-        self, sample: Sample, model: str | None, run: int, agent_id: str, agent: dict[str, Any], blocks: dict[str, str]
-    ) -> None:
-        self.sample, self.model, self.run = sample, model, run
-        self.agent_id, self.agent = agent_id, agent
-        self.blocks = blocks
-        """The agent's memory by label; its content after the last turn is the agent's final state."""
-        self.turn = 0
-        self.history: list[list[dict[str, Any]]] = []
-        self.state: dict[str, Any] = {}
-        """For the backend's own use; lives as long as the conversation."""
-        self.usage: dict[str, Any] = {}
+__all__ = ["Backend", "backend_of", "called", "request_of", "turn_of"]
 
 
 class Backend(Protocol):
@@ -54,7 +31,9 @@ def backend_of(spec: str, folder: Path, key: str = "backend") -> Backend:
     """The backend for a specification: `file.py:function`, `http(s)://...` or `openai:MODEL[@BASE_URL]`."""
     kind, _, rest = spec.partition(":")
     if kind in ("http", "https"):
-        return _Http(spec)
+        from evalwright.formats.letta.http_backend import HttpBackend
+
+        return HttpBackend(spec)
     if kind == "openai":
         model, _, base = rest.partition("@")
         return _OpenAI(model, base or None)
@@ -100,48 +79,6 @@ class _Function:
 
     async def reply(self, message: str, context: Context) -> Any:
         return await called(self._threads, self._function, message, context)
-
-
-class _Http:
-    """POSTs `{input, messages, sample, model, session_id, agent}`, reads `{output}` or `{messages}`."""
-
-    def __init__(self, url: str) -> None:
-        self._url = url
-
-    async def reply(self, message: str, context: Context) -> Any:
-        import httpx
-
-        asked = {
-            "input": message,
-            "messages": [m for turn in context.history for m in turn],
-            "sample": context.sample.model_dump(mode="json"),
-            "model": context.model,
-            "session_id": context.agent_id,
-            "agent": context.agent,
-        }
-        try:
-            async with httpx.AsyncClient(timeout=None) as client:  # the runner limits the time
-                response = await client.post(self._url, json=asked)
-        except httpx.HTTPError as error:
-            raise TargetError(f"{type(error).__name__}: {error}") from error
-        if not response.is_success:
-            kind = "http_5xx" if response.status_code >= 500 else "adapter_error"
-            raise TargetError(f"HTTP status {response.status_code}: {response.text[:500]}", kind)
-        return _answered(response, context)
-
-
-def _answered(response: Any, context: Context) -> Any:
-    try:
-        body = response.json()
-    except ValueError as error:
-        raise TargetError(f"the reply is not JSON: {error}") from error
-    if not isinstance(body, dict) or not ("output" in body or "messages" in body):
-        raise TargetError("expected a JSON object with 'output' or 'messages'")
-    if isinstance(body.get("blocks"), dict):
-        context.blocks.update({str(k): str(v) for k, v in body["blocks"].items()})
-    if isinstance(body.get("usage"), dict):
-        context.usage = body["usage"]
-    return body["messages"] if "messages" in body else body["output"]
 
 
 class _OpenAI:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from evalwright.errors import InputError, Problem, TargetError
 from evalwright.evaluators.conversation.turns import Turn, assistant_texts
-from evalwright.formats.letta.backends import Backend, Context, backend_of, called, request_of, turn_of
+from evalwright.formats.letta.backends import Backend, backend_of, called, request_of, turn_of
+from evalwright.formats.letta.conversation import Context
 from evalwright.formats.letta.functions import function_at
 from evalwright.formats.letta.surface.client import Agent, AsyncLetta
 from evalwright.formats.letta.surface.models import Sample, sample_of
