@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from evalwright.errors import counted
 from evalwright.model.plan import Plan, Variant
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict, EvaluationResult
@@ -219,4 +220,4 @@ def most_at_once(plan: Plan, total: int) -> tuple[int | None, str]:
     if most >= wanted:
         return None, ""
     limit = limit_of_files()
-    return most, f"{most} cells run at once, not {wanted}: only {limit} files may be open (ulimit -n)"
+    return most, f"{counted(most, 'cell')} at a time, not {wanted}: only {limit} files may be open (ulimit -n)"

@@ -20,7 +20,7 @@ from evalwright.formats.letta.target_section import TargetSection
 from evalwright.formats.letta.totals import REWARD
 from evalwright.formats.shared.environment import literal_secrets
 from evalwright.formats.shared.findings import Findings
-from evalwright.formats.shared.gates import checked_gate, fractions, unread_gate_keys
+from evalwright.formats.shared.gates import checked_gate, fractions, unread_gate_keys, values_out_of_reach
 from evalwright.formats.shared.isolation import OF_PROGRAMS, isolating, refusal
 from evalwright.formats.shared.named_files import NamedFiles
 from evalwright.model.case import EvalCase
@@ -130,7 +130,7 @@ class _Reading:
 
     def _look(self, gate: Mapping[str, Any] | None) -> None:
         """Warn about what is allowed but most likely a mistake."""
-        for place, message in fractions(gate):
+        for place, message in (*fractions(gate), *values_out_of_reach(self._raw.get("gate"))):
             self._warn(place, message)
 
     def _unknown_keys(self) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, TypeGuard
+from typing import Any
 
 from evalwright.errors import did_you_mean
 from evalwright.files.key_paths import Place
+from evalwright.formats.shared.gates import as_share, is_beyond, values_out_of_reach
 
 __all__ = ["idle", "ill_named", "out_of_reach", "unused"]
 
@@ -65,13 +66,13 @@ def out_of_reach(raw: dict[str, Any]) -> Mistakes:
     evaluators = raw.get("evaluators")
     for i, one in enumerate(evaluators if isinstance(evaluators, list) else ()):
         threshold = _found(one, "threshold")
-        if _is_beyond(threshold):
-            yield ("evaluators", i, "threshold"), f"scores usually range from 0 to 1{_as_share(threshold)}"
+        if is_beyond(threshold):
+            yield ("evaluators", i, "threshold"), f"scores usually range from 0 to 1{as_share(threshold)}"
         elif (threshold, _found(one, "threshold_op") or "gte") in _ALWAYS:
             yield ("evaluators", i, "threshold"), "every score from 0 to 1 reaches it: say from which score it passes"
         for place, message in _texts(one):
             yield ("evaluators", i, "config", *place), message
-    yield from _gates(raw.get("gate"), ("gate",))
+    yield from values_out_of_reach(raw.get("gate"))
 
 
 def unused(raw: dict[str, Any]) -> Mistakes:
@@ -112,26 +113,6 @@ def _texts(evaluator: Any) -> Mistakes:
                 yield place, "every text contains the empty text: say what to look for"
             elif kind == "contains_text" and isinstance(text, str) and "{{" in text and "}}" in text:
                 yield place, _AS_IT_STANDS
-
-
-def _gates(gate: Any, place: Place) -> Mistakes:
-    if not isinstance(gate, dict):
-        return
-    for i, one in enumerate(gate["conditions"] if isinstance(gate.get("conditions"), list) else ()):
-        yield from _gates(one, (*place, "conditions", i))
-    value, of = gate.get("value"), gate.get("aggregation", gate.get("metric", "avg_score"))
-    if of != "accuracy" and _is_beyond(value):
-        yield (*place, "value"), f"{of} usually ranges from 0 to 1{_as_share(value)}; accuracy is a percentage"
-    elif isinstance(value, (int, float)) and value == 0 and gate.get("op", "gte") == "gte":
-        yield (*place, "value"), f"{of} is always at least 0: say from which value the gate passes"
-
-
-def _is_beyond(value: Any) -> TypeGuard[float]:
-    return isinstance(value, (int, float)) and not isinstance(value, bool) and not 0 <= value <= 1
-
-
-def _as_share(value: float) -> str:
-    return f"; did you mean {value / 100:g}?" if 1 < value <= 100 else ""
 
 
 def _pools(raw: dict[str, Any]) -> Mistakes:

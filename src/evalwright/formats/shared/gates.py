@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 from evalwright.errors import did_you_mean
 from evalwright.files.key_paths import Place
@@ -14,10 +14,13 @@ __all__ = [
     "GATE_KEYS",
     "GATE_KINDS",
     "GATE_OF_RUNS",
+    "as_share",
     "checked_gate",
     "fractions",
+    "is_beyond",
     "pass_thresholds",
     "unread_gate_keys",
+    "values_out_of_reach",
     "written_gate",
 ]
 
@@ -77,6 +80,29 @@ def fractions(gate: Mapping[str, Any] | None, place: Place = ("gate",)) -> Itera
     if gate.get("aggregation") == "accuracy" and 0 < gate["value"] <= 1:
         told = f"accuracy is a percentage from 0 to 100: {gate['value']:g} is reached by almost any run"
         yield (*place, "value"), told
+
+
+def values_out_of_reach(gate: Any, place: Place = ("gate",)) -> Iterator[tuple[Place, str]]:
+    """Where a gate, as it is written, compares with what every score or none reaches."""
+    if not isinstance(gate, dict):
+        return
+    for i, one in enumerate(gate["conditions"] if isinstance(gate.get("conditions"), list) else ()):
+        yield from values_out_of_reach(one, (*place, "conditions", i))
+    value, of = gate.get("value"), gate.get("aggregation", gate.get("metric", "avg_score"))
+    if of != "accuracy" and is_beyond(value):
+        yield (*place, "value"), f"{of} usually ranges from 0 to 1{as_share(value)}; accuracy is a percentage"
+    elif isinstance(value, (int, float)) and value == 0 and gate.get("op", "gte") == "gte":
+        yield (*place, "value"), f"{of} is always at least 0: say from which value the gate passes"
+
+
+def is_beyond(value: Any) -> TypeGuard[float]:
+    """Whether it is a number outside of the range that scores usually have."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and not 0 <= value <= 1
+
+
+def as_share(value: float) -> str:
+    """What a percentage in place of a share most likely means."""
+    return f"; did you mean {value / 100:g}?" if 1 < value <= 100 else ""
 
 
 def pass_thresholds(gate: Mapping[str, Any]) -> dict[str, float]:

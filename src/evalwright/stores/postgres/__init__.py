@@ -47,4 +47,5 @@ def postgres(config: Mapping[str, Any], masker: Masker | None, runs: Path) -> Po
         from evalwright.stores.postgres.store import Postgres
     except ImportError as error:
         raise InputError("the store 'postgres' needs: pip install 'evalwright[postgres]'") from error
-    return Postgres(Database(dsn, settings.schema, settings.pool_size), runs, masker, settings.run_namespace)
+    place = "dsn" if settings.dsn else DSN_VARIABLE
+    return Postgres(Database(dsn, settings.schema, settings.pool_size, place), runs, masker, settings.run_namespace)

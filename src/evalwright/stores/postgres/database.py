@@ -73,12 +73,12 @@ class Database:
     pool_size: int
     schema: str
 
-    def __init__(self, dsn: str, schema: str, pool_size: int) -> None:
+    def __init__(self, dsn: str, schema: str, pool_size: int, place: str = "dsn") -> None:
         try:
             given = conninfo_to_dict(dsn)
         except psycopg.ProgrammingError:  # its message quotes the connection string
             expected = "expected a connection string such as postgresql://user@host/database"
-            raise InputError(Problem("", expected, None, "dsn")) from None
+            raise InputError(Problem("", expected, None, place)) from None
         self._password = str(given.get("password") or "")
         self.name: str = " ".join(str(given.get(key)) for key in ("hostaddr", "host", "port", "dbname", "service"))
         """Distinguishes it from other databases, without the password."""
