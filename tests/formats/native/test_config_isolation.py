@@ -32,6 +32,39 @@ def test_a_function_is_not_run_without_the_isolation_that_its_system_seems_to_as
     assert said in problem.message
 
 
+@pytest.mark.parametrize(
+    ("extra", "said"),
+    [
+        ({"isolaton": "process"}, 'did you mean "isolation"'),
+        ({"isolation": "process"}, "belongs to the system itself"),
+        ({"timeout_seconds": 3}, "belongs to the system itself"),
+        ({"sandbox": "docker"}, "so nothing is run"),
+    ],
+)
+def test_nor_is_a_function_that_another_system_calls(tmp_path: Path, extra: dict[str, Any], said: str) -> None:
+    (tmp_path / "agent.py").write_text("def answer(case, variant):\n    return 'hi'\n")
+    function = {key: value for key, value in FUNCTION.items() if key != "name"}
+    simulated = {
+        "name": "s",
+        "adapter": "user_simulator",
+        "user_model": "claude-sonnet-4-5",
+        "user_persona_prompt": "x",
+        "stopping_criterion": {"type": "turn_count", "n": 2},
+        "inner_system": function | extra,
+    }
+    served = {
+        "name": "s",
+        "adapter": "docker",
+        "image": "x",
+        "inner_adapter": "python_function",
+        "inner_config": {"target": "agent:answer"} | extra,
+    }
+    for system, key in ((simulated, "inner_system"), (served, "inner_config")):
+        (problem,) = problems(tmp_path, changed("systems", [system]))
+        assert problem.key == f"systems[0].{key}.{next(iter(extra))}"
+        assert said in problem.message
+
+
 def test_other_keys_of_a_function_are_its_own(tmp_path: Path) -> None:
     (tmp_path / "agent.py").write_text("def answer(case, variant):\n    return 'hi'\n")
     own = {"tone": "kind", "environment": "staging", "timeout": 3, "workspace": "/data", "sandbox": False}

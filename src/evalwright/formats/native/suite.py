@@ -269,6 +269,11 @@ class _Reading:
 
                 for key, message in isolating_function(own):
                     self._file.complain(system.at(key), message)
+            if "inner_system" in config or "inner_config" in config:
+                from evalwright.formats.shared.isolation import isolating_inner_functions
+
+                for place, message in isolating_inner_functions(config):
+                    self._file.complain((*system.at(), *place), message)
         if to_run and self._file.known(system.at("adapter"), "targets", system.adapter) and system.sound:
             self._file.take(system.at(), partial(build_target, variant, import_folders(self._file.path)))
         for i, enricher in enumerate(variant.enrich_trace_from):

@@ -11,8 +11,18 @@ from difflib import get_close_matches
 from typing import Any
 
 from evalwright.errors import did_you_mean
+from evalwright.files.key_paths import Place
 
-__all__ = ["ISOLATING", "OFF", "OF_PROGRAMS", "SETTINGS", "isolating", "isolating_function", "refusal"]
+__all__ = [
+    "ISOLATING",
+    "OFF",
+    "OF_PROGRAMS",
+    "SETTINGS",
+    "isolating",
+    "isolating_function",
+    "isolating_inner_functions",
+    "refusal",
+]
 
 ISOLATING = (
     "after_all", "after_each", "allowed_tools", "approval_policy", "before_all", "before_each", "budget_usd",
@@ -80,3 +90,20 @@ def isolating_function(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
             yield key, "a workspace is for all systems: it belongs at the top of the file"
         elif _isolates(key, value, _OF_FUNCTIONS):
             yield key, f"{refusal(key)}; keys of your own belong under metadata"
+
+
+def isolating_inner_functions(config: Mapping[str, Any], place: tuple[str, ...] = ()) -> Iterator[tuple[Place, str]]:
+    """Such keys of Python functions that another system calls (`inner_system`, `inner_config`), by their place.
+
+    What limits a system as a whole would be a key of the function's own there, and limit nothing.
+    """
+    for key in ("inner_system", "inner_config"):
+        inner = config.get(key)
+        if not isinstance(inner, dict):
+            continue
+        adapter = inner.get("adapter") if key == "inner_system" else config.get("inner_adapter")
+        if adapter == "python_function":
+            for limit in (limit for limit in _OF_SYSTEMS if limit in inner):
+                yield (*place, key, limit), "limits nothing here: it belongs to the system itself, one level up"
+            yield from (((*place, key, name), message) for name, message in isolating_function(inner))
+        yield from isolating_inner_functions(inner, (*place, key))
