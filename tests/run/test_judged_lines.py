@@ -22,9 +22,9 @@ from evalwright.model.trace import Metrics, Output, ToolCall, ToolResult, Trace,
 from evalwright.run.locations import Place
 from evalwright.run.re_evaluation import re_evaluate
 from evalwright.session import Session
-from evalwright.stores.local_files.lines import LineEncoder
-from evalwright.testing import a_plan, a_trace
-from stores.stores import Kept
+from evalwright.stores.local_files import LocalFiles
+from evalwright.stores.local_files.lines import LineEncoder, reserved_words
+from evalwright.testing import MemoryStore, a_plan, a_trace
 
 SECRET = "hush-hush-4711"
 FILES = ("results.jsonl", "verdicts.jsonl")
@@ -142,39 +142,38 @@ def stored(store: Store, plan: Plan, found: list[Trace]) -> str:
         Case("c2", "in", Expected(facts={"answer": None})),
         Case("c2", "in", expected, occurrence=2),
     ]
-    writer = store.create(msgspec.structs.replace(plan), cases, {})
+    stored_plan = msgspec.structs.replace(plan)
+    writer = store.create(stored_plan, cases, {})
     for trace in found:
         writer.append_trace(trace)
     writer.close()
-    return Path(writer.location).name
-
-
-def judged(run: RunReader) -> list[bytes]:
-    """What a run has of judgements, without times."""
-    encoder = LineEncoder(None)
-    records = [*run.results(EvaluationResult), *run.verdicts(CaseVerdict)]
-    return [without_times(encoder.line(record)) for record in [*records, run.summary()]]
+    return stored_plan.run_id
 
 
 def without_times(text: bytes) -> bytes:
     return re.sub(rb'(_at"?: ?)\S+?Z|("latency_ms":)\d+', rb"\1\2-", text)
 
 
+def judged(store: Store, folder: Path, plan: Plan, found: list[Trace]) -> RunReader:
+    run_id = stored(store, plan, found)
+    with Session(owns_process=True, stdout="keep"):  # as the command line does
+        re_evaluate(Place(store, run_id, folder), processes=1)
+    return store.read(run_id)
+
+
 @given(runs())
 def test_cells_are_judged_alike(made: tuple[Plan, list[Trace]]) -> None:
-    found = []
-    for kind in ("local_files", "sqlite"):  # lines are what one of them keeps, and the other takes records
-        with tempfile.TemporaryDirectory() as folder:
-            store = Kept(kind, Path(folder)).store(Masker({"TOKEN": SECRET}))
-            run_id = stored(store, *made)
-            with Session(owns_process=True, stdout="keep"):
-                re_evaluate(Place(store, run_id, Path(folder)), processes=1)
-            with closing(store.read(run_id)) as run:
-                found.append(judged(run))
-                moments = [record.finished_at for record in [*run.traces(Trace), *run.results(EvaluationResult)]]
-                assert run.summary().finished_at == max(moments)
-                if kind == "local_files":
-                    lines = b"".join((Path(run.location) / name).read_bytes() for name in FILES)
-    assert found[0] == found[1]
-    assert without_times(lines) == b"".join(found[0][:-1])
+    """A store in memory takes records; what one in a folder keeps of them are lines."""
+    masker = Masker({"TOKEN": SECRET})
+    with tempfile.TemporaryDirectory() as folder:
+        records = judged(MemoryStore(), Path(folder), *made)
+        encoder = LineEncoder(masker.keeping(reserved_words(made[0])))
+        rows = [*records.results(EvaluationResult), *records.verdicts(CaseVerdict)]
+        with closing(judged(LocalFiles(Path(folder), masker), Path(folder), *made)) as run:
+            lines = b"".join((Path(run.location) / name).read_bytes() for name in FILES)
+            last = max(record.finished_at for record in [*run.traces(Trace), *run.results(EvaluationResult)])
+            summaries = [without_times(encoder.line(one.summary())) for one in (run, records)]
+            assert run.summary().finished_at == last
+    assert without_times(lines) == without_times(b"".join(map(encoder.line, rows)))
+    assert summaries[0] == summaries[1]
     assert SECRET.encode() not in lines
