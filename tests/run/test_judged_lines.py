@@ -4,176 +4,43 @@ from __future__ import annotations
 
 import re
 import tempfile
-from collections import Counter
-from contextlib import closing
 from pathlib import Path
-from typing import Any
 
-import msgspec
 from hypothesis import given
-from hypothesis import strategies as st
 
 from evalwright.files.masker import Masker
-from evalwright.model.plan import EvaluatorSpec, PassCriteria, Plan, RunSettings, Variant
-from evalwright.model.protocols import RunReader, Store
+from evalwright.model.plan import Plan
 from evalwright.model.result import CaseVerdict, EvaluationResult
-from evalwright.model.snapshot import Case, Expected
-from evalwright.model.trace import Metrics, Output, ToolCall, ToolResult, Trace, TraceError
+from evalwright.model.trace import Trace
 from evalwright.run.locations import Place
-from evalwright.run.re_evaluation import re_evaluate
-from evalwright.session import Session
 from evalwright.stores.local_files import LocalFiles
 from evalwright.stores.local_files.lines import LineEncoder, reserved_words
-from evalwright.testing import MemoryStore, a_plan, a_trace
+from evalwright.testing import MemoryStore
+from run.judged_runs import SECRET, judged_again, runs, stored
 
-SECRET = "hush-hush-4711"
 FILES = ("results.jsonl", "verdicts.jsonl")
-CHECKS = (
-    EvaluatorSpec("says", "contains_text", {"all_of": ["Blue"]}),
-    EvaluatorSpec("sensitive", "contains_text", {"all_of": ["Blue", "sky"], "case_sensitive": True}),
-    EvaluatorSpec("some", "contains_text", {"any_of": ["sky", "sea"], "none_of": ["red"]}),
-    EvaluatorSpec("avoids", "contains_text", {"none_of": ["red"]}),
-    EvaluatorSpec("of the case", "contains_text"),
-    EvaluatorSpec("elsewhere", "contains_text", {"field": "extra.note", "all_of": ["blue"]}),
-    EvaluatorSpec("tool", "tool_called", {"tool_name": "look"}),
-    EvaluatorSpec("once", "tool_called", {"tool_name": "look", "min_calls": 0, "max_calls": 1}),
-    EvaluatorSpec("never", "tool_called", {"tool_name": "look", "must_appear": False}),
-    EvaluatorSpec("with", "tool_called", {"tool_name": "look", "args_match": {"n": 1}, "must_succeed": False}),
-    EvaluatorSpec("quick", "latency_under", {"max_ms": 100}, called="Quick"),
-    EvaluatorSpec("cheap", "cost_under", {"max_usd": 0.5}),
-    EvaluatorSpec("few", "schema_match", {"field": "tool_calls", "schema": {"maxItems": 1}}),
-    EvaluatorSpec("shape", "schema_match", {"schema": {"type": "object", "required": ["a"]}}),
-    EvaluatorSpec("equal", "exact_match", {"field": "output.final_answer", "expected_from": "answer"}),
-    EvaluatorSpec("answered", "answered"),
-    EvaluatorSpec("thought", "thinking_present", threshold=0.5),
-    EvaluatorSpec("needed", "answered", required=1.0),
-    EvaluatorSpec("calls", "tool_calls_match", {"expected": [{"name": "look"}, {"name": "tell"}]}),
-    EvaluatorSpec("priced", "cost", {"budget": 0.5}),
-)
-"""The last three leave all cells, or some, to be judged record by record."""
-
-texts = st.sampled_from(
-    [
-        "blue sky",
-        "Blue sky",
-        "red and blue",
-        "",
-        "sea\u2028blue",
-        "\u0085",
-        "Grün\x01\u2029",
-        f"the blue {SECRET}",
-        None,
-    ]
-)
-arguments = st.fixed_dictionaries({"n": st.sampled_from([1, 1.0, True, "1", SECRET])})
-calls = st.builds(
-    ToolCall, st.sampled_from(["look", "tell", f"tell {SECRET}"]), st.sampled_from(["t0", "t1"]), arguments
-)
-contents: Any = st.sampled_from([{"ok": True}, {"error": "no"}, {"is_error": 1}, "error"])
-
-
-@st.composite
-def traces(draw: st.DrawFn, variants: list[str], trials: int) -> list[Trace]:
-    """Cells in any order, some without a trace, some with several."""
-    found: list[Trace] = []
-    tried: Counter[tuple[int, str, int]] = Counter()
-    for _ in range(draw(st.integers(1, 16))):
-        cell = index, variant, trial = draw(
-            st.tuples(st.sampled_from([0, 1, 2, 0, 1, 2, 3]), st.sampled_from(variants), st.integers(0, trials - 1))
-        )
-        tried[cell] += 1
-        found.append(
-            a_trace(
-                case_id=f"c{index}" if index < 3 else "c2",
-                occurrence=2 if index == 3 else msgspec.UNSET,
-                case_index=index,
-                variant_name=variant,
-                run_id="stored",
-                trial=trial,
-                attempt=tried[cell],
-                latency_ms=draw(st.sampled_from([None, 0, 99, 100, 5000])),
-                output=Output(draw(texts), draw(texts), draw(st.sampled_from([None, {}, {"a": 1}]))),
-                tool_calls=draw(st.lists(calls, max_size=4)),
-                tool_results=[ToolResult("look", draw(contents), f"t{i}") for i in range(draw(st.integers(0, 2)))],
-                metrics=Metrics(
-                    draw(st.none() | st.integers(0, 9)), None, cost_usd=draw(st.sampled_from([None, 0.25, 1]))
-                ),
-                error=draw(st.sampled_from([*[None] * 6, TraceError("timeout", "too late")])),
-                extra=draw(st.sampled_from([{}, {"note": "blue"}, {"answer_unrecorded": "not recorded"}])),
-                group=draw(st.sampled_from([msgspec.UNSET, "g"])),
-            )
-        )
-    return found
-
-
-@st.composite
-def runs(draw: st.DrawFn) -> tuple[Plan, list[Trace]]:
-    names = draw(st.sampled_from([["v1"], ["v1"], ["v1", "v2"]]))
-    trials = draw(st.sampled_from([1, 1, 2]))
-    checks = draw(st.lists(st.sampled_from(CHECKS[:-3]), unique_by=lambda spec: spec.name, min_size=1, max_size=5))
-    checks += draw(st.sampled_from([[], [], [], [CHECKS[-1]], [CHECKS[-2]], [CHECKS[-3]]]))
-    known = [spec.name for spec in checks]
-    criteria = PassCriteria(
-        draw(st.sampled_from([[], known[:1]])),
-        draw(st.sampled_from([[], [], known[-2:]])),
-        draw(st.sampled_from(["error", "error", "evaluate", "count"])),
-        draw(st.sampled_from(["error", "fail"])),
-    )
-    plan = a_plan(
-        run_id="stored",
-        variants=[Variant(name, "replay") for name in names],
-        evaluators=checks,
-        pass_criteria=criteria,
-        run=RunSettings(trials=trials),
-        gate=draw(st.sampled_from([None, None, _GATE])) if "says" in known else None,
-    )
-    return plan, draw(traces(names, trials))
-
-
-_GATE = {"kind": "simple", "metric_key": "says", "aggregation": "avg_score", "op": "gte", "value": 0.5}
-
-
-def stored(store: Store, plan: Plan, found: list[Trace]) -> str:
-    """The traces as a run, whose judgements are still to be made."""
-    expected = Expected(answer_should_include=["sky"], answer_should_not_include=["red"], facts={"answer": "blue sky"})
-    cases = [
-        Case("c0", "in", expected),
-        Case("c1", "in"),
-        Case("c2", "in", Expected(facts={"answer": None})),
-        Case("c2", "in", expected, occurrence=2),
-    ]
-    stored_plan = msgspec.structs.replace(plan)
-    writer = store.create(stored_plan, cases, {})
-    for trace in found:
-        writer.append_trace(trace)
-    writer.close()
-    return stored_plan.run_id
 
 
 def without_times(text: bytes) -> bytes:
     return re.sub(rb'(_at"?: ?)\S+?Z|("latency_ms":)\d+', rb"\1\2-", text)
 
 
-def judged(store: Store, folder: Path, plan: Plan, found: list[Trace]) -> RunReader:
-    run_id = stored(store, plan, found)
-    with Session(owns_process=True, stdout="keep"):  # as the command line does
-        re_evaluate(Place(store, run_id, folder), processes=1)
-    return store.read(run_id)
-
-
 @given(runs())
 def test_cells_are_judged_alike(made: tuple[Plan, list[Trace]]) -> None:
     """A store in memory takes records; what one in a folder keeps of them are lines."""
     masker = Masker({"TOKEN": SECRET})
+    memory = MemoryStore()
     with tempfile.TemporaryDirectory() as folder:
-        records = judged(MemoryStore(), Path(folder), *made)
+        store = LocalFiles(Path(folder), Masker({}))  # only that which judges has the secret: it is in what is judged
+        for holds, judges in ((memory, memory), (store, LocalFiles(Path(folder), masker))):
+            judged_again(Place(judges, stored(holds, *made), Path(folder)))
+        records, run = memory.read("stored"), store.read("stored")
         encoder = LineEncoder(masker.keeping(reserved_words(made[0])))
         rows = [*records.results(EvaluationResult), *records.verdicts(CaseVerdict)]
-        with closing(judged(LocalFiles(Path(folder), masker), Path(folder), *made)) as run:
-            lines = b"".join((Path(run.location) / name).read_bytes() for name in FILES)
-            last = max(record.finished_at for record in [*run.traces(Trace), *run.results(EvaluationResult)])
-            summaries = [without_times(encoder.line(one.summary())) for one in (run, records)]
-            assert run.summary().finished_at == last
+        lines = b"".join((Path(run.location) / name).read_bytes() for name in FILES)
+        summaries = [one.summary() for one in (records, run)]
+        last = max(record.finished_at for record in [*run.traces(Trace), *run.results(EvaluationResult)])
     assert without_times(lines) == without_times(b"".join(map(encoder.line, rows)))
-    assert summaries[0] == summaries[1]
     assert SECRET.encode() not in lines
+    assert without_times(encoder.line(summaries[0])) == without_times(encoder.line(summaries[1]))
+    assert summaries[1].finished_at == last

@@ -13,6 +13,7 @@ from typing import Literal, NamedTuple, Protocol, TypeVar, cast
 import msgspec
 
 from evalwright.model.cell import OfCase, case_key
+from evalwright.model.facts import ResultLike
 from evalwright.model.result import CaseVerdict, EvaluationResult, Status
 from evalwright.model.trace import Trace
 
@@ -32,6 +33,8 @@ __all__ = [
     "CellSum",
     "CellSums",
     "DamagedIndex",
+    "RejudgedCell",
+    "Rejudgement",
     "StaleIndex",
     "index_of",
 ]
@@ -65,6 +68,22 @@ class CellOutcome(msgspec.Struct, frozen=True, gc=False):
     skipped: bool
     score: float | None
     cost_usd: float | None
+
+
+class Rejudgement(NamedTuple):
+    """What was judged of one cell, or of many."""
+
+    variant: str
+    status: Status
+    error: str | None
+    """The type of the error of the system."""
+    score: float | None
+    results: Sequence[ResultLike]
+
+
+RejudgedCell = tuple[int | None, int, int, datetime, Rejudgement]
+"""A cell that is judged again: index of the case, trial, attempt, when the last of its records was finished, and what
+was judged."""
 
 
 class CellEntry(msgspec.Struct, gc=False):

@@ -18,6 +18,7 @@ from evalwright.model.summary import RunSummary
 from evalwright.model.trace import Answer, Trace
 
 if TYPE_CHECKING:
+    from evalwright.model.cell_index import RejudgedCell
     from evalwright.model.suite import Suite
 
 __all__ = [
@@ -313,6 +314,9 @@ class JudgementShare(Protocol):
 
 class LineShare(JudgementShare, Protocol):
     """A share that takes the lines of records, too, by which it keeps them."""
+
+    def note(self, cells: Sequence[RejudgedCell]) -> None:
+        """Say which cells the next results and verdicts are of, in their order, before their verdicts are appended."""
 
     def append_lines(self, results: bytes, verdicts: bytes) -> None:
         """Append results and verdicts of some cells as lines of JSON, not masked yet."""

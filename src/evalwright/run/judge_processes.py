@@ -23,7 +23,7 @@ import msgspec
 from evalwright.errors import EvalwrightError, InputError, Interrupted
 from evalwright.evaluators.build import build
 from evalwright.files.bulk import collector_eased
-from evalwright.model.cell_index import index_of
+from evalwright.model.cell_index import RejudgedCell, Rejudgement, index_of
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import JudgementShare, LineShare, Part, RunWriter
 from evalwright.model.result import EvaluationResult
@@ -263,6 +263,7 @@ class _Again:
         self._comparing: Comparing | None = None
         self._judged = 0
         self._lines = _lines(judge, clock, share, tally)
+        self._note: Callable[[Sequence[RejudgedCell]], None] | None = getattr(share, "note", None)
 
     async def judge(self, part: Part) -> None:
         job, judge = self._job, self._judge
@@ -341,6 +342,11 @@ class _Again:
         if self._lines is not None:
             self._lines.flush()
         verdict = self._judge.conclude(case, trace, results, self._share.append_results)
+        if self._note is not None:
+            error = None if trace.error is None else trace.error.type
+            alike = Rejudgement(trace.variant_name, verdict.status, error, verdict.score, results)
+            finished = max([trace.finished_at, *(row.finished_at for row in results)])
+            self._note([(trace.case_index, trace.trial, trace.attempt, finished, alike)])
         self._share.append_verdict(verdict)
         self._tally.add(trace, results, verdict)
         self._count()

@@ -20,6 +20,7 @@ from msgspec import UNSET
 
 from evalwright.errors import Interrupted
 from evalwright.evaluators.onlooker import Look
+from evalwright.model.cell_index import RejudgedCell, Rejudgement
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.protocols import LineShare
 from evalwright.model.result import CaseVerdict, Evaluation
@@ -125,6 +126,7 @@ class _Kind:
     def __init__(self, trace: Trace, rows: Sequence[_Said], verdict: CaseVerdict, measures: Measures) -> None:
         self.trace, self.rows, self.measures = trace, rows, measures
         self.status, self.score = verdict.status, verdict.score
+        self.alike = Rejudgement(trace.variant_name, self.status, None, self.score, rows)
         self.n = 0
         self.variant = _fields(variant_name=trace.variant_name)
         self.begin, self.end = _fields(status=verdict.status) + _GAP, _fields(score=verdict.score)
@@ -158,9 +160,10 @@ class JudgedLines:
         self._ends: dict[tuple[int, int], tuple[bytes, bytes]] = {}
         self._results: list[bytes] = []
         self._verdicts: list[bytes] = []
-        self._judged = self._left = self._waiting = 0
+        self._cells: list[RejudgedCell] = []
+        self._judged = self._left = 0
         self._run_id, self._run = "", b""
-        self._start = 0.0
+        self._start, self._date = 0.0, clock.now()
 
     def judge(self, case: Case, trace: Trace) -> bool:
         """Judge a cell; False if `Judge` has to."""
@@ -189,11 +192,10 @@ class JudgedLines:
         return True
 
     def _add(self, trace: Trace, rows: list[_Said], start: float) -> None:
-        if self._waiting >= _TOGETHER or start - self._start > _SAME or trace.run_id != self._run_id:
+        if len(self._cells) >= _TOGETHER or start - self._start > _SAME or trace.run_id != self._run_id:
             self.flush()
-        if not self._waiting:
+        if not self._cells:
             self._begin(trace.run_id, start)
-        self._waiting += 1
         key = (trace.variant_name, *[row.kind for row in rows])
         kind = self._kinds.get(key) or self._added(key, trace, rows)
         attempt = (trace.trial, trace.attempt)
@@ -211,6 +213,7 @@ class JudgedLines:
             b"null" if index is None else b"%d" % index,
             _END,
         )
+        self._cells.append((index, trace.trial, trace.attempt, max(self._date, trace.finished_at), kind.alike))
         if self._counts_alike and trace.group is UNSET:
             kind.n += 1
             kind.measures.add(trace)
@@ -230,15 +233,15 @@ class JudgedLines:
 
     def _begin(self, run_id: str, start: float) -> None:
         """Begin a new block of cells, which share the run and a date."""
-        self._start, self._run_id = start, run_id
+        self._start, self._date, self._run_id = start, self._clock.date(start), run_id
         self._run = _fields(run_id=run_id)
 
     def flush(self) -> None:
         """Write and count what has been judged so far, before anything else is written."""
-        if not self._waiting:
+        if not self._cells:
             return
-        date = self._clock.date(self._start)
-        dates = _fields(started_at=date, finished_at=date)
+        dates = _fields(started_at=self._date, finished_at=self._date)
+        self._share.note(self._cells)
         self._share.append_lines(
             b"".join(self._results).replace(_GAP, dates + self._run), b"".join(self._verdicts).replace(_GAP, self._run)
         )
@@ -247,8 +250,8 @@ class JudgedLines:
         for variant, measures in self._measures.items():
             self._tally.count_measures(variant, measures)
             measures.clear()
-        self._tally.reached(date)
-        self._waiting = 0
+        self._tally.reached(self._date)
+        self._cells = []
 
     def close(self) -> None:
         """Write and count everything that is left."""

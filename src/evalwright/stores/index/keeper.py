@@ -5,14 +5,16 @@ from __future__ import annotations
 import logging
 import os
 import sqlite3
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from evalwright.model.plan import Plan
 from evalwright.stores.index.file import lock_file, locked, made_index, meta_of, remove_index, usable_index
 from evalwright.stores.index.follow import Follower
 from evalwright.stores.index.numbering import PlanNumbering
-from evalwright.stores.index.sources import FolderSource
+from evalwright.stores.index.sources import FolderSource, Replaced
 
 __all__ = ["IndexKeeper"]
 
@@ -27,6 +29,7 @@ class IndexKeeper:
         self._descriptor: int | None = None
         self._connection: sqlite3.Connection | None = None
         self._follower: Follower | None = None
+        self._source: FolderSource | None = None
         try:
             self._open(plan)
         except (OSError, sqlite3.Error) as error:
@@ -38,7 +41,7 @@ class IndexKeeper:
             os.close(descriptor)
             return
         self._descriptor = descriptor
-        source = FolderSource(self._folder)
+        source = self._source = FolderSource(self._folder)
         self._connection = usable_index(self._folder, source, plan) or made_index(self._folder, plan)
         self._follower = Follower(self._connection, source, None if plan is None else PlanNumbering(plan))
 
@@ -52,6 +55,17 @@ class IndexKeeper:
                 self._follower = None
         except (OSError, sqlite3.Error) as error:
             self._give_up(error)
+
+    def rejudge(self, notes: Iterable[BinaryIO]) -> bool:
+        """Take over new judgements from their notes; False where the index must be made anew."""
+        if self._connection is None or self._source is None:
+            return False
+        from evalwright.stores.index.rejudged import rejudge
+
+        try:
+            return rejudge(self._connection, self._source, notes)
+        except (OSError, sqlite3.Error, ValueError, LookupError, OverflowError, Replaced):
+            return False  # it shows by itself that it is not of the new records
 
     def close(self) -> None:
         """Close the file, with its log of changes moved into it, and let other processes have it."""

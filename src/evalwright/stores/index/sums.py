@@ -13,11 +13,18 @@ import msgspec
 from evalwright.statistics.sums import exact_parts
 from evalwright.stores.index.schema import COLUMNS
 
-__all__ = ["KeptSums"]
+__all__ = ["AGGREGATES", "KeptSums"]
 
 _SUMMED = itemgetter(
     *map(COLUMNS.index, ("latency_ms", "tokens_in", "tokens_out", "cost_usd", "group_name", "numbers", "finished"))
 )
+
+
+AGGREGATES = (
+    "count(latency_ms), sum(latency_ms), count(tokens_in), sum(tokens_in), count(tokens_out), sum(tokens_out), "
+    "count(group_name), count(numbers), max(finished)"
+)
+"""What `KeptSums.of_columns` takes of the rows of a profile."""
 
 
 class _Total(msgspec.Struct):
@@ -53,6 +60,21 @@ class KeptSums(msgspec.Struct):
     """No cell was finished later."""
     reached: bool = True
     """Whether a cell was finished at that time: unknown once that cell was replaced."""
+
+    @classmethod
+    def of_columns(cls, found: Sequence[Any], costs: Sequence[float]) -> KeptSums:
+        """The sums of all cells of a profile, by `AGGREGATES` of their rows and the costs that they have."""
+        latencies, latency, inputs, tokens_in, outputs, tokens_out, grouped, measured, finished = found
+        return cls(
+            _Total(latencies, latency or 0),
+            _Total(inputs, tokens_in or 0),
+            _Total(outputs, tokens_out or 0),
+            len(costs),
+            exact_parts([*costs]),
+            grouped,
+            measured,
+            finished,
+        )
 
     def add(self, rows: Iterable[Sequence[Any]]) -> None:
         """Add new rows of cells."""

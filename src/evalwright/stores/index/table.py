@@ -12,7 +12,7 @@ import msgspec
 from evalwright.stores.index.codes import Profile, clean_profile
 from evalwright.stores.index.schema import INSERT, INSERT_NAME, REPLACE, case_hash
 from evalwright.stores.index.sources import Covered
-from evalwright.stores.index.sums import KeptSums
+from evalwright.stores.index.sums import AGGREGATES, KeptSums
 
 __all__ = ["RowTable", "loaded_profiles"]
 
@@ -78,6 +78,17 @@ class RowTable:
                 asked = "SELECT sums FROM profiles WHERE id = ?"
                 sums = self._sums[number] = KeptSums.of_text(self._connection.execute(asked, (number,)).fetchone()[0])
             count(sums, some)
+
+    def recount(self) -> None:
+        """Count and sum all cells anew: their profiles are others now."""
+        self._connection.execute("UPDATE profiles SET n = 0, sums = ?", (KeptSums().text(),))
+        costs: dict[int, list[float]] = {}
+        for number, cost in self._connection.execute("SELECT profile, cost_usd FROM cells WHERE cost_usd IS NOT NULL"):
+            costs.setdefault(number, []).append(cost)
+        asked = f"SELECT profile, count(*), {AGGREGATES} FROM cells GROUP BY profile"
+        for number, n, *found in self._connection.execute(asked).fetchall():
+            sums = KeptSums.of_columns(found, costs.get(number, []))
+            self._connection.execute("UPDATE profiles SET n = ?, sums = ? WHERE id = ?", (n, sums.text(), number))
 
     def note(self, covered: Mapping[str, Covered], traces: int, replaced: Sequence[float]) -> None:
         """Write how far the records were read, how many traces that were, and the costs of those that do not count."""

@@ -10,9 +10,9 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from evalwright.errors import StorageError
 from evalwright.files.durable import PRIVATE, PRIVATE_FOLDER, storage_error, sync_folder
@@ -20,22 +20,33 @@ from evalwright.files.masker import Masker
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.stores.local_files.lines import LineEncoder
 
+if TYPE_CHECKING:
+    from evalwright.model.cell_index import RejudgedCell
+    from evalwright.stores.index.numbering import PlanNumbering
+    from evalwright.stores.index.rejudged import CellNotes
+
 __all__ = ["COMMITTED", "LocalJudgements", "LocalShare", "drop_abandoned", "finish_commit"]
 
 COMMITTED = ".judgements"
 _DRAFT = ".judging-"
 _FILES = ("results.jsonl", "verdicts.jsonl")
+_NOTES = "index"
 _BUFFER = 1 << 20
-_TOGETHER = 100
+_Swap = Callable[[Callable[[], None], Sequence[BinaryIO]], None]
+_TOGETHER, _MOST_WAITING = 100, 1000
 """Cells whose lines are finished together."""
 
 
 class LocalJudgements:
     """The new set of a run folder, from the first share to its commit."""
 
-    def __init__(self, folder: Path, masker: Masker, swap: Callable[[Callable[[], None]], None]) -> None:
-        """`swap(commit)` calls `commit` while the files of the old set are closed."""
-        self._run, self._masker, self._swap = folder, masker, swap
+    def __init__(self, folder: Path, masker: Masker, swap: _Swap, numbering: PlanNumbering | None = None) -> None:
+        """`swap(commit, notes)` calls `commit` while the files of the old set are closed.
+
+        With a `numbering` of the cells in the run's index, `notes` are what that is to note of them, a file of each
+        share (see `CellNotes`); none where some cells have no notes.
+        """
+        self._run, self._masker, self._swap, self._numbering = folder, masker, swap, numbering
         self._draft = folder / f"{_DRAFT}{os.urandom(4).hex()}"
         self._shares: dict[int, LocalShare] = {}
         try:
@@ -44,7 +55,7 @@ class LocalJudgements:
             raise storage_error("write", self._draft, error) from error
 
     def share(self, number: int) -> LocalShare:
-        return self._shares.setdefault(number, LocalShare(self._draft, number, self._masker))
+        return self._shares.setdefault(number, LocalShare(self._draft, number, self._masker, self._numbering))
 
     def commit(self) -> None:
         """Replace the old set. Raises StorageError, also if a share was begun and never closed."""
@@ -55,10 +66,13 @@ class LocalJudgements:
         try:
             for name in _FILES:
                 _join([share / name for share in shares], self._draft / name)
-            for share in shares:
-                shutil.rmtree(share)
-            sync_folder(self._draft)
-            self._swap(self._put_in_place)
+            with ExitStack() as stack:  # open, they outlive their names
+                noted = all((share / _NOTES).exists() for share in shares)
+                notes = [stack.enter_context((share / _NOTES).open("rb")) for share in shares if noted]
+                for share in shares:
+                    shutil.rmtree(share)
+                sync_folder(self._draft)
+                self._swap(self._put_in_place, notes)
         except OSError as error:
             raise storage_error("replace the results of", self._run, error) from error
 
@@ -78,8 +92,10 @@ class LocalJudgements:
 class LocalShare:
     """One process's share of new results and verdicts. It can be pickled until the first append."""
 
-    def __init__(self, draft: Path, number: int, masker: Masker) -> None:
-        self._draft, self._number, self._masker = draft, number, masker
+    def __init__(self, draft: Path, number: int, masker: Masker, numbering: PlanNumbering | None = None) -> None:
+        self._draft, self._number, self._masker, self._numbering = draft, number, masker, numbering
+        self._notes: CellNotes | None = None
+        self._cells: list[RejudgedCell] = []
         self._encoder: LineEncoder | None = None
         self._files: tuple[BinaryIO, ...] = ()
         self._results: list[bytes] = []
@@ -88,13 +104,17 @@ class LocalShare:
     def append_results(self, results: Sequence[EvaluationResult]) -> None:
         if results:  # encoded at once: an error must name these results
             self._results.append(self._open().unfinished(results))
-            if len(self._results) >= _TOGETHER:
+            if len(self._results) >= _MOST_WAITING:  # not before its verdict, if that comes next
                 self._write()
 
     def append_verdict(self, verdict: CaseVerdict) -> None:
         self._verdicts.append(self._open().unfinished([verdict]))
         if len(self._verdicts) >= _TOGETHER:
             self._write()
+
+    def note(self, cells: Sequence[RejudgedCell]) -> None:
+        """See `LineShare`."""
+        self._cells += cells
 
     def append_lines(self, results: bytes, verdicts: bytes) -> None:
         """See `LineShare`."""
@@ -123,14 +143,21 @@ class LocalShare:
 
     def _write(self) -> None:
         encoder = self._open()
-        blocks = (b"".join(self._results), b"".join(self._verdicts))
+        blocks = [encoder.finished(b"".join(lines)) for lines in (self._results, self._verdicts)]
         self._results.clear()
         self._verdicts.clear()
-        for name, file, lines in zip(_FILES, self._files, blocks, strict=True):
+        for name, file, lines in zip(_FILES, self._files, blocks, strict=False):
             try:
-                file.write(encoder.finished(lines))
+                file.write(lines)
             except OSError as error:
                 raise storage_error("write", self._draft / name, error) from error
+        self._write_notes(*blocks)
+
+    def _write_notes(self, results: bytes, verdicts: bytes) -> None:
+        if self._notes is not None and not self._notes.add(self._cells, results, verdicts):
+            self._notes = None
+            (self._open_folder() / _NOTES).unlink()
+        self._cells.clear()
 
     def _open(self) -> LineEncoder:
         """The encoder. Opens the files at first use, in the process that writes the share."""
@@ -140,10 +167,19 @@ class LocalShare:
                 folder.mkdir()
                 for name in _FILES:  # one by one, so that an interruption leaves none that `drop` does not know
                     self._files = (*self._files, _private(folder / name))
+                if self._numbering is not None:
+                    self._begin_notes(self._numbering)
             except OSError as error:
                 raise storage_error("write", folder, error) from error
             self._encoder = LineEncoder(self._masker)
         return self._encoder
+
+    def _begin_notes(self, numbering: PlanNumbering) -> None:
+        from evalwright.stores.index.rejudged import CellNotes
+
+        file = _private(self._open_folder() / _NOTES)
+        self._files = (*self._files, file)
+        self._notes = CellNotes(file, numbering)
 
     def _open_folder(self) -> Path:
         return self._draft / f"{self._number}.open"

@@ -411,21 +411,34 @@ class LocalWriter(LocalReader):
     def rewrite_judgements(self) -> JudgementWriter:
         from evalwright.stores.local_files.judgements import LocalJudgements
 
-        return LocalJudgements(self.folder, self._masker, self._take_over)
+        numbering = None
+        if self._numbering is not None and self._keeper is None and (self.folder / _INDEX).exists():
+            from evalwright.stores.index.numbering import PlanNumbering
 
-    def _take_over(self, commit: Callable[[], None]) -> None:
+            numbering = PlanNumbering(self._numbering)
+        return LocalJudgements(self.folder, self._masker, self._take_over, numbering)
+
+    def _take_over(self, commit: Callable[[], None], notes: Sequence[BinaryIO]) -> None:
         """Replace the old files with new ones, and append to those from now on."""
+        kept = self._index_keeper() if notes and not self.damage else None
         for file in self._files[1:]:
             file.close()
         try:
             commit()
         finally:  # also after a failure: the run can continue with whichever set is there
             self._files[1:] = [AppendFile(self.folder / name, PRIVATE) for name in (RESULTS, VERDICTS)]
+        if kept is not None:
+            with self._indexing, closing(kept):
+                if kept.rejudge(notes):
+                    return
         if not self.damage and self._is_large():  # all traces were read, and the rest is our own
-            from evalwright.stores.index.keeper import IndexKeeper
-
-            with self._indexing, closing(IndexKeeper(self.folder, self._numbering)) as keeper:
+            with self._indexing, closing(self._index_keeper()) as keeper:
                 keeper.follow()
+
+    def _index_keeper(self) -> IndexKeeper:
+        from evalwright.stores.index.keeper import IndexKeeper
+
+        return IndexKeeper(self.folder, self._numbering)
 
     def close(self) -> None:
         """Sync what is not synced yet, then release the lock. Raises StorageError."""

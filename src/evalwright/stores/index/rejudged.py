@@ -1,0 +1,176 @@
+"""Give the index of a run whose cells were all judged again their new judgements: what it has of traces stays.
+
+What an index notes of a judgement is at hand while that is written, but for its position in the joined file. So each
+share has notes beside its records, one for each cell in the order of the records. To read the new records instead
+takes several times as long.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from array import array
+from collections.abc import Iterable, Iterator, Sequence
+from io import BytesIO
+from typing import Any, BinaryIO
+
+import msgspec
+
+from evalwright.model.cell_index import RejudgedCell, Rejudgement
+from evalwright.stores.index.cells import Odd, microseconds
+from evalwright.stores.index.codes import Profile, code_of
+from evalwright.stores.index.file import covered_by, meta_of
+from evalwright.stores.index.numbering import PlanNumbering
+from evalwright.stores.index.sources import RECORDS, Source
+from evalwright.stores.index.table import RowTable
+
+__all__ = ["CellNotes", "rejudge"]
+
+_TRACES, _RESULTS, _VERDICTS = RECORDS
+_UPDATE = (
+    "UPDATE cells SET profile = ?, clean = ?, results_at = ?, results_packed = ?, finished = ?, verdict_at = ?, "
+    "verdict_len = ?, numbers = ?, score = ? WHERE number = ? AND attempt = ?"
+)
+_MOST_ALIKE = 10_000
+_SIZE = 8
+
+
+class _Note(msgspec.Struct, array_like=True, gc=False):
+    """What of a cell's row is judged, with lengths in place of positions."""
+
+    number: int
+    attempt: int
+    profile: int
+    results: int
+    packed: bytes | None
+    finished: int | None
+    verdict: int
+    numbers: bytes | None
+    score: float | None
+
+
+class _Block(msgspec.Struct, array_like=True):
+    profiles: list[Profile]
+    """Those that no note before has: notes have their places among all of their share."""
+    notes: list[_Note]
+
+
+class CellNotes:
+    """The notes of one share, in a file."""
+
+    def __init__(self, file: BinaryIO, numbering: PlanNumbering) -> None:
+        self._file, self._numbering = file, numbering
+        self._encode = msgspec.msgpack.Encoder().encode
+        self._profiles: dict[Profile, int] = {}
+        self._known: dict[int, tuple[Rejudgement, int, bytes | None]] = {}
+
+    def add(self, cells: Sequence[RejudgedCell], results: bytes, verdicts: bytes) -> bool:
+        """Note cells whose lines were written; False for what an index cannot have, or only in another way."""
+        try:
+            self._add(cells, results, verdicts)
+        except (Odd, OverflowError, OSError):
+            return False
+        return True
+
+    def _add(self, cells: Sequence[RejudgedCell], results: bytes, verdicts: bytes) -> None:
+        lengths, sizes = ([*map(len, BytesIO(lines).readlines())] for lines in (results, verdicts))
+        if len(sizes) != len(cells):
+            raise Odd("a verdict is not of these cells")
+        known, place = self._known, self._numbering.place
+        begun, at = len(self._profiles), 0
+        notes = []
+        for (case_index, trial, attempt, finished, alike), size in zip(cells, sizes, strict=True):
+            _, profile, numbers = known.get(id(alike)) or self._added(alike)
+            found = place(case_index, alike.variant, trial)
+            end = at + len(alike.results)
+            if found is None or end > len(lengths):
+                raise Odd("a record is of no cell of the plan")
+            mine = lengths[at:end]
+            packed = array("H", mine).tobytes() if mine else None
+            moment = microseconds(finished)
+            notes.append(_Note(found[0], attempt, profile, sum(mine), packed, moment, size, numbers, alike.score))
+            at = end
+        if at != len(lengths):
+            raise Odd("a result is not of these cells")
+        block = self._encode(_Block([*self._profiles][begun:], notes))
+        self._file.write(len(block).to_bytes(_SIZE, "little") + block)
+
+    def _added(self, alike: Rejudgement) -> tuple[Rejudgement, int, bytes | None]:
+        codes = {row.evaluator: code_of(row) for row in alike.results}
+        if len(codes) < len(alike.results):
+            raise Odd("an evaluator has two results")
+        outcomes = tuple((name, code) for name, (code, _) in codes.items())
+        profile = (alike.variant, alike.status, alike.error, outcomes)
+        own = array("d", [number for _, numbers in codes.values() for number in numbers])
+        found = alike, self._profiles.setdefault(profile, len(self._profiles)), own.tobytes() or None
+        if len(self._known) < _MOST_ALIKE:  # with the object, so that no other has its identity
+            self._known[id(alike)] = found
+        return found
+
+
+def rejudge(connection: sqlite3.Connection, source: Source, shares: Iterable[BinaryIO]) -> bool:
+    """Put the notes of all shares into an index in which nothing but the judgements is old.
+
+    False if they are not those of its cells: it is as it was, and must be made anew.
+    """
+    covered = covered_by(connection)
+    with source.moment() as moment:
+        if meta_of(connection, "odd") or covered.get(_TRACES) != moment.covered(_TRACES, moment.ends[_TRACES]):
+            return False
+        connection.execute("BEGIN IMMEDIATE")
+        try:
+            cells, most = connection.execute("SELECT count(*), max(number) FROM cells").fetchone()
+            table, rows = RowTable(connection), _Rows(0 if most is None else most + 1)
+            changed = connection.executemany(_UPDATE, rows.of(table, shares)).rowcount
+            ends = (moment.ends[_RESULTS], moment.ends[_VERDICTS])
+            if not (changed == cells == sum(rows.seen)) or (rows.results, rows.verdicts) != ends:
+                connection.execute("ROLLBACK")
+                return False
+            table.recount()
+            table.note({name: moment.covered(name, moment.ends[name]) for name in RECORDS}, 0, ())
+            connection.execute("COMMIT")
+        except BaseException:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+            raise
+    return True
+
+
+class _Rows:
+    """The parameters of updates, with positions."""
+
+    def __init__(self, numbers: int) -> None:
+        self.results = self.verdicts = 0
+        """Where the next ones begin."""
+        self.seen = bytearray(numbers)
+        """Which cells have a note, by their numbers."""
+
+    def of(self, table: RowTable, shares: Iterable[BinaryIO]) -> Iterator[tuple[Any, ...]]:
+        for share in shares:
+            profiles: list[tuple[int, bool]] = []
+            for block in _blocks(share):
+                profiles += map(table.profile, block.profiles)
+                for note in block.notes:
+                    profile, clean = profiles[note.profile]
+                    at = None if note.packed is None else self.results
+                    self.seen[note.number] = 1  # one that is too high is an error: the index has no such cell
+                    yield (
+                        profile,
+                        int(clean and note.attempt == 1),
+                        at,
+                        note.packed,
+                        note.finished,
+                        self.verdicts,
+                        note.verdict,
+                        note.numbers,
+                        note.score,
+                        note.number,
+                        note.attempt,
+                    )
+                    self.results += note.results
+                    self.verdicts += note.verdict
+
+
+def _blocks(share: BinaryIO) -> Iterator[_Block]:
+    decode = msgspec.msgpack.Decoder(_Block).decode
+    while size := share.read(_SIZE):
+        yield decode(share.read(int.from_bytes(size, "little")))
