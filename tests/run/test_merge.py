@@ -20,6 +20,7 @@ from evalwright.run.resumption import resume, retry
 from evalwright.run.shard_watch import finished_shards
 from evalwright.run.start import run_suite
 from evalwright.session import Session
+from evalwright.stores.manifest import write_manifest
 from run.merging import TEXTS, crash, records, sharded, summary
 from run.suites import SAYS_DONE, suite
 from stores.stores import Kept
@@ -184,15 +185,17 @@ def test_artifacts_are_merged_and_what_differs_is_refused(tmp_path):
     assert "is in another shard, too, with other bytes" in refused(parts, tmp_path / "other")
 
 
-def test_shards_that_ran_other_code_say_so(tmp_path):
+def test_shards_that_ran_other_code_say_so_wherever_each_machine_has_it(tmp_path):
     parts = sharded(suite(tmp_path, TEXTS), 2, tmp_path)
     for number, part in enumerate(parts):
+        folder = f"/home/{number}/evals"
+        same = {f"{folder}/cases.csv": "same", f"/home/{number}/common.py": "same", "/opt/shop.py": "same"}
         plan = json.loads((part / "plan.json").read_text())
-        plan["files"] = {"agents.py": str(number)}
+        plan |= {"config_path": f"{folder}/eval.yaml", "files": {f"{folder}/agents.py": str(number), **same}}
         (part / "plan.json").write_text(json.dumps(plan))
-        (part / "manifest.json").unlink()
-        resume(part)
-    assert "agents.py was a different file in shard 2" in merge(parts, tmp_path / "merged").summary.warnings
+        write_manifest(part, {"pass": 0})
+    warnings = merge(parts, tmp_path / "merged").summary.warnings
+    assert [line for line in warnings if "different" in line] == ["agents.py was a different file in shard 2"]
 
 
 def test_shards_in_one_file_are_found_by_a_glob_and_merged_with_a_folder(tmp_path):

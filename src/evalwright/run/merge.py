@@ -241,12 +241,23 @@ def _merged_plan(parts: Sequence[_Part]) -> Plan:
 
 def _other_files(parts: Sequence[_Part]) -> Iterator[str]:
     """Files, such as the systems' code, that were not the same in all shards."""
-    for name in sorted({name for part in parts for name in part.plan.files}):
-        versions = Counter(part.plan.files.get(name, "") for part in parts)
+    used = {part.shard.index: _by_place(part.plan) for part in parts}
+    for name in sorted({name for files in used.values() for name in files}):
+        versions = Counter(files.get(name, "") for files in used.values())
         if len(versions) > 1:
             usual = versions.most_common(1)[0][0]
-            others = [str(part.shard.index) for part in parts if part.plan.files.get(name, "") != usual]
+            others = [str(index) for index, files in used.items() if files.get(name, "") != usual]
             yield f"{name} was a different file in shard {', '.join(others[:10])}"
+
+
+def _by_place(plan: Plan) -> dict[str, str]:
+    """The hashes of a run's files by their paths from its suite, whose folder may be another one on each machine."""
+    folder = os.path.dirname(plan.config_path)  # noqa: PTH120
+    placed = {}
+    for path, digest in plan.files.items():
+        is_near = os.path.isabs(path) and os.path.commonpath([path, folder]) != os.sep  # noqa: PTH117
+        placed[os.path.relpath(path, folder) if is_near else path] = digest
+    return placed
 
 
 def _known(store: LocalFiles, plan: Plan, digests: dict[str, str]) -> LocalWriter | None:
