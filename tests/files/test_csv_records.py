@@ -44,6 +44,14 @@ def test_a_mistake_is_told_with_the_line_of_its_record(text: str, line: int, tol
     assert caught.value.line == line
 
 
+def test_a_record_may_have_16_mib() -> None:
+    most = '"' + "x" * (16 * 2**20 - 1)
+    with pytest.raises(CsvError, match="never closed"):
+        list(csv_records([most]))
+    with pytest.raises(CsvError, match="a record of more than 16 MiB"):
+        list(csv_records([most + "x"]))
+
+
 def test_a_record_without_end_is_not_read_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "_LONGEST", 8)
     assert records('"234567"') == [(1, ["234567"])]

@@ -21,6 +21,10 @@ def test_the_bytes_say_what_an_image_is_whatever_its_name(tmp_path, kind, head):
     path = tmp_path / "image.txt"
     path.write_bytes(head + b"pixels")
     assert image_url(path.read_bytes()) == f"data:{kind};base64,{base64.b64encode(head + b'pixels').decode()}"
+    assert is_image(path)
+    path.write_bytes(b"x" + head)
+    assert not is_image(path)
+    assert not is_image(tmp_path / "gone")
 
 
 @given(st.sampled_from(sorted(HEADS)), st.binary(max_size=50))

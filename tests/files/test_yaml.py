@@ -77,6 +77,11 @@ def test_a_key_that_is_a_list_hides_no_duplicate() -> None:
     assert (4, "duplicate key 'a', first on line 1") in [(p.line, p.message) for p in problems]
 
 
+def test_keys_that_are_lists_are_no_duplicates_of_each_other() -> None:
+    problems = problems_of("? [a]\n: 1\n? [b]\n: 2\n")
+    assert [problem.message for problem in problems if "duplicate" in problem.message] == []
+
+
 def test_every_scalar_that_is_not_what_it_looks_like_is_told() -> None:
     problems = problems_of("a: 2026-13-01\nb: {c: !!int x, c: 1}\nd: 2026-13-01\n")
     assert [(p.line, p.message.partition("'")[2]) for p in problems] == [

@@ -113,7 +113,11 @@ def length_of_results(row: Mapping[int, Any]) -> list[int]:
     return [int.from_bytes(row[14][place : place + 2], "little") for place in range(0, len(row[14]), 2)]
 
 
-def test_an_index_that_is_put_together_is_that_of_the_records(writer: LocalWriter, plan: Plan, tmp_path: Path) -> None:
+@pytest.mark.parametrize("rows_together", [1000, 2])
+def test_an_index_that_is_put_together_is_that_of_the_records(
+    writer: LocalWriter, plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, rows_together: int
+) -> None:
+    monkeypatch.setattr("evalwright.stores.index.joined._BATCH", rows_together)
     (target := tmp_path / "copy").mkdir()
     for name in ("traces", "results", "verdicts"):
         (target / f"{name}.jsonl").write_bytes((writer.folder / f"{name}.jsonl").read_bytes())

@@ -194,3 +194,15 @@ def test_a_file_of_records_that_cannot_be_read_leaves_the_run_to_a_scan(run: Pat
     (run / "results.jsonl").unlink()
     (run / "results.jsonl").mkdir()
     assert cells(run, plan) is None
+
+
+def test_more_cells_may_be_without_verdicts_than_are_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("evalwright.stores.index.follow._WAITING", 3)
+    monkeypatch.setattr("evalwright.stores.index.sources._SHARE", 2_000)
+    names = [f"c{number}" for number in range(10)]
+    plan = a_plan(cases_total=len(names))
+    with closing(LocalFiles(tmp_path).create(plan, [a_case(id=name) for name in names], {})) as writer:
+        for number, name in enumerate(names):
+            writer.append_trace(a_trace(case_id=name, case_index=number))
+            writer.append_results([a_result(case_id=name)])
+    assert cells(writer.folder, plan) == names

@@ -183,6 +183,18 @@ def test_an_older_summary_is_read_with_its_gaps_filled(tmp_path: Path) -> None:
     writer.close()
 
 
+def test_numbers_as_another_program_writes_them_are_numbers(tmp_path: Path) -> None:
+    """YAML 1.1, by which we read it, takes `5e-05` for a text."""
+    with closing(created(tmp_path)) as writer:
+        (writer.folder / "summary.yaml").write_text(
+            "{run_id: r, started_at: 2026-01-02T03:04:05Z, finished_at: 2026-01-02T03:04:06Z, config_path: p,\n"
+            " config_hash: '', cases_total: 1, by_evaluator: [], variants: [{name: v, cases_total: 1,\n"
+            " cases_passed: 1, cases_errored: 0, pass_rate: 1.0, avg_latency_ms: 1e+3, avg_cost_usd: 5e-05}]}\n"
+        )
+        [variant] = writer.summary().variants
+    assert (variant.avg_latency_ms, variant.avg_cost_usd) == (1000.0, 5e-05)
+
+
 @pytest.mark.parametrize("content", ["{", "- 1", "", "a: !!python/object/apply:os.getcwd []", "[" * 5000])
 def test_a_broken_summary_is_no_summary(tmp_path: Path, content: str) -> None:
     writer = created(tmp_path)

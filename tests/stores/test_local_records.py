@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import os
+import resource
 import shutil
 import subprocess
 import sys
@@ -290,3 +291,16 @@ def test_new_judgements_of_a_run_whose_folder_is_gone_are_refused(tmp_path: Path
         shutil.rmtree(writer.folder)
         with pytest.raises(StorageError, match=r"cannot write .*\.judging-.*: No such file"):
             writer.rewrite_judgements()
+
+
+def test_a_disk_that_is_full_while_results_are_replaced_is_told(tmp_path: Path) -> None:
+    with closing(created(tmp_path)) as writer:
+        judgements = writer.rewrite_judgements()
+        before = resource.getrlimit(resource.RLIMIT_FSIZE)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 16, before[1]))
+        try:
+            with pytest.raises(StorageError, match=r"cannot write .*results\.jsonl: File too large"):
+                judgements.share(0).append_lines(b'"x"\n' * (1 << 20), b"")
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+            judgements.abandon()

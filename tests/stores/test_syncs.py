@@ -58,6 +58,7 @@ def whole(steps: list[Step], *files: Path) -> bool:
 def test_a_replaced_file_is_synced_before_its_rename_and_its_folder_after(tmp_path: Path, steps: list[Step]) -> None:
     replace_file(tmp_path / "file", b"x")
     assert names(steps) == ["sync temporary", "rename file", f"sync {tmp_path.name}"]
+    assert steps[0][2] == 1, "what is synced is there by then"
 
 
 def test_an_appended_file_is_synced_once_for_all_that_was_appended(tmp_path: Path, steps: list[Step]) -> None:

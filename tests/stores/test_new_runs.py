@@ -1,0 +1,45 @@
+"""What a crash leaves of a run that was being made, and the ids of new runs."""
+
+from __future__ import annotations
+
+import os
+from contextlib import closing
+from pathlib import Path
+
+import warm
+from evalwright.stores.local_files import LocalFiles
+from evalwright.testing import MemoryStore, a_case, a_plan
+
+CRASH = """
+import os, sys
+from pathlib import Path
+from evalwright.stores.local_files import LocalFiles
+from evalwright.testing import a_case, a_plan
+
+def cases():
+    yield a_case()
+    os._exit(9)
+
+LocalFiles(Path(sys.argv[1])).create(a_plan(), cases(), {})
+"""
+
+
+def test_the_next_run_removes_what_a_crash_left_and_not_what_another_process_makes(tmp_path: Path) -> None:
+    assert warm.run(["-c", CRASH, str(tmp_path)], cwd=tmp_path, env=os.environ).returncode == 9
+    assert len([*tmp_path.iterdir()]) == 1
+
+    def cases():
+        yield a_case()
+        with closing(LocalFiles(tmp_path).create(a_plan(), [a_case()], {})) as other:
+            assert len([*tmp_path.iterdir()]) == 2, "this run, which is being made, and the other"
+            assert other.folder in tmp_path.iterdir()
+
+    with closing(LocalFiles(tmp_path).create(a_plan(), cases(), {})) as writer:
+        assert len([*tmp_path.iterdir()]) == 2
+        assert writer.folder.name.endswith("-2")
+
+
+def test_taken_ids_get_numbers_in_memory_too() -> None:
+    store = MemoryStore()
+    first, *others = [store.create(a_plan(), [], {}).plan.run_id for _ in range(3)]
+    assert others == [f"{first}-2", f"{first}-3"]
