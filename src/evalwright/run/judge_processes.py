@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import multiprocessing
 import os
 import signal
 from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
@@ -46,6 +44,9 @@ from evalwright.session.signals import Signals
 from evalwright.stores.manifest import drop_manifest
 
 if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+    from multiprocessing.context import ForkProcess
+
     from evalwright.run.judged_lines import JudgedLines
     from evalwright.run.steps.compare import Comparing
     from evalwright.run.stored_artifacts import StoredArtifacts
@@ -153,7 +154,6 @@ def _in_processes(
     job: _Job, parts: list[Part], shares: list[JudgementShare], state: RunState, signals: Signals
 ) -> Tally:
     """All parts but the last one in children, the last one here."""
-    context = multiprocessing.get_context("fork")
     tally = job.new_tally()
     if not parts:
         return tally
@@ -161,13 +161,7 @@ def _in_processes(
     try:
         with signals.held():  # Python swallows exceptions in functions that are called at a fork
             for part, share in zip(parts[:-1], shares[:-1], strict=True):
-                receiver, sender = context.Pipe(duplex=False)
-                args = (os.getpid(), job, part, share, sender)
-                child = context.Process(target=_child, args=args, daemon=True)
-                child.start()
-                # Only the child has the other end now: if it dies, reading ends instead of waiting forever.
-                sender.close()
-                children.append((child, receiver))
+                children.append(_begun(job, part, share))
         with closing(shares[-1]):
             _judge_part(job, parts[-1], shares[-1], tally, state.advance)
         for _, receiver in children:
@@ -178,6 +172,19 @@ def _in_processes(
             child.kill()
             child.join()
     return tally
+
+
+def _begun(job: _Job, part: Part, share: JudgementShare) -> tuple[ForkProcess, Connection]:
+    """A child that judges a part, and where its messages come from."""
+    import multiprocessing  # few traces are judged in this process alone
+
+    context = multiprocessing.get_context("fork")
+    receiver, sender = context.Pipe(duplex=False)
+    child = context.Process(target=_child, args=(os.getpid(), job, part, share, sender), daemon=True)
+    child.start()
+    # Only the child has the other end now: if it dies, reading ends instead of waiting forever.
+    sender.close()
+    return child, receiver
 
 
 def _import_ahead(plan: Plan) -> None:
