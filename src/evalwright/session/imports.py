@@ -1,10 +1,11 @@
-"""User code, found in folders and files of suites: the only writer of `sys.path`, and of `sys.modules` for their files.
+"""Imports user code from suites' folders and files; only this module writes `sys.path` and their `sys.modules`.
 
-Both are the process's, so that two runs share them. A file that a suite names is a module under a private name of its
-own. What is imported by name is found on the path: a module that a run imported makes way for that of a later run, and
-two runs at the same time that mean different files by one name cannot be distinguished, so the second one is rejected.
+Both belong to the process, so two runs share them. A file that a suite names is a module under a private name of its
+own. A module imported by name is found on the path: one that an earlier run imported makes way for a later run's, and
+two runs at the same time whose modules of one name are different files cannot be told apart, so the second run is
+rejected.
 
-Until the first of it comes, a process of ours has hardly any garbage, and need not search for it.
+Until the first user code is imported, a process of ours has hardly any garbage and need not search for it.
 """
 
 from __future__ import annotations
@@ -44,30 +45,30 @@ __all__ = [
 _passed: ContextVar[Mapping[str, Any]] = ContextVar("evalwright_objects", default=MappingProxyType({}))
 
 _looked_in: ContextVar[list[str] | None] = ContextVar("evalwright_looked_in", default=None)
-"""Folders that were to be made importable, while nothing is imported; None while it is."""
+"""Folders to be made importable, while nothing is imported; None otherwise."""
 _PRIVATE = "evalwright_user_"
 _STAND_INS = {"eval_harness": "evalwright.formats.shims"}
-"""Packages of originals that users' code imports whichever kind of suite names it, and the module with `stand_in`,
-which gives the spec of one of their modules. Loaded when an import finds no such package."""
+"""Packages of originals that users' code imports in any kind of suite, and the module with `stand_in`, which returns
+the spec of one of their modules. Loaded when an import finds no such package."""
 
 _WHILE_OURS = 50_000
-"""Objects that are made before the next look for garbage, as long as no code of users has been imported."""
+"""Objects made before the next garbage collection, as long as no user code has been imported."""
 _usual: tuple[int, int, int] | None = None
-"""How often garbage is looked for with code of users, which has not been imported yet; None once it has."""
+"""The usual collection thresholds, kept until user code is imported; None afterwards."""
 
 _lock = threading.Lock()
 _folders: set[str] = set()
-"""All that were made importable."""
+"""All folders that were made importable."""
 _ours: set[str] = set()
-"""The modules that were imported from them here. Others are the program's own, and stay."""
+"""The modules imported from these folders here. Others belong to the program itself, and stay."""
 _executing: dict[Path, threading.RLock] = {}
-"""A lock for each file: threads that want it at the same time execute it once, and none sees half of it."""
+"""A lock for each file: threads that want it at the same time execute it once, and none sees it half executed."""
 
 
 def only_ours() -> None:
-    """Spare this process, which is ours and has imported no code of users yet, most searches for garbage.
+    """Spare this process, which is ours and has imported no user code yet, most garbage collections.
 
-    What is made at first are modules and a suite, which stay: searching them takes a tenth of a small run.
+    The objects made at first are modules and a suite, which stay: searching them takes a tenth of a small run.
     """
     global _usual
     _usual = gc.get_threshold()
@@ -75,7 +76,7 @@ def only_ours() -> None:
 
 
 def users_begin() -> None:
-    """From now on garbage is searched for as users' code knows it, but never again among what is there already."""
+    """From now on collect garbage as users' code expects, but never search the objects that exist already."""
     global _usual
     if _usual is not None:
         gc.freeze()
@@ -84,9 +85,9 @@ def users_begin() -> None:
 
 
 def end_without_search() -> None:
-    """Let the interpreter search nothing for garbage when this process, which is ours, ends: a fifth of a small run.
+    """Spare the interpreter the final garbage collection of this process, which is ours: a fifth of a small run.
 
-    Where users' code was imported, what that left is searched: its objects may have something to do at their end.
+    If users' code was imported, the objects it left are still searched: their finalisers may have something to do.
     """
     from evalwright.session.user_code import others
 
@@ -97,7 +98,7 @@ def end_without_search() -> None:
 
 @contextmanager
 def nothing_imported() -> Iterator[None]:
-    """Look for users' code and parse it, but execute none: what would be imported is an `NotExecuted`."""
+    """Look for users' code and parse it, but execute none: whatever would be imported is a `NotExecuted`."""
     token = _looked_in.set([])
     try:
         yield
@@ -119,7 +120,7 @@ def imported_files() -> list[str]:
 def make_importable(folders: Sequence[str], held: Collection[str] = ()) -> None:
     """Put folders at the front of the import path, the first one first, without repeating any.
 
-    `held` are the folders of other runs that go on. Raises InputError if one of their modules hides one of these.
+    `held` are the folders of other runs still going on. Raises InputError if a module in them hides one in these.
     """
     stand_in_where_missing()
     looked_in = _looked_in.get()
@@ -142,7 +143,7 @@ def make_importable(folders: Sequence[str], held: Collection[str] = ()) -> None:
 
 
 class _StandIns:
-    """The last finder that an import asks."""
+    """The last finder that an import tries."""
 
     def find_spec(self, name: str, path: object = None, target: object = None) -> ModuleSpec | None:
         giver = _STAND_INS.get(name.partition(".")[0])
@@ -154,7 +155,7 @@ _last_asked = _StandIns()
 
 
 def stand_in_where_missing() -> None:
-    """Let imports of an original's package that is not installed find what stands in for it."""
+    """Let imports of an original's package that is not installed find our stand-in for it."""
     if _last_asked not in sys.meta_path:
         sys.meta_path.append(_last_asked)
 
@@ -170,9 +171,9 @@ def import_by_name(name: str) -> ModuleType:
 
 
 def module_at(path: Path) -> ModuleType:
-    """The module in a user's file, executed once in a process.
+    """The module in a user's file, executed once per process.
 
-    Raises InputError for a file that holds no Python, and whatever executing it raises.
+    Raises InputError for a file that is not Python, and whatever executing it raises.
     """
     import hashlib  # here, like the other imports inside functions: every command loads this module, `--help` too
     from importlib.util import module_from_spec, spec_from_file_location
@@ -201,7 +202,7 @@ def module_at(path: Path) -> ModuleType:
 
 @contextmanager
 def _noted() -> Iterator[None]:
-    """What is imported in the block is ours, with all that it imports itself."""
+    """Everything imported in the block is ours, with all that it imports itself."""
     users_begin()
     before = set(sys.modules)
     try:
@@ -226,13 +227,13 @@ def _hidden(folders: Sequence[str], held: Collection[str]) -> Iterator[tuple[str
 
 
 def _home_of(name: str) -> str | None:
-    """The folder on the import path in which a module was found; None for one that has no file."""
+    """The folder on the import path in which a module was found; None for one without a file."""
     file = getattr(sys.modules.get(name), "__file__", None)
     return _folder_of(file) if isinstance(file, str) else None
 
 
 def _folder_of(file: str) -> str:
-    folder, name = os.path.split(file)  # many times faster than Path, and asked of each module that is loaded
+    folder, name = os.path.split(file)  # many times faster than Path, and called for each module that is loaded
     return os.path.dirname(folder) if name == "__init__.py" else folder  # noqa: PTH120
 
 
@@ -253,8 +254,8 @@ def with_objects(objects: Mapping[str, Any]) -> Iterator[None]:
 
 
 def _near_place(module: str, name: str, error: BaseException) -> str:
-    """How a place has to be written, or the module or name that may be meant."""
-    from pathlib import Path  # here, like the other imports inside functions: only for a mistake
+    """How to write the place correctly, or the module or name that may be meant."""
+    from pathlib import Path  # here, like the other imports inside functions: only needed for a mistake
 
     if isinstance(error, ModuleNotFoundError) and error.name is not None and f"{module}.".startswith(f"{error.name}."):
         plain = module.removesuffix(".py").replace("\\", ".").replace("/", ".").strip(".")
@@ -272,7 +273,7 @@ def _near_place(module: str, name: str, error: BaseException) -> str:
 
 
 def _served_instead(error: BaseException) -> str:
-    """What the stand-in for an original's package offers, if the import failed because it lacks a name or module."""
+    """What the stand-in for an original's package offers, if the import failed for lack of a name or module."""
     name = error.name if isinstance(error, ImportError) else None
     giver = _STAND_INS.get((name or "").partition(".")[0])
     found: str = "" if giver is None else importlib.import_module(giver).known_names(error)
@@ -282,7 +283,7 @@ def _served_instead(error: BaseException) -> str:
 def named_object(place: Any, key: str = "target") -> Any:
     """The object at `module.path:name`; whatever importing it raises is the user's mistake, reported in one line.
 
-    An object that was passed to the run goes before one that can be imported. Raises InputError at `key`.
+    An object passed to the run takes precedence over one that can be imported. Raises InputError at `key`.
     """
     if isinstance(place, str) and place in (passed := _passed.get()):
         return passed[place]

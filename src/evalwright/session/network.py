@@ -1,8 +1,8 @@
-"""Connections that leave this machine are refused while a session asks for that (`--no-network`).
+"""Refuses connections that leave this machine while a session wants that (`--no-network`).
 
-Python tells a hook of every connection and every look-up of a name, whichever library makes them, so that code of users
-is held back as ours is. A hook cannot be taken back: it is set when the first session asks, and asks at each call
-whether one still does. Programs, and libraries that connect by themselves, are out of its reach.
+Python reports every connection and every name look-up to a hook, whichever library makes them, so users' code is
+restricted just like ours. A hook cannot be removed: it is set when the first session wants it, and checks at each call
+whether any still does. Other programs, and libraries that connect without Python, are out of its reach.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def is_here(host: str) -> bool:
 
 
 def listen(refuses: Callable[[], bool]) -> None:
-    """Refuse what leaves this machine whenever `refuses` says so, from the first call on."""
+    """Refuse whatever leaves this machine whenever `refuses` says so, from the first call on."""
     global _listening
     if _listening:
         return

@@ -1,7 +1,7 @@
-"""Open files: how many this process may have, errors that say there were too many, and who may close them.
+"""Open files: how many this process may have, errors saying that there were too many, and who may close them.
 
-Code of users shares the process with a run and must not close its files: a number that was closed is given to the
-next file that is opened, and records would go on into that one.
+Users' code shares the process with a run and must not close its files: the number of a closed file is reused for the
+next one opened, and records would then be written into that.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ _SPARE = 32
 _DEEPEST = 30
 _CURE = "run it with isolation: process"
 _HIGHEST = 4096
-"""No range is looked at beyond this number: some close all that there could be, up to millions."""
+"""Ranges are not searched beyond this number: some callers close all possible numbers, up to millions."""
 _Identity = tuple[int, int, int]
 
 
 def room_for(pieces: int, each: int, *, may_raise: bool = True) -> int:
-    """How many pieces of work can have `each` open files at the same time, at least one.
+    """How many tasks can have `each` open files at the same time, at least one.
 
-    The soft limit is raised as needed, if it may be: it is that of the whole process.
+    The soft limit is raised as needed, if allowed: it applies to the whole process.
     """
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     taken = _open_now() + _SPARE
     needed = taken + pieces * each
     if soft != resource.RLIM_INFINITY and needed > soft:
         wanted = soft if not may_raise else needed if hard == resource.RLIM_INFINITY else min(needed, hard)
-        with suppress(OSError, ValueError):  # macOS has a limit below the one that it names
+        with suppress(OSError, ValueError):  # macOS has a limit below the one that it reports
             resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, wanted), hard))
         soft = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
         pieces = min(pieces, max(1, (soft - taken) // each))
@@ -56,7 +56,7 @@ def has_run_out(error: BaseException) -> bool:
 
 
 def _causes(error: BaseException | None) -> Iterator[BaseException]:
-    """An exception and all that led to it, also where `raise ... from None` does not show it."""
+    """An exception and all its causes, even those hidden by `raise ... from None`."""
     waiting = [error]
     for _ in range(_DEEPEST):
         if not waiting:
@@ -83,13 +83,13 @@ class DescriptorRefused(OSError):
 
 
 class _Keeping:
-    """What one run wants kept: the files that are open when it begins, and those that it may open in its folder."""
+    """The files to keep open for one run: those open when it begins, and those it opens in its folder."""
 
     def __init__(self, folder: str) -> None:
         self._folder, self._kept = folder, _identities()
 
     def __contains__(self, number: int) -> bool:
-        # By identity as well: the number may have been given to another file since.
+        # By identity as well: the number may have been reused for another file since.
         if number in self._kept and _identity(number) == self._kept[number]:
             return True
         with suppress(OSError):
@@ -98,9 +98,9 @@ class _Keeping:
 
 
 class _Closing:
-    """`os.close` and `os.closerange` while runs work: replaced with the first, put back after the last one.
+    """`os.close` and `os.closerange` while runs are going on: replaced by the first, restored after the last.
 
-    Runs of several threads end in any order, so none of them may put back what it found.
+    Runs in several threads end in any order, so none of them may restore what it found.
     """
 
     def __init__(self) -> None:
@@ -126,7 +126,7 @@ class _Closing:
         return os.getpid() == self._pid and any(number in run for run in self._runs)
 
     def _guarded(self, fd: int) -> None:
-        # Libraries close what they have opened; so do we, and at any time.
+        # Libraries close what they have opened, as do we, at any time.
         if not sys._getframe(1).f_code.co_filename.startswith(others()) and self._keeps(fd):
             raise DescriptorRefused(f"os.close({fd})")
         self._close(fd)
@@ -142,11 +142,11 @@ _closing = _Closing()
 
 @contextmanager
 def descriptors_kept(folder: str) -> Iterator[None]:
-    """Until the end of the block, what is open now is closed neither by `os.close` nor by `os.closerange`.
+    """Until the end of the block, neither `os.close` nor `os.closerange` closes files that are open now.
 
-    Nor are files below `folder`, which a run may open later.
+    Nor do they close files below `folder`, which a run may open later.
 
-    In children that user code has forked both do what they always do.
+    In children that user code has forked, both behave as usual.
     """
     run = _Keeping(folder)
     _closing.begin(run)
@@ -159,7 +159,7 @@ def descriptors_kept(folder: str) -> Iterator[None]:
 def _identities() -> dict[int, _Identity]:
     try:
         numbers = [int(entry.name) for entry in Path("/proc/self/fd").iterdir()]
-    except OSError:  # no such folder on this system: the first ones are those of the run
+    except OSError:  # this system has no such folder: the run's descriptors are the lowest ones
         numbers = list(range(64))
     return {number: found for number in numbers if (found := _identity(number)) is not None}
 

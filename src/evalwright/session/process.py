@@ -1,10 +1,9 @@
 """What sessions change for the whole process: the two streams, `os._exit` and, for the command line, `os.environ`.
 
-For the command line the descriptor of standard output changes with its stream.
-
-The first session that needs a change makes it and the last one that closes takes it back, whatever the order in which
-they close. The context variable of the caller tells at each call which session a print or an exit belongs to: saving
-and restoring in the order of a stack would leave one run's replacement behind when two runs overlap.
+For the command line the descriptor of standard output changes with its stream. The first session that needs a change
+makes it, and the last one to close undoes it, whatever the order in which they close. The caller's context variable
+tells at each call which session a print or an exit belongs to: saving and restoring like a stack would leave one run's
+replacement behind when two runs overlap.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ __all__ = ["ExitRefused", "Holder", "Process", "Router"]
 
 
 class _Unclosable(io.BufferedWriter):
-    """Bytes that several callers write: one of them closing it must not take it from the others."""
+    """Bytes with several writers: when one of them closes it, the others can still write."""
 
     ended = False
 
@@ -33,10 +32,10 @@ class _Unclosable(io.BufferedWriter):
 
 
 class Router(io.TextIOBase):
-    """A `sys.stdout` that decides at each write where the text goes: to stderr, or to the stream that was there.
+    """A `sys.stdout` that decides at each write where the text goes: to stderr, or to the original stream.
 
     User code that closes its standard output closes nothing of ours. A router may be kept beyond its end, as by a
-    logging handler or `redirect_stdout`; all goes where it went `before` then.
+    logging handler or `redirect_stdout`; it then writes where output went `before`.
     """
 
     def __init__(
@@ -68,7 +67,7 @@ class Router(io.TextIOBase):
         self._stream.flush()
 
     def close(self) -> None:
-        with suppress(ValueError):  # what lies beneath may be closed by then
+        with suppress(ValueError):  # the underlying stream may be closed by then
             self.flush()
 
     def fileno(self) -> int:
@@ -90,7 +89,7 @@ class Router(io.TextIOBase):
 
     @property
     def buffer(self) -> Any:
-        """The bytes beneath."""
+        """The bytes underneath."""
         return self._stream.buffer
 
     def __getattr__(self, name: str) -> Any:
@@ -98,7 +97,7 @@ class Router(io.TextIOBase):
 
 
 class Hiding:
-    """Masks a text by the secrets that are known when it is written; they are few, and are learned one by one."""
+    """Masks a text with the secrets known when it is written; they are few, and are learned one by one."""
 
     def __init__(self, secrets: Callable[[], Mapping[str, str]]) -> None:
         self._secrets = secrets
@@ -117,7 +116,7 @@ class Hiding:
 
 
 class MaskedStream(io.TextIOBase):
-    """A `sys.stderr` that masks what is written; it may be kept beyond its session, as by a logging handler."""
+    """A `sys.stderr` that masks its text; it may be kept beyond its session, as by a logging handler."""
 
     def __init__(self, before: TextIO, mask: Callable[[str], str]) -> None:
         self.before: TextIO = before
@@ -131,7 +130,7 @@ class MaskedStream(io.TextIOBase):
         self.before.flush()
 
     def close(self) -> None:
-        with suppress(ValueError):  # what lies beneath may be closed by then
+        with suppress(ValueError):  # the underlying stream may be closed by then
             self.flush()
 
     def fileno(self) -> int:
@@ -160,7 +159,7 @@ def _never() -> bool:
 
 
 class _Diverted:
-    """Standard output itself leads to stderr: what writes to it beneath Python would break a document printed later."""
+    """Standard output itself leads to stderr: writes that bypass Python would corrupt a document printed later."""
 
     def __init__(self) -> None:
         self._kept: int | None = None
@@ -175,7 +174,7 @@ class _Diverted:
 
 
 class ExitRefused(BaseException):
-    """User code called `os._exit`; it would have ended the run without a word."""
+    """User code called `os._exit`, which would have ended the run without a word."""
 
 
 class Holder(Protocol):
@@ -201,7 +200,7 @@ class Holder(Protocol):
 
 
 class Process:
-    """The changes, and the open sessions that need them. `here` gives the caller's session."""
+    """The changes, and the open sessions that need them. `here` returns the caller's session."""
 
     def __init__(self, here: Callable[[], Holder | None]) -> None:
         self._here = here
@@ -213,14 +212,14 @@ class Process:
         self._diverted: _Diverted | None = None
         self._mask = Hiding(self._secrets)
         self._shared: dict[str, list[tuple[Holder, str]]] = {}
-        """By variable, what sessions have put there, the newest last: it did not exist before."""
+        """By variable, the values that sessions have set, newest last; the variable did not exist before."""
         # a child that was forked while another thread held the lock could never take it
         os.register_at_fork(
             before=self._lock.acquire, after_in_parent=self._lock.release, after_in_child=self._lock.release
         )
 
     def opened(self, session: Holder) -> None:
-        """Make the changes that a session needs and that are not made yet."""
+        """Make the changes that a session needs and that have not been made yet."""
         with self._lock:
             self._open.append(session)
             if self._exit is None:
@@ -231,14 +230,14 @@ class Process:
                 self._router = Router(sys.stdout, self._goes_to_stderr, self._mask)
                 sys.stdout = self._router
             if session.owns_process and self._errors is None:
-                # before any code of the user is imported: a logging handler keeps the stream that it finds then
+                # before any user code is imported: a logging handler keeps the stream that it finds then
                 self._errors = MaskedStream(sys.stderr, self._mask)
                 sys.stderr = self._errors
             if session.to_stderr and session.owns_process and self._diverted is None:
                 self._diverted = _Diverted()
 
     def closed(self, session: Holder) -> None:
-        """Take back what no open session needs any more."""
+        """Undo the changes that no open session needs any more."""
         with self._lock:
             self._open.remove(session)
             self._withdraw(session)
@@ -262,13 +261,13 @@ class Process:
     def is_offline(self) -> bool:
         """Whether connections that leave this machine are refused here.
 
-        Threads of event loops that look names up know no session: they are refused as long as any session is.
+        Threads in which event loops look up names belong to no session: they are refused while any session wants it.
         """
         session = self._here()
         return any(one.offline for one in self._open) if session is None else session.offline
 
     def share(self, session: Holder, variables: Mapping[str, str]) -> None:
-        """Put variables into `os.environ` until the session closes; what others have set there wins."""
+        """Put variables into `os.environ` until the session closes; values set there by others win."""
         with self._lock:
             for name, value in variables.items():
                 put = self._shared.setdefault(name, [])
@@ -277,13 +276,13 @@ class Process:
                     os.environ[name] = value
 
     def environment(self) -> dict[str, str]:
-        """`os.environ` without what sessions have put there: that is of their own suites."""
+        """`os.environ` without the values that sessions have set, which come from their own suites."""
         with self._lock:
             ours = {name: put[-1][1] for name, put in self._shared.items() if put}
             return {name: value for name, value in os.environ.items() if ours.get(name) != value}
 
     def _secrets(self) -> Mapping[str, str]:
-        """Those of all open sessions: a thread without a session prints, too."""
+        """The secrets of all open sessions: a thread without a session prints, too."""
         known = list({id(one.secrets): one.secrets for one in list(self._open)}.values())
         return (
             known[0]
@@ -308,7 +307,7 @@ class Process:
         return any(one.owns_process and one.to_stderr for one in self._open)
 
     def _end(self, status: int) -> None:
-        """`os._exit` while a session is open. In children that user code has forked it does what it always does."""
+        """`os._exit` while a session is open. In children that user code has forked it behaves as usual."""
         pid = os.getpid()
         mine = [one for one in self._open if one.pid == pid]
         if mine and (self._here() is not None or any(one.owns_process for one in mine)):

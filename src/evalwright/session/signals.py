@@ -1,4 +1,4 @@
-"""Who receives Ctrl-C, SIGTERM and SIGHUP in a process that is ours: none of them is lost or interrupts a write."""
+"""Receives Ctrl-C, SIGTERM and SIGHUP in a process that is ours: none of them gets lost or interrupts a write."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ T = TypeVar("T")
 
 
 class Signals:
-    """The signals that ask for the end, from now to the end of the block, in the main thread of a process of ours.
+    """Signals that ask the process to end, until the end of the block, in the main thread of a process of ours.
 
-    They are kept, for code that writes what must be whole; blocks within say who hears of them instead. Where the
-    process is not ours, nothing is changed.
+    They are held back, for code whose writes must not be cut short; blocks within say who is told of them instead.
+    Where the process is not ours, nothing is changed.
     """
 
     def __init__(self, owns_process: bool = True) -> None:
@@ -48,7 +48,7 @@ class Signals:
 
     @contextmanager
     def heard_by(self, listener: Callable[[int], None] | None) -> Iterator[None]:
-        """In this block they go to the listener, first of all those that were kept; None keeps them."""
+        """In this block signals go to the listener, first all those held back; None holds them back."""
         before, self._listener = self._listener, listener
         try:
             self._tell()
@@ -59,10 +59,10 @@ class Signals:
 
     @contextmanager
     def raising(self, error: type[BaseException] = Interrupted) -> Iterator[None]:
-        """In this block they raise where they arrive.
+        """In this block signals raise as soon as they arrive.
 
-        Python swallows what is raised in some places, as in finalisers, and elsewhere it may end as another error:
-        the end of the block raises whatever came of it.
+        Python swallows exceptions in some places, such as finalisers, and elsewhere they may turn into another error:
+        in either case the end of the block raises.
         """
         asked = False
 
@@ -79,11 +79,11 @@ class Signals:
                 raise error
 
     def held(self) -> Any:
-        """Those that arrive in this block are kept to its end."""
+        """Signals that arrive in this block are held back until it ends."""
         return self.heard_by(None)
 
     def each(self, items: Iterable[T]) -> Iterator[T]:
-        """The items; while the next one is made, KeyboardInterrupt is raised where a signal arrives."""
+        """The items; a signal that arrives while the next one is made raises KeyboardInterrupt."""
         making, asked = iter(items), False
 
         def end(_number: int) -> None:
@@ -91,7 +91,7 @@ class Signals:
             asked = True
             raise KeyboardInterrupt
 
-        # As `raising`, without its blocks: a dataset may have a million cases.
+        # Like `raising`, without its blocks: a dataset may have a million cases.
         while True:
             before, self._listener = self._listener, end
             try:
@@ -114,14 +114,14 @@ class Signals:
         while self._listener is not None:
             try:
                 number = self._kept.pop(0)
-            except IndexError:  # not asked beforehand: a signal that arrives in between tells of those before it, too
+            except IndexError:  # not checked beforehand: a signal that arrives in between also reports those before it
                 return
             self._listener(number)
 
 
 @contextmanager
 def as_ctrl_c() -> Iterator[None]:
-    """SIGTERM and SIGHUP do in this block what Ctrl-C does."""
+    """In this block SIGTERM and SIGHUP do what Ctrl-C does."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -135,19 +135,19 @@ def as_ctrl_c() -> Iterator[None]:
 
 
 class Ending:
-    """What signals do to a command line, outside of blocks that keep them: the first one raises KeyboardInterrupt.
+    """How a command line reacts to signals outside of blocks that hold them back: the first raises KeyboardInterrupt.
 
-    Further ones, and all of them once the exit code is known, end the process at once: what one raises between the
-    last of our blocks and the end of the interpreter would be how the process ended.
+    Further ones, and all of them once the exit code is known, end the process at once: an exception raised between our
+    last block and the end of the interpreter would change how the process ends.
     """
 
     def __init__(self) -> None:
         self.code: int | None = None
-        self._exit = os._exit  # that of a session refuses to end the process
+        self._exit = os._exit  # a session's `os._exit` refuses to end the process
         if threading.current_thread() is threading.main_thread():
             for number in _wanted():
                 signal.signal(number, self._on_signal)
-            # Behind threads that are waited for; the interpreter resets handlers that are functions before it is gone.
+            # Behind threads that are waited for: the interpreter resets handlers that are functions before it ends.
             atexit.register(_ignore)
             self._unraisable, sys.unraisablehook = sys.unraisablehook, self._on_unraisable
 
@@ -158,7 +158,7 @@ class Ending:
         raise KeyboardInterrupt
 
     def _on_unraisable(self, lost: sys.UnraisableHookArgs) -> None:
-        """Python prints what a finaliser raises, and goes on. What a signal raised there has been noted already."""
+        """Python prints an exception from a finaliser and goes on. A signal that raised it has been noted already."""
         if not issubclass(lost.exc_type, (KeyboardInterrupt, Interrupted)):
             self._unraisable(lost)
 
@@ -169,5 +169,5 @@ def _ignore() -> None:
 
 
 def _wanted() -> list[signal.Signals]:
-    """`nohup` has SIGHUP ignored, and means it."""
+    """`nohup` makes the process ignore SIGHUP, on purpose."""
     return [n for n in _NUMBERS if n != signal.SIGHUP or signal.getsignal(n) != signal.SIG_IGN]

@@ -1,4 +1,4 @@
-"""Users' modules that are parsed and not executed, to check a suite that is not trusted yet."""
+"""Users' modules, parsed but not executed, to check a suite that is not trusted yet."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ _DYNAMIC = {"*", "__getattr__", "exec", "globals", "setattr", "sys", "vars"}
 
 
 class NotExecuted:
-    """Stands for something in a module that was not executed: anything may be asked of it."""
+    """Stands for something in a module that was not executed: it has any attribute, and can be called."""
 
     def __init__(self, always_raises: str = "") -> None:
         self.always_raises = always_raises
-        """What making one of this class raises, whatever it is made with; "" if that is not plain to see."""
+        """The exception that creating an instance always raises; "" if the code does not show one plainly."""
 
     def __call__(self, *arguments: Any, **keywords: Any) -> NotExecuted:
         return self
 
     def __getattr__(self, name: str) -> NotExecuted:
-        if name.startswith("__"):  # methods that protocols look for do not exist
+        if name.startswith("__"):  # it lacks the methods that protocols look for
             raise AttributeError(name)
         return self
 
 
 class UnreadModule(ModuleType):
-    """A module of which only the names that its text binds are known, and those values that are literals.
+    """A module known only by the names that its text binds, and by the values that are literals.
 
     Raises SyntaxError, OSError and ValueError; ModuleNotFoundError for an import that cannot succeed.
     """
@@ -55,7 +55,7 @@ class UnreadModule(ModuleType):
 
 
 def unread_module(name: str, folders: Sequence[str]) -> UnreadModule:
-    """The module that an import with these folders in front would find. Raises as `UnreadModule` does."""
+    """The module that an import with these folders in front would find. Raises the same as `UnreadModule`."""
     top, *rest = name.split(".")
     for folder in folders:
         if _is_in(folder, top):
@@ -73,7 +73,7 @@ def _is_in(folder: str, top: str) -> bool:
 
 
 def _must_be_installed(top: str) -> None:
-    if top in sys.modules:  # what stands in for an original is imported and has no spec
+    if top in sys.modules:  # our stand-in for an original is imported and has no spec
         return
     if importlib.util.find_spec(top) is None:  # for a name without a dot, this executes nothing
         raise ModuleNotFoundError(f"No module named {top!r}", name=top)
@@ -91,7 +91,7 @@ def _must_import(body: Iterable[ast.stmt], folders: Sequence[str]) -> None:
 
 
 def _bound(body: Iterable[ast.stmt]) -> dict[str, Any] | None:
-    """What a module's text binds at its top; None where it may bind anything."""
+    """The names that a module's text binds at its top level; None if it may bind any."""
     names: dict[str, Any] = {}
     used: set[str] = set()
     for node in _at_top(body):
@@ -115,7 +115,7 @@ def _literals(body: Iterable[ast.stmt]) -> Iterator[tuple[str, Any]]:
 
 
 def _always_raises(node: ast.stmt) -> str:
-    """What the first line of a class's `__init__` raises."""
+    """The exception raised by the first line of a class's `__init__`."""
     for inner in node.body if isinstance(node, ast.ClassDef) else ():
         if isinstance(inner, ast.FunctionDef) and inner.name == "__init__":
             first = inner.body[0]

@@ -1,4 +1,4 @@
-"""Which code on a stack is the user's, who alone can mend it."""
+"""Finds the user's own code on a stack: only they can fix it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def user_place(error: BaseException) -> str:
 
 @cache
 def others() -> tuple[str, ...]:
-    """Where code lies that is not the user's: files that begin with one of these."""
+    """Paths of code that is not the user's: its files begin with one of these."""
     paths = sysconfig.get_paths()
     own = str(Path(__file__).parents[1])
     return (own, "<frozen", *(paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib")))

@@ -1,4 +1,4 @@
-"""The folder of the cell that is being run, for code that is called on its behalf."""
+"""The folder of the cell being run, for code called on its behalf."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ workspace_path: Callable[[], Path | None] = _path.get
 
 
 def beside_workspace(workspace: Path) -> Path:
-    """The folder, which need not be there, of files that are kept with the changes in a workspace: streams, logs."""
+    """The folder, which need not exist, of files kept with the changes in a workspace: streams, logs."""
     return workspace.with_name(f"{workspace.name}.beside")
 
 

@@ -22,7 +22,7 @@ _MEDIA = ("Audio", "Image", "Pdf", "Video")
 
 
 class ParquetRows(TableDataset):
-    """Columns as they are typed; times and dates as ISO 8601 text, decimals as text."""
+    """Columns with their own types; times and dates as ISO 8601 text, decimals as text."""
 
     kind = "parquet"
     extra = "parquet"
@@ -38,7 +38,7 @@ class ParquetRows(TableDataset):
 
     @contextmanager
     def _arrow(self, file: Path, what: str) -> Iterator[None]:
-        """Raises InputError where pyarrow is missing, and for what it cannot read."""
+        """Raises InputError if pyarrow is missing, and for files that it cannot read."""
         try:
             from pyarrow import ArrowException
         except ImportError:
@@ -50,7 +50,7 @@ class ParquetRows(TableDataset):
             raise InputError(Problem(str(file), f"cannot be read as {what}: {error}".splitlines()[0])) from None
 
     def _readable(self, file: Path, schema: Any) -> list[str]:
-        """The columns except unmapped ones of bytes. Raises InputError for bytes that would be in cases."""
+        """The columns, without unmapped ones of bytes. Raises InputError for bytes that would end up in cases."""
         features = _features(file, schema)
         media = {name for name, feature in features.items() if _is_media(feature)}
         binary = [field.name for field in schema if "binary" in str(field.type)]
@@ -64,7 +64,7 @@ class ParquetRows(TableDataset):
 
 
 class HuggingFaceRows(ParquetRows):
-    """A dataset on disk, in whatever files Hugging Face keeps it."""
+    """A dataset on disk, in any form in which Hugging Face keeps it."""
 
     kind = "huggingface"
     extra = "huggingface"
@@ -99,7 +99,7 @@ _TEXTS: dict[str, type[TableDataset]] = {
 
 
 def _is_array(file: Path) -> bool:
-    """Whether a `.json` file of a repository is one document: many are lines of objects."""
+    """Whether a `.json` file of a repository is one document: many hold an object per line."""
     with opened(file) as source:
         return source.read(4096).lstrip(b"\xef\xbb\xbf \t\r\n").startswith(b"[")
 
@@ -118,7 +118,7 @@ def _plain(value: Any) -> Any:
         return [_plain(one) for one in value]
     if isinstance(value, str | int | float | bool | bytes | None):
         return value
-    if isinstance(value, datetime):  # includes that of pandas, which has nanoseconds
+    if isinstance(value, datetime):  # includes pandas's, which have nanoseconds
         zoned = value.astimezone(UTC) if value.tzinfo else value
         return zoned.isoformat().replace("+00:00", "Z")
     return msgspec.to_builtins(value, enc_hook=str)

@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 Tell = Callable[[Place, str], Problem]
-"""Makes a problem of a place inside the case and a message."""
+"""Makes a problem from a place inside the case and a message."""
 
 _NO_JSON = re.compile(rb"NaN|Infinity|[eE]\+?\d{3}")
 _EMPTY_AS_NULL = ("expected", "metadata", "tags")
@@ -47,14 +47,14 @@ def readable_version(version: str) -> str:
 
 
 def told_apart(case_id: str) -> str:
-    """An id by which people can name the case. Raises ValueError for white space."""
+    """An id that people can use to name the case. Raises ValueError for white space."""
     if not case_id.strip():
         raise ValueError("expected an id that is not empty, by which results name the case")
     return case_id
 
 
 class FileCase(EvalCase):
-    """A case as it stands in a dataset file: the input is a mapping, a recording may be embedded."""
+    """A case as written in a dataset file: the input is a mapping, a recording may be embedded."""
 
     id: Annotated[StrictStr, AfterValidator(told_apart)]
     input: dict[str, Any]
@@ -81,7 +81,8 @@ def case_of_line(line: bytes, tell: Tell, *, recording_needed: bool) -> tuple[Fi
     case: FileCase | None
     try:
         case = FileCase.model_validate_json(line)
-        if _NO_JSON.search(line) is not None:  # hardly any line may have NaN or infinity: those are examined slowly
+        # hardly any line can contain NaN or infinity: only those are examined slowly
+        if _NO_JSON.search(line) is not None:
             case, problems = _read_slowly(line, tell)
     except ValidationError:
         case, problems = _read_slowly(line, tell)
@@ -132,7 +133,7 @@ def _problems(error: ValidationError, tell: Tell) -> Iterator[Problem]:
 
 
 def make_plain(case: FileCase) -> None:
-    """Turn YAML values that JSON lacks, such as dates, into their form in the run's files."""
+    """Convert YAML values that JSON lacks, such as dates, into their form in the run's files."""
     case.input = as_json_holds(case.input)
     case.metadata = as_json_holds(case.metadata)
     case.expected.facts = as_json_holds(case.expected.facts)
@@ -144,7 +145,8 @@ def as_json_holds(value: Any) -> Any:
 
 
 def take_recording(case: FileCase, tell: Tell) -> list[Problem]:
-    """Make the recorded trace of a case, or the list of them for its trials, what the target `replay` gets."""
+    """Turn the recorded trace of a case, or its list of traces for the trials, into the input of the target
+    `replay`."""
     key = "recorded" if case.embedded_trace is None else "embedded_trace"
     given = as_json_holds(getattr(case, key))
     case.embedded_trace = None
@@ -171,10 +173,8 @@ def _aware(moment: datetime) -> datetime:
 
 
 def unknown_case_keys(raw: Any, tell: Tell, read: Collection[str] | None) -> Iterator[Problem]:
-    """Keys of a case that nothing reads: they are allowed, but a misspelt one is easily overlooked.
-
-    `read` are the keys of `expected` that the suite's evaluators read, None if that is not known.
-    """
+    """Keys of a case that nothing reads: they are allowed, but a misspelt one is easily overlooked. `read` are the keys
+    of `expected` that the suite's evaluators read, None if that is unknown."""
     if isinstance(raw, dict):
         yield from _strangers(raw, FileCase, (), tell)
         if isinstance(raw.get("expected"), dict):

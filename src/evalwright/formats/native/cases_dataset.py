@@ -22,13 +22,13 @@ __all__ = ["WholeCases"]
 
 
 class _Evaluator(EvaluatorSpec, frozen=True, forbid_unknown_fields=True):
-    """An evaluator of one case; without a type it is the suite's of this name with some keys of its own."""
+    """An evaluator of one case; without a type it is the suite's of this name with some keys changed."""
 
     type: str = ""
 
 
 class _Line(Case, forbid_unknown_fields=True):
-    """A case as it stands in a line: its evaluators are names of the suite's, or are its own."""
+    """A case as written in a line: its evaluators are names from the suite, or its own."""
 
     evaluators: list[str | _Evaluator] | None = None  # type: ignore[assignment]
 
@@ -51,7 +51,7 @@ class WholeCases(Dataset):
         self._shared: dict[str, EvaluatorSpec] = {spec.name: spec for spec in config.get("evaluators", ())}
 
     def unknown_keys(self) -> Iterator[Problem]:
-        """Only empty texts in what cases expect: unknown keys are rejected."""
+        """Only finds empty texts in what cases expect: unknown keys are rejected anyway."""
         return self._empty_texts()
 
     def found(self) -> Iterator[ReadCase]:
@@ -70,7 +70,7 @@ class WholeCases(Dataset):
         return Problem(str(self._path), message, number, bracketed(steps))
 
     def _finish(self, case: _Line, tell: Tell) -> Iterator[Problem]:
-        """Put the evaluators themselves where their names stand, and absolute paths where they are meant."""
+        """Replace names of evaluators with the evaluators, and make relative paths absolute."""
         try:
             readable_version(case.schema_version)
         except ValueError as error:

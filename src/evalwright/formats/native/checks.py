@@ -37,9 +37,9 @@ def ill_named(raw: dict[str, Any]) -> Mistakes:
 
 
 def idle(raw: dict[str, Any]) -> Mistakes:
-    """Keys that decide only together with others: alone they would be taken for a limit, and be none.
+    """Keys that take effect only together with others: alone they look like a limit but are none.
 
-    With its default a key may stand anywhere: a run's `config.yaml` has them all.
+    At its default a key may appear anywhere: a run's `config.yaml` has them all.
     """
     bands = _found(raw, "pass_criteria", "rule") == "bands"
     evaluators = raw.get("evaluators")
@@ -76,7 +76,7 @@ def out_of_reach(raw: dict[str, Any]) -> Mistakes:
 
 
 def unused(raw: dict[str, Any]) -> Mistakes:
-    """Keys that nothing reads beside the others as they are; unlike those that are `idle`, they limit nothing."""
+    """Keys that the other keys leave unread; unlike those in `idle`, they limit nothing."""
     if _found(raw, "dataset", "seed") is not None and _found(raw, "dataset", "sample") is None:
         yield ("dataset", "seed"), "without 'sample' nothing is drawn, and nothing reads this key"
     retry = _found(raw, "run", "retry")
@@ -101,7 +101,7 @@ _LOOKED_FOR = {
 
 
 def _texts(evaluator: Any) -> Mistakes:
-    """Texts that are looked for and are no such, by their place in the configuration of an evaluator."""
+    """Search texts that cannot work, by their place in the configuration of an evaluator."""
     kind = _found(evaluator, "type")
     for key in _LOOKED_FOR.get(kind, ()) if isinstance(kind, str) else ():
         texts = _found(evaluator, "config", key)
@@ -134,7 +134,7 @@ def _found(raw: Any, *steps: str) -> Any:
 
 
 def _names(raw: dict[str, Any], section: str) -> dict[int, str]:
-    """The names in a section by position, those of items with other mistakes included."""
+    """The names in a section by position, including those of items with other mistakes."""
     items = raw.get(section)
     return {
         i: item["name"]

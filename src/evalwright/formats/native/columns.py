@@ -17,9 +17,9 @@ __all__ = ["Conversions", "Mapped"]
 _PARTS = ("id", "input", "expected", "metadata", "tags", "group")
 _OPEN = ("input", "expected", "metadata")
 _WHOLE = ("embedded_trace", "recorded", "schema_version", "group")
-"""Keys of a case that a whole column may stand for."""
+"""Keys of a case that a whole column may supply."""
 _LISTS = ("expected.answer_should_include", "expected.answer_should_not_include", "expected.must_call_tools", "tags")
-"""Parts that take one text as a list of one."""
+"""Parts that accept a single text as a list of one."""
 _FIELD = re.compile(r"\{([^{}]+)\}")
 _WHOLE_NUMBER = re.compile(r"[+-]?[0-9]+")
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
@@ -27,7 +27,7 @@ _ABSENT = object()
 
 
 class Mapped:
-    """Makes a case of a row: by the user's `map`, else by the names of its columns."""
+    """Makes a case from a row: by the user's `map`, else by the names of its columns."""
 
     def __init__(self, given: Any) -> None:
         if given is not None and not isinstance(given, Mapping):
@@ -56,7 +56,7 @@ class Mapped:
         return self._map is None or any(column in _columns(source) for source in self._map.values())
 
     def case(self, row: Mapping[str, Any], position: int) -> tuple[dict[str, Any], list[str]]:
-        """The plain data of a case, and the columns that the map names and the row lacks."""
+        """The plain data of a case, and the columns that the map names but the row lacks."""
         raw: dict[str, Any] = {}
         absent: list[str] = []
         for part, value in self._parts(row, absent):
@@ -99,7 +99,7 @@ def _name(source: Any) -> str:
 
 
 def _by_name(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Columns that are named as parts of a case are these; without one of the input, all others are the input."""
+    """Columns named like parts of a case become those parts; if none is the input, all the others are."""
     own = {name for name in row if name.partition(".")[0] == "input"}
     for name, value in row.items():
         first = name.partition(".")[0]
@@ -112,7 +112,7 @@ def _by_name(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _found(row: Mapping[str, Any], source: Any, absent: list[str]) -> Any:
-    """The value of a source of the map for a row: a column, a path, a fixed value, or text with columns in it."""
+    """The value for a row of one entry of the map: a column, a path, a fixed value, or text with columns in it."""
     if isinstance(source, Mapping):
         return source.get("value")
     if not isinstance(source, str):
@@ -149,7 +149,8 @@ def _put(raw: dict[str, Any], part: str, value: Any) -> None:
 
 
 class Conversions:
-    """`types`: what the text of a column is. An empty cell of a converted column is null, an empty list of `list`."""
+    """`types`: how to read the text of a column. An empty cell of a converted column is null, or an empty list for
+    `list`."""
 
     def __init__(self, given: Any) -> None:
         if not isinstance(given, Mapping):
@@ -163,7 +164,7 @@ class Conversions:
         self.columns: dict[str, str] = dict(given)
 
     def of(self, row: dict[str, Any], tell: Tell) -> tuple[dict[str, Any], list[Problem]]:
-        """The row with its columns converted, and the cells that do not convert."""
+        """The row with its columns converted, and the cells that cannot be converted."""
         if not self.columns:
             return row, []
         found, problems = dict(row), []
@@ -193,7 +194,7 @@ def _float(text: str) -> float | None:
 
 
 def _spelled(text: str, pattern: re.Pattern[str]) -> str:
-    """The number in a cell. Raises ValueError for what only Python reads as one: `1_000`, digits of other scripts."""
+    """The number in a cell. Raises ValueError for forms that only Python accepts: `1_000`, digits of other scripts."""
     found = pattern.fullmatch(text.strip())
     if found is None:
         raise ValueError(text)

@@ -1,4 +1,4 @@
-"""What `convert` must know of the native format."""
+"""What `convert` needs to know about the native format."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def names_in(source: Path, _options: Mapping[str, Any]) -> list[str]:
 
 
 def has_rows(document: Mapping[str, Any]) -> bool:
-    """Whether the cases are rows of a table, of which a file of cases can be made."""
+    """Whether the cases are rows of a table, from which a file of cases can be made."""
     from evalwright.formats.native.dataset_section import file_type, is_of_rows
 
     dataset = document.get("dataset")

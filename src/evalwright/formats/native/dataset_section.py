@@ -1,4 +1,4 @@
-"""The `dataset` of an `eval.yaml`: which type it is, and the files it names."""
+"""The `dataset` of an `eval.yaml`: its type and its files."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ __all__ = ["ENDINGS", "PACKINGS", "DatasetReading", "brought_by", "file_type", "
 
 _OF_ROWS = ("csv", "huggingface", "json", "parquet", "tsv")
 ENDINGS = {**{kind: kind for kind in (*_OF_ROWS, "jsonl") if kind != "huggingface"}, "ndjson": "jsonl"}
-"""Types of datasets by the endings that stand for them, but of YAML, which has two."""
+"""Types of datasets by file ending, except YAML, which has two types."""
 PACKINGS = (".gz", ".zst")
 _KEYS_OF_ROWS = ("delimiter", "encoding", "map", "records", "source", "types")
-"""Keys of `dataset` that rows have."""
+"""Keys of `dataset` for rows."""
 _KEYS_ON_DISK = ("name", "split", "subset")
-"""Keys that say which dataset of Hugging Face is meant."""
+"""Keys that select a Hugging Face dataset."""
 
 _NO_TABLES = {".yaml": "yaml", ".yml": "yaml", ".json": "json", ".jsonl": "jsonl"}
 """Types of datasets by suffixes that no table has."""
@@ -54,7 +54,7 @@ def brought_by(kind: str | None, path: str | Sequence[str] | None) -> Mapping[st
 
 
 def file_type(path: str | Sequence[str]) -> str | None:
-    """The type of dataset that the name of the first file stands for."""
+    """The type of dataset for the name of the first file."""
     first = path if isinstance(path, str) else next(iter(path), "")
     for packing in PACKINGS:
         first = first.removesuffix(packing)
@@ -62,7 +62,7 @@ def file_type(path: str | Sequence[str]) -> str | None:
 
 
 class DatasetReading:
-    """The cases of a suite, or why there are none."""
+    """The cases of a suite, or why it has none."""
 
     def __init__(self, file: SuiteFile, sections: EvalFile, evaluators: list[EvaluatorSpec], *, to_run: bool) -> None:
         self._file, self._sections, self._evaluators, self._to_run = file, sections, evaluators, to_run
@@ -114,7 +114,7 @@ class DatasetReading:
         return cases
 
     def _rows(self, kind: str) -> Iterable[EvalCase | Case]:
-        """The cases of a dataset of rows, in as many files as it names."""
+        """The cases of a dataset of rows, in any number of files."""
         from evalwright.formats.native import tables
 
         try:
@@ -138,7 +138,7 @@ class DatasetReading:
         return cases
 
     def _named(self) -> list[Path]:
-        """The files that the path, or each path of a list, names. Raises InputError for one that names none."""
+        """The files at the path, or at each path of a list. Raises InputError for a path without files."""
         from evalwright.formats.native.tables import files_of
 
         path = self._sections.dataset.path
@@ -158,7 +158,7 @@ class DatasetReading:
         return files
 
     def _on_disk(self) -> list[Path]:
-        """The files in which Hugging Face keeps the dataset: in a folder of the suite's, or in the user's cache."""
+        """The files in which Hugging Face keeps the dataset: in a folder of the suite, or in the user's cache."""
         from evalwright.formats.native.huggingface import dataset_files
 
         dataset = self._sections.dataset
@@ -174,7 +174,7 @@ class DatasetReading:
         return files
 
     def _missing(self, problems: Sequence[Problem]) -> Iterable[EvalCase | Case]:
-        """That a dataset is not there, which matters to a run only."""
+        """The message for a missing dataset, which matters only to a run."""
         for problem in problems if self._to_run else ():
             if problem.file:
                 self._file.findings.add(InputError(problem))
@@ -189,7 +189,7 @@ class DatasetReading:
 
 
 def _untyped(path: str | Sequence[str] | None) -> str:
-    """That no type is given, and that the name of the file stands for none."""
+    """The message for a missing type when the file's ending does not give one."""
     name = PurePath((path if isinstance(path, str) else next(iter(path or ()), "")).lower())
     if name.suffix in _SHEETS:
         return f"{name.suffix} is not read: save the sheet as CSV or Parquet"
@@ -201,12 +201,12 @@ def _at_path(message: str) -> InputError:
 
 
 def _asked_of_expected(evaluators: Iterable[EvaluatorSpec]) -> dict[str, object]:
-    """What tells a dataset of keys that nothing reads, and of evaluators that nothing in it asks for."""
+    """Tells a dataset which keys nothing reads, and which evaluators find nothing to do in it."""
     return {"read_of_expected": _read_of_expected(evaluators), "needed": _needed_of_expected(evaluators)}
 
 
 def _read_of_expected(evaluators: Iterable[EvaluatorSpec]) -> frozenset[str] | None:
-    """The keys of `expected` that the evaluators read; None where one of them may read any."""
+    """The keys of `expected` that the evaluators read; None if one of them may read any."""
     from evalwright.evaluators.build import build
 
     read: frozenset[str] = frozenset()
@@ -223,7 +223,7 @@ def _read_of_expected(evaluators: Iterable[EvaluatorSpec]) -> frozenset[str] | N
 
 
 def _needed_of_expected(evaluators: Iterable[EvaluatorSpec]) -> dict[str, frozenset[str]]:
-    """The keys of `expected`, by evaluator, without any of which it asks for nothing."""
+    """By evaluator, the keys of `expected` of which it needs at least one to check anything."""
     from evalwright.evaluators.build import build
 
     needed = {}
@@ -234,7 +234,7 @@ def _needed_of_expected(evaluators: Iterable[EvaluatorSpec]) -> dict[str, frozen
 
 
 class _Missing:
-    """The cases of a dataset that does not exist, reported when they are read."""
+    """The cases of a missing dataset, reported when they are read."""
 
     def __init__(self, problems: Iterable[Problem]) -> None:
         self._problems = [*problems]

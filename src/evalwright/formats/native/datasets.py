@@ -52,10 +52,10 @@ class Dataset:
         self._needed: Mapping[str, Collection[str]] = config.get("needed") or {}
         self._recordings_needed = bool(config.get("embed_full_trace"))
         self._hollow: tuple[Tell | None, int] = (None, 0)
-        """Of the last pass: the first case that expects the empty text, and how many do."""
+        """In the last pass: the first case that expects the empty text, and how many do."""
 
     def records(self) -> Iterator[tuple[Any, Tell]]:
-        """Each case as plain data, with a function that reports a problem of it."""
+        """Each case as plain data, with a function that reports a problem with it."""
         raise NotImplementedError
 
     def found(self) -> Iterator[ReadCase]:
@@ -66,7 +66,7 @@ class Dataset:
             yield case
 
     def placed(self) -> Iterator[tuple[EvalCase | Case, Tell]]:
-        """The cases, each with a function that reports a problem of it."""
+        """The cases, each with a function that reports a problem with it."""
         if self._sample is None:
             yield from self._fitting()
             return
@@ -81,7 +81,7 @@ class Dataset:
                 yield case
 
     def why_empty(self) -> Problem:
-        """Why no case is left: the filter matches none, or there is none."""
+        """Why no case is left: either the filter matches none, or the dataset is empty."""
         empty = next(self.found(), None) is None
         if empty or not self._filter:
             return Problem(str(self._path), "has no cases" if empty else "no case is selected: sample is 0")
@@ -91,7 +91,7 @@ class Dataset:
         return Problem(str(self._path), why_none_fits(cases, self._filter))
 
     def unknown_keys(self) -> Iterator[Problem]:
-        """Keys of the cases that nothing reads, and evaluators for which none of the cases has anything."""
+        """Keys of the cases that nothing reads, and evaluators that no case has anything for."""
         from evalwright.formats.native.cases import unknown_case_keys
 
         idle, empty = dict(self._needed), True
@@ -201,7 +201,7 @@ class Given:
             parts.add("must_not_modify_files")
 
     def all_read(self, read: Collection[str] | None, needed: Mapping[str, Collection[str]]) -> bool:
-        """Whether each of them is read, and every evaluator finds one of those that it needs."""
+        """Whether each of them is read, and every evaluator finds one that it needs."""
         return (read is None or self._parts.issubset(read)) and not any(
             self._parts.isdisjoint(keys) for keys in needed.values()
         )

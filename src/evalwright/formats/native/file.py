@@ -32,7 +32,7 @@ class Section(msgspec.Struct, dict=True):
 
     @property
     def written(self) -> dict[str, Any]:
-        """The mapping as it stands in the file. No field, as those are its keys."""
+        """The mapping as written in the file. Not a field, since fields are its keys."""
         found: dict[str, Any] = self.__dict__.get("written", {})
         return found
 
@@ -42,7 +42,7 @@ class Section(msgspec.Struct, dict=True):
 
     @property
     def extra(self) -> dict[str, Any]:
-        """What belongs to the type that the section names."""
+        """The keys that belong to the type that the section names."""
         return {name: value for name, value in self.written.items() if name not in self.__struct_fields__}
 
     def plain(self) -> dict[str, Any]:
@@ -50,7 +50,7 @@ class Section(msgspec.Struct, dict=True):
         return {name: _plain(getattr(self, name)) for name in self.__struct_fields__} | self.extra
 
     def given(self) -> dict[str, Any]:
-        """Only those that are written."""
+        """Only the keys that are written."""
         return {name: value for name, value in self.plain().items() if name in self.written}
 
     def note(self, written: dict[str, Any]) -> None:
@@ -75,13 +75,13 @@ class _Strict(Section, forbid_unknown_fields=True):
 
 
 class _Item(Section):
-    """One of a list: it remembers where, as its neighbours may be left out."""
+    """An item of a list: it remembers its position, as its neighbours may be left out."""
 
     section: ClassVar[str]
 
     @property
     def sound(self) -> bool:
-        """Whether none of its keys was wrong; without those it may lack keys that its type needs."""
+        """Whether all its keys were right; without the wrong ones it may lack keys that its type needs."""
         return bool(self.__dict__["sound"])
 
     def at(self, *steps: str | int) -> Place:
@@ -279,7 +279,7 @@ def whole_file(raw: dict[Any, Any], needless: Collection[str]) -> EvalFile | Non
 
 
 def _is_endless(value: Any) -> bool:
-    """Whether there is a number among the keys that JSON does not have: bounds do not keep it out."""
+    """Whether the keys hold a number that JSON does not have: bounds do not keep it out."""
     if isinstance(value, float):
         return not math.isfinite(value)
     if isinstance(value, Section):

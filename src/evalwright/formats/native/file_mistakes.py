@@ -1,4 +1,4 @@
-"""What is wrong with an `eval.yaml`: its shape as pydantic checks it, and the mistakes in words that fit the file."""
+"""What is wrong with an `eval.yaml`: pydantic checks its shape, and the mistakes are worded to fit the file."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ __all__ = ["model_of", "sound_parts"]
 
 Complain = Callable[[Place, str], None]
 Item = tuple[int, dict[str, Any], bool]
-"""The position of an item, its keys that are right, and whether none was wrong."""
+"""The position of an item, its correct keys, and whether all were correct."""
 
 
 def _number(value: Any) -> Any:
@@ -77,7 +77,7 @@ def model_of(kind: type[Section]) -> type[BaseModel]:
 
 
 def _checked(annotation: Any) -> Any:
-    """A type as pydantic checks it: text is text, and so may a number be."""
+    """A type as pydantic checks it: text must be text, but numbers may be text, too."""
     if annotation is Version:
         return Annotated[StrictStr, AfterValidator(_major_one)]
     origin, arguments = get_origin(annotation), get_args(annotation)
@@ -152,7 +152,7 @@ def sound_parts(raw: dict[Any, Any], complain: Complain, needless: Collection[st
 
 
 def _made_of(values: dict[str, Any], items: dict[str, list[Item]]) -> EvalFile:
-    """A file of what is right of it."""
+    """A file made of the correct parts."""
     file = msgspec.convert(_BLANK | values, EvalFile)
     for name, found in items.items():
         setattr(file, name, [msgspec.convert(value, ITEMS[name]) for _, value, _ in found])
@@ -218,7 +218,7 @@ def _needed(kind: type[Section]) -> list[str]:
 
 
 def _missing(name: str, given: Any, known: Collection[str]) -> str:
-    """That a key is missing, and which key of the mapping may be it, misspelt."""
+    """The message for a missing key, and the key in the mapping that may be a misspelling of it."""
     others = [key for key in given if isinstance(key, str) and key not in known] if isinstance(given, dict) else []
     meant = next((key for key in others if did_you_mean(key, [name])), None)
     return f"the key {name!r} is missing" + (f"; should {meant!r} be {name!r}?" if meant else "")

@@ -29,7 +29,7 @@ def _is(found: Any, wanted: Any) -> bool:
 
 
 def why_none_fits(cases: Sequence[EvalCase | Case], wanted: Mapping[str, Any]) -> str:
-    """The filter, and the first of its paths that no case has, with the nearest one that some case has."""
+    """The filter, and its first path that no case has, with the nearest one that some case has."""
     said = ", ".join(f"{path}: {value!r}" for path, value in wanted.items())
     for path in wanted:
         if all(_at(case, path) is _NOTHING for case in cases):
@@ -48,7 +48,7 @@ def _given(wanted: Any) -> list[Any]:
 
 
 def _at(value: Any, path: str) -> Any:
-    """What a path leads to; `_NOTHING` where it leads nowhere."""
+    """The value at a path; `_NOTHING` if there is none."""
     for step in path.split("."):
         value = _inside(value).get(step, _NOTHING)
     return value

@@ -1,8 +1,8 @@
-"""Where Hugging Face keeps a dataset on disk: saved ones, copies of repositories, and the cache of this account.
+"""Where Hugging Face keeps datasets on disk: saved ones, copies of repositories, and this account's cache.
 
-Nothing is downloaded. A saved dataset is a folder with `state.json`, of several splits one with `dataset_dict.json`; a
-repository has its files named by split, or listed under `configs` of its README; the cache has both, the repository
-as it was fetched (`hub`) and the dataset as the `datasets` package prepared it (`datasets`).
+Nothing is downloaded. A saved dataset is a folder with `state.json`, or, if it has several splits, with
+`dataset_dict.json`; a repository has its files named by split, or listed under `configs` of its README; the cache has
+both, the repository as it was fetched (`hub`) and the dataset as the `datasets` package prepared it (`datasets`).
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ _SPLITS = {
 _SHARD = re.compile(r"-(\d{5})-of-(\d{5})$")
 _WORD = re.compile(r"[^a-z0-9]+")
 _WHOLE = "train"
-"""The split of files that no word assigns to one."""
+"""The split for files whose names contain no such word."""
 
 
 def dataset_files(config: Mapping[str, Any], beside: Path) -> list[Path]:
-    """The files, in order, of the dataset that `path`, or `name` in the cache, and `split` and `subset` choose.
+    """The files, in order, of the dataset that `path`, or `name` in the cache, selects with `split` and `subset`.
 
     Raises InputError with keys of `dataset`.
     """
@@ -74,7 +74,7 @@ def _in_folder(folder: Path, split: str | None, subset: str | None) -> list[Path
 
 
 def _saved(folder: Path) -> list[Path]:
-    """The files that the state of a saved dataset names."""
+    """The files listed in the state of a saved dataset."""
     listed = _document(folder / "state.json").get("_data_files")
     names = [one.get("filename") for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
     files = [folder / name for name in names if isinstance(name, str) and Path(name).name == name]
@@ -113,7 +113,7 @@ def _data_files(folder: Path) -> list[Path]:
 
 
 def _split_of(file: Path) -> str:
-    """The split that the name of a file, else of a folder around it, has a word for."""
+    """The split named by a word in a file's name, else in the name of a folder around it."""
     for part in (unpacked_name(Path(file.name)).stem, *reversed(file.parent.parts)):
         for word in _WORD.split(part.lower()):
             if word in _SPLITS:
@@ -138,7 +138,7 @@ def _configs(folder: Path) -> Iterator[tuple[str, dict[str, list[Path]]]]:
 
 
 def _is_inside(name: object) -> TypeGuard[str]:
-    """Whether a name of a repository's README leads to something of the repository: anyone may have written it."""
+    """Whether a path in a repository's README stays inside the repository: anyone may have written it."""
     return isinstance(name, str) and not Path(name).is_absolute() and ".." not in Path(name).parts
 
 
@@ -191,7 +191,7 @@ def _snapshot(repository: Path) -> Path | None:
 
 
 def _prepared(folder: Path, split: str | None, subset: str | None) -> list[Path]:
-    """What the `datasets` package made of a dataset: `SUBSET/VERSION/HASH/NAME-SPLIT[-00000-of-00002].arrow`."""
+    """The files that the `datasets` package prepared: `SUBSET/VERSION/HASH/NAME-SPLIT[-00000-of-00002].arrow`."""
     infos = sorted(folder.glob("*/*/*/dataset_info.json"), key=lambda one: one.stat().st_mtime)
     newest = {info.parts[-4]: info.parent for info in infos}
     made = newest[_chosen("subset", subset, sorted(newest))]
@@ -206,7 +206,7 @@ def _prepared(folder: Path, split: str | None, subset: str | None) -> list[Path]
 
 
 def _chosen(key: str, given: str | None, there: Sequence[str]) -> str:
-    """The one that is named, or the only one."""
+    """The one with that name, or the only one."""
     if given is None and len(there) == 1:
         return there[0]
     has = ", ".join(there) or "none"

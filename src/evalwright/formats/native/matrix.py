@@ -16,14 +16,14 @@ __all__ = ["Unfolded", "named_file", "unfolded"]
 Complain = Callable[[Place, str], None]
 
 _MOST = 1_000
-"""The most systems of one matrix: more are a mistake, and each would be built before it shows."""
+"""The most systems of one matrix: more are a mistake, and all would be built before anybody noticed."""
 _LONGEST_NAME = 40
-"""Characters of a value that names its system; a longer one is numbered."""
+"""The most characters that a value may add to its system's name; a longer one is numbered."""
 _FILE = "file://"
 
 
 class _Value(NamedTuple):
-    """One value of one key, what the system is called by it, and where it is written."""
+    """One value of one key, what it adds to the system's name, and where it is written."""
 
     key: str
     value: Any
@@ -32,13 +32,13 @@ class _Value(NamedTuple):
 
 
 class Unfolded(NamedTuple):
-    """Systems, of which each knows where it was written and which of its keys came from a matrix."""
+    """Systems; each knows where it was written and which of its keys came from a matrix."""
 
     systems: list[Any]
     origins: list[tuple[int, dict[str, Place]]]
 
     def authored(self, place: Place) -> Place:
-        """The place in the file for one in the systems."""
+        """The place in the file for a place in the systems."""
         if len(place) < 2 or place[0] != "systems" or not isinstance(place[1], int) or place[1] >= len(self.origins):
             return place
         written, values = self.origins[place[1]]
@@ -66,7 +66,7 @@ def unfolded(systems: list[Any], complain: Complain) -> Unfolded:
 
 
 def named_file(value: Any) -> str | None:
-    """The file that a text is to be read from (`file://NAME` or `{path: NAME}`); None for a text itself."""
+    """The file to read a text from (`file://NAME` or `{path: NAME}`); None for the text itself."""
     if isinstance(value, str) and value.startswith(_FILE):
         return value.removeprefix(_FILE)
     if isinstance(value, dict) and value.keys() == {"path"} and isinstance(value["path"], str):
@@ -98,7 +98,7 @@ def _axes(system: dict[Any, Any], place: Place, complain: Complain) -> list[list
 
 
 def _for_a_look(system: dict[Any, Any], matrix: dict[Any, Any]) -> dict[Any, Any]:
-    """A value of each key, so that the system does not seem to lack those of a matrix with mistakes."""
+    """One value for each key, so that a system whose matrix has mistakes does not seem to lack its keys."""
     found = {}
     for key, given in matrix.items():
         values = list(given.values() if isinstance(given, dict) else given if isinstance(given, list) else [given])

@@ -1,4 +1,4 @@
-"""The prices of a suite: those of its table, else the built-in ones of the models that it names."""
+"""The prices of a suite: from its table, else the built-in ones of the models that it names."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PLACE: Place = ("metrics", "price_table_path")
 def prices_of(
     suite: SuiteFile, file: EvalFile, variants: Sequence[Variant], evaluators: Sequence[EvaluatorSpec]
 ) -> dict[str, Price]:
-    """The prices by model, US dollars per million tokens; mistakes and doubts are told to the suite's file."""
+    """The prices by model, US dollars per million tokens; mistakes and doubts are reported to the suite's file."""
     models = list(dict.fromkeys(model for variant in variants if (model := _model_of(variant))))
     named = file.metrics.price_table_path
     if named is None:
@@ -39,7 +39,7 @@ def prices_of(
 
 
 def _built_in(suite: SuiteFile, models: Sequence[str], judges: Sequence[str]) -> dict[str, Price]:
-    """Those of the systems' models; the line says of judges' models, too, that their costs use these prices."""
+    """The systems' models; the line mentions that the costs of judges' models use these prices, too."""
     found, day = built_in_prices([*models, *judges], original=suite.original)
     if found:
         suite.warn(_PLACE, f"not set: costs of {', '.join(found)} use the built-in prices of {day}")
@@ -47,13 +47,13 @@ def _built_in(suite: SuiteFile, models: Sequence[str], judges: Sequence[str]) ->
 
 
 def _model_of(variant: Variant) -> str | None:
-    """The model by whose price a system's tokens are counted."""
+    """The model whose price applies to a system's tokens."""
     named = variant.metadata.get("model") or variant.config.get("model")
     return named if isinstance(named, str) else None
 
 
 def _judges_of(spec: EvaluatorSpec) -> list[str]:
-    """The models that an evaluator asks, as its configuration names them."""
+    """The models that an evaluator calls, according to its configuration."""
     named = [*(spec.config.get("models") or []), spec.config.get("model")]
     models = [model for model in named if isinstance(model, str)]
     if models:

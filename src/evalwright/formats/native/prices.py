@@ -1,4 +1,4 @@
-"""Price tables: what models cost, in a file of its own."""
+"""Price tables: the prices of models, in a file of their own."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class _ModelPrice(BaseModel):
 
 
 class PriceTable(BaseModel):
-    """A price table as a file has it."""
+    """A price table as written in a file."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
@@ -41,11 +41,11 @@ class PriceTable(BaseModel):
 
 
 _ORIGINAL = Path(__file__).with_name("builtin_prices.yaml")
-"""evalh's own table for suites that have none: a few models, and the day of their prices."""
+"""evalh's own table for suites that have none: a few models, and the date of their prices."""
 
 
 def built_in_prices(models: Iterable[str], *, original: bool) -> tuple[dict[str, Price], date]:
-    """The built-in prices of those of the models that have one, and the day of them; evalh's own if `original`."""
+    """The built-in prices of those models that have one, and their date; evalh's own if `original`."""
     if not original:
         from evalwright.llm.prices import built_in_price, day_of_prices
 

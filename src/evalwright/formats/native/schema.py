@@ -1,7 +1,7 @@
 """JSON Schemas of `eval.yaml` and of its datasets, for editors.
 
-They accept every file that `validate` accepts, also one that uses plug-ins that are not installed here: names of types
-are offered, and only the configuration of types that are known is checked.
+They accept every file that `validate` accepts, including one that uses plug-ins that are not installed here: names of
+types are suggested, and configuration is checked only for known types.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _EMPTY_AS_NULL = ("expected", "metadata", "tags")
 
 
 def eval_schema() -> _Schema:
-    """Of `eval.yaml`."""
+    """The schema of `eval.yaml`."""
     schema: _Schema = lenient(model_of(EvalFile).model_json_schema())
     known, sections = schema["properties"], schema["definitions"]
     schema["additionalProperties"] = False
@@ -66,7 +66,7 @@ def eval_schema() -> _Schema:
 
 
 def _needs_path() -> _Schema:
-    """Of the store of a run: that files have a place."""
+    """Of a run's store: stores in files need a place."""
     return {
         "if": _of_type(sorted(NEED_PATH)),
         "then": {"properties": {"path": {"type": "string"}}, "required": ["path"]},
@@ -74,7 +74,7 @@ def _needs_path() -> _Schema:
 
 
 def _gate() -> _Schema:
-    """A condition of which the keys and choices are known, or a claim or a reward, of which the keys are."""
+    """A condition whose keys and choices are known, or a claim or reward whose keys are."""
     condition = {"$ref": REFERENCES.format(name="Gate")}
     other: list[_Schema] = [{"required": [claim]} for claim in CLAIMS]
     other.append({"properties": {"kind": {"const": "reward"}}, "required": ["kind"]})
@@ -92,7 +92,7 @@ def _of_type(names: list[str]) -> _Schema:
 
 
 def _typed() -> list[_Schema]:
-    """Of a dataset: a type, or a path that may have an ending that stands for one."""
+    """For a dataset: a type, or a path whose ending may stand for one."""
     endings = "|".join("".join(f"[{letter}{letter.upper()}]" for letter in ending) for ending in ENDINGS)
     packings = "".join(f"({re.escape(one)})?" for one in reversed(PACKINGS))
     named = {"type": "string", "pattern": rf"\.({endings}){packings}$|\$\{{"}
@@ -104,7 +104,7 @@ def _typed() -> list[_Schema]:
 
 
 def _offer(properties: _Schema, key: str, names: Any) -> None:
-    """Names to complete; any other is allowed, as a plug-in may bring it."""
+    """Names to complete; any other is allowed, as it may come from a plug-in."""
     properties[key] = {"anyOf": [{"enum": sorted(set(names) - registry.INTERNAL)}, properties[key]]}
 
 
@@ -120,7 +120,7 @@ def _describe_evaluators(section: _Schema, sections: _Schema) -> None:
 
 
 def _of_config(name: str, sections: _Schema) -> _Schema | None:
-    """What the configuration of an evaluator must be; None if it does not say."""
+    """The schema of an evaluator's configuration; None if the evaluator does not give one."""
     found = evaluator_keys(name, sections)
     if found is None:
         return None
@@ -139,7 +139,7 @@ def _describe_systems(section: _Schema) -> None:
         "minProperties": 1,
         "additionalProperties": {"type": ["array", "object"]},
     }
-    # What is required may come from the matrix.
+    # Required keys may come from the matrix.
     section["required"] = ["name"]
     section["anyOf"] = [{"required": ["adapter"]}, {"required": ["matrix"]}]
     section["allOf"] = [
@@ -157,12 +157,12 @@ def _of_systems(adapters: list[str], known: Mapping[str, Any]) -> Iterator[tuple
 
 
 def case_schema() -> _Schema:
-    """Of one case: a line of a JSON Lines dataset."""
+    """For one case: a line of a JSON Lines dataset."""
     return {**_case(), "title": "evalwright: a case"}
 
 
 def cases_schema() -> _Schema:
-    """Of a YAML dataset: a list of cases, or a mapping that has one under `cases`."""
+    """For a YAML dataset: a list of cases, or a mapping with one under `cases`."""
     case = _case()
     definitions = case.pop("definitions")
     definitions["FileCase"] = case
@@ -178,7 +178,7 @@ def cases_schema() -> _Schema:
 
 
 def prices_schema() -> _Schema:
-    """Of a price table."""
+    """The schema of a price table."""
     return {**_strict(PriceTable.model_json_schema()), "title": "evalwright: prices of models"}
 
 
@@ -193,5 +193,5 @@ def _case() -> _Schema:
 
 
 def _strict(schema: _Schema) -> _Schema:
-    """Cases name no variables, but pydantic takes a text for a number there, too."""
+    """Cases name no variables, but pydantic accepts text for a number there, too."""
     return dict(lenient(schema))

@@ -59,10 +59,10 @@ _LENIENT: dict[str, dict[str, Any]] = {
     "llm_judge": {"lenient": True},
     "semantic_similarity": {"absent": "empty"},
 }
-"""Keys of evaluators with which they judge as those of evalh."""
+"""Keys that make our evaluators judge as evalh's do."""
 NEED_PATH = {"local_files", "sqlite"}
 _FOLDERS = {"copy_from", "repo_path"}
-"""Keys of workspaces that name a folder of the suite's."""
+"""Keys of workspaces that name a folder of the suite."""
 
 
 def load(
@@ -73,7 +73,7 @@ def load(
     original: bool = False,
     allow_outside: Sequence[Path] = (),
 ) -> Suite:
-    """The suite in an `eval.yaml`; `original`, as evalh judges it. Raises InputError with every problem."""
+    """The suite in an `eval.yaml`; with `original`, judged as evalh does. Raises InputError with every problem."""
     document = yaml.load(path)
     file = SuiteFile(path, document, {**os.environ, **variables}, allow_outside, original)
     suite = _Reading(file).suite(to_run)
@@ -88,13 +88,13 @@ def adopt_run(folder: Path) -> Suite | None:
         return None
     document = yaml.load(config)
     suite = _as_in_evalh(_Reading(SuiteFile(config, document, None, original=True)).suite(to_run=False), document)
-    # What evalh did not keep (the files of artifacts) cannot be judged again, and is no failure for that.
+    # Files of artifacts, which evalh did not keep, cannot be judged again; that does not make the run a failure.
     criteria = msgspec.structs.replace(suite.pass_criteria, errored_evaluators="error")
     return msgspec.structs.replace(suite, pass_criteria=criteria)
 
 
 def _as_in_evalh(suite: Suite, document: yaml.Document) -> Suite:
-    """With errors counted and judges read as evalh 2.0 does, where the suite does not say how."""
+    """With errors counted and judges read as evalh 2.0 does, unless the suite says otherwise."""
     written = document.value.get("pass_criteria") or {}
     rules = {name: rule for name, rule in _OF_EVALH.items() if name not in written}
     criteria = msgspec.structs.replace(suite.pass_criteria, **rules)
@@ -106,7 +106,7 @@ def _lenient(spec: EvaluatorSpec) -> EvaluatorSpec:
 
 
 def lenient_keys(type_name: str) -> dict[str, Any]:
-    """The keys with which an evaluator of ours judges as that of evalh."""
+    """The keys that make one of our evaluators judge as evalh's does."""
     return _LENIENT.get(type_name, {})
 
 
@@ -176,9 +176,9 @@ class _Reading:
         )
 
     def _sections(self, raw: dict[Any, Any]) -> EvalFile:
-        """The valid parts of the file; its mistakes are complained of."""
+        """The valid parts of the file; its mistakes are reported."""
         kind = raw["dataset"].get("type") if isinstance(raw.get("dataset"), dict) else None
-        # Evaluators of the cases leave those of the suite without effect.
+        # Evaluators of the cases override the suite's.
         by_cases = isinstance(kind, str) and "evaluators_by_case" in brought_by(kind, None)
         needless = {"evaluators"} if by_cases and not raw.get("evaluators") else set[str]()
         file = whole_file(raw, needless)
@@ -217,7 +217,7 @@ class _Reading:
         for key, value in workspace.config.items():
             if isinstance(value, str) and key in _FOLDERS:
                 folder = self._file.found(("workspace", key), value)
-                if to_run and key != "repo_path":  # a repository is named to be cloned, wherever it lies
+                if to_run and key != "repo_path":  # a repository is given to be cloned, and may lie anywhere
                     self._file.must_be_inside(("workspace", key), folder)
         if to_run and self._file.known(("workspace", "type"), "workspaces", workspace.type):
             folder = self._file.path.resolve().parent
@@ -284,7 +284,7 @@ class _Reading:
         return variant
 
     def _far(self, file: EvalFile, variants: Sequence[Variant]) -> None:
-        """Complain of files that systems name and that cannot go to the cluster which the suite names."""
+        """Report files named by systems that cannot be sent to the cluster named by the suite."""
         executor = _executor(file.run.executor)
         if isinstance(executor, msgspec.UnsetType) or executor.address is None:
             return
@@ -296,9 +296,10 @@ class _Reading:
                     self._file.complain((*system.at(), *steps_of(key)), message)
 
     def _with_folders(self, system: SystemSection, config: dict[str, Any], to_run: bool) -> dict[str, Any]:
-        """The configuration with absolute paths where the target has lists of folders, or works in one of the suite's.
+        """The configuration, with absolute paths for lists of folders, and for a working directory inside the suite's
+        folder.
 
-        Where it works is no bound for what it reads, and may be anywhere.
+        The working directory does not bound what the target reads, and may lie anywhere.
         """
         target = registry.load("targets", system.adapter) if registry.knows("targets", system.adapter) else None
         key = "" if self._file.original else getattr(target, "working_folder_key", "")
@@ -317,7 +318,7 @@ class _Reading:
         return config
 
     def _with_texts(self, system: SystemSection, config: dict[str, Any]) -> dict[str, Any]:
-        """The configuration with the contents of files where the target has texts and the suite names a file."""
+        """The configuration, with the contents of files where the target takes text and the suite names a file."""
         known = registry.knows("targets", system.adapter) and not self._file.original
         keys = getattr(registry.load("targets", system.adapter), "text_keys", ()) if known else ()
         texts = {}
@@ -374,9 +375,9 @@ class _Reading:
     def _beside(
         self, place: Place, config: Mapping[str, Any], paths: Mapping[str, str], to_run: bool
     ) -> dict[str, str]:
-        """The paths in a configuration that lead from the suite's folder to something.
+        """The paths in a configuration that exist relative to the suite's folder, made absolute.
 
-        `paths` has the keys that hold one, each with the word that is none.
+        `paths` maps each key that holds one to the word that is not a path.
         """
         folder = self._file.path.resolve().parent
         given = {
@@ -404,7 +405,7 @@ class _Reading:
 
 
 def _plain(value: Any) -> Any:
-    """The value as JSON holds it: a run that is resumed from its stored plan gets the same."""
+    """The value as JSON holds it, so that a run resumed from its stored plan gets the same."""
     kind = type(value)
     if kind is dict and all(type(key) is str for key in value):
         return {key: _plain(item) for key, item in value.items()}
@@ -418,7 +419,7 @@ def _plain(value: Any) -> Any:
 
 
 def _config(section: Section) -> dict[str, Any]:
-    """What belongs to the type that an open section names."""
+    """The keys that belong to the type that an open section names."""
     config: dict[str, Any] = _plain({key: value for key, value in section.given().items() if key != "type"})
     return config
 

@@ -1,4 +1,4 @@
-"""The file of a suite that is being read: the files it names, and its problems with their places."""
+"""The file of a suite while it is read: the files it names, and its problems with their places."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ __all__ = ["SuiteFile"]
 
 
 class SuiteFile:
-    """One reading of one `eval.yaml`, gathering its problems; what is read of it may name other files."""
+    """One reading of one `eval.yaml`, gathering its problems; the parts read may name other files."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class SuiteFile:
         self.take: Callable[[Place, Callable[[], object]], None] = self.findings.take
         self.warn: Callable[[Place, str], None] = self.findings.warn
         self.files: list[Path] = []
-        """What it names, for the hash of what a run used."""
+        """The files it names, for the hash of the inputs of a run."""
         self.expansion: Expansion = Expansion(environment, str(path.resolve().parent))
         self._allowed = allow_outside
 
@@ -70,7 +70,7 @@ class SuiteFile:
             self.findings.problems.append(Problem(str(self.path), message, line, bracketed(place)))
             self.findings.settled.append(place)
         for place, text in () if self.original else self.expansion.misspelt:
-            # evalh leaves it as it is, and the program gets a text that its author took for a value.
+            # evalh leaves it as it is, and the program gets a text that its author meant as a value.
             bare = text.strip("${ }").rpartition(".")[2].partition(":")[0].strip()
             near = re.sub(r"\W", "_", bare).upper()
             how = "write" if near == bare else "names are upper case:"
@@ -91,7 +91,7 @@ class SuiteFile:
         return expanded
 
     def found(self, place: Place, name: str) -> Path:
-        """The file or folder of that name; a warning where the working directory has another one."""
+        """The file or folder of that name; a warning if the working directory has another one."""
         if doubt := also_here(self.path, name):
             self.warn(place, doubt)
         path = named_in(self.path, name)
@@ -99,13 +99,14 @@ class SuiteFile:
         return path
 
     def doubt_keys(self, place: Place, section: Section, also: Collection[str] = ()) -> None:
-        """Warn of keys of an open section that its type, one of ours, does not read; `also` are some that it does."""
+        """Warn of keys of an open section that its type, one of ours, does not read; `also` lists more that are
+        read."""
         for key in section.extra:
             if key not in also:
                 self.findings.warn_unread((*place, key), [*section.keys(), *also])
 
     def doubt_config(self, place: Place, kind: str, given: Plugin) -> None:
-        """Warn of keys that a mirror or an enricher, which says by `config_keys` what it reads, does not read."""
+        """Warn of keys that a mirror or an enricher does not read; its `config_keys` are those it does."""
         known: tuple[str, ...] | None = getattr(registry.load(kind, given.type), "config_keys", None)
         for key in given.config:
             if known is not None and key not in known:
@@ -119,17 +120,17 @@ class SuiteFile:
         return False
 
     def wanted(self, place: Place, kind: str, name: str, to_run: bool) -> bool:
-        """Whether a name is registered and may be built: the user's code is not imported without need."""
+        """Whether a name is registered and may be built: the user's code is not imported needlessly."""
         from evalwright.evaluators.build import declared
 
         return self.known(place, kind, name) and (to_run or not declared(kind, name).imports_code)
 
     def must_be_inside(self, place: Place, path: Path) -> bool:
-        """Whether what the suite names lies in its boundary, or in the working directory; reported if not."""
+        """Whether a path in the suite lies inside its boundary or the working directory; reported if not."""
         folder = self.path.resolve().parent
-        with suppress(OSError, RuntimeError, ValueError):  # the boundary says what cannot be resolved
+        with suppress(OSError, RuntimeError, ValueError):  # the boundary reports paths that cannot be resolved
             if path.resolve().is_relative_to(folder) and (path.is_file() or path.is_dir()):
-                return True  # inside of any boundary that the folder has
+                return True  # inside any boundary that the folder has
         boundary = Boundary(folder, [*self._allowed, Path.cwd()])
         try:
             boundary.check(path)

@@ -41,18 +41,18 @@ class TableRow(NamedTuple):
     values: dict[str, Any]
     key: str = ""
     flaw: str = ""
-    """Why it is no row, where the others can be read nevertheless."""
+    """Why this is not a row, although the other rows can be read."""
     document: RowLines | None = None
-    """What knows the lines of the rows of a document."""
+    """Finds the lines of the rows of a document."""
 
     @property
     def begins(self) -> int | None:
-        """The line on which it begins, where its file has lines."""
+        """The line on which it begins, if its file has lines."""
         return self.line if self.document is None else self.document.line(self.key)
 
 
 class RowLines:
-    """On which lines the rows of a JSON document begin: it is read once more when that is asked for."""
+    """The lines on which the rows of a JSON document begin: found by reading it again when first needed."""
 
     def __init__(self, file: Path, listed: str, number: int) -> None:
         self._file, self._listed, self._number = file, listed, number
@@ -72,11 +72,11 @@ def files_of(pattern: Path) -> list[Path]:
 
 
 class TableDataset(Dataset):
-    """Cases of the rows of some files."""
+    """Cases from the rows of some files."""
 
     kind = ""
     of_rows = True
-    """`validate` shows what became of the first row."""
+    """Makes `validate` show what the first row was read as."""
 
     def __init__(self, path: Path, name: str, config: Mapping[str, Any]) -> None:
         super().__init__(path, name, config)
@@ -94,7 +94,7 @@ class TableDataset(Dataset):
         self._doubts: list[Problem] = []
 
     def rows(self, file: Path) -> Iterator[TableRow]:
-        """The rows of one file. Raises InputError for what is no table."""
+        """The rows of one file. Raises InputError if it is not a table."""
         raise NotImplementedError
 
     def records(self) -> Iterator[tuple[Any, Tell]]:
@@ -154,7 +154,7 @@ class TableDataset(Dataset):
             self._check_columns(seen, position)
 
     def _doubt_header(self, file: Path, header: Sequence[str]) -> Iterator[Problem]:
-        """A header of one cell that has another separator is likely to be meant as several."""
+        """A header of one cell that contains another separator is probably meant as several."""
         if hint := _separated_by(header):
             yield Problem(str(file), f"has one column, {header[0]!r}{hint}", 1)
 
@@ -165,7 +165,7 @@ class TableDataset(Dataset):
         return found
 
     def _check_columns(self, seen: Mapping[str, Any], rows: int) -> None:
-        """Raises InputError for each column that is mapped or typed and that no row has."""
+        """Raises InputError for each mapped or typed column that no row has."""
         wrong = [column for column, absent in self._missing.items() if absent == rows]
         wrong += [column for column in self._conversions.columns if column not in seen]
         if wrong:
@@ -190,7 +190,7 @@ class TableDataset(Dataset):
 
 
 def _separated_by(header: Sequence[str]) -> str:
-    """A question, where the only cell of a header has another separator in it."""
+    """A question to the user if the only cell of a header contains another separator."""
     name = header[0] if len(header) == 1 else ""
     found = next((one for one in _SEPARATORS if one in name), None)
     return "" if found is None else f": does `delimiter: {json.dumps(found)}` separate the columns?"
@@ -215,7 +215,7 @@ def _problem(row: TableRow, steps: Place, message: str) -> Problem:
 
 
 class CsvRows(TableDataset):
-    """RFC 4180: a header, cells that may be in quotes and then hold line ends. Every cell is text as it stands."""
+    """RFC 4180: a header, then cells; quoted ones may contain line ends. Every cell is text, unchanged."""
 
     kind = "csv"
     separator = ","
@@ -331,7 +331,7 @@ class JsonlRows(TableDataset):
 
 
 def _strict(file: Path, data: bytes, line: int | None) -> Any:
-    """Strict JSON; `line` is the one that it is. Raises InputError."""
+    """Strict JSON; `line` is its line number. Raises InputError."""
     try:
         return strict_json(data)
     except RecursionError:

@@ -1,4 +1,5 @@
-"""A suite in the native format: `eval.yaml`, and `cases.jsonl` with all that a case of any format can say."""
+"""Writes a suite in the native format: `eval.yaml`, and `cases.jsonl` with everything that a case of any format can
+say."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ _NOTHING = Case("", None).recorded
 
 
 def write_native(suite: Suite, folder: Path, output: OutputFolder) -> Written:
-    """Write a suite that was read without running it, its references as `references` marks them."""
+    """Write a suite that was read without running it, with its references marked as `references` says."""
     places = Places(suite.source, folder)
     by_case = suite.evaluators_by_case
     shared = {spec.name: spec for spec in suite.evaluators}
@@ -43,7 +44,7 @@ def write_native(suite: Suite, folder: Path, output: OutputFolder) -> Written:
 
 
 def _document(suite: Suite, evaluators: list[EvaluatorSpec], places: Places) -> Iterator[tuple[str, Any]]:
-    """The parts of `eval.yaml`, defaults left out."""
+    """The parts of `eval.yaml`, without defaults."""
     described = suite.document.get("description")
     yield "eval", {"name": suite.name} | ({"description": described} if isinstance(described, str) else {})
     if suite.metadata:
@@ -86,7 +87,7 @@ def _run(suite: Suite) -> dict[str, Any]:
 
 
 def _case(case: Case, shared: dict[str, EvaluatorSpec], places: Places, *, by_case: bool) -> dict[str, Any]:
-    """A line; evaluators that the suite has as well, or gets from the first case that has one, are only named."""
+    """A line; evaluators that the suite also has, or gets from the first case that has one, are only named."""
     found: dict[str, Any] = brief(msgspec.structs.replace(case, recorded=_NOTHING, evaluators=None))
     if case.expected.conversation is None:
         found["expected"].pop("conversation")
@@ -103,7 +104,7 @@ def _case(case: Case, shared: dict[str, EvaluatorSpec], places: Places, *, by_ca
 
 
 def _own(spec: EvaluatorSpec, shared: dict[str, EvaluatorSpec], places: Places) -> Any:
-    """An evaluator of a case: the suite's of that name, or what is other in its configuration, or all of it."""
+    """An evaluator of a case: the name of one of the suite's, its differences from that one, or all of it."""
     base = shared.setdefault(spec.name, spec)
     if base == spec:
         return spec.name

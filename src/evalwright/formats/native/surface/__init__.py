@@ -1,1 +1,2 @@
-"""What users' code imports of eval_harness, the package of evalh: records, settings, base classes, evaluators."""
+"""The names that users' code imports from eval_harness, evalh's package: records, settings, base classes,
+evaluators."""

@@ -1,4 +1,4 @@
-"""What plug-ins of evalh derive from, implement and raise."""
+"""The classes that plug-ins of evalh derive from, implement and raise."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class AdapterError(Exception):
 
 
 class RetriableError(AdapterError):
-    """One that may pass when the system is asked again."""
+    """An error that may not happen again on another attempt."""
 
 
 class Evaluator(ABC):
@@ -64,7 +64,7 @@ class Evaluator(ABC):
     @classmethod
     def validate_config(cls, config: dict[str, Any]) -> None:
         """Raise ConfigError for a configuration that cannot be used."""
-        return  # an empty method would be taken for an abstract one
+        return  # an empty method would count as abstract
 
     @abstractmethod
     async def evaluate(self, case: EvalCase, trace: Trace, artifact: FilesystemArtifact | None) -> EvaluationResult: ...
@@ -166,7 +166,7 @@ class LlmBackend(Protocol):
 
 @runtime_checkable
 class JudgeBackend(Protocol):
-    """What judges' models were before `LlmBackend`."""
+    """The name of judges' models before `LlmBackend`."""
 
     async def judge(self, prompt: str, schema: dict[str, Any], max_tokens: int) -> dict[str, Any]: ...
 

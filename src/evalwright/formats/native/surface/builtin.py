@@ -1,4 +1,5 @@
-"""Evalh's evaluators by the names of its classes, judging as ours do, and what makes one of a suite's words."""
+"""Evalh's evaluators under the names of its classes, judging as ours do, and a factory that builds them from a
+suite."""
 
 from __future__ import annotations
 
@@ -39,7 +40,7 @@ CLASSES = {
         "thinking_does_not_leak", "thinking_present", "thinking_tokens_under", "tokens_per_second_above", "tool_called",
     )
 }  # fmt: skip
-"""The name of each class and the type that suites call it by."""
+"""The name of each class, and its type in suites."""
 
 
 class BuiltIn(Evaluator):
@@ -123,7 +124,7 @@ class Registry:
         self._own[name] = cls
 
     def get(self, name: str) -> Any:
-        """The class of a type. Raises ConfigError that lists the known ones."""
+        """The class for a type. Raises ConfigError, which lists the known ones."""
         if name in self._own:
             return self._own[name]
         by_type = {type_name: class_name for class_name, type_name in CLASSES.items()}
@@ -133,7 +134,7 @@ class Registry:
             found = registry.load("evaluators", name)
         except InputError as error:
             raise ConfigError(f"Unknown {self._kind} {name!r}. Registered: {self.names()}") from error
-        # A plug-in of evalh's is its own class again.
+        # A plug-in of evalh is its own class again.
         return getattr(found, "kind", None) or type(name, (BuiltIn,), {"type": name})
 
     def names(self) -> list[str]:
@@ -141,7 +142,7 @@ class Registry:
 
 
 class EvaluatorFactory:
-    """Evaluators by what a suite says of them."""
+    """Evaluators as a suite configures them."""
 
     def __init__(self) -> None:
         self.registry: Registry = Registry()

@@ -1,6 +1,6 @@
-"""Plug-ins of evalh as ours: evaluators, system adapters and enrichers of its groups of entry points.
+"""Wraps plug-ins of evalh as ours: evaluators, system adapters and enrichers from its entry point groups.
 
-They are written for the package `eval_harness`: for the installed one, or what stands in for it here.
+They are written for the package `eval_harness`: the installed one, or our stand-in for it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from evalwright.session.workspace import workspace_path
 __all__ = ["enricher", "evaluator", "system_adapter"]
 
 _PARTS = ("output", "messages", "tool_calls", "tool_results", "metrics", "error", "extra")
-"""Of a trace what an adapter makes or an enricher changes: ids and times are the run's."""
+"""The parts of a trace that an adapter makes or an enricher changes: ids and times are the run's."""
 
 
 def evaluator(load: Callable[[], Any]) -> type:
@@ -37,12 +37,12 @@ def evaluator(load: Callable[[], Any]) -> type:
 
 
 def system_adapter(load: Callable[[], Any]) -> Callable[[Variant], Target]:
-    """A target of ours that asks the loaded system adapter of evalh."""
+    """A target of ours that calls the loaded system adapter of evalh."""
     return partial(_Asked, _loaded(load))
 
 
 def enricher(load: Callable[[], Any]) -> Callable[[dict[str, Any]], Enricher]:
-    """An enricher of ours that lets the loaded one of evalh complete the trace."""
+    """An enricher of ours that has the loaded one of evalh complete the trace."""
     return partial(_Completed, _loaded(load))
 
 
@@ -56,7 +56,7 @@ def _records() -> Any:
 
 
 def _made(kind: Any, **config: Any) -> Any:
-    """An object of a plug-in's class. Raises InputError with whatever it says of its configuration."""
+    """An object of a plug-in's class. Raises InputError with its complaint about the configuration."""
     try:
         return kind(**config)
     except Exception as error:
@@ -69,7 +69,7 @@ def _said(error: Exception) -> str:
 
 
 def _given(kind: type[BaseModel], data: Mapping[str, Any], what: str) -> Any:
-    """A record of evalh. Raises ValueError for one of ours that has what evalh's cannot hold."""
+    """A record of evalh. Raises ValueError if ours holds something that evalh's cannot."""
     try:
         return kind.model_validate(data)
     except ValidationError as error:
@@ -144,7 +144,7 @@ class _Completed:
         self._enricher = _made(kind, **config)
 
     async def enrich(self, trace: Trace) -> None:
-        # evalh opens an enricher once for a run; ours have no such moment.
+        # evalh opens an enricher once per run; ours have no such moment.
         async with self._enricher as opened:
             found = _parts(await opened.enrich(_trace(trace)))
         completed = msgspec.convert({**msgspec.to_builtins(trace), **found}, Trace)

@@ -23,10 +23,10 @@ _FILES = (_CONFIG, "traces.jsonl", "results.jsonl", "summary.yaml")
 
 
 class RunReader:
-    """Raises ConfigError for a folder that lacks a file, and for what is in none of the records' shapes."""
+    """Raises ConfigError for a folder that lacks a file, and for data that fits none of the records."""
 
     def __init__(self, run_dir: Path, *, store: TraceStore | None = None, run_id: str | None = None) -> None:
-        """With a `store`, the folder only has the configuration."""
+        """With a `store`, the folder holds only the configuration."""
         self.run_dir: Path = Path(run_dir)
         self._store = store
         self._run_id = self.run_dir.name if run_id is None else run_id
