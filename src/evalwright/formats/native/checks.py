@@ -7,7 +7,6 @@ from typing import Any
 
 from evalwright.errors import did_you_mean
 from evalwright.files.key_paths import Place
-from evalwright.formats.shared.gates import as_share, is_beyond, values_out_of_reach
 
 __all__ = ["idle", "ill_named", "out_of_reach", "unused"]
 
@@ -65,14 +64,24 @@ def out_of_reach(raw: dict[str, Any]) -> Mistakes:
     """Conditions that always or never hold: thresholds, gates, texts that no or every answer contains."""
     evaluators = raw.get("evaluators")
     for i, one in enumerate(evaluators if isinstance(evaluators, list) else ()):
-        threshold = _found(one, "threshold")
-        if is_beyond(threshold):
-            yield ("evaluators", i, "threshold"), f"scores usually range from 0 to 1{as_share(threshold)}"
-        elif (threshold, _found(one, "threshold_op") or "gte") in _ALWAYS:
-            yield ("evaluators", i, "threshold"), "every score from 0 to 1 reaches it: say from which score it passes"
+        if (threshold := _found(one, "threshold")) is not None:
+            for message in _of_threshold(threshold, _found(one, "threshold_op") or "gte"):
+                yield ("evaluators", i, "threshold"), message
         for place, message in _texts(one):
             yield ("evaluators", i, "config", *place), message
-    yield from values_out_of_reach(raw.get("gate"))
+    if (gate := raw.get("gate")) is not None:
+        from evalwright.formats.shared.gates import values_out_of_reach  # most suites have no gate, and no thresholds
+
+        yield from values_out_of_reach(gate)
+
+
+def _of_threshold(threshold: Any, comparison: Any) -> Iterator[str]:
+    from evalwright.formats.shared.gates import as_share, is_beyond
+
+    if is_beyond(threshold):
+        yield f"scores usually range from 0 to 1{as_share(threshold)}"
+    elif (threshold, comparison) in _ALWAYS:
+        yield "every score from 0 to 1 reaches it: say from which score it passes"
 
 
 def unused(raw: dict[str, Any]) -> Mistakes:
