@@ -32,6 +32,7 @@ from evalwright.formats.agentv.vocabulary import (
     TEXT_CHECKS,
     TYPES,
 )
+from evalwright.formats.shared.asking_nothing import asking_nothing
 from evalwright.registry import PREMADE
 from evalwright.session import environment
 
@@ -155,6 +156,8 @@ class Evaluators:
             return {"name": name, "type": kind, "config": config}
         known = OWN_KEYS[kind]
         tell.unknown_keys(place, config, known)
+        for key, message in asking_nothing(kind, config):
+            tell.warn(f"{place}.{key}", f"{name!r}: {message}")
         if kind == "field_accuracy" and config.get("aggregation", FIELD_AGGREGATIONS[0]) not in FIELD_AGGREGATIONS:
             said = f"{name!r}: unknown aggregation {config.pop('aggregation')!r}, {FIELD_AGGREGATIONS[0]} is taken"
             tell.warn(f"{place}.aggregation", f"{said} (there are: {', '.join(FIELD_AGGREGATIONS)})")

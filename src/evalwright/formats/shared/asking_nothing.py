@@ -1,0 +1,32 @@
+"""Configurations of evaluators that ask for nothing: allowed, as in the originals, but every answer passes them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+__all__ = ["asking_nothing"]
+
+_ANY_CALLS = ("in_order", "subset")
+"""Modes of `tool_calls_match` that allow other calls than the expected ones."""
+_OTHER_CALLS = ("any_order", "in_order", "superset")
+"""Those of `tool_trajectory`."""
+
+
+def asking_nothing(kind: Any, config: Any) -> Iterator[tuple[str, str]]:
+    """Keys of an evaluator's configuration with what is wrong with them."""
+    if not isinstance(config, Mapping):
+        return
+    if kind == "schema_match" and "schema" in config and config["schema"] in ({}, True):
+        yield "schema", "every value satisfies this schema: say what the value must be"
+    elif kind == "tool_calls_match" and config.get("expected") == [] and config.get("mode", "subset") in _ANY_CALLS:
+        yield "expected", "every trace has these calls, none: name calls, or set mode: exact if there must be none"
+    elif kind == "tool_trajectory" and config.get("mode", "any_order") in _OTHER_CALLS and _names_no_calls(config):
+        yield (
+            "minimums" if "minimums" in config else "expected",
+            "no call is expected, and every trace passes: name calls in expected or minimums",
+        )
+
+
+def _names_no_calls(config: Mapping[str, Any]) -> bool:
+    return not config.get("expected") and not config.get("minimums")
