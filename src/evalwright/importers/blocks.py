@@ -152,7 +152,7 @@ _READY = (str, dict)
 
 
 def tokens_of(notes: ImportNotes, *usages: Any) -> Tokens:
-    """The sum of usages as Anthropic counts them: what is cached is not in `input_tokens`."""
+    """The sum of usages as Anthropic counts them: `input_tokens` does not include cached ones."""
     sums: dict[str, int] = {}
     for usage in usages:
         if not isinstance(usage, dict):

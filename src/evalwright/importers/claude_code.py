@@ -26,7 +26,7 @@ from evalwright.importers.traces import TraceImporter
 __all__ = ["ClaudeCode"]
 
 _Placed = tuple[str, int, SessionLine | None]
-"""The session of a line, its number, and what it has; None for one that breaks off."""
+"""The session of a line, its number, and its content; None for one that breaks off."""
 
 
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:

@@ -318,7 +318,7 @@ _READY = (dict, str)
 
 
 def _tokens(usage: dict[str, Any], notes: ImportNotes) -> Tokens:
-    """Usage as OpenAI counts it: cached tokens are in the input, those of reasoning in the output."""
+    """Usage as OpenAI counts it: cached tokens are included in the input, reasoning tokens in the output."""
     return Tokens(*(token_count(usage.get(key), notes) for key in _COUNTS))
 
 

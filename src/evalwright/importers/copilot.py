@@ -1,4 +1,4 @@
-"""What `copilot --output-format json` prints, in either of its two shapes.
+"""Reads the output of `copilot --output-format json`, in either of its two shapes.
 
 Flat lines are `message`, `tool_use`, `tool_result` and `usage`; lines of events are `assistant.message`,
 `user.message`, `tool.execution_start` and `tool.execution_complete`, with `data`. Both end with `result`.
@@ -117,6 +117,6 @@ def _tokens(usage: dict[str, Any], notes: ImportNotes) -> Tokens:
 
 
 class Copilot(TraceImporter):
-    """What `copilot --output-format json` prints."""
+    """The output of `copilot --output-format json`."""
 
     read: ClassVar[Read] = staticmethod(read)

@@ -1,7 +1,7 @@
 """Detects the format of a recording by its content: its name says nothing.
 
-Formats are tried in a fixed order, the most specific first, as the marks of some occur in others: a stream of Gemini
-has a `session_id`, a response has messages.
+Formats are tried in a fixed order, the most specific first, as some formats share marks: a stream of Gemini has a
+`session_id`, a response has messages.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class Head:
     """The beginning of a file."""
 
     records: list[dict[str, Any]] = field(default_factory=list)
-    """The objects on its first lines, in its list, or the one that it is."""
+    """The objects on its first lines or in its list, or the single one."""
     whole: Any = None
     """The document, if it is one."""
     columns: tuple[str, ...] = ()
@@ -267,7 +267,7 @@ FORMATS: tuple[tuple[str, Callable[[Head], bool], str], ...] = (
     ("openai-messages", _is_openai_messages, "messages, traj or conversation"),
     ("deepeval", _is_deepeval, "input with actual_output or expected_output, or a scenario; as JSON or CSV"),
 )
-"""Each format that can be told by its content, what tells it, and that in words."""
+"""Each format that can be recognised by its content: its name, the test, and the test in words."""
 
 
 _READABLE: dict[str, Callable[[Head], bool]] = {"anthropic-messages": _may_be_anthropic}
@@ -280,7 +280,7 @@ def detected(head: Head) -> str | None:
 
 
 def unknown(file: Path) -> InputError:
-    """That no format fits, and what each was told by. Raises InputError for a file that cannot be read."""
+    """The error that no format fits, with the mark of each. Raises InputError for a file that cannot be read."""
     if next(iter(lines(file)), None) is None:
         return InputError(Problem(str(file), "is empty"))
     looked = "\n".join(f"  {name:<18}  {mark}" for name, _, mark in FORMATS)

@@ -164,7 +164,7 @@ class GatheredCases:
         ]
 
     def evaluators(self, reading: ImportFindings) -> tuple[list[dict[str, Any]], int]:
-        """Those of the suite, and how many of them decide: the recorded reward alone, else all."""
+        """The suite's evaluators, and how many of them decide: the recorded reward alone, else all."""
         found = [*([REWARDED] if self._rewards else []), *reading.evaluators] or [ANSWERED]
         return found, 1 if self._rewards else len(found)
 

@@ -1,4 +1,4 @@
-"""What `gemini --output-format stream-json` and `--output-format json` print."""
+"""Reads the output of `gemini --output-format stream-json` and `--output-format json`."""
 
 from __future__ import annotations
 
@@ -138,6 +138,6 @@ class _Session:
 
 
 class Gemini(TraceImporter):
-    """What `gemini --output-format stream-json` or `json` prints."""
+    """The output of `gemini --output-format stream-json` or `json`."""
 
     read: ClassVar[Read] = staticmethod(read)

@@ -41,21 +41,21 @@ __all__ = [
 _CASES, _SUITE = "cases.jsonl", "eval.yaml"
 
 ANSWERED: Final[dict[str, Any]] = {"name": "answered", "type": "answered"}
-"""The evaluator for recordings without expectations: there is an answer."""
+"""The evaluator for recordings without expectations: an answer must exist."""
 
 REWARDED: Final[dict[str, Any]] = {
     "name": "reward",
     "type": "field_check",
     "config": {"field": "metrics.custom.reward", "equals": 1, "absent": "skip"},
 }
-"""The evaluator for recordings with a reward; those without one have no verdict by it."""
+"""The evaluator for recordings with a reward; those without one get no verdict from it."""
 
 _MOST_PROBLEMS = 100
 
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """What was written."""
+    """The outcome of an import."""
 
     cases: int
     trials: int
@@ -102,7 +102,7 @@ def check_free(out: Path) -> None:
 
 
 def secrets_here() -> Masker:
-    """What masks the secrets of this environment in what is imported: agents print them. Names of keys stay."""
+    """What masks this environment's secrets in imported data, since agents print them. Names of keys stay."""
     made = (Trace, TraceMessage, ToolCall, ToolResult, Output, Metrics, Span)
     keys = (name for record in made for name in record.__struct_fields__)
     return Masker.of({}, os.environ).keeping([*keys, *_WORDS])
@@ -290,7 +290,7 @@ def _case(case_id: str, recordings: list[Recording]) -> dict[str, Any]:
 
 
 RECORDED: Final[dict[str, Any]] = {"name": "recorded", "adapter": "replay", "allow_missing": ["final_answer"]}
-"""What was recorded need not end in words, and is judged nevertheless: by its actions or its reward."""
+"""A recording need not end in words, and is judged nevertheless: by its actions or its reward."""
 
 
 def described_suite(traces: int, cases: int) -> str:
@@ -340,7 +340,7 @@ def write_suite(
 def _evaluators(survey: _Survey) -> list[dict[str, Any]]:
     """The evaluators that the recordings allow, the deciding one first: the recorded reward, else expected actions.
 
-    Without either, the evaluator that there is an answer.
+    Without either, the evaluator that requires an answer.
     """
     checks: list[dict[str, Any]] = []
     if survey.rewarded:

@@ -32,12 +32,12 @@ class Imported(msgspec.Struct, gc=False):
     """The record to which the user's mapping is applied, in formats of records."""
     line: int | None = None
     key: str = ""
-    """The place in a file that is one document."""
+    """The place within a file that is one document."""
     evaluators: list[Any] | None = None
-    """What judges the case, where its format says that of each: names of the suite's, those with some keys of their
-    configuration, or evaluators of its own. Only of cases without recordings."""
+    """The evaluators that judge the case, if its format states them for each: names from the suite, those with some
+    keys of their configuration changed, or evaluators of its own. Only for cases without recordings."""
     authored: bool = False
-    """Whether it was written as a case: another one of its name is a recording of the same case, or a mistake."""
+    """Whether it was written as a case: another one of that name is a recording of the same case, or a mistake."""
 
 
 @dataclass(slots=True)
@@ -47,15 +47,15 @@ class ImportFindings:
     mistakes: Mistakes = field(default_factory=Mistakes)
     notes: ImportNotes = field(default_factory=ImportNotes)
     name: str | None = None
-    """Of the suite, where the format has one."""
+    """The suite's name, if the format has one."""
     evaluators: list[dict[str, Any]] = field(default_factory=list)
-    """Of the suite, where the format has some that ours can stand for."""
+    """The suite's evaluators, if the format has some that ours can stand in for."""
     warnings: list[str] = field(default_factory=list)
-    """Said of the suite whenever it is validated or run."""
+    """Reported whenever the suite is validated or run."""
     may_start_over: bool = False
-    """Whether a format may raise `StartOver` in place of looking through the files before it reads them."""
+    """Whether a format may raise `StartOver` instead of looking through the files before reading them."""
     variants: dict[str, str] = field(default_factory=dict)
-    """Names of systems that are known only when all is read, by those that their recordings have until then."""
+    """Names of systems that are known only at the end of reading, by the names that recordings have until then."""
 
     def lose_check(self, kind: str) -> None:
         """Note a check of the original that has no equivalent here; every run of the suite reports it."""

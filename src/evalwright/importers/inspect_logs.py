@@ -1,4 +1,4 @@
-"""Logs of Inspect, `.eval` and `.json`: read through inspect_ai, because the files are no frozen format."""
+"""Logs of Inspect, `.eval` and `.json`: read through inspect_ai, because the file format is not frozen."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
     for file in files:
         try:
             log = read_eval_log(str(file.absolute()), resolve_attachments=True)
-        except Exception as error:  # of any kind: neither the file nor the library is ours
+        except Exception as error:  # any exception: neither the file nor the library is ours
             reading.mistakes.add(file, f"is not a log of Inspect: {error}".splitlines()[0])
             continue
         reading.name = log.eval.task

@@ -27,7 +27,7 @@ class LineForm(Generic[T]):
     decode: Callable[[bytes], T]
     """Raises msgspec.ValidationError for a line with other types than the usual ones."""
     lenient: Callable[[dict[str, Any]], T]
-    """The same of any object at all."""
+    """Accepts any object at all."""
 
 
 OBJECTS: LineForm[dict[str, Any]] = LineForm(msgspec.json.Decoder(dict[str, Any]).decode, dict)
@@ -36,9 +36,9 @@ OBJECTS: LineForm[dict[str, Any]] = LineForm(msgspec.json.Decoder(dict[str, Any]
 def each_record(
     file: Path, mistakes: Mistakes, take: Callable[[int, Any], None], form: LineForm[Any] = OBJECTS
 ) -> None:
-    """Hand the records of a transcript to `take`, with the numbers of their lines; see `records`.
+    """Hand the records of a transcript to `take`, with their line numbers; see `records`.
 
-    What `take` finds to be nested too deeply, which it says by RecursionError, is a mistake of that line.
+    If `take` raises RecursionError because a record is nested too deeply, that line is a mistake.
     """
     for number, value in records(file, mistakes, form, may_be_cut=True):
         try:
@@ -50,17 +50,17 @@ def each_record(
 def records(
     file: Path, mistakes: Mistakes, form: LineForm[Any] = OBJECTS, *, may_be_cut: bool = False
 ) -> Iterator[tuple[int, Any]]:
-    """The objects on the lines of a JSON Lines file, with the numbers of the lines.
+    """The objects on the lines of a JSON Lines file, with their line numbers. Other lines are mistakes.
 
-    Other lines are mistakes. With `may_be_cut`, a last line that breaks off, because what wrote it was killed,
-    comes as None. Values may be nested more deeply than can be written again.
+    With `may_be_cut`, a last line that breaks off, because its writer was killed, is returned as None. Values may be
+    nested more deeply than can be written again.
     """
     decode = form.decode
     with opened(file) as source:
         for number, text in enumerate(source, 1):
             try:
                 if not text.isascii():
-                    text.decode()  # the decoder does not look at the texts that it skips
+                    text.decode()  # the decoder does not check texts that it skips
                 value = decode(text)
             except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 text = text.removeprefix(BOM) if number == 1 else text

@@ -61,7 +61,7 @@ class _Metrics(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
 
 
 class _Line(msgspec.Struct, forbid_unknown_fields=True):
-    """A record that needs no coercion: nearly every one. All others are read by `EvalCase`."""
+    """A record that needs no coercion, like nearly every one. All others are read by `EvalCase`."""
 
     id: str
     messages: list[dict[str, Any]]
@@ -121,7 +121,7 @@ class Cases:
             raise InputError(problems, f"{counted(count, 'problem')} in {self._path}:")
 
     def _read(self) -> Iterator[tuple[Record, _Line | None, list[Problem]]]:
-        """Records of JSON Lines that are clean come as they are, all others as plain data or with what is wrong."""
+        """Clean records of JSON Lines, as they are; all others as plain data or with their problems."""
         if not self._lines:
             for record in records_of(self._path, lines=False):
                 yield record, None, []
@@ -150,7 +150,7 @@ class Cases:
         return ambiguous_ids(self._path, lines=self._lines)
 
     def oddities(self) -> list[Problem]:
-        """The first rows that are not distinguished by their ids; with `strict` each pass ends with them."""
+        """The first rows whose ids do not distinguish them; with `strict` each pass ends by reporting them."""
         return list(islice(oddities(self._path, self._ambiguous, lines=self._lines), _MOST_PROBLEMS))
 
 
@@ -161,7 +161,7 @@ def case_of(case: EvalCase) -> Case:
 
 
 def expectations_of(case: EvalCase) -> Case:
-    """The canonical case of an authored one without its recorded run, which is judged beside it."""
+    """The canonical case of an authored one without its recorded run, which is judged along with it."""
     return Case(case.id, case.input, Expected(conversation=_line_of(case).expected), case.metadata)
 
 
@@ -186,12 +186,12 @@ def _line_of(case: EvalCase) -> _Line:
 
 
 def _finite(number: float | None) -> float | None:
-    """Infinity as the largest finite number, which compares the same: stored as JSON it would become null."""
+    """Infinity as the largest finite number, which compares alike: stored as JSON it would become null."""
     return number if number is None or math.isnan(number) else max(-sys.float_info.max, min(sys.float_info.max, number))
 
 
 def _case(line: _Line, trace: Trace) -> Case:
-    """The case; what cannot be stored is replaced visibly, or is the error of this case alone."""
+    """The case; data that cannot be stored is replaced visibly, or becomes the error of this case alone."""
     expected = Expected(conversation=line.expected)
     case = Case(line.id, line.input, expected, line.metadata)
     try:
@@ -204,12 +204,12 @@ def _case(line: _Line, trace: Trace) -> Case:
 
 
 def _parsed_case(line: _Line, trace: Trace) -> Case:
-    """The case of a record in Python's own dialect of JSON, which has NaN, infinities and lone surrogates."""
+    """The case of a record in Python's own dialect of JSON, which allows NaN, infinities and lone surrogates."""
     return _case(line, trace) if _is_json(line) else _cleaned(line, trace.started_at)
 
 
 def _is_json(line: _Line) -> bool:
-    """Whether a run can store the record as it is; what was measured may be NaN, which is as good as nothing."""
+    """Whether a run can store the record unchanged; measurements may be NaN, which counts as missing."""
     try:
         expected = msgspec.to_builtins(line.expected)
         parts = (line.id, line.messages, line.input, line.metadata, line.trace, expected)
@@ -220,7 +220,7 @@ def _is_json(line: _Line) -> bool:
 
 
 def _cleaned(line: _Line, started: datetime) -> Case:
-    """The case with what is recorded made plain; an expectation that would change is the error of the case."""
+    """The case with its recorded parts made plain; an expectation that would change is the error of the case."""
     notes: list[str] = []
     changed: list[str] = []
     case_id = plain(line.id, "id", notes)
@@ -279,7 +279,7 @@ def _take_steps(line: _Line, trace: Trace) -> None:
 
 
 def _steps_given(line: _Line) -> dict[str, Any] | None:
-    """The trace of a record; in its input the original reads one, too."""
+    """The trace of a record; the original also reads one in its input."""
     if line.trace is None and isinstance(line.input, dict) and isinstance(line.input.get("trace"), dict):
         found: dict[str, Any] = line.input["trace"]
         return found
@@ -287,7 +287,7 @@ def _steps_given(line: _Line) -> dict[str, Any] | None:
 
 
 def _run_of(payload: dict[str, Any]) -> Any:
-    """Which run of a trace is the case's; None where it has none, and no grader then sees a trace."""
+    """The run of a trace that belongs to the case; None if there is none, and then no grader sees a trace."""
     run_id, runs = payload.get("run_id"), payload.get("runs")
     if run_id is None and isinstance(runs, list) and runs and isinstance(runs[0], dict):
         return runs[0].get("id")
@@ -295,7 +295,7 @@ def _run_of(payload: dict[str, Any]) -> Any:
 
 
 def _doubts_of_steps(line: _Line, trace: Trace) -> Iterator[Doubt]:
-    """Problems of a record's trace: they make the case an error, or no grader reads the part."""
+    """Problems of a record's trace: either the case becomes an error, or no grader reads the part."""
     place = ("trace",) if line.trace is not None else ("input", "trace")
     if trace.error is not None and trace.error.type == _MALFORMED:
         yield place, f"{trace.error.message}: the case will be an error"
@@ -304,9 +304,9 @@ def _doubts_of_steps(line: _Line, trace: Trace) -> Iterator[Doubt]:
 
 
 def _messages(messages: list[dict[str, Any]], calls: list[ToolCall], wrong: list[str]) -> list[TraceMessage]:
-    """The conversation for readers and for evaluators that know nothing of recordings; one message for each call.
+    """The conversation for readers and for evaluators that do not know about recordings; one message for each call.
 
-    A mere number of calls is reported to `wrong`: which calls they were is unknown. Texts and objects hold none.
+    A bare number of calls is reported to `wrong`: the calls themselves are unknown. Texts and objects hold none.
     """
     said: list[TraceMessage] = []
     made = iter(calls)

@@ -31,7 +31,7 @@ _decode = msgspec.json.Decoder().decode
 def doubts_in(
     messages: Sequence[dict[str, Any]], expected: ConversationExpected, *, must_expect: bool
 ) -> Iterator[Doubt]:
-    """All of them; with `must_expect` the graders judge by what a case expects, and by nothing else."""
+    """All of them; with `must_expect` the graders judge only by what a case expects."""
     for i, message in enumerate(messages):
         for place, what in _of_message(message):
             yield ("messages", i, *place), what

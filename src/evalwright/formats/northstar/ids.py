@@ -31,7 +31,7 @@ _decode = msgspec.json.Decoder(_Row).decode
 
 
 def ambiguous_ids(path: Path, *, lines: bool) -> set[int]:
-    """The hashes of such ids, in this process. Raises InputError for a file that cannot be read."""
+    """The hashes of repeated and empty ids, in this process. Raises InputError for a file that cannot be read."""
     repeats, empty = Repeats(), set[int]()
     for case_id, _, _ in _ids(path, lines):
         repeats.add(case_id)
@@ -60,7 +60,7 @@ class Occurrences:
 
 
 def oddities(path: Path, ambiguous: Set[int], *, lines: bool) -> Iterator[Problem]:
-    """Each row whose id is empty, or an earlier row's, and the name that its case has."""
+    """Each row whose id is empty or an earlier row's, and the name of its case."""
     occurrences = Occurrences(ambiguous)
     for case_id, index, line in _ids(path, lines) if ambiguous else ():
         number = occurrences.of(case_id)
@@ -72,7 +72,7 @@ def oddities(path: Path, ambiguous: Set[int], *, lines: bool) -> Iterator[Proble
 
 
 def _ids(path: Path, lines: bool) -> Iterator[tuple[str, int, int | None]]:
-    """The ids in a file and where they are; anything else wrong with the file is reported when all of it is read."""
+    """The ids in a file and where they are; other mistakes are reported once the file has been read."""
     if not lines:
         for record in records_of(path, lines=False):
             yield from _id_in(record)

@@ -37,7 +37,7 @@ DETERMINISTIC = {
     "latency_under": "latency_within",
     "cost_under": "cost_within",
 }
-"""Name of a grader to the type of its evaluator, in the order of the plan."""
+"""The type of evaluator for each name of a grader, in the order of the plan."""
 
 TRACE = (
     "bad_tool_failure_recovery",
@@ -56,7 +56,7 @@ PLANS = ("deterministic", "quality", "agentic", "trace")
 
 
 def grader_plan_of(name: str, judge_model: str | None = None) -> list[EvaluatorSpec]:
-    """The graders of a named plan. Raises ValueError that lists the names."""
+    """The graders of a named plan. Raises ValueError, which lists the names."""
     if name not in PLANS:
         raise ValueError(f"unknown plan {name!r}{did_you_mean(str(name), PLANS)}: expected one of {', '.join(PLANS)}")
     model = {"model": judge_model or DEFAULT_JUDGE_MODEL}

@@ -24,11 +24,11 @@ __all__ = ["MOST_PROBLEMS", "EvalCase", "EvalMetrics", "Record", "checked", "is_
 
 
 MOST_PROBLEMS = 100
-"""How many mistakes of a file are reported."""
+"""The most mistakes reported for one file."""
 
 
 class EvalMetrics(BaseModel):
-    """What was measured of a recorded run; null where nothing was."""
+    """The measurements of a recorded run; null for those not taken."""
 
     model_config: ClassVar[ConfigDict] = ConfigDict(extra="forbid")
 
@@ -74,7 +74,7 @@ def is_lines(path: Path) -> bool:
 
 
 def records_of(path: Path, *, lines: bool) -> Iterator[Record]:
-    """Every record, unchecked. Raises InputError for what is not JSON; in JSON Lines after the last line, with all."""
+    """Every record, unchecked. Raises InputError if it is not JSON; in JSON Lines at the end, with all mistakes."""
     if lines:
         problems: list[Problem] = []
         for index, (number, line) in enumerate(lines_of(path)):

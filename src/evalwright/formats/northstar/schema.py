@@ -23,16 +23,16 @@ from evalwright.registry import PREMADE
 __all__ = ["case_schema", "cases_schema", "configuration_schema"]
 
 _TYPES = {"rubric": "rubric_judge", "python": "python_code", "typescript": "typescript_code", "regex": "regex"}
-"""The evaluator of each type of a grader."""
+"""The evaluator for each type of grader."""
 
 
 def case_schema() -> Schema:
-    """Of a case, one line of a dataset in JSON Lines."""
+    """For a case, one line of a dataset in JSON Lines."""
     return {**_case(), "title": "NorthStar: a case"}
 
 
 def cases_schema() -> Schema:
-    """Of a dataset in JSON: a list of cases, an object that has one under `cases`, or one case."""
+    """For a dataset in JSON: a list of cases, an object with one under `cases`, or one case."""
     case = _case()
     definitions = {**case.pop("definitions"), "EvalCase": case}
     cases = list_of(reference("EvalCase"))
@@ -42,7 +42,7 @@ def cases_schema() -> Schema:
 
 
 def _case() -> Schema:
-    """As in the original true and false are numbers, too."""
+    """As in the original, true and false are numbers, too."""
     found: Schema = _with_truth(lenient(EvalCase.model_json_schema()))
     return found
 
@@ -58,7 +58,7 @@ def _with_truth(node: Any) -> Any:
 
 
 def configuration_schema() -> Schema:
-    """Of a run configuration, the file of `--graders`."""
+    """For a run configuration, the file of `--graders`."""
     definitions: Schema = {}
     kinds: list[str | None] = [*_TYPES, "trace", *PREMADE]
     grader = mapping({"name": NOT_BLANK, "type": {"enum": kinds}}, ["name"])
@@ -74,11 +74,11 @@ def configuration_schema() -> Schema:
 
 
 def _keys(evaluator: str, definitions: Schema) -> Schema:
-    """What a grader may have of an evaluator's configuration; null says nothing."""
+    """The keys of an evaluator's configuration that a grader may have; null leaves a key unset."""
     found = evaluator_keys(evaluator, definitions)
     if found is None:
         return {}
     keys, needed = found
-    required = [key for key in needed if key != "model"]  # which --judge-model may say
+    required = [key for key in needed if key != "model"]  # --judge-model may give it
     known = {key: one if key in required else or_null(one) for key, one in keys.items()}
     return mapping({"name": {}, "type": {}, **known}, required, closed=True)

@@ -16,8 +16,8 @@ __all__ = ["NorthstarTotals", "totals"]
 class NorthstarTotals:
     """Cells by verdict, and the grades that were skipped.
 
-    In the original a grader that could not judge has failed, and so it has in these numbers. The
-    verdict of the case is an error.
+    In the original a grader that could not judge has failed, so these numbers count it as failed. The verdict of the
+    case is an error.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -44,7 +44,7 @@ class NorthstarTotals:
 def totals(statuses: Mapping[str, int], skipped_grades: int) -> dict[str, Any]:
     """The counters of an `EvalResult`: a case is evaluated when it passed or failed.
 
-    A case whose record cannot be judged is neither, and counts apart.
+    A case whose record cannot be judged is neither, and is counted separately.
     """
     passed, failed = statuses.get("pass", 0), statuses.get("fail", 0)
     return {

@@ -39,7 +39,7 @@ def take_trace(payload: Mapping[str, Any], run_id: Any, trace: Trace) -> None:
 
 
 def steps_in(payload: Mapping[str, Any], run_id: Any, warnings: list[str] | None = None) -> Steps:
-    """The steps of one run, in order. Unknown keys of records go to `warnings`; all else that is wrong, ValueError."""
+    """The steps of one run, in order. Unknown keys of records go to `warnings`; other mistakes raise ValueError."""
     noted = [] if warnings is None else warnings
     run = _run(payload, str(run_id), noted)
     spans = [_step(record) for record in _of_run(payload, "spans", run.run_id, noted)]
@@ -115,7 +115,7 @@ def _step(record: Mapping[str, Any]) -> Step:
 
 
 def _event(record: Mapping[str, Any]) -> StepEvent:
-    """The SDK leaves out content that is null, so that is read as null."""
+    """The SDK leaves out null content, so missing content is read as null."""
     event_id = str(_needed(record, "id", "event"))
     where, span_id = f"event {event_id}", record.get("span_id")
     return StepEvent(

@@ -68,7 +68,7 @@ def _given(value: Any) -> Any:
 
 
 def _payload(steps: Steps) -> dict[str, Any]:
-    """The steps as NorthStar's SDK exports them."""
+    """The steps in the form in which NorthStar's SDK exports them."""
     assert steps.run is not None
     run = msgspec.to_builtins(steps.run)
     run_id = run.pop("run_id")
@@ -87,7 +87,7 @@ def _event(run_id: str, event: dict[str, Any]) -> dict[str, Any]:
 
 
 def _plan(suite: Suite, folder: Path, output: OutputFolder, losses: list[Problem]) -> tuple[dict[str, Any], str]:
-    """The options under which the dataset has these graders, and how to say them."""
+    """The options under which the dataset has these graders, and how to give them."""
     models = [None, *(spec.config.get("model") for spec in suite.evaluators if "model" in spec.config)]
     for plan in PLANS:
         for model in dict.fromkeys(models):

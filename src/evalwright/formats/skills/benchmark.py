@@ -1,4 +1,4 @@
-"""The folder of a benchmark as skill-creator keeps it: gradings, timings, outputs and their summary."""
+"""The folder of a benchmark in skill-creator's layout: gradings, timings, outputs and their summary."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class _Writing:
             folder.mkdir(parents=True)
             for path in graded.made if graded.artifact is not None else ():
                 source = graded.artifact.folder / "after" / path  # type: ignore[union-attr]
-                if source.is_file():  # else it is stored under another name, as its own holds a secret
+                if source.is_file():  # else it is stored under another name because its own contains a secret
                     (folder / path).parent.mkdir(parents=True, exist_ok=True)
                     shutil.copyfile(source, folder / path)
         except OSError as error:
@@ -165,7 +165,7 @@ def _runs_of(name: str, judged: Sequence[Graded]) -> list[Graded]:
 def run_summary(runs: Mapping[str, Sequence[Graded]]) -> dict[str, Any]:
     """Mean, sample standard deviation and range of each number over the runs, and the first configuration's lead.
 
-    Tokens are those of the runs that report some; where none does they are left out.
+    Tokens come from the runs that report them; if none does, they are left out.
     """
     found: dict[str, Any] = {}
     for name, cells in runs.items():
@@ -210,7 +210,7 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def _comparisons(run: RunWriter, plan: Plan) -> list[dict[str, Any]]:
-    """With the skill against without it, by cases: several runs of a case are not independent."""
+    """With the skill against without it, by case: several runs of a case are not independent."""
     names = [variant.name for variant in plan.variants]
     pairs = [(other, one) for one in names for other in names if one.endswith(WITH) and _is_base(other, one)]
     found = []

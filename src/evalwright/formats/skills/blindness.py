@@ -1,4 +1,4 @@
-"""Removes from a judge's view whether the agent had the skill, and which one it is."""
+"""Hides from a judge whether the agent had the skill, and which one it is."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def named_paths(skill: str) -> re.Pattern[str]:
 
 
 class Blindfold:
-    """Hides the name of a skill. Where the task itself has that word, only phrases that mean the skill are hidden."""
+    """Hides the name of a skill. If the task itself contains that word, only phrases that mean the skill are hidden."""
 
     def __init__(self, skill: str, task: Iterable[str]) -> None:
         name = rf"(?<![\w-]){re.escape(skill)}(?![\w-])"

@@ -1,4 +1,4 @@
-"""Evals as cases, each with the evaluators that its criteria are."""
+"""Turns evals into cases, each with the evaluators for its criteria."""
 
 from __future__ import annotations
 

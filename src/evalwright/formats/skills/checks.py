@@ -38,7 +38,7 @@ class SkillFile(msgspec.Struct, frozen=True):
 
 
 class SkillTranscript(msgspec.Struct, frozen=True):
-    """Whether `text` is in what the agent said, in a call's arguments or in what a tool gave back."""
+    """Whether `text` is in what the agent said, in a call's arguments or in what a tool returned."""
 
     text: str
 

@@ -11,7 +11,7 @@ from evalwright.formats.shared.findings import Findings
 __all__ = ["CRITERION_TEXTS", "LISTS", "Criterion", "criteria_of"]
 
 LISTS = ("assertions", "expectations", "checks", "expected_behavior", "unexpected_behavior")
-"""The keys of an eval that hold criteria, in the order in which they count."""
+"""The keys of an eval that hold criteria, in order of precedence."""
 CRITERION_TEXTS = ("text", "assertion", "expectation", "criterion", "description", "check")
 _NAMED = ("description", "check")
 """Texts that say little without their `name`."""

@@ -1,4 +1,4 @@
-"""Which files are evals of skills. Little is imported: asked for files of every format."""
+"""Which files are evals of skills. Imports little: it is run on files of every format."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def detects(path: Path, head: Mapping[str, Any]) -> bool:
 
 
 def suite_in(folder: Path) -> Path | None:
-    """The evals that the folder of a skill, or its folder `evals`, stands for."""
+    """The evals in the folder of a skill, or in its folder `evals`."""
     beside = folder / "evals" / NAME if (folder / "SKILL.md").is_file() else folder / NAME
     return beside if beside.is_file() and (beside.parent != folder or _fits(beside)) else None
 
 
 def names_in(path: Path, options: Mapping[str, Any]) -> tuple[str, ...]:
-    """None: nothing in these files stands for a variable."""
+    """None: these files contain no references to variables."""
     return ()
 
 
@@ -47,7 +47,7 @@ def _is_prompt(value: Any) -> bool:
 
 
 def _unread(path: Path) -> Mapping[str, Any]:
-    """The keys of a file that is rejected for a lone surrogate, which JSON can write and YAML cannot."""
+    """The keys of a file that is rejected for a lone surrogate, which JSON can express and YAML cannot."""
     try:
         data = path.read_bytes()
     except OSError:
@@ -57,7 +57,7 @@ def _unread(path: Path) -> Mapping[str, Any]:
 
 
 def _is_list_of_prompts(path: Path) -> bool:
-    """A shape that some files have: it is rejected as one of this format."""
+    """A shape that some files have: such a file is rejected as one of this format."""
     value = _document(path)
     return isinstance(value, list) and bool(value) and _is_prompt(value[0])
 

@@ -1,4 +1,4 @@
-"""`evals.json` as its author means it: each eval checked, every mistake with its place."""
+"""Reads `evals.json` as its author means it: each eval is checked, and every mistake has its place."""
 
 from __future__ import annotations
 

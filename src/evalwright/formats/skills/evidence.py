@@ -1,4 +1,4 @@
-"""What a judge is shown of one cell: the answer, the files that the agent left, and its tool calls in order."""
+"""What a judge sees of one cell: the answer, the files that the agent left, and its tool calls in order."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from evalwright.model.trace import Trace
 __all__ = ["evidence"]
 
 _MOST_ANSWER, _MOST_FILE, _MOST_FILES = 60_000, 20_000, 100_000
-"""Characters of the answer, of one file and of all files."""
+"""The most characters of the answer, of one file and of all files."""
 _READ = 8 * _MOST_FILE
-"""Bytes of a file that are read to be shown."""
+"""The most bytes read of a file to show it."""
 _WITHIN = bytes(range(0x80, 0xC0))
 """The continuation bytes of UTF-8."""
 _MOST_LISTED, _MOST_CALLS, _MOST_ARGUMENTS = 200, 200, 500
-"""Files and calls that are listed, and characters of a call's arguments."""
+"""The most files and calls listed, and the most characters of a call's arguments."""
 
 
 def evidence(case: Case, trace: Trace, artifact: Artifact | None, criterion: str) -> list[tuple[str, Any]]:
@@ -46,7 +46,7 @@ def evidence(case: Case, trace: Trace, artifact: Artifact | None, criterion: str
 
 
 def _cut(text: str, most: int, length: int | None = None) -> str:
-    """The beginning of a text; `length` is that of the whole, if the text is itself cut."""
+    """The beginning of a text; `length` is that of the whole text, if this one has already been cut."""
     length = len(text) if length is None else length
     return text if length <= most else f"{text[:most]}\n[cut: {length - most:,} more characters]"
 
@@ -90,7 +90,7 @@ def _text(file: Path) -> str | None:
 
 
 def _length(file: Path) -> int | None:
-    """The characters in a file of which only the beginning was read: the bytes that begin one."""
+    """The number of characters in a file that was read only in part: bytes that begin a character."""
     if file.stat().st_size <= _READ:
         return None
     with file.open("rb") as source:

@@ -1,4 +1,4 @@
-"""The files of an eval: where they lie, and where they are in its workspace."""
+"""The files of an eval: their places on disk and in its workspace."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One cell in the words of skill-creator: `grading.json`, `timing.json`, and the run of `benchmark.json`."""
+"""One cell in skill-creator's terms: `grading.json`, `timing.json`, and the run of `benchmark.json`."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Graded:
             "expectations": found,
             "summary": _summary(found),
             "execution_metrics": self.execution(),
-            # without the total: where it is, skill-creator's script counts characters of the output as tokens
+            # without the total: where that is given, skill-creator's script counts characters of the output as tokens
             "timing": {"executor_duration_seconds": self.seconds, "grader_duration_seconds": self._grading_seconds()},
         }
 

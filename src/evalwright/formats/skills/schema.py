@@ -20,7 +20,7 @@ __all__ = ["evals_schema"]
 
 
 def evals_schema() -> Schema:
-    """Of `evals/evals.json`."""
+    """For `evals/evals.json`."""
     criterion: Schema = {
         "anyOf": [ANY_TEXT, {"type": "object", "anyOf": [having(key, ANY_TEXT) for key in CRITERION_TEXTS]}]
     }

@@ -1,4 +1,4 @@
-"""The evals of a skill as a suite: each agent alternately with and without the skill."""
+"""The evals of a skill as a suite: each agent runs alternately with and without the skill."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def document_in(path: Path) -> yaml.Document:
 
 
 def _flaw_of(path: Path) -> JsonFlaw | None:
-    """What keeps a file from being JSON."""
+    """Why a file is not JSON."""
     try:
         strict_json(path.read_bytes())
     except JsonFlaw as flaw:
@@ -104,7 +104,7 @@ def _flaw_of(path: Path) -> JsonFlaw | None:
 
 
 def _check(variants: list[Variant], findings: Findings) -> None:
-    """Raise InputError with what is wrong with the agent, each mistake once however many variants have it.
+    """Raise InputError with everything wrong with the agent, each mistake once however many variants share it.
 
     What the agents will lack is noted in `findings`.
     """
@@ -115,7 +115,7 @@ def _check(variants: list[Variant], findings: Findings) -> None:
                 findings.warn((), warning.message)
         except InputError as error:
             for problem in error.problems:
-                # an agent that is not on this machine may be on that of the run
+                # an agent that is not on this machine may be on the run's
                 absent = problem.absent or problem.key == "allow_tools"
                 problems.setdefault(problem.message, Problem("", problem.message, key="--agent", absent=absent))
     if problems:
@@ -123,7 +123,7 @@ def _check(variants: list[Variant], findings: Findings) -> None:
 
 
 def _prices(variants: list[Variant], findings: Findings) -> dict[str, Price]:
-    """Those of the models that the agents were given, for agents that count tokens without saying what they cost."""
+    """The prices of the models given to the agents, for agents that count tokens without stating costs."""
     models = dict.fromkeys(variant.config["model"] for variant in variants if "model" in variant.config)
     if not models:
         return {}

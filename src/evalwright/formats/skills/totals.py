@@ -94,7 +94,7 @@ class SkillTotals:
 
 
 def telling(criteria: Mapping[_Criterion, Mapping[str, Iterable[int]]]) -> tuple[list[_Criterion], list[_Criterion]]:
-    """The criteria that held in every variant each time, and those that never held; of what two variants judged."""
+    """The criteria that always held in every variant, and those that never did, among those judged in two variants."""
     always, never = [], []
     for key, shares in sorted(criteria.items()):
         judged = [tuple(share) for share in shares.values()]

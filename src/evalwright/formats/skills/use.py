@@ -31,12 +31,12 @@ _WRITTEN = frozenset(
         "prompt",
     )
 )
-"""Arguments with what an agent writes or says: a path that is quoted there was not read."""
+"""Arguments with text that an agent writes or says: a path quoted in them was not read."""
 _TOOLS = ("skill", "activate_skill", "load_skill", "use_skill")
 
 
 def is_use(call: ToolCall, skill: str) -> bool:
-    """Whether a call loads the skill: a tool for skills that is given its name, or any that reads its files."""
+    """Whether a call loads the skill: a tool for skills called with its name, or any tool that reads its files."""
     if not skill:
         return False
     texts = list(_texts(call.arguments))
@@ -64,8 +64,8 @@ def _texts(value: Any) -> list[str]:
 class SkillUsed(msgspec.Struct, frozen=True):
     """Reported where the agent had the skill, and deciding where the case says `should_trigger`.
 
-    Without the skill it is skipped, or an error of type `contaminated` if the agent found one all the same. Of an agent
-    whose tool calls are unknown it is skipped, and an error of type `unseen` where it would decide.
+    Without the skill it is skipped, or an error of type `contaminated` if the agent found one all the same. If the
+    agent's tool calls are unknown it is skipped, or an error of type `unseen` where it would decide.
     """
 
     skill: str
@@ -95,7 +95,7 @@ class SkillUsed(msgspec.Struct, frozen=True):
 
 
 def _was_seen(trace: Trace) -> bool:
-    """Whether the work of the agent is in the trace: of one that prints plain text, there is its answer alone."""
+    """Whether the trace shows the agent's work: one that prints plain text leaves only its answer."""
     return bool(trace.tool_calls) or any(message.role not in ("system", "user") for message in trace.messages)
 
 

@@ -19,14 +19,14 @@ __all__ = ["OLD", "WITH", "WITHOUT", "baseline_variant_of", "deciding_variants",
 
 WITH, WITHOUT, OLD = "with_skill", "without_skill", "old_skill"
 _SKILLS = ".agents/skills"
-"""Where programs look for skills that have no place of their own, by agentskills.io."""
+"""Where programs without a place of their own look for skills, according to agentskills.io."""
 
 _LONGEST = 60
-"""Characters of an agent's name: folders are named by it."""
+"""The most characters of an agent's name: folders are named after it."""
 
 
 def deciding_variants(variants: Sequence[Variant]) -> list[str]:
-    """The variants that decide whether a run passes: those with the skill; in a suite without such, all."""
+    """The variants that decide whether a run passes: those with the skill; if there are none, all."""
     given = [one.name for one in variants if one.config.get("skills") and not one.name.endswith(OLD)]
     return given or [one.name for one in variants if not one.name.endswith((OLD, WITHOUT))]
 
@@ -99,7 +99,7 @@ def _configured(options: Mapping[str, Any]) -> list[_Configured]:
 
 
 def _named(agents: Iterable[str]) -> dict[str, str]:
-    """Each agent's program; where two share one, with its arguments, and then with the folders of both."""
+    """Each agent's program; if two share one, with its arguments, and then with the folders of both."""
     words = {agent: [agent] if agent in PROGRAMS else _split("--agent", agent) for agent in agents}
     short = {agent: Path(own[0]).name for agent, own in words.items()}
     files = {agent: _plain(Path(word).name for word in own) for agent, own in words.items()}
@@ -113,7 +113,7 @@ def _plain(words: Iterable[str]) -> str:
 
 
 def _numbered(names: Iterable[str]) -> list[str]:
-    """The same names, with a number where one came before; files that are named by them differ by more than case."""
+    """The same names, numbered when repeated; files named after them must differ by more than case."""
     found: dict[str, str] = {}
     for name in names:
         free, number = name, 1

@@ -40,5 +40,5 @@ def verdict(criteria: PassCriteria, case: Case, trace: Trace, results: Sequence[
 
 
 def _counts(row: EvaluationResult) -> bool:
-    """Whether a result decides: that of the skill's use does where the case says what it should be."""
+    """Whether a result decides: the use of the skill does if the case says whether it should be used."""
     return row.evaluator != USED or row.error is not None or row.detail.get("decides") is True

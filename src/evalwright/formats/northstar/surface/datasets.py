@@ -1,6 +1,6 @@
 """Files of recorded conversations, held as a list of cases.
 
-With `strict` ids that are empty or repeated are refused, not warned of.
+With `strict`, empty or repeated ids are refused rather than warned about.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class Dataset(BaseModel):
     def from_records(cls, records: Iterable[Mapping[str, Any]], *, strict: bool = False) -> Dataset:
         """Cases from plain data.
 
-        Raises pydantic's ValidationError: of the record that is wrong, or, with its number before each place, of all
-        that are. With `strict` ValueError for ids.
+        Raises pydantic's ValidationError: for the one wrong record, or for all of them, each place preceded by the
+        record's number. With `strict`, ValueError for ids.
         """
         cases: list[EvalCase] = []
         wrong: list[tuple[int, ValidationError]] = []
@@ -114,7 +114,7 @@ def _together(wrong: Iterable[tuple[int, ValidationError]]) -> ValidationError:
 
 
 def _kind(line: Any) -> Any:
-    """pydantic knows the texts of its own errors; that of another is kept as it is."""
+    """pydantic words its own errors; the words of other errors are kept."""
     if line["type"] == "value_error":
         return PydanticCustomError("value_error", "{text}", {"text": line["msg"]})
     return line["type"]
@@ -129,5 +129,5 @@ def _check_ids(cases: Iterable[EvalCase], file: str, strict: bool) -> None:
 
 
 def _odd_ids(cases: Iterable[EvalCase]) -> list[str]:
-    """Results are one for each row all the same."""
+    """The ids that are repeated or empty; each row gets its own result nevertheless."""
     return [case_id for case_id, number in Counter(case.id for case in cases).items() if number > 1 or not case_id]

@@ -49,14 +49,14 @@ class Grader:
             self.requires_feedback = True
 
     def grade(self, case: EvalCase, run: EvalRun) -> GradeResult:
-        """Grade the given run; what cannot be judged is a failed grade with `metadata.error_type`."""
+        """Grade the given run; if it cannot be judged, the grade fails and has `metadata.error_type`."""
         try:
             return self.graded(case, run)
         except Exception as error:
             return failed_grade(self, error)
 
     def graded(self, case: EvalCase, run: EvalRun) -> GradeResult:
-        """The grade of a run. Raises whatever keeps it from being judged."""
+        """The grade of a run. Raises any error that keeps it from being judged."""
         said = self.evaluate(*canonical(case, run))
         return grade_of(self.name, said if isinstance(said, Evaluation) else settled(said))
 

@@ -1,4 +1,4 @@
-"""Waiting for graders that call models, from synchronous code."""
+"""Lets synchronous code wait for graders that call models."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 
 def settled(waiting: Awaitable[T]) -> T:
-    """The result of an awaitable that may call models; also inside a running event loop, which it blocks."""
+    """The result of an awaitable that may call models; also works inside a running event loop, which it blocks."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -1,4 +1,4 @@
-"""The keys that judges need, and why a judge could not be asked, in words that say what to do."""
+"""The keys that judges need, and why a judge could not be called, in words that say what to do."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class JudgeAuthenticationError(RuntimeError):
 
 
 def required_key(model: str) -> str | None:
-    """The variable with the key that a model needs; None for providers that are not known."""
+    """The variable with the key that a model needs; None for unknown providers."""
     provider, slash, _ = model.lower().partition("/")
     if slash:
         return _BY_PROVIDER.get(provider)

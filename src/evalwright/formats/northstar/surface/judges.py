@@ -1,4 +1,4 @@
-"""Judges that call a model, or a user's function in its place."""
+"""Judges that call a model, or a user's function instead."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ __all__ = [
 ]
 
 DEFAULT_RUBRIC_JUDGE_MODEL = "openrouter/deepseek/deepseek-v4-flash"
-"""The original's, for programs written for it; on the command line it is that of `formats.northstar.plans`."""
+"""The original's default, for programs written for it; the command line uses the one in `formats.northstar.plans`."""
 CompletionFn = Callable[..., Any]
-"""Called with model, messages, temperature and response_format (the model of a reply); gives
+"""Called with model, messages, temperature and response_format (the model of a reply); returns an object with
 `choices[0].message.content`."""
 
 
@@ -131,7 +131,7 @@ class _Judge(Grader):
             return self.failed(error)
 
     def failed(self, error: Exception) -> GradeResult:
-        """The grade where there was no verdict; a reply that could not be read is in `metadata.raw_response`."""
+        """The grade for a missing verdict; a reply that could not be read is in `metadata.raw_response`."""
         grade = failed_grade(self, error)
         if isinstance(error, EvaluatorError) and error.type == "bad_reply":
             grade.reason = "LLM judge returned invalid JSON."
@@ -188,7 +188,7 @@ async def _called(function: CompletionFn, request: ChatRequest, reply_model: typ
 
 
 def _content(reply: Any) -> str:
-    """`choices[0].message.content`, of objects or of mappings."""
+    """`choices[0].message.content`, from objects or mappings."""
     for step in ("choices", 0, "message", "content"):
         reply = reply[step] if isinstance(step, int) or isinstance(reply, Mapping) else getattr(reply, step)
     return reply if isinstance(reply, str) else ""
@@ -215,7 +215,7 @@ class RubricJudge(_Judge):
 
 class _NamedJudge(_Judge):
     type: ClassVar[str]
-    """The evaluator that it wraps, and its name unless another one is given."""
+    """The wrapped evaluator, and its name unless another is given."""
 
     def __init__(
         self,
@@ -238,7 +238,7 @@ class FaithfulnessJudge(_NamedJudge):
 
 
 class HallucinatedToolResultJudge(_NamedJudge):
-    """Whether results of tools are claimed that no tool gave."""
+    """Whether the answer claims results of tools that no tool returned."""
 
     type = "hallucinated_tool_result_judge"
 

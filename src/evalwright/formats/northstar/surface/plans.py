@@ -20,7 +20,7 @@ __all__ = ["grader_plan", "trace_graders"]
 def grader_plan(
     name: str, *, completion_fn: CompletionFn | None = None, judge_model: str = DEFAULT_RUBRIC_JUDGE_MODEL
 ) -> list[Grader]:
-    """The graders of a named plan. Raises ValueError that lists the names."""
+    """The graders of a named plan. Raises ValueError, which lists the names."""
     if name not in PLANS:
         raise ValueError(f"unknown plan {name!r}{did_you_mean(str(name), PLANS)}: expected one of {', '.join(PLANS)}")
     if name == "trace":

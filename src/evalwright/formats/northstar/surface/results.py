@@ -15,7 +15,7 @@ __all__ = ["CaseResult", "CaseStatus", "EvalResult", "GradeResult", "GradeStatus
 
 
 class GradeStatus(StrEnum):
-    """What a grader says of one case."""
+    """The verdict of one grader on one case."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -23,7 +23,7 @@ class GradeStatus(StrEnum):
 
 
 class CaseStatus(StrEnum):
-    """What all graders say of one case; `errored` when its record cannot be judged."""
+    """The verdicts of all graders on one case; `errored` when its record cannot be judged."""
 
     PASSED = "passed"
     FAILED = "failed"
@@ -65,7 +65,7 @@ class CaseResult(_Record):
 
 
 class EvalResult(_Record):
-    """A whole dataset: `pass_rate` is passed cases by evaluated ones, 0 when there is none."""
+    """The result of a whole dataset: `pass_rate` is passed cases divided by evaluated ones, 0 if there are none."""
 
     metadata: dict[str, Any] = Field(default_factory=dict)
     total_cases: int = 0
@@ -84,13 +84,13 @@ _STATUSES = {"pass": GradeStatus.PASSED, "fail": GradeStatus.FAILED, "skip": Gra
 
 
 def grade_of(name: str, said: Evaluation) -> GradeResult:
-    """The grade in what an evaluator said: parts of the detail that a grade has fields for, and the rest."""
+    """The grade for an evaluator's result: the parts of its detail that a grade has fields for, and the rest."""
     status = _STATUSES[status_of(said.passed, said.skipped, None)]
     own = {key: said.detail[key] for key in _OWN if said.detail.get(key) is not None}
     if status is not GradeStatus.SKIPPED:
         own = {"threshold": 1.0, "label": "pass" if said.passed else "fail", **own}
     metadata = {key: value for key, value in said.detail.items() if key not in (*_OWN, "metadata")}
-    given = said.detail.get("metadata")  # what code returned belongs to the grade
+    given = said.detail.get("metadata")  # values returned by code belong to the grade
     return GradeResult(
         name=name,
         status=status,
@@ -102,7 +102,7 @@ def grade_of(name: str, said: Evaluation) -> GradeResult:
 
 
 def failed_grade(grader: Any, error: Exception) -> GradeResult:
-    """What a grader raised, as its failed grade; `error_type` distinguishes it from a bad answer."""
+    """A grader's exception, as its failed grade; `error_type` distinguishes it from a bad answer."""
     name = str(getattr(grader, "name", type(grader).__name__))
     model = getattr(grader, "model", None)
     judges = bool(getattr(grader, "requires_feedback", False))
@@ -136,7 +136,7 @@ _CLASSES = {
     "authentication": "AuthenticationError", "rate_limited": "RateLimitError", "timeout": "Timeout",
     "exception": "RuntimeError",
 }  # fmt: skip
-"""Of errors that we raise, the class that the original's had."""
+"""For errors that we raise, the class that the original used."""
 
 
 def _class_of(error: Exception) -> str:

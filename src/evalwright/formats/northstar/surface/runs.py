@@ -30,7 +30,7 @@ class _Record(BaseModel):
 
 
 class ToolCall(_Record):
-    """One call; the arguments as they were recorded."""
+    """One call, with its arguments as recorded."""
 
     id: str | None = None
     name: str
@@ -38,7 +38,7 @@ class ToolCall(_Record):
 
 
 class ToolOutput(_Record):
-    """One message of a tool; the content as it was recorded."""
+    """One message of a tool, with its content as recorded."""
 
     tool_call_id: str | None = None
     name: str | None = None
@@ -53,7 +53,7 @@ class ToolInteraction(_Record):
 
 
 class EvalRun(_Record):
-    """A conversation taken apart by role, with its trace and what was measured."""
+    """A conversation split by role, with its trace and measurements."""
 
     messages: list[dict[str, Any]]
     system_prompts: list[str] = Field(default_factory=list)
@@ -119,7 +119,7 @@ def _model(kind: type[M], record: msgspec.Struct) -> M:
 
 
 def canonical(case: EvalCase, run: EvalRun) -> tuple[Case, Trace]:
-    """What evaluators judge: what the case expects and measured, and the run as it is, whatever its messages say."""
+    """The input of evaluators: what the case expects and measured, and the run itself, whatever its messages say."""
     conversation = Conversation(
         run.messages,
         run.system_prompts,

@@ -41,7 +41,7 @@ class InvalidStateTransition(_OfSteps):
 
 
 class RetrievalPrecisionRecall(_OfSteps):
-    """What was retrieved is relevant enough, and enough of it."""
+    """What was retrieved is relevant enough, and there is enough of it."""
 
     name = "retrieval_precision_recall"
 

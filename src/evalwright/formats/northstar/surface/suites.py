@@ -32,7 +32,7 @@ from evalwright.model.trace import Trace
 __all__ = ["EvalSuite", "suite_from_config"]
 
 _WIDTH = 16
-"""How many cases wait for models at once."""
+"""How many cases may wait for models at once."""
 _STATUSES = {"passed": "pass", "failed": "fail", "not_evaluated": "skip", "errored": "error"}
 
 
@@ -51,9 +51,9 @@ class EvalSuite:
         self.metadata: dict[str, Any] = dict(metadata or {})
 
     def run(self, cases: Iterable[EvalCase]) -> EvalResult:
-        """Grade every case with every grader; what one of them raises is its failed grade.
+        """Grade every case with every grader; a grader's exception is its failed grade.
 
-        Raises TypeError for what is no EvalCase.
+        Raises TypeError for objects other than EvalCase.
         """
         started = datetime.now(UTC)
         results = settled(self._all([_case(given) for given in cases]))
@@ -119,7 +119,7 @@ def _case(given: Any) -> EvalCase:
 
 
 def _grades_as_ours(grader: Grader) -> bool:
-    """Whether no class of a user's stands between, whose `grade` decides."""
+    """Whether `grade` is ours rather than overridden in a user's class."""
     return type(grader).grade.__module__.startswith(__package__)
 
 

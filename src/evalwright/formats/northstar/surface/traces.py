@@ -70,7 +70,7 @@ class EvalTraceEvent(_Record):
 
 
 class EvalTraceEdge(_Record):
-    """From one record to another, by their ids."""
+    """A link from one record to another, by their ids."""
 
     source_id: str
     target_id: str
@@ -78,7 +78,7 @@ class EvalTraceEdge(_Record):
 
 
 class EvalTraceDag(_Record):
-    """Spans and events in order, and how they hang together."""
+    """Spans and events in order, and how they are linked."""
 
     run: EvalTrace
     spans: list[EvalTraceSpan] = Field(default_factory=list)
@@ -87,7 +87,7 @@ class EvalTraceDag(_Record):
 
 
 def normalize_trace_payload(payload: Mapping[str, Any], run_id: Any) -> EvalTraceDag:
-    """The graph of one run of an export. Raises ValueError for one that cannot be read."""
+    """The graph of one run of an export. Raises ValueError if it cannot be read."""
     return dag_of(steps_in(payload, run_id))
 
 
@@ -103,7 +103,7 @@ def dag_of(steps: Steps) -> EvalTraceDag:
 
 
 def steps_of(dag: EvalTraceDag) -> Steps:
-    """The steps in a graph, in its order; a time that cannot be read is none."""
+    """The steps in a graph, in its order; an unreadable time counts as missing."""
     return Steps(
         RunFacts(**_timed(dag.run, "started_at", "ended_at", status="running", name="")),
         [Step(**_timed(span, "started_at", "ended_at", status="running")) for span in dag.spans],
@@ -112,7 +112,7 @@ def steps_of(dag: EvalTraceDag) -> Steps:
 
 
 def _plain(record: msgspec.Struct) -> dict[str, Any]:
-    """The fields, times as texts; whatever was recorded stays the object that it is."""
+    """The fields, with times as texts; recorded values stay the same objects."""
     fields = {name: getattr(record, name) for name in record.__struct_fields__}
     return {key: value.isoformat() if isinstance(value, datetime) else value for key, value in fields.items()}
 
