@@ -6,6 +6,7 @@ It has the names that are asked of Ray. Whether they do what Ray's do is for the
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Awaitable, Callable
 from importlib.machinery import ModuleSpec
 from types import ModuleType, SimpleNamespace
@@ -51,6 +52,7 @@ class FarEnd(ModuleType):
     def init(self, **_: object) -> None: ...
 
     def shutdown(self) -> None:
+        threading.Event().wait(0.05)  # whoever leaves a cluster waits for that
         self.has_left = True
 
     def get_runtime_context(self) -> Any:

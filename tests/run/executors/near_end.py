@@ -24,7 +24,7 @@ METHODS = ("open", "send", "receive", "collect", "piece", "discard", "close")
 
 
 class NearEnd(FarEnd):
-    """The module. As Ray does, it copies the folder that is sent; workers start in the copy."""
+    """The module. As Ray does, it copies the folder that is sent; workers start in the copy, or else above it."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(lambda *_: WAITS)
@@ -48,7 +48,7 @@ class NearEnd(FarEnd):
 
     def _worker(self, wanted: dict[str, object]) -> Any:
         variables = self.options.get("runtime_env", {}).get("env_vars", {})
-        worker = Near(self.copy if self.copy.exists() else Path.cwd(), variables)
+        worker = Near(self.copy if self.copy.exists() else self.copy.parent, variables)
         self.workers.append(worker)  # type: ignore[arg-type]
         return worker
 

@@ -25,6 +25,7 @@ if os.environ.get("PLAIN") == "refuse":
     raise RuntimeError("no model here")
 
 async def telling(case, variant):
+    await asyncio.sleep(0.1)
     print("heard", case["id"], flush=True)
     print("badly", file=sys.stderr)
     said = [os.getcwd(), os.environ["KEY"], os.environ["PLAIN"], os.listdir(), os.environ.get("OTHER")]
@@ -77,6 +78,7 @@ def ran(
     *,
     plain: str = "plain",
     places: int = 8,
+    sent: bool = True,
     **more: object,
 ) -> Outcome:
     project = folder / "project"
@@ -97,6 +99,7 @@ def ran(
                 "type": "ray",
                 "address": "auto",
                 "per_actor": places,
+                **({} if sent else {"working_dir": None}),
                 "runtime_env": {"env_vars": {"KEY": "${KEY_HERE}", "PLAIN": plain}},
             },
         },
@@ -131,10 +134,27 @@ def test_a_system_finds_its_files_its_variables_and_the_models_of_the_run(tmp_pa
     assert sorted({*files} - {"__pycache__"}) == ["agent.py", "cases.jsonl", "eval.yaml", "start"]
     assert near.options["runtime_env"]["env_vars"] == {"PLAIN": "plain"}
     assert near.options["log_to_driver"] is False  # Ray would show once more what is printed
+    assert all(100 <= found[f"c{n} telling"].latency_ms < 60_000 for n in range(3))
     assert found["c2 chat"].output.final_answer == "done with say 2"
     assert SECRET.encode() not in kept(outcome)
     said = capsys.readouterr().err.splitlines()
     assert sorted(said) == sorted([f"[telling] heard c{n}" for n in range(3)] + ["[telling] badly"] * 3)
+
+
+def test_a_worker_is_where_the_run_is_in_the_folder_that_is_sent(tmp_path, near, monkeypatch):
+    (tmp_path / "project" / "below").mkdir()
+    (tmp_path / "project" / "below" / "file").write_text("x")
+    monkeypatch.chdir(tmp_path / "project" / "below")
+    [trace] = traces(ran(tmp_path, 1, function("telling"))).values()
+    assert (trace.error, trace.output.structured["said"][0]) == (None, str(near.copy / "below"))
+
+
+def test_where_no_folder_is_sent_a_worker_stays_where_it_was_started(tmp_path, near):
+    outcome = ran(tmp_path, 1, function("telling"), sent=False)
+    assert outcome.exit_code == 0
+    [trace] = traces(outcome).values()
+    assert trace.output.structured["said"][0] == str(tmp_path)
+    assert "working_dir" not in near.options["runtime_env"]
 
 
 def test_files_of_workspaces_come_back_without_secrets(tmp_path, near):
