@@ -31,6 +31,8 @@ CHECKS = (
     EvaluatorSpec("with", "tool_called", {"tool_name": "look", "args_match": {"n": 1}, "must_succeed": False}),
     EvaluatorSpec("quick", "latency_under", {"max_ms": 100}, called="Quick"),
     EvaluatorSpec("cheap", "cost_under", {"max_usd": 0.5}),
+    EvaluatorSpec("soon", "latency", {"threshold": 99}),
+    EvaluatorSpec("tokens", "token_usage", {"max_input": 4}),
     EvaluatorSpec("few", "schema_match", {"field": "tool_calls", "schema": {"maxItems": 1}}),
     EvaluatorSpec("shape", "schema_match", {"schema": {"type": "object", "required": ["a"]}}),
     EvaluatorSpec("equal", "exact_match", {"field": "output.final_answer", "expected_from": "answer"}),
@@ -38,7 +40,7 @@ CHECKS = (
     EvaluatorSpec("thought", "thinking_present", threshold=0.5),
     EvaluatorSpec("needed", "answered", required=1.0),
     EvaluatorSpec("calls", "tool_calls_match", {"expected": [{"name": "look"}, {"name": "tell"}]}),
-    EvaluatorSpec("priced", "cost", {"budget": 0.5}),
+    EvaluatorSpec("used", "execution_metrics", {"max_cost_usd": 0.5, "max_tool_calls": 1}),
 )
 """The last three leave all cells, or some, to be judged record by record."""
 

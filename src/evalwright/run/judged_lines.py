@@ -62,6 +62,18 @@ _GAP = b"\1"
 """Stands for dates in the line of a result; it does not occur in JSON."""
 
 
+_WHOSE = b"\2"
+"""Stands for trial and attempt there."""
+
+
+def _last(hits: Sequence[str], misses: Sequence[str]) -> bytes:
+    """How the line of a result ends."""
+    return _fields(cost_usd=None, hits=hits, misses=misses) + _END
+
+
+_LAST = _last([], [])
+
+
 class _After(msgspec.Struct, gc=False):
     """Fields of `EvaluationResult` that a check determines, after the dates."""
 
@@ -76,21 +88,21 @@ class _After(msgspec.Struct, gc=False):
 class _Said:
     """A check's result without a cell: the result, and its line except for the cell's own parts."""
 
-    __slots__ = ("evaluator", "given", "kind", "line", "passed", "reason", "score", "skipped", "told")
+    __slots__ = ("evaluator", "given", "kind", "line", "misses", "passed", "reason", "score", "skipped", "told")
 
     cost_usd: float | None = None
     error: TraceError | None = None
     finished_at: datetime | None = None
-    misses: list[str] = []  # noqa: RUF012 - nobody changes a result of many cells
 
     def __init__(self, evaluator: str, begin: bytes, given: Evaluation) -> None:
         self.given = given  # kept, so that no other object gets its identity
         self.evaluator, self.reason = evaluator, reason_given(given)
-        self.passed, self.score, self.skipped = given.passed, given.score, given.skipped
+        self.passed, self.score, self.skipped, self.misses = given.passed, given.score, given.skipped, given.misses
         self.kind: int = self.passed + 2 * self.skipped + 4 * (2 if self.score is None else int(self.score))
         self.told = told_of(self)
         after = _encode(_After(self.score, self.reason, given.detail, skipped=self.skipped))
-        self.line = begin + _GAP + b"," + after[1:-1]
+        usual = not (given.hits or given.misses)
+        self.line = begin + _GAP + b"," + after[1:-1] + _WHOSE + (_LAST if usual else _last(given.hits, given.misses))
 
 
 def _is_usual(score: Any) -> bool:
@@ -111,7 +123,7 @@ class _Sayings:
 
     def new(self, given: Evaluation) -> _Said | None:
         """A result that is not known yet; None if it is unlike what most checks return."""
-        if given.cost_usd is not None or given.hits or given.misses or not _is_usual(given.score):
+        if given.cost_usd is not None or not _is_usual(given.score):
             return None
         said = _Said(self._name, self._begins[given.passed], given)
         if given is self._last:  # an evaluator that returns the same object twice keeps it, and will return it again
@@ -157,7 +169,7 @@ class JudgedLines:
         self._counts_alike: bool = tally.counts_alike
         self._kinds: dict[tuple[Any, ...], _Kind] = {}
         self._measures: dict[str, Measures] = {}
-        self._ends: dict[tuple[int, int], tuple[bytes, bytes]] = {}
+        self._attempts: dict[tuple[int, int], bytes] = {}
         self._results: list[bytes] = []
         self._verdicts: list[bytes] = []
         self._cells: list[RejudgedCell] = []
@@ -199,9 +211,9 @@ class JudgedLines:
         key = (trace.variant_name, *[row.kind for row in rows])
         kind = self._kinds.get(key) or self._added(key, trace, rows)
         attempt = (trace.trial, trace.attempt)
-        end, whose = self._ends.get(attempt) or self._ends_of(*attempt)
+        whose = self._attempts.get(attempt) or self._whose(*attempt)
         head = _CASE + _encode(trace.case_id) + kind.variant
-        self._results += (head, (end + head).join([row.line for row in rows]), end)
+        self._results += (head, head.join([row.line for row in rows]).replace(_WHOSE, whose))
         index = trace.case_index
         self._verdicts += (
             head,
@@ -225,10 +237,9 @@ class JudgedLines:
         kind = self._kinds[key] = _Kind(trace, rows, self._verdict(trace, rows), measures)
         return kind
 
-    def _ends_of(self, trial: int, attempt: int) -> tuple[bytes, bytes]:
-        """How a result ends, and what follows the run's name in a verdict."""
-        whose = _fields(trial=trial, attempt=attempt)
-        found = self._ends[trial, attempt] = whose + _fields(cost_usd=None, hits=[], misses=[]) + _END, whose
+    def _whose(self, trial: int, attempt: int) -> bytes:
+        """The fields of a trial and an attempt."""
+        found = self._attempts[trial, attempt] = _fields(trial=trial, attempt=attempt)
         return found
 
     def _begin(self, run_id: str, start: float) -> None:

@@ -9,6 +9,7 @@ import msgspec
 
 from evalwright.errors import Problem
 from evalwright.evaluators.combined.banded import banded
+from evalwright.evaluators.onlooker import Onlooker
 from evalwright.evaluators.tools.calls import calls_of, messages_of
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
@@ -134,29 +135,29 @@ class ExecutionMetrics(msgspec.Struct, frozen=True):
         yield kept, f"{ratio:.2f} of the calls explored, expected {target:g} ± {self.exploration_tolerance:g}"
 
 
-class Latency(msgspec.Struct, frozen=True):
+class Latency(Onlooker, frozen=True):
     """Whether the system answered within `threshold` milliseconds."""
 
     threshold: Annotated[float, msgspec.Meta(ge=0)]
 
     uses_case = False
 
-    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+    def look(self, case: Case, trace: Trace) -> Evaluation:
         return _all([_within(_duration_of(trace), self.threshold, "ms")])
 
 
-class Cost(msgspec.Struct, frozen=True):
+class Cost(Onlooker, frozen=True):
     """Whether the system cost at most `budget` US dollars. A cost that was not reported fails."""
 
     budget: Annotated[float, msgspec.Meta(ge=0)]
 
     uses_case = False
 
-    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+    def look(self, case: Case, trace: Trace) -> Evaluation:
         return _all([_within(_number(trace.metrics.cost_usd), self.budget, "US dollars")])
 
 
-class TokenUsage(msgspec.Struct, frozen=True):
+class TokenUsage(Onlooker, frozen=True):
     """Whether all limits of tokens were kept; `max_total` counts cached ones too."""
 
     max_total: _Limit = None
@@ -172,7 +173,7 @@ class TokenUsage(msgspec.Struct, frozen=True):
             return []
         return [Problem("", f"needs at least one limit: {', '.join(names)}")]
 
-    def evaluate(self, case: Case, trace: Trace) -> Evaluation:
+    def look(self, case: Case, trace: Trace) -> Evaluation:
         used = used_by(trace)
         checks = [
             (_sum(used.input, used.output, used.cached), self.max_total, "tokens"),
