@@ -76,7 +76,7 @@ def fisher_exact(passed_a: int, trials_a: int, passed_b: int, trials_b: int) -> 
 
 
 def flip_chance(passed_a: int, trials_a: int, passed_b: int, trials_b: int) -> float:
-    """The chance that an unchanged case, at the pooled rate, shows other shares in two draws of so many trials."""
+    """The chance that two draws of so many trials from an unchanged case, at the pooled rate, have different shares."""
     rate = (passed_a + passed_b) / (trials_a + trials_b)
     if rate in (0.0, 1.0):
         return 0.0

@@ -13,7 +13,7 @@ __all__ = ["ClusterJackknife", "cluster_jackknife", "jackknife_error"]
 
 
 class ClusterJackknife(NamedTuple):
-    """A mean whose error comes from leaving out one group after the other; None with a single group."""
+    """A mean whose error comes from leaving out one group at a time; None with a single group."""
 
     mean: float | None
     se: float | None
@@ -54,7 +54,7 @@ def cluster_jackknife(
 
 
 def jackknife_error(units: Units) -> float:
-    """The standard error of the mean of at least two units, by leaving out one after the other (CR3)."""
+    """The standard error of the mean of at least two units, by leaving out one at a time (CR3)."""
     number, n, mean = units.number, units.n, units.mean
     total = mean * n
     squares = fsum(times * ((total - unit.total) / (n - unit.size) - mean) ** 2 for unit, times in units.parts.items())

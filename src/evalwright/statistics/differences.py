@@ -58,12 +58,12 @@ def decide_difference(
 ) -> DecidedDifference:
     """The mean of `differences` (B - A, by case) with interval, p-values and verdict.
 
-    `one_trial` says that each is -1, 0 or 1 of a single pass or failure on either side; `scale` is the range of the
-    values. Units whose mean is not the most common one have moved. With `one_trial` and no groups McNemar's exact
-    test; else from 12 moved units on Student's t with errors by leaving out one unit (Bell and McCaffrey 2002); with
+    `one_trial` says that each is -1, 0 or 1 from a single pass or failure on either side; `scale` is the range of the
+    values. Units whose mean is not the most common one have moved. With `one_trial` and no groups, McNemar's exact
+    test; else, from 12 moved units on, Student's t with errors by leaving out one unit (Bell and McCaffrey 2002); with
     fewer units, of which 6 moved, the exact sign-flip test (Hartigan 1969); else one unit is added at each end of the
-    scale (after Bonett and Price 2012).
-    Raises ValueError for values that are not finite, and unless there are as many groups as values.
+    scale (after Bonett and Price 2012). Raises ValueError for values that are not finite, and unless there are as many
+    groups as values.
     """
     return decide_units(units_of(differences, groups), alpha, margin, one_trial, scale)
 
@@ -71,7 +71,7 @@ def decide_difference(
 def decide_units(
     units: Units, alpha: float = 0.05, margin: float = 0.0, one_trial: bool = False, scale: float = 1.0
 ) -> DecidedDifference:
-    """As `decide_difference`, of units that are already made."""
+    """As `decide_difference`, for units made already."""
     number = units.number
     if not number:
         return DecidedDifference(None, None, None, None, None, "undecided", 0, 0, 0.0)
@@ -89,21 +89,21 @@ def decide_units(
 
 
 class TrialsOfCase(NamedTuple):
-    """One case of a suite, on either side: the total of its trials (passes or scores), and their number."""
+    """One case of a suite on either side: the total of its trials (passes or scores), and their number."""
 
     total_a: float
     trials_a: int
     total_b: float
     trials_b: int
     squares_a: float | None = None
-    """Of scores the total of their squares; None for passes, which are their own squares."""
+    """For scores the total of their squares; None for passes, which are their own squares."""
     squares_b: float | None = None
 
 
 def decide_suite(
     cases: Sequence[TrialsOfCase], alpha: float = 0.05, margin: float = 0.0, scale: float = 1.0
 ) -> DecidedDifference:
-    """As `decide_difference`, where the cases are all there are and only their trials are a sample.
+    """As `decide_difference`, if the cases are the whole population and only their trials are a sample.
 
     se² = sum of (s²_a/K_a + s²_b/K_b) over n², Student's t with Satterthwaite's degrees of freedom (1946); where all
     trials of all cases agree, guarded with as many units as there are trials a side. `scale` is the range of values.
@@ -131,11 +131,11 @@ def decide_suite(
 
 
 _ROUNDING = 1e-12
-"""Of the mean square: less variance than this is what sums of equal scores leave behind."""
+"""As a share of the mean square: summing equal scores may leave a variance below this."""
 
 
 def _noise(case: TrialsOfCase, n: int) -> list[tuple[float, int]]:
-    """What each side's trials add to the variance of the mean of `n` cases, and how many trials they are."""
+    """The variance that each side's trials add to the mean of `n` cases, and the number of these trials."""
     noise = []
     for total, k, squares in (
         (case.total_a, case.trials_a, case.squares_a),

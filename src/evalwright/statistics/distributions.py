@@ -134,7 +134,7 @@ def t_cdf(t: float, df: float) -> float:
     return 1 - tail if t > 0 else tail
 
 
-@lru_cache(maxsize=64)  # power is found by steps that ask for the same ones
+@lru_cache(maxsize=64)  # power is found in steps that need the same ones
 def t_quantile(p: float, df: float) -> float:
     """The x with P(T <= x) = p. Raises ValueError unless 0 < p < 1."""
     if not 0 < p < 1:

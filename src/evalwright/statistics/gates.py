@@ -51,7 +51,7 @@ def non_inferiority(a: Sequence[float], b: Sequence[float], margin: float, alpha
 
 
 class GateCharacteristic(NamedTuple):
-    """What a gate does to systems of known quality."""
+    """How a gate treats systems of known quality."""
 
     smallest_passing_count: int | None
     """None when even a perfect result does not pass."""
@@ -61,7 +61,7 @@ class GateCharacteristic(NamedTuple):
 def gate_characteristic(
     n: int, min_rate: float, true_rates: Sequence[float], confidence: float = 0.95
 ) -> GateCharacteristic:
-    """A gate that asks for Wilson's lower end to be at least `min_rate`: binomial tails at each true rate."""
+    """A gate that requires Wilson's lower end to be at least `min_rate`: binomial tails at each true rate."""
     for count in range(n + 1):
         ends = wilson(count, n, confidence)
         if ends is not None and ends[0] >= min_rate:

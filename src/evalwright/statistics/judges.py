@@ -1,4 +1,4 @@
-"""Rates that a fallible judge gave, corrected by a sample that people judged too."""
+"""Rates from a fallible judge, corrected with a sample that people judged too."""
 
 from __future__ import annotations
 
@@ -59,11 +59,11 @@ def rogan_gladen(
 def corrected_rate_interval(
     judge_pass: float, n: float, tp: int, fn: int, tn: int, fp: int, confidence: float = 0.95
 ) -> Interval | None:
-    """The interval of a corrected rate that also holds for few labels, within 0..1 (Lang and Reiczigel 2014).
+    """An interval of a corrected rate that is valid for few labels, too, within 0..1 (Lang and Reiczigel 2014).
 
-    Unlike the delta method's it does not take a judge that made no mistake on a few labels for a perfect one.
-    None where the correction is undefined, so few labels cannot tell the judge from chance, or the judge's rate is one
-    that no rate corrected by these labels would explain.
+    Unlike the delta method's, it does not treat a judge without mistakes on a few labels as perfect. None where the
+    correction is undefined, where so few labels cannot tell the judge from chance, and where no corrected rate would
+    explain the judge's rate.
     """
     if rogan_gladen(judge_pass, n, tp, fn, tn, fp).corrected_rate is None:
         return None
@@ -81,7 +81,7 @@ def corrected_rate_interval(
 
 
 def _within(low: float, high: float, least: float, most: float) -> Interval | None:
-    """An interval cut to what is possible; None where nothing of it is, so that none has the width 0."""
+    """An interval cut to the possible range; None if nothing is left, so that no interval has the width 0."""
     return None if low >= most or high <= least else (max(least, low), min(most, high))
 
 
@@ -121,7 +121,7 @@ _FEW_LABELS = 5
 
 
 class PoweredRate(NamedTuple):
-    """A mean from few labels of people and many of a judge; `refused` says why there is none."""
+    """A mean from people's few labels and a judge's many; `refused` says why there is none."""
 
     refused: str | None
     """`disagreements` or `labels_of_a_kind`: fewer than 5 of them; `unlike_rest`: what the judge says of the labelled
@@ -135,7 +135,7 @@ class PoweredRate(NamedTuple):
 
 
 class LabelledUnits(NamedTuple):
-    """The case or group of each labelled answer and of each other one; those of one unit are not independent."""
+    """The case or group of each labelled answer and of each other one; answers of one unit are not independent."""
 
     labelled: Sequence[Hashable]
     rest: Sequence[Hashable]
@@ -192,7 +192,7 @@ def _error_of_units(rest: Sequence[float], scaled: Sequence[float], units: Label
     for pair in totals.values():
         left = [(total - unit.total, size - unit.size) for (total, size), unit in zip(sums, pair, strict=True)]
         if any(size == 0 for (_, size), (_, before) in zip(left, sums, strict=True) if before):
-            return 0.0  # one unit has all labels: nothing is known of others
+            return 0.0  # one unit has all labels: nothing is known about the others
         without.append(fsum(total / size for total, size in left if size))
     number = len(without)
     return sqrt((number - 1) / number * fsum((found - whole) ** 2 for found in without)) if number > 1 else 0.0

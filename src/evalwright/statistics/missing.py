@@ -1,4 +1,4 @@
-"""What a difference would be if the trials without verdict had one."""
+"""The range of a difference if the trials without a verdict had one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class ErrorBounds(NamedTuple):
 
     difference: float | None
     n: int
-    """Cases with a verdict on both sides, behind `difference`."""
+    """Cases with a verdict on both sides, which `difference` rests on."""
     all_failed: float | None
     all_passed: float | None
     lowest: float | None

@@ -181,7 +181,7 @@ def mcnemar_units(units: Units, alpha: float, margin: float) -> tuple[Interval, 
     exact = mcnemar_exact(worse, sum(times for unit, times in units.parts.items() if unit.total > 0))
     if exact > alpha:
         ends = min(low, 0.0), max(high, 0.0)
-    elif low <= 0 <= high:  # the exact test sees what the interval just does not
+    elif low <= 0 <= high:  # the exact test detects a difference that the interval just misses
         ends = (_TINY, high) if units.mean > 0 else (low, -_TINY)
     else:
         ends = low, high

@@ -1,4 +1,4 @@
-"""Answers judged in pairs: which system wins, and does the order of showing decide?"""
+"""Answers judged in pairs: which system wins, and does the order of presentation decide?"""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class BradleyTerry(NamedTuple):
 
     log_strength_centred: list[float] | None
     elo_scale_centred: list[float] | None
-    """400/ln 10 times the former."""
+    """The strengths times 400/ln 10."""
 
 
 def bradley_terry(names: Sequence[str], wins: Sequence[Sequence[float]]) -> BradleyTerry:
@@ -100,7 +100,7 @@ def _improved(i: int, strengths: Sequence[float], wins: Sequence[Sequence[float]
 
 
 def _connected(wins: Sequence[Sequence[float]]) -> bool:
-    """Whether all can be reached from the first one, and it from all, along wins."""
+    """Whether all can be reached from the first one, and the first one from all, along wins."""
     return all(len(_reached(table)) == len(wins) for table in (wins, list(zip(*wins, strict=True))))
 
 

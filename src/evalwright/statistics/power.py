@@ -101,15 +101,15 @@ _MOST_SECANTS = 60
 
 
 class TrialsPower(NamedTuple):
-    """What `n` cases of so many trials show."""
+    """What `n` cases with so many trials can show."""
 
     sd_difference: float
     power: float | None
     """Chance that the lower end of the interval lies above -margin; None below two cases."""
     n_required: int | None
-    """The least number of cases with the power asked for; None where no number has it."""
+    """The least number of cases with the requested power; None if no number has it."""
     detectable_difference: float | None
-    """The smallest true difference that `n` cases show with the power asked for."""
+    """The smallest true difference that `n` cases show with the requested power."""
 
 
 def power_trials(
@@ -158,16 +158,16 @@ def _shown(effect: float, n: float, alpha: float) -> float:
 def detectable_difference(
     n: float, omega2: float, sigma2: float, trials: int, alpha: float = 0.05, power: float = 0.8
 ) -> float | None:
-    """The smallest true difference that `n` cases of so many trials a side show; None below two cases.
+    """The smallest true difference that `n` cases with so many trials a side show; None below two cases.
 
-    As `power_trials` has it, for two sides of the same variance within a case.
+    As in `power_trials`, for two sides with the same variance within a case.
     """
     spread = sqrt(omega2 + 2 * sigma2 / trials)
     return None if n < 2 else spread * _least_effect(n, alpha, power) if spread else 0.0
 
 
 def _least_effect(n: float, alpha: float, power: float) -> float:
-    """The effect with which `_shown` is `power`: secants from what Student's t gives, which is nearly it."""
+    """The effect at which `_shown` is `power`: found by secants that start near it, from Student's t."""
     df = n - 1
     low = (t_quantile(1 - alpha / 2, df) + t_quantile(power, df)) / sqrt(n)
     high = low * 0.99
@@ -222,7 +222,7 @@ def power_mcnemar_exact(
     won = (p_discordant + delta) / (2 * p_discordant) if p_discordant else 0.5
     total, half = 0.0, alpha / 2
     middle, reach = n * p_discordant, 9 * sqrt(n * p_discordant * (1 - p_discordant)) + 10
-    least, most = max(0, int(middle - reach)), min(n, int(middle + reach) + 1)  # what lies beyond has no chance
+    least, most = max(0, int(middle - reach)), min(n, int(middle + reach) + 1)  # numbers beyond have no chance
     critical = max(-1, int(least / 2 - low * sqrt(least) / 2) - 5)
     for changed in range(least, most + 1):
         while binomial_cdf(critical + 1, changed, 0.5) <= half and critical + 1 < changed / 2:

@@ -1,4 +1,4 @@
-"""The intervals for a share of successes beside the one that runs use, and bounds of a rate of failures."""
+"""Further intervals for a share of successes besides the one that runs use, and bounds for a rate of failures."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["FailureBound", "ProportionInterval", "proportion_interval", "zero_fa
 
 
 class ProportionInterval(NamedTuple):
-    """A share and its intervals; `wilson` is the one to use, `wald` is there to be recognised."""
+    """A share and its intervals; `wilson` is the one to use, `wald` is only given to be recognised."""
 
     p: float | None
     se_bernoulli: float | None
@@ -71,7 +71,7 @@ class FailureBound(NamedTuple):
 
     exact_upper: float | None
     rule_of_three: float | None
-    """3/n, the rough form for no failures; None when there were some."""
+    """3/n, the rough form for no failures; None if there were any."""
 
 
 def zero_failures_bound(failures: int, n: int, confidence_one_sided: float = 0.95) -> FailureBound:

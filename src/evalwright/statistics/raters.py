@@ -25,7 +25,7 @@ Table = list[list[float]]
 
 
 class Agreement(NamedTuple):
-    """Two raters. Kappa is None when chance alone agrees always; what needs numbers is None for other labels."""
+    """Two raters. Kappa is None if chance alone always agrees; values that need numbers are None for other labels."""
 
     n: int
     percent_agreement: float | None
@@ -45,11 +45,10 @@ class Agreement(NamedTuple):
 
 
 def agreement(human: Sequence[Any], judge: Sequence[Any], labels: Sequence[Any] | None = None) -> Agreement:
-    """Labels of a person and of a judge for the same items; `labels` lists them all in order, also unused ones.
+    """Labels of a person and of a judge for the same items; `labels` lists them all in order, including unused ones.
 
-    Cohen 1960 and 1968 (weights by position) with the standard error of Fleiss, Cohen and Everitt 1969;
-    Krippendorff 2011; Gwet 2008; prevalence-adjusted kappa (q po - 1)/(q - 1).
-    Raises ValueError unless both are of one length.
+    Cohen 1960 and 1968 (weights by position) with the standard error of Fleiss, Cohen and Everitt 1969; Krippendorff
+    2011; Gwet 2008; prevalence-adjusted kappa (q po - 1)/(q - 1). Raises ValueError unless both have the same length.
     """
     if len(human) != len(judge):
         raise ValueError(f"expected as many labels of both, found {len(human)} and {len(judge)}")
@@ -167,7 +166,7 @@ class Krippendorff(NamedTuple):
 
 
 def krippendorff_alpha(ratings: Sequence[Sequence[Any]]) -> Krippendorff:
-    """Raters in rows, units in columns, None where a rater said nothing (Krippendorff 2011).
+    """Raters in rows, units in columns, None where a rater gave no rating (Krippendorff 2011).
 
     Units with one rating do not count; the upper levels are None for labels that are not numbers.
     """
@@ -198,7 +197,7 @@ def _alpha(
 
 
 def _ranks(totals: dict[Any, float]) -> dict[Any, float]:
-    """The mean rank of each value: the ordinal distance of two values is the difference of theirs, squared."""
+    """The mean rank of each value: the ordinal distance of two values is the squared difference of their ranks."""
     ranks, below = {}, 0.0
     for value in sorted(totals):
         ranks[value] = below + totals[value] / 2

@@ -1,4 +1,4 @@
-"""The rate of one run from the shares of its cases: repeated trials and groups are paid their true price."""
+"""The rate of one run from the shares of its cases; trials and groups count for what they are worth."""
 
 from __future__ import annotations
 
@@ -53,15 +53,15 @@ def rate_with_design_effect(
 ) -> DesignRate:
     """Wilson's interval with n* = p(1 - p)/se² (z/t)² for n (Korn and Graubard 1998), se by leaving out units.
 
-    `shares` are the shares of passed trials by case; of one trial each and without groups it is Wilson's own. Where
-    fewer than 12 units differ from the most common share, n* is the effective number of units.
-    Raises ValueError for values that are not finite.
+    `shares` are the shares of passed trials by case; for one trial each and no groups it is exactly Wilson's. Where
+    fewer than 12 units differ from the most common share, n* is the effective number of units. Raises ValueError for
+    values that are not finite.
     """
     return rate_of_units(units_of(shares, groups), confidence)
 
 
 def rate_of_units(units: Units, confidence: float = 0.95) -> DesignRate:
-    """As `rate_with_design_effect`, of units that are already made."""
+    """As `rate_with_design_effect`, for units made already."""
     number = units.number
     if not number:
         return DesignRate(None, 0.0, None, 0)
@@ -71,7 +71,7 @@ def rate_of_units(units: Units, confidence: float = 0.95) -> DesignRate:
 
 
 def rate_of_counts(counts: Mapping[float, int], confidence: float = 0.95) -> DesignRate:
-    """As `rate_with_design_effect` without groups, of how many cases have each share."""
+    """As `rate_with_design_effect` without groups, from the number of cases with each share."""
     n = sum(counts.values())
     if not n:
         return DesignRate(None, 0.0, None, 0)
@@ -84,7 +84,7 @@ def rate_of_counts(counts: Mapping[float, int], confidence: float = 0.95) -> Des
 
 
 def rate_of_cases(trials: Mapping[str, tuple[int, int]], groups: Mapping[str, str]) -> DesignRate:
-    """The mean over cases of the share of passed trials, by passed and judged trials of each case.
+    """The mean over cases of the share of passed trials, from each case's passed and judged trials.
 
     Cases of one of the `groups` are one unit of the interval.
     """
@@ -96,7 +96,7 @@ def rate_of_cases(trials: Mapping[str, tuple[int, int]], groups: Mapping[str, st
 
 
 def rate_of_singles(passed: int, judged: int, groups: Iterable[tuple[int, int]] = ()) -> DesignRate:
-    """The same of cases of one trial each, which need not be known one by one.
+    """The same for cases of one trial each, which need not be known one by one.
 
     `groups` are passed and judged cases of each group; all other cases are units of their own.
     """
@@ -111,7 +111,7 @@ def rate_of_singles(passed: int, judged: int, groups: Iterable[tuple[int, int]] 
 
 
 def _rate(mean: float, effective: float, error: float, df: float, units: int, confidence: float) -> DesignRate:
-    """Wilson's interval of as many cases as the standard error is worth; of the effective units where that is 0."""
+    """Wilson's interval for as many cases as the standard error is worth; for the effective units if it is 0."""
     rate = min(1.0, max(0.0, mean))
     if error > 0:
         price = two_sided_z(confidence) / t_quantile((1 + confidence) / 2, df)
@@ -130,7 +130,7 @@ def score_ends(units: Units, alpha: float = 0.05, low: float = 0.0, high: float 
     if units.moved() >= FEW_UNITS:
         half = t_quantile(1 - alpha / 2, units.df) * jackknife_error(units)
         ends = units.mean - half, units.mean + half
-    else:  # the middle of the scale is what the two pseudo-units pull to
+    else:  # the two pseudo-units pull towards the middle of the scale
         middle = (low + high) / 2
         parts: dict[Cluster, int] = {}
         for unit, times in units.parts.items():

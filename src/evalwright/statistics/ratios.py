@@ -45,7 +45,7 @@ def ratio_of_means(
 
 
 def _ratio_of_sums(before: Sequence[float], after: Sequence[float], df: float, confidence: float) -> RatioOfMeans:
-    """Of the totals of units. Raises OverflowError where a number is beyond the range of floats."""
+    """For the totals of units. Raises OverflowError if a number is beyond the range of floats."""
     sum_a, sum_b = fsum(before), fsum(after)
     if not sum_a or not sum_b:
         return RatioOfMeans(None, None, None, None)
@@ -60,7 +60,7 @@ def _ratio_of_sums(before: Sequence[float], after: Sequence[float], df: float, c
 
 
 def _totals(values: Sequence[float], groups: Sequence[Hashable] | None) -> list[float]:
-    """Of each unit, in the order in which they first appear."""
+    """For each unit, in the order in which they first appear."""
     if groups is None:
         return list(values)
     totals: dict[Hashable, float] = {}
@@ -70,7 +70,7 @@ def _totals(values: Sequence[float], groups: Sequence[Hashable] | None) -> list[
 
 
 class QuantileRatio(NamedTuple):
-    """A quantile of B over that of A; None where one is 0 or there are too few units."""
+    """A quantile of B over the same quantile of A; None where one is 0 or there are too few units."""
 
     ratio: float | None
     ci: Interval | None
@@ -79,7 +79,7 @@ class QuantileRatio(NamedTuple):
 _LEAST_UNITS = 20
 _DRAWS = 2_000
 _MOST_WORK = 20_000_000
-"""Values looked at in all draws: with very many cases there are fewer draws, and the ends a little rougher."""
+"""Values looked at in all draws: with very many cases there are fewer draws, and the ends are a little rougher."""
 
 
 def quantile_ratio(

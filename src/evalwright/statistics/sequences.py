@@ -13,10 +13,10 @@ __all__ = ["BettingSequence", "ChangedPairs", "Wager", "betting_sequence", "chan
 
 
 class BettingSequence(NamedTuple):
-    """Two bets for each margin; a list entry for each. A capital of 2/alpha decides."""
+    """Two bets for each margin, as lists with one entry per margin. A capital of 2/alpha decides."""
 
     log_capital_above: list[list[float]]
-    """Against a difference of at most -margin, after each number of units asked for."""
+    """Against a difference of at most -margin, after each number of units requested."""
     log_capital_below: list[list[float]]
     """Against a difference of at least -margin."""
     stop_above: list[int | None]
@@ -35,9 +35,9 @@ def betting_sequence(
 ) -> BettingSequence:
     """Capital of bets on the mean difference of units in a random order (Waudby-Smith and Ramdas 2024).
 
-    `differences` (-1 to 1) are those of units in the order in which they were seen; `weights` (above 0, at most 1) are
-    their sizes as shares of the largest. Each bet depends on earlier units only.
-    Raises ValueError for differences outside of -1 to 1 and weights outside of 0 to 1.
+    `differences` (-1 to 1) belong to units in the order in which they were seen; `weights` (above 0, at most 1) are
+    their sizes as shares of the largest. Each bet depends on earlier units only. Raises ValueError for differences
+    outside of -1 to 1 and weights outside of 0 to 1.
     """
     if not all(isfinite(d) and -1 <= d <= 1 for d in differences):
         raise ValueError("expected differences from -1 to 1")
@@ -61,14 +61,14 @@ def betting_sequence(
 
 class _Step(NamedTuple):
     x: float
-    """The difference carried to 0..1."""
+    """The difference mapped to 0..1."""
     weight: float
     bet: float
     """Before it is cut so that no capital is lost altogether."""
 
 
 def _bets(differences: Sequence[float], weights: Sequence[float], alpha: float) -> Iterator[_Step]:
-    """The bet on each unit, from the running mean and variance of those before."""
+    """The bet on each unit, from the running mean and variance of those before it."""
     moments = _Moments()
     for difference, weight in zip(differences, weights, strict=True):
         yield moments.step(difference, weight, alpha)
@@ -82,7 +82,7 @@ class _Moments:
         self._total, self._squares, self._variance = 0.5, 0.25, 0.25
 
     def step(self, difference: float, weight: float, alpha: float) -> _Step:
-        """The bet on the next unit, which knows nothing of it; then it is one of those seen."""
+        """The bet on the next unit, made without knowing it; the unit then counts as seen."""
         self._t += 1
         t, x = self._t, (difference + 1) / 2
         found = _Step(x, weight, sqrt(2 * log(2 / alpha) / (self._variance * t * log(1 + t))))
@@ -96,8 +96,8 @@ class _Moments:
 class Wager:
     """The bets of `betting_sequence` on one margin, unit by unit.
 
-    A unit has the least and the greatest difference that it may have: the same, unless something of it is unknown.
-    What is shown to lie above the margin is bet on with the least, what lies below it with the greatest.
+    A unit has the least and the greatest difference that it may have; they are equal unless part of it is unknown. Bets
+    that the mean lies above the margin use the least, bets that it lies below use the greatest.
     """
 
     def __init__(self, margin: float, alpha: float = 0.05) -> None:
@@ -133,11 +133,11 @@ class Wager:
 
     @property
     def p_value(self) -> float:
-        """Two-sided, of a difference of -margin; valid whenever one looks."""
+        """Two-sided, for a difference of -margin; valid whenever one looks."""
         return min(1.0, 2 * exp(-self._most))
 
     def interval(self) -> Interval:
-        """The intersection of the confidence sequence up to now, of the difference."""
+        """The intersection so far of the confidence sequence for the difference."""
         enough = log(2 / self._alpha)
         low, high = _end(self._steps[0], enough), 1 - _end(self._steps[1], enough)
         return 2 * low - 1, 2 * high - 1
@@ -156,7 +156,7 @@ def _path(steps: Sequence[_Step], null: float) -> Iterator[float]:
 
 
 def _won(step: _Step, null: float) -> float:
-    """The logarithm of what one bet against a mean of at most `null` multiplies the capital by."""
+    """The logarithm of the factor by which one bet against a mean of at most `null` changes the capital."""
     most = 1 / (2 * null) if null > 0 else 0.0
     return log(1 + min(step.bet, most) * step.weight * (step.x - null))
 
@@ -187,6 +187,6 @@ class ChangedPairs(NamedTuple):
 
 
 def changed_pairs_e_value(a_only: int, b_only: int, alpha: float = 0.05) -> ChangedPairs:
-    """An e-value of pairs that passed on one side only; those of separate nights multiply (Ramdas et al. 2023)."""
+    """An e-value for pairs that passed on one side only; e-values of separate nights multiply (Ramdas et al. 2023)."""
     found = e_value(b_only, a_only + b_only, 0.5)
     return ChangedPairs(found.e_value, found.log_e_value, found.anytime_p, found.log_e_value >= -log(alpha))

@@ -11,7 +11,7 @@ from evalwright.statistics.distributions import Interval, t_quantile
 __all__ = ["Slope", "slope"]
 
 _LEAST = 10
-"""Below so many units a line is drawn through anything."""
+"""With fewer units than this, a line fits anything."""
 
 
 class Slope(NamedTuple):

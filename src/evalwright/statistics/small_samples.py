@@ -15,13 +15,13 @@ from evalwright.statistics.units import Units, units_of
 __all__ = ["GuardedDifference", "SignFlip", "guarded_difference", "guarded_units", "sign_flip", "sign_flip_units"]
 
 _MOST_FLIPPED = 20
-"""Units whose 2^n sums are looked at; a million of them take a second."""
+"""The most units whose 2^n sums are all computed; a million of them take a second."""
 _DIGITS = 12
-"""Means of the same units differ in their last digits with the order of their sum."""
+"""Means of the same units differ in their last digits when summed in another order."""
 
 
 class SignFlip(NamedTuple):
-    """The exact test of a mean; `smallest_p` is what so few units can reach at best."""
+    """The exact test of a mean; `smallest_p` is the best that so few units can reach."""
 
     p_two_sided: float
     ci: Interval
@@ -76,7 +76,7 @@ def guarded_difference(
 ) -> GuardedDifference:
     """The mean with a pseudo-unit added at either end of the scale, Student's t, cut at the ends.
 
-    Bonett and Price 2012 for 0 and 1, carried to shares and groups. `scale` is the range of the values; where it is 0
+    Bonett and Price 2012 for 0 and 1, extended to shares and groups. `scale` is the range of the values; where it is 0
     everything is. Raises ValueError without values and for values that are not finite.
     """
     return guarded_units(units_of(differences, groups), null, alpha, scale)

@@ -1,4 +1,4 @@
-"""Sums of many floats without rounding on the way, so that sums of parts add up to that of the whole."""
+"""Sums of many floats without intermediate rounding, so that sums of parts add up to the sum of the whole."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from math import fsum, isfinite
 __all__ = ["ExactSum", "Mean", "exact_parts", "exact_sum"]
 
 _MOST_VALUES = 1024
-"""Values that wait to be summed: many, so that one costs as little as an append; few, so that memory stays flat."""
+"""Values waiting to be summed: many, so that one costs as little as an append; few, so that memory stays flat."""
 
 
 class ExactSum:
@@ -41,9 +41,9 @@ class ExactSum:
 
 
 def exact_parts(values: list[float]) -> list[float]:
-    """A few values with the same exact sum: the rounded one, what is missing from it, and so on.
+    """A few values with the same exact sum: the rounded one, the remainder, and so on.
 
-    One value that is not finite where the sum is beyond the range of floats.
+    One value that is not finite if the sum is beyond the range of floats.
     """
     parts: list[float] = []
     while (part := exact_sum([*values, *(-known for known in parts)])) and isfinite(part):
@@ -76,13 +76,13 @@ class Mean:
             self._sum._values = exact_parts(values)
 
     def add_all(self, values: Iterable[float | None]) -> None:
-        """Add the values that are there."""
+        """Add the values that are not missing."""
         known = [value for value in values if value is not None]
         self.n += len(known)
         self._sum.add_all(known)
 
     def add_sum(self, n: int, total: float) -> None:
-        """Add as many values by their exact sum."""
+        """Add that many values by their exact sum."""
         self.n += n
         self._sum.add(total)
 

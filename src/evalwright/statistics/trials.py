@@ -39,9 +39,10 @@ def share_hat_k(n: int, c: int, k: int) -> float:
 
 
 def within_variance(cases: Iterable[tuple[float, int]]) -> float:
-    """Mean variance of a trial within a case, of (passed, judged) trials by case.
+    """Mean variance of a trial within a case, from (passed, judged) trials by case.
 
-    Where no case ran twice it is that of the rate, which is at least as large; without cases that of one half.
+    Where no case ran twice it is the variance of the rate, which is at least as large; without cases, the variance at
+    one half.
     """
     judged = [(passed / trials, trials) for passed, trials in cases if trials]
     several = [p * (1 - p) * trials / (trials - 1) for p, trials in judged if trials > 1]

@@ -1,4 +1,4 @@
-"""Values of cases as totals of independent units: a group of cases is one unit, a case of no group another."""
+"""Values of cases as totals of independent units: a group of cases is one unit, an ungrouped case another."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import NamedTuple
 __all__ = ["FEW_UNITS", "Cluster", "Units", "units_from", "units_of"]
 
 FEW_UNITS = 12
-"""Below so many units that differ from the rest, Student's t is not to be trusted."""
+"""With fewer units than this that differ from the rest, Student's t is not to be trusted."""
 
 
 class Cluster(NamedTuple):
@@ -21,10 +21,10 @@ class Cluster(NamedTuple):
 
 
 class Units(NamedTuple):
-    """Units with what every test needs of them; `n` cases, of the given mean (0 without any)."""
+    """Units with everything that tests need of them; `n` cases with the given mean (0 without any)."""
 
     parts: Mapping[Cluster, int]
-    """How many units there are of each total and size: most are alike, so that 10⁵ cases are counted quickly."""
+    """The number of units with each total and size: most are alike, so that 10⁵ cases are counted quickly."""
     number: int
     n: int
     mean: float
@@ -61,7 +61,7 @@ def units_of(values: Sequence[float], groups: Sequence[Hashable] | None = None) 
 
 
 def units_from(parts: Mapping[Cluster, int]) -> Units:
-    """Units from how many there are of each total and size. Raises ValueError for totals that are not finite."""
+    """Units from the number with each total and size. Raises ValueError for totals that are not finite."""
     if not all(isfinite(unit.total) for unit in parts):
         raise ValueError("expected finite values, found NaN or infinity")
     n = sum(times * unit.size for unit, times in parts.items())
