@@ -16,6 +16,7 @@ import msgspec
 import pytest
 
 from evalwright.errors import InputError, StorageError
+from evalwright.files.masker import MASKED, Masker
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Output, Trace
 from evalwright.stores.local_files import LocalFiles
@@ -89,6 +90,28 @@ def test_what_is_held_is_written_in_its_order_when_it_is_time(tmp_path: Path, en
     with closing(LocalFiles(tmp_path).read(writer.folder.name)) as reader:
         assert [trace.case_id for trace in reader.traces(Trace)][:3] == ["c0", "c1", "c2"]
         assert [verdict.case_id for verdict in reader.verdicts(CaseVerdict)] == ["c0", "c1", "c2"]
+
+
+@pytest.mark.parametrize("held", [False, True])
+@pytest.mark.parametrize("secret", ["sk-0123456789abcdef", "tiny"])
+def test_a_secret_is_masked_where_it_stands_and_every_other_line_is_as_it_was(
+    tmp_path: Path, secret: str, held: bool
+) -> None:
+    texts = [f"fine, Étienne {number}\u2028" for number in range(20)]
+    texts[7] = f"it is {secret}"
+    writer = LocalFiles(tmp_path, Masker({"KEY": secret})).create(a_plan(), [a_case()], {})
+    if held:
+        writer.hold(lambda write: None)
+    for text in texts:
+        writer.append_trace(a_trace(output=Output(text)))
+        writer.append_results([a_result(reason=text)] * 2)
+        writer.append_verdict(a_verdict(reasons=[text]))
+    writer.hold(None)
+    texts[7] = f"it is {MASKED}"
+    assert [trace.output.final_answer for trace in writer.traces(Trace)] == texts
+    assert [result.reason for result in writer.results(EvaluationResult)] == [one for one in texts for _ in range(2)]
+    assert [reason for verdict in writer.verdicts(CaseVerdict) for reason in verdict.reasons] == texts
+    writer.close()
 
 
 def test_not_much_is_held(tmp_path: Path) -> None:

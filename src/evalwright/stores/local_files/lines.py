@@ -118,8 +118,9 @@ class LineEncoder:
 
     def finished(self, lines: bytes) -> bytes:
         """Lines ready to be stored: without secrets, and split at LF only."""
-        if self._mask is not None:
-            lines = self._mask(lines)
+        if self._masker is not None and self._masker.finds(lines):
+            # one by one: of those without a secret, no string has to be looked at
+            lines = b"".join(map(self._masker.mask_bytes, lines.splitlines(keepends=True)))
         return lines if lines.isascii() else _without_separators(lines)
 
 

@@ -305,19 +305,19 @@ class LocalWriter(LocalReader):
             self._files.append(AppendFile(path, PRIVATE))
 
     def append_trace(self, trace: Trace) -> None:
-        self._append(0, self._encoder.line(trace))
+        self._append(0, self._encoder.unfinished((trace,)))
         self._grown = True
 
     def append_results(self, results: Sequence[EvaluationResult]) -> None:
         if results:
-            self._append(1, self._encoder.lines(results))
+            self._append(1, self._encoder.unfinished(results))
 
     def append_verdict(self, verdict: CaseVerdict) -> None:
-        self._append(2, self._encoder.line(verdict))
+        self._append(2, self._encoder.unfinished((verdict,)))
 
     def _append(self, file: int, lines: bytes) -> None:
         if self._later is None:
-            self._files[file].append(lines)
+            self._files[file].append(self._encoder.finished(lines))
             return
         self._held[file].append(lines)
         self._size += len(lines)
@@ -352,7 +352,7 @@ class LocalWriter(LocalReader):
                 if held:
                     block = b"".join(held)
                     held.clear()
-                    file.append(block)
+                    file.append(self._encoder.finished(block))
         except StorageError as error:
             self._failure = error
             raise
