@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -32,6 +33,15 @@ def test_without_a_baseline_drift_says_so(drifted):
     assert (ended.code, "no baseline" in ended.out) == (0, True)
     # a gate that is held against nothing has not passed
     assert made.evalwright("drift", after, "--fail-on-regression").code == 3
+
+
+def test_a_baseline_that_is_gone_is_not_said_never_to_have_been(drifted):
+    made, before, after = drifted
+    made.evalwright("promote", before)
+    shutil.rmtree(before)
+    ended = made.evalwright("drift", after)
+    assert (ended.code, f"{before.name}; promote another run, or pass --baseline RUN" in ended.out) == (0, True)
+    assert "is gone" in ended.out
 
 
 def test_a_promoted_run_is_what_later_ones_are_held_against(drifted):

@@ -62,7 +62,7 @@ def command(
     from evalwright.files.durable import replace_file
     from evalwright.files.yaml import dump
     from evalwright.reports.drift import drift_lines
-    from evalwright.run.baselines import baseline_of
+    from evalwright.run.baselines import baseline_of, why_no_baseline
     from evalwright.run.locations import Place, find_run
     from evalwright.run.stored_run import open_run
 
@@ -75,7 +75,7 @@ def command(
     if isinstance(against, Path) and against.parent == folder.parent and not folder.exists():
         against = Place(place.store, against.name, against)  # on the same server, whose address is known only for RUN
     if against is None:
-        say([f"no baseline for {plan.name!r}: promote a run first, or pass --baseline RUN"])
+        say([f"{why_no_baseline(folder, plan.name, runs_root)}, or pass --baseline RUN"])
         return 3 if fail_on_regression else 0
     with opened_pair(against, place, Terms(margin=loss, keep_changed=allow_changed)) as opened:
         if not allow_changed:

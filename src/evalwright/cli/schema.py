@@ -57,7 +57,7 @@ def text_of(name: str) -> str:
 )
 def command(name: str | None, out: Path | None) -> int:
     """Print the JSON Schema of a suite or data file, for editors; without NAME, list the schemas."""
-    from evalwright.cli.screen import say
+    from evalwright.cli.screen import must_be_ours, say
     from evalwright.errors import InputError, did_you_mean
     from evalwright.files.durable import make_folder, replace_file
 
@@ -73,6 +73,7 @@ def command(name: str | None, out: Path | None) -> int:
     if out is None:
         say([text_of(name).rstrip("\n")])
         return 0
+    must_be_ours(out, b'"$schema"', "a JSON Schema")
     make_folder(out.parent)
     replace_file(out, text_of(name).encode())
     say([str(out)])

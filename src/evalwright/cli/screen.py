@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evalwright.errors import Problem, StorageError
+from evalwright.errors import InputError, Problem, StorageError
 from evalwright.reports.text import Paint, flat, harmless, paint_for
 from evalwright.session import hidden
 
@@ -22,7 +22,17 @@ if TYPE_CHECKING:
     from evalwright.files.masker import Masker
     from evalwright.model.protocols import RunReader
 
-__all__ = ["say", "say_text", "screen_masker", "screen_paint", "tell", "tell_damage", "warn", "write_plot"]
+__all__ = [
+    "must_be_ours",
+    "say",
+    "say_text",
+    "screen_masker",
+    "screen_paint",
+    "tell",
+    "tell_damage",
+    "warn",
+    "write_plot",
+]
 
 _MOST_WARNINGS = 50
 _GONE = (errno.EPIPE, errno.EIO, errno.ECONNRESET)
@@ -103,8 +113,20 @@ def screen_paint() -> Paint:
     return paint if context is None or context.color is None else replace(paint, on=context.color)
 
 
+def must_be_ours(path: Path, mark: bytes, what: str) -> None:
+    """Raise InputError for a file without the mark of what is to be written to it: a slip would destroy it."""
+    try:
+        with path.open("rb") as file:
+            beginning = file.read(4096)
+    except OSError:  # it is not there; whatever else is wrong is told when it is written
+        return
+    if beginning and mark not in beginning:
+        raise InputError(f"{path} is not {what}, and would be lost: name another file")
+
+
 def write_plot(path: Path, picture: str) -> None:
-    """Write a picture to a file, without secrets. Raises StorageError."""
+    """Write a picture to a file, without secrets. Raises StorageError, and InputError for a file that is no picture."""
     from evalwright.files.durable import replace_file
 
+    must_be_ours(path, b"<svg", "a picture (SVG)")
     replace_file(path, screen_masker().mask_text(picture).encode("utf-8", "backslashreplace") + b"\n")

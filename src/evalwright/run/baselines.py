@@ -8,7 +8,7 @@ from pathlib import Path
 from evalwright.errors import StorageError
 from evalwright.files.paths import safe_id
 
-__all__ = ["baseline_of", "promote"]
+__all__ = ["baseline_of", "promote", "why_no_baseline"]
 
 _FOLDER = "baselines"
 
@@ -46,6 +46,14 @@ def baseline_of(run: Path, eval_name: str, runs_root: Path | None = None) -> Pat
         return target
     found = link.parent.resolve() / target
     return Path(os.path.normpath(found)) if found.exists() or _is_in_a_file(found) else None
+
+
+def why_no_baseline(run: Path, eval_name: str, runs_root: Path | None = None) -> str:
+    """Why `baseline_of` finds none: no run was promoted, or the promoted one is gone."""
+    link = _link(run, eval_name, runs_root)
+    if link.is_symlink():
+        return f"the baseline of {eval_name!r} is gone: {link} leads to {link.readlink()}; promote another run"
+    return f"no baseline for {eval_name!r}: promote a run first"
 
 
 def _link(run: Path, eval_name: str, runs_root: Path | None) -> Path:
