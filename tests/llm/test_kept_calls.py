@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 from typing import Any
 
@@ -37,6 +38,19 @@ def test_calls_are_kept_in_the_order_in_which_they_began_and_know_their_errors()
         ("second", None),
     ]
     assert all(0 <= call["latency_ms"] < 60_000 for call in calls)
+
+
+def test_the_time_of_a_call_is_kept_in_milliseconds_whatever_came_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = time.monotonic
+    with keeping() as calls:
+        for later, fails in ((300, False), (700, True)):
+            with suppress(ZeroDivisionError), kept_call("m", []) as call:
+                monkeypatch.setattr(time, "monotonic", lambda later=later: clock() + later)
+                if fails:
+                    raise ZeroDivisionError
+                call.said("done")
+    assert 300_000 <= calls[0]["latency_ms"] < 300_250
+    assert 400_000 <= calls[1]["latency_ms"] < 400_350
 
 
 def test_messages_are_read_only_where_they_are_kept() -> None:

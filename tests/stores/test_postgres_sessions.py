@@ -108,3 +108,17 @@ def test_as_many_connections_are_kept_as_asked_for(
 
 def test_a_database_without_a_password_tells_all() -> None:
     assert Database("postgresql://me@host/x", "s", 1).why(psycopg.OperationalError("no\nanswer")) == "no answer"
+
+
+def test_a_connection_that_is_interrupted_while_it_is_prepared_is_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[psycopg.Connection[Any]] = []
+
+    class Interrupted(psycopg.Connection[Any]):
+        def execute(self, *_: Any, **__: Any) -> Any:
+            made.append(self)
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(psycopg, "connect", Interrupted.connect)
+    with pytest.raises(KeyboardInterrupt):
+        Database(server_dsn(), "s", 1).connect()
+    assert [one.closed for one in made] == [True]
