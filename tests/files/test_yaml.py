@@ -72,6 +72,11 @@ def test_duplicate_keys_are_all_told_with_both_lines() -> None:
     ]
 
 
+def test_a_hundred_duplicate_keys_are_listed() -> None:
+    assert len(problems_of("a: 1\n" * 100)) == 99
+    assert len(problems_of("a: 1\n" * 150)) == 100
+
+
 def test_a_key_that_is_a_list_hides_no_duplicate() -> None:
     problems = problems_of("a: 1\n? [b]\n: 2\na: 3\n")
     assert (4, "duplicate key 'a', first on line 1") in [(p.line, p.message) for p in problems]
@@ -185,6 +190,11 @@ def test_an_alias_stands_for_all_values_that_are_written_out(monkeypatch: pytest
     assert value_of(data)["c"] == [[["x"] * 4] * 3] * 2
     monkeypatch.setattr("evalwright.files.yaml._MAX_ALIASED", 3 * 5 + 2 * 16 - 1)
     assert "more than 46 values" in problems_of(data)[0].message
+    keys = "a: &a {k: v, l: w}\nb: [*a, *a]"  # a mapping is its keys, its values and itself
+    monkeypatch.setattr("evalwright.files.yaml._MAX_ALIASED", 2 * 5)
+    assert value_of(keys)["b"] == [{"k": "v", "l": "w"}] * 2
+    monkeypatch.setattr("evalwright.files.yaml._MAX_ALIASED", 2 * 5 - 1)
+    assert "more than 9 values" in problems_of(keys)[0].message
 
 
 def test_merges_that_stand_for_billions_are_refused() -> None:
