@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ from evalwright.formats.promptfoo.file import env_names
 from evalwright.formats.promptfoo.kinds import CHECKS, base_of
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.prompts import AuthoredPrompt, allows
+from evalwright.formats.promptfoo.providers import provider_kind
 from evalwright.formats.promptfoo.sources import in_file
 from evalwright.formats.promptfoo.templates import holds_template, is_cut, plain_names
 from evalwright.model.plan import Variant
@@ -25,12 +27,19 @@ __all__ = [
     "doubt_columns",
     "doubt_environment",
     "doubt_prompts",
+    "doubt_requests",
     "doubt_rubric",
     "doubt_threshold",
+    "doubt_values",
 ]
 
 _GIVEN = frozenset(("env", "_conversation", "prompt"))
 """Names in prompts that promptfoo fills in itself."""
+_OF_REQUEST = ("url", "body", "headers", "queryParams")
+"""Keys of an HTTP provider whose texts are templates."""
+_CODE_TYPES = ("javascript", "python")
+_OF_ASSERTIONS = frozenset(("output", "context", "metadata", "rubric", "completion"))
+"""Names that templates of assertions may have besides."""
 _NEEDS_VALUE = frozenset(
     (
         *(kind for kind, place in CHECKS.items() if ".texts:" in place or ".similarity:" in place),
@@ -72,15 +81,61 @@ def doubt_prompts(prompts: Iterable[AuthoredPrompt], cases: Sequence[Case], orig
     texts = "\n".join(str(one.get("raw", "")) for one in prompts)
     for written in sorted(known.intersection(_SINGLE_BRACES.findall(texts))):
         origin.at("prompts").warn(f"{{{written}}} is sent unchanged; did you mean {{{{{written}}}}}?")
-    stored = {name for case in cases if (name := stored_as(case)) is not None}
-    made = any(case.extra["promptfoo"].get("options", {}).get("transformVars") for case in cases)
-    for name in [] if made else sorted({name for one in prompts for name in plain_names(str(one.get("raw", "")))}):
+    _doubt_names((str(one.get("raw", "")) for one in prompts), cases, origin.at("prompts"))
+
+
+def doubt_requests(variants: Iterable[Variant], cases: Sequence[Case], origin: Origin) -> None:
+    """Warn of names in the requests of HTTP providers that tests do not have."""
+    providers = [variant.config["provider"] for variant in variants]
+    configs = [one.get("config") or {} for one in providers if provider_kind(str(one["id"])) == "http"]
+    written = [text for one in configs for key in _OF_REQUEST for text in _texts_in(one.get(key))]
+    _doubt_names(written, cases, origin.at("providers"), ("prompt",))
+
+
+def doubt_values(cases: Sequence[Case], origin: Origin) -> None:
+    """Warn of names in the values of assertions that their tests do not have."""
+    judged = [(case, spec.config.get("assertion")) for case in cases for spec in case.evaluators or ()]
+    lacking = Counter(
+        name
+        for case, one in judged
+        if isinstance(one, dict) and isinstance(one.get("value"), str) and base_of(one["type"])[1] not in _CODE_TYPES
+        for name in plain_names(one["value"]) - _GIVEN - _OF_ASSERTIONS - {*map(str, case.input)}
+    )
+    known = {str(key) for case in cases for key in case.input}
+    for name in [] if _makes_variables(cases) else sorted({*lacking} - _stored(cases)):
+        where = counted(lacking[name], "assertion")
+        origin.at("tests").warn(
+            f"the variable {name!r} of {where} is missing in its test{_nearest(name, known)}; "
+            "it is rendered as an empty text"
+        )
+
+
+def _doubt_names(texts: Iterable[str], cases: Sequence[Case], origin: Origin, given: Sequence[str] = ()) -> None:
+    known = {*given, *(str(key) for case in cases for key in case.input)}
+    if _makes_variables(cases):
+        return
+    for name in sorted({name for text in texts for name in plain_names(text)} - _stored(cases) - _GIVEN):
         lacking = sum(name not in case.input for case in cases)
-        if not lacking or name in stored or name in _GIVEN:
-            continue
-        hint = "" if name in known else _nearest(name, known)
-        of = f"{lacking:,} of {counted(len(cases), 'test')}"
-        origin.at("prompts").warn(f"the variable {name!r} is missing in {of}{hint}; it is rendered as an empty text")
+        if lacking:
+            hint = "" if name in known else _nearest(name, known)
+            of = f"{lacking:,} of {counted(len(cases), 'test')}"
+            origin.warn(f"the variable {name!r} is missing in {of}{hint}; it is rendered as an empty text")
+
+
+def _stored(cases: Iterable[Case]) -> set[str]:
+    return {name for case in cases if (name := stored_as(case)) is not None}
+
+
+def _makes_variables(cases: Iterable[Case]) -> bool:
+    return any(case.extra["promptfoo"].get("options", {}).get("transformVars") for case in cases)
+
+
+def _texts_in(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, (dict, list)):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _texts_in(one)
 
 
 def _nearest(name: str, known: Collection[str]) -> str:

@@ -19,7 +19,13 @@ from evalwright.formats.promptfoo.assertions import Assertions
 from evalwright.formats.promptfoo.cases import Tests
 from evalwright.formats.promptfoo.columns import AuthoredColumns, columns
 from evalwright.formats.promptfoo.dependence import remembers, stored_as, with_dependence
-from evalwright.formats.promptfoo.doubts import doubt_columns, doubt_environment, doubt_prompts
+from evalwright.formats.promptfoo.doubts import (
+    doubt_columns,
+    doubt_environment,
+    doubt_prompts,
+    doubt_requests,
+    doubt_values,
+)
 from evalwright.formats.promptfoo.file import env_names, mapping_of, resolved, with_environment
 from evalwright.formats.promptfoo.kinds import COMPARISONS
 from evalwright.formats.promptfoo.node_needs import places_for_node
@@ -115,6 +121,8 @@ class _Reading:
         if unjudged := sum(not case.evaluators for case in cases):
             origin.warn(f"{unjudged} of {len(cases)} tests have no assertions: they pass whatever the output is")
         doubt_prompts(prompts, cases, origin)
+        doubt_requests(variants, cases, origin)
+        doubt_values(cases, origin)
         doubt_environment(raw, self._known, origin)
         doubt_columns(cases, variants, origin)
         self._check_derived()
