@@ -63,6 +63,7 @@ def test_no_byte_but_line_ends_and_blanks_is_lost(folder: Path, data: bytes) -> 
         (b'{"a": 1, "b" : 2, "a"  :3}', ["a"]),
         (b'{"a": {"x": 1, "\\u0078": 2, "y": 1, "y": 1}}', ["x", "y"]),
         (b'["{\\"a\\": 1, \\"a\\": 2}"]', []),
+        (b'{"a\\u003ab": 1, "c": 2, "c": 3}', ["c"]),
     ],
 )
 def test_keys_that_come_twice_in_one_object_are_named(line: bytes, keys: list[str]) -> None:

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from evalwright.files.paths import also_here, import_folders, named_in
+from evalwright.files.paths import also_here, import_folders, named_in, seen_from_here
 
 
 @pytest.fixture
@@ -52,3 +52,12 @@ def test_an_absolute_path_stays(suite: Path) -> None:
 @pytest.mark.parametrize("name", ["a" * 5000, "nul\0byte", "~nobody-has-this-name/x", ""])
 def test_a_name_that_no_file_can_have_is_only_a_name(suite: Path, name: str) -> None:
     assert str(named_in(suite, name)) in (name, ".")
+
+
+def test_only_what_is_below_the_working_directory_is_named_from_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    monkeypatch.chdir(tmp_path / "here")
+    assert seen_from_here(tmp_path / "here" / "a" / "b") == Path("a/b")
+    assert seen_from_here(tmp_path / "there") == tmp_path / "there"

@@ -162,6 +162,8 @@ def test_deep_nesting_is_refused(data: str, flavour: Flavour) -> None:
 @pytest.mark.parametrize("flavour", FLAVOURS)
 def test_a_hundred_levels_are_read(flavour: Flavour) -> None:
     assert yaml.parse(b"[" * 100 + b"]" * 100, "x.yaml", flavour)
+    assert yaml.parse(b"{a: " * 100 + b"1" + b"}" * 100, "x.yaml", flavour)
+    assert "nested deeper" in problems_of("{a: " * 101 + "1" + "}" * 101, flavour)[0].message
     assert "nested deeper" in problems_of("[" * 102 + "]" * 102, flavour)[0].message
 
 

@@ -8,6 +8,7 @@ from evalwright.model.plan import EvaluatorSpec, RetryRule, Variant
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
 from evalwright.run.options import RunOptions
+from evalwright.run.plan import config_hash
 from evalwright.run.resumption import resume
 from evalwright.run.start import run_suite
 from evalwright.run.stored_run import open_run
@@ -212,3 +213,13 @@ def test_a_summary_that_is_lost_is_made_again_byte_for_byte(tmp_path, agents):
 def test_every_result_has_a_reason(tmp_path, agents):
     _, results, _ = records(run_suite(suite(tmp_path, ["done", "no"], "agents:echo")))
     assert all(row.reason for row in results)
+
+
+def test_the_hash_of_a_suite_is_that_of_what_it_says_in_whatever_order(tmp_path):
+    made = suite(tmp_path, ["x"])
+    made.document = {"run": {"trials": 2, "seed": 1}, "eval": {"name": "t"}}
+    hashed = config_hash(made)
+    made.document = {"eval": {"name": "t"}, "run": {"seed": 1, "trials": 2}}
+    assert config_hash(made) == hashed
+    made.document = {"eval": {"name": "t"}, "run": {"seed": 1, "trials": 3}}
+    assert config_hash(made) != hashed

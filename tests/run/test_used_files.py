@@ -9,14 +9,14 @@ import pytest
 
 from evalwright.files.paths import seen_from_here
 from evalwright.formats.loading import load_suite
-from evalwright.model.plan import EvaluatorSpec, Variant
+from evalwright.model.plan import EvaluatorSpec, Plugin, Variant
 from evalwright.model.result import EvaluationResult
 from evalwright.model.trace import Trace
 from evalwright.run.options import RunOptions
 from evalwright.run.selection import all_warnings
 from evalwright.run.start import run_suite
 from evalwright.run.stored_run import open_run
-from evalwright.run.used_files import beyond_reach, executed
+from evalwright.run.used_files import beyond_reach, doubled_files, executed
 from evalwright.session import Session, refuse_network
 from run.suites import SAYS_DONE, suite
 
@@ -82,6 +82,17 @@ def test_commands_work_in_the_suites_folder_and_tell_of_files_that_both_have(sho
     said = {trace.variant_name: str(trace.output.final_answer) for trace in reader.traces(Trace)}
     assert ("shop" in said["s"], "bank" in said["t"]) == (True, True)
     assert {result.reason for result in reader.results(EvaluationResult)} == {"shop"}
+
+
+def test_a_command_in_a_workspace_has_its_own_files(shop: Path) -> None:
+    (shop / "files").mkdir()
+    for folder in (shop, Path()):
+        (folder / "name.txt").write_text("x")
+    for workspace in (None, Plugin("tempdir_snapshot", {"copy_from": "files"})):
+        made = load_suite(shop / "eval.yaml", to_run=False)
+        made.variants, made.evaluators = [Variant("s", "cli", {"command": ["cat", "name.txt"]})], []
+        made.workspace = workspace
+        assert [problem.key for problem in doubled_files(made)] == ([] if workspace else ["s"])
 
 
 TWICE = '"id": "a", "input": "x", "input": "y"'
