@@ -1,9 +1,12 @@
 """Traces that cannot be read any more: a new judgement names them and keeps what was judged of their cells."""
 
+from contextlib import closing
+
 import msgspec
 import pytest
 
 from evalwright.errors import InputError
+from evalwright.model.cell_index import CellSelection
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
 from evalwright.reports.failures import newest_verdicts
@@ -13,6 +16,8 @@ from evalwright.run.origin import Trust
 from evalwright.run.re_evaluation import re_evaluate
 from evalwright.run.resumption import resume
 from evalwright.run.start import run_suite
+from evalwright.run.unreadable import judged_before
+from evalwright.stores.local_files import LocalFiles
 from run.suites import SAYS_DONE, SAYS_LAST, suite
 from stores.stores import KINDS, Kept
 
@@ -64,6 +69,20 @@ def test_the_cell_keeps_its_results_and_is_said(kept, run, how, given):
     assert of(records(run, CaseVerdict), "c1") == of(verdicts, "c1")
     assert sorted(row["case_id"] for row in records(run, CaseVerdict)) == ["c0", "c1", "c2", "c3"]
     assert len(records(run, EvaluationResult)) == 8
+
+
+def test_a_cell_that_an_indexed_run_has_not_judged_is_no_lost_one(tmp_path):
+    made = suite(tmp_path, ["done", "no", "done"], evaluators=[SAYS_DONE], max_concurrency=1)
+    run = run_suite(made).run_dir
+    for name in ("results", "verdicts"):
+        lines = (run / f"{name}.jsonl").read_bytes().splitlines(keepends=True)
+        (run / f"{name}.jsonl").write_bytes(b"".join(lines[:2]))
+    with closing(LocalFiles(run.parent).read(run.name)) as reader, closing(reader.index(keep=True)) as index:
+        assert (len(index), index.count(CellSelection(statuses=[None]))) == (3, 1)
+    with closing(LocalFiles(run.parent).open(run.name)) as writer:
+        assert judged_before(writer) == 2
+    outcome = re_evaluate(run)
+    assert (outcome.unreadable, outcome.notes) == (0, ["re-evaluated 3 traces"])
 
 
 def test_where_no_trace_can_be_read_nothing_is_replaced(kept, run):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
@@ -44,6 +46,16 @@ def test_all_records_have_the_new_names_and_all_else_is_that_of_the_run(tmp_path
         assert [trace.case_key for part in reader.parts(2) for trace in reader.traces(Trace, part)] == expected
         assert (reader.artifacts, reader.location, reader.plan) == (before.artifacts, before.location, before.plan)
         assert reader.summary() == before.summary()
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="counts descriptors in /proc")
+def test_a_renamed_run_is_closed_with_its_reader(tmp_path: Path) -> None:
+    after = run_of(tmp_path / "b", "new", "one")
+    before = len([*Path("/proc/self/fd").iterdir()])
+    with closing(renamed(run_of(tmp_path / "a", "one"), after)) as reader:
+        assert reader.case(0).id == "test-1"
+    assert len([*Path("/proc/self/fd").iterdir()]) == before
+    after.close()
 
 
 def test_a_run_whose_cases_have_the_same_names_or_a_format_without_keys_stays_itself(tmp_path: Path) -> None:
