@@ -175,10 +175,10 @@ def _ended(command: click.Command, arguments: Sequence[str], *, again: bool = Fa
 
 
 def _open_closed_streams() -> None:
-    """Let standard streams that the caller closed (`2>&-`) lead nowhere.
+    """Connect standard streams that the caller closed (`2>&-`) to nowhere.
 
-    Python has no objects for them then, and the next files that are opened get their numbers: what a child of ours
-    prints would be in a file of the run.
+    Python has no objects for them then, and the next files opened get their numbers: output of a child of ours would
+    end up in a file of the run.
     """
     if None not in (sys.stdin, sys.stdout, sys.stderr):
         return
@@ -202,7 +202,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         import gc
 
         code = exit_code_of(_evalwright, given)
-        gc.freeze()  # nothing of users is here: the interpreter need not search for garbage at its end
+        gc.freeze()  # none of the objects are users': the interpreter need not search for garbage at its end
         sys.exit(code)
     from evalwright.errors import Interrupted
     from evalwright.session.imports import end_without_search, only_ours

@@ -48,9 +48,9 @@ def code_after(error: Exception | KeyboardInterrupt, command: str) -> int:
 
 
 def is_of_index(error: Exception | KeyboardInterrupt) -> bool:
-    """Whether a command failed because the index of a run is not what it seemed: once more, it makes another one.
+    """Whether a command failed because the index of a run was not as expected: run again, it makes another one.
 
-    Commands print what they have found behind all that they ask an index for, or continue with the records themselves.
+    Commands print only after the last use of an index, or continue with the records themselves.
     """
     from evalwright.model.cell_index import StaleIndex
 
@@ -110,7 +110,7 @@ def _aligned(problems: Sequence[tuple[str, str, str]]) -> list[str]:
 def _say(lines: Sequence[str]) -> None:
     """Print lines on stderr, without secrets and without characters that control a terminal.
 
-    Later lines of a message are indented, so that nothing a file says passes for a line of ours.
+    Later lines of a message are indented, so that no text from a file passes for a line of ours.
     """
     from evalwright.cli.screen import screen_masker
     from evalwright.reports.text import harmless, paint_for

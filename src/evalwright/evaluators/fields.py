@@ -62,7 +62,7 @@ def select(path: str) -> Callable[[Any], Any]:
 
 
 def part_of_trace(path: str) -> Callable[[Trace], Any] | None:
-    """Reads a part that every trace has as it is, and not as it is stored; None for other paths."""
+    """Reads a part that every trace has in memory just as it is stored; None for other paths."""
     steps = _steps(path)
     return None if steps is None else _part_of_trace(steps)
 

@@ -1,4 +1,4 @@
-"""Evaluators that do no more than to look at a case and a trace, at once."""
+"""Evaluators that only look at a case and a trace, without waiting."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["PASSED", "Look", "Onlooker"]
 Look = Callable[[Case, Trace], Evaluation]
 
 PASSED = Evaluation(True, 1.0)
-"""What `look` gives where there is nothing more to say."""
+"""The result of `look` when there is nothing more to say."""
 
 
 class Onlooker(msgspec.Struct, frozen=True, dict=True):
-    """The base of evaluators that judge a trace without waiting for anything: by `look`, or by what `looking` makes.
+    """The base of evaluators that judge a trace without waiting: by `look`, or by the function from `looking`.
 
-    What is said of most traces was said of others before. So `look` may give the same evaluation again: whoever gets
-    one must not change it, and may go by its identity.
+    Most traces get an evaluation that others got before, so `look` may return the same object again: callers must not
+    change it, and may compare it by identity.
     """
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
@@ -31,7 +31,7 @@ class Onlooker(msgspec.Struct, frozen=True, dict=True):
         return self._look(case, trace)
 
     def looking(self) -> Look:
-        """`look` for many traces: an evaluator may make a function here that has at hand what it is configured with."""
+        """`look` for many traces: an evaluator may return a function here that has its configuration at hand."""
         return self.look
 
     @cached_property

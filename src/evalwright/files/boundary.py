@@ -17,7 +17,7 @@ _LONGEST = 300
 
 
 class OutsideError(ValueError):
-    """A path that leads out of the boundary, or to what is neither a file nor a folder."""
+    """A path that leads out of the boundary, or to something that is neither a file nor a folder."""
 
 
 class Boundary:
@@ -63,10 +63,10 @@ class Boundary:
 
 
 def _resolved(path: Path) -> Path:
-    """The path without links. Raises OSError or RuntimeError where they go in circles."""
+    """The path without links. Raises OSError or RuntimeError for circular links."""
     real = path.resolve()
     try:
-        circle = stat.S_ISLNK(real.lstat().st_mode)  # Python 3.13 leaves such a link as it is, and says nothing
+        circle = stat.S_ISLNK(real.lstat().st_mode)  # Python 3.13 leaves such a link unchanged, without an error
     except OSError as error:
         circle = error.errno == errno.ELOOP
     if circle:

@@ -54,14 +54,14 @@ def collector_paused() -> Iterator[None]:
 
 @contextmanager
 def collector_eased() -> Iterator[None]:
-    """Let the collector leave alone what is there now, and look less often at what is new.
+    """Make the garbage collector ignore existing objects, and look less often at new ones.
 
     Each of a thousand calls in flight holds objects that are no garbage, and it would visit all of them many times.
     """
     young, *older = gc.get_threshold()
     if not (frozen := gc.get_freeze_count()):
         gc.freeze()
-    if young:  # else whoever set that wants no collector
+    if young:  # else whoever set it wants no collector
         gc.set_threshold(max(young, _YOUNG), *older)
     try:
         yield

@@ -36,7 +36,7 @@ MASKED = "***MASKED***"
 
 _SHORTEST = 4
 _SUBSTRING = 6
-"""From this many characters on, a secret is masked inside words, too."""
+"""From this many characters on, a secret is masked inside words, too: shorter ones occur there by chance."""
 _BEFORE = r"(?:(?<![^\W_])|(?<=\\[abfnrtv])|(?<=\\x[0-9a-f]{2})|(?<=\\u[0-9a-fA-F]{4})|(?<=%[0-9A-Fa-f]{2}))"
 _AFTER = r"(?![^\W_])"
 """A short secret is separate if its neighbours are neither letters nor digits, or if it follows an escape, which ends

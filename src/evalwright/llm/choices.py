@@ -18,7 +18,7 @@ class ModelChoices:
     budget_usd: float | None = None
     """A hard limit on the cost of all model calls of the run, including judges; None if there is none."""
     spent_usd: float = 0.0
-    """How much of the budget is spent already, by earlier sessions of the same command."""
+    """How much of the budget earlier sessions of the same command have spent."""
     allow_unpriced: bool = False
     """Call models without a price even if there is a budget."""
     requests_per_minute: float | None = None

@@ -55,7 +55,7 @@ class StaleIndex(Exception):
 
 
 class DamagedIndex(StaleIndex):
-    """The index itself cannot be read any further, and was removed; the records are what they were."""
+    """The index itself has become unreadable, and was removed; the records are unchanged."""
 
 
 class CellOutcome(msgspec.Struct, frozen=True, gc=False):
@@ -71,19 +71,19 @@ class CellOutcome(msgspec.Struct, frozen=True, gc=False):
 
 
 class Rejudgement(NamedTuple):
-    """What was judged of one cell, or of many."""
+    """The judgement of one cell, or of many."""
 
     variant: str
     status: Status
     error: str | None
-    """The type of the error of the system."""
+    """The type of the system's error."""
     score: float | None
     results: Sequence[ResultLike]
 
 
 RejudgedCell = tuple[int | None, int, int, datetime, Rejudgement]
-"""A cell that is judged again: index of the case, trial, attempt, when the last of its records was finished, and what
-was judged."""
+"""A cell that is judged again: index of the case, trial, attempt, the time at which the last of its records was
+finished, and the judgement."""
 
 
 class CellEntry(msgspec.Struct, gc=False):

@@ -134,7 +134,7 @@ class ResultLike(Protocol):
 
 
 class ReasonedResult(ResultLike, Protocol):
-    """What the verdict on a cell reads of a result."""
+    """The parts of a result that the verdict on a cell depends on."""
 
     reason: str
 

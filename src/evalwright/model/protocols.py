@@ -313,10 +313,10 @@ class JudgementShare(Protocol):
 
 
 class LineShare(JudgementShare, Protocol):
-    """A share that takes the lines of records, too, by which it keeps them."""
+    """A share that also takes records as lines, the form in which it stores them."""
 
     def note(self, cells: Sequence[RejudgedCell]) -> None:
-        """Say which cells the next results and verdicts are of, in their order, before their verdicts are appended."""
+        """Say which cells the next results and verdicts belong to, in order, before their verdicts are appended."""
 
     def append_lines(self, results: bytes, verdicts: bytes) -> None:
         """Append results and verdicts of some cells as lines of JSON, not masked yet."""

@@ -119,7 +119,7 @@ def newest_verdicts(reader: RunReader, statuses: Collection[Status] | None = Non
     """The verdict of each finished cell, or of those with one of some statuses; none that a later attempt replaced.
 
     A folder that another program wrote has no verdicts: if `reader.plan` is set, they are derived from its traces and
-    results. Raises InputError for a run that is changed meanwhile, and DamagedIndex: read once more, it has none.
+    results. Raises InputError for a run that changes meanwhile, and DamagedIndex, after which it has no index.
     """
     given = 0
     if (index := finished_index(reader)) is not None:

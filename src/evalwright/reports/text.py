@@ -33,7 +33,7 @@ _HARMFUL = re.compile(
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
 _COMMAND = re.compile(r"(?<=\n)([ \t]*)::")
-"""What GitHub takes for a command where it begins a line of a log."""
+"""Text that GitHub takes for a command when it begins a line of a log."""
 _LINE_END = re.compile(r"\s*\n\s*")
 _SPACE = re.compile(r"[ \t\n]+")
 _STYLES = {
@@ -51,7 +51,7 @@ _STYLES = {
 def harmless(text: str) -> str:
     """The text with every character that could act on a terminal as a visible escape; keeps LF and tab.
 
-    So is what GitHub would take for a command at the beginning of a later line.
+    The same applies to text at the start of a later line that GitHub would take for a command.
     """
     if text.isascii() and text.isprintable():
         return text

@@ -1,4 +1,4 @@
-"""Where two plain documents differ first, in words."""
+"""Describes where two plain documents first differ."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NOTHING = object()
 
 
 def first_difference_in(one: object, other: object, place: str = "") -> str:
-    """The key at which the second document has something else, with both values; empty if they are equal."""
+    """The first key whose value differs in the second document, with both values; empty if they are equal."""
     if one == other:
         return ""
     if isinstance(one, dict) and isinstance(other, dict):

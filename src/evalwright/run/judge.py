@@ -46,7 +46,7 @@ class _Check(NamedTuple):
     uses_results: bool
     scores: tuple[float, float]
     look: Look | None
-    """Of an onlooker whose result says what it says; None for others."""
+    """For an onlooker whose evaluation becomes the result unchanged; None for others."""
     patience: float
     """Seconds for which it is awaited if it is asynchronous: more than usual if its own limit is higher."""
 

@@ -37,7 +37,7 @@ __all__ = ["JudgedLines"]
 _TOGETHER = 200
 """Cells that are written and counted together."""
 _SHORT = 0.001
-"""Seconds that all checks of a cell may take for their results to say 0 milliseconds."""
+"""If all checks of a cell take less than this, in seconds, their results say 0 milliseconds."""
 _SAME = 0.01
 """Seconds after which a date is not reused for further cells."""
 _MOST_LEFT, _AT_FIRST = 8, 100
@@ -63,11 +63,11 @@ _GAP = b"\1"
 
 
 _WHOSE = b"\2"
-"""Stands for trial and attempt there."""
+"""Stands for the trial and attempt in that line."""
 
 
 def _last(hits: Sequence[str], misses: Sequence[str]) -> bytes:
-    """How the line of a result ends."""
+    """The end of the line of a result."""
     return _fields(cost_usd=None, hits=hits, misses=misses) + _END
 
 

@@ -100,7 +100,7 @@ def _runs_at(pattern: str) -> list[Path]:
 
 
 def _runs_below(text: str) -> str:
-    """Where the runs are that were probably meant: `--out DIR/$TASK` puts them a folder deeper than `--out DIR`."""
+    """A hint at the runs that were probably meant: `--out DIR/$TASK` puts them a folder deeper than `--out DIR`."""
     patterns = (f"{text.rstrip('/')}/{more}" for more in ("*", "*/*"))
     return next((f", but '{pattern}' matches some" for pattern in patterns if _runs_at(pattern)), "")
 
@@ -251,7 +251,7 @@ def _other_files(parts: Sequence[_Part]) -> Iterator[str]:
 
 
 def _by_place(plan: Plan) -> dict[str, str]:
-    """The hashes of a run's files by their paths from its suite, whose folder may be another one on each machine."""
+    """The hashes of a run's files by path relative to its suite, whose folder may differ between machines."""
     folder = os.path.dirname(plan.config_path)  # noqa: PTH120
     placed = {}
     for path, digest in plan.files.items():

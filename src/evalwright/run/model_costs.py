@@ -1,4 +1,4 @@
-"""What a stored run has spent on model calls, as far as its records say."""
+"""The money that a stored run has spent on model calls, according to its records."""
 
 from __future__ import annotations
 

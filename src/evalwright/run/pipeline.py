@@ -291,9 +291,9 @@ class Pipeline:
     def judge(
         self, case: Case, trace: Trace, artifact: Artifact | None, known: Sequence[EvaluationResult] = ()
     ) -> Awaitable[None] | None:
-        """Judge a stored trace but for the results that are `known`, and mark its cell as finished.
+        """Judge a stored trace, except for the results that are `known`, and mark its cell as finished.
 
-        If that takes waiting for anything, the rest of it is returned, to be awaited: most cells need no coroutine.
+        If that has to wait for anything, the rest of it is returned, to be awaited: most cells need no coroutine.
         """
         results, pending = self._judge.evaluate(
             case, trace, [row.evaluator for row in known] if known else (), artifact
@@ -334,7 +334,7 @@ class Pipeline:
     def _conclude(
         self, case: Case, trace: Trace, results: list[EvaluationResult], known: Sequence[EvaluationResult]
     ) -> Awaitable[None] | None:
-        """Store results and verdict, and count them. Returns what the mirrors do about them, to be awaited."""
+        """Store results and verdict, and count them. Returns the mirrors' work, to be awaited."""
         verdict = self._judge.conclude(case, trace, results, self._writer.append_results, known)
         self._writer.append_verdict(verdict)
         if known:

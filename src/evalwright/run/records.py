@@ -47,9 +47,9 @@ class Pending(NamedTuple):
     """A result that is not available yet."""
 
     position: int
-    """In the results of the cell."""
+    """Its place in the results of the cell."""
     given: Awaitable[Evaluation] | Callable[..., Any]
-    """What is awaited, or called once all other results are there."""
+    """What to await, or to call once all other results are available."""
     limit: float
     """Its time limit in seconds."""
     scores: tuple[float, float] = (0.0, 1.0)

@@ -126,7 +126,7 @@ class Begun(NamedTuple):
     """As the command line makes it now, with the stored run's identity: nothing else of the stored plan is executed."""
 
     def spent_on_models(self) -> float:
-        """US dollars of `--budget`, which holds for the shard however often it is begun."""
+        """US dollars spent of `--budget`, which applies to the shard however often it is started."""
         from evalwright.run.model_costs import spent_on_models
 
         with closing(LocalFiles(self.folder.parent).read(self.folder.name)) as reader:

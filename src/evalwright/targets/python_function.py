@@ -92,7 +92,7 @@ class PythonFunction:
 
 
 async def _settled(returned: Any) -> Any:
-    """What is left when all that can be awaited or iterated has been."""
+    """The final value, once everything awaitable or iterable has been resolved."""
     # Not `if`: a function may return a coroutine that returns another one, as with decorators.
     while isinstance(returned, Awaitable):
         returned = await returned

@@ -104,7 +104,7 @@ class SchemaMatch(Onlooker, frozen=True):
 
     def looking(self) -> Look:
         field, read, check = self.field, select(self.field), self._check
-        # Making plain data of all that is in a list takes longer than to see how long it is.
+        # Turning a whole list into plain data takes longer than looking up its length.
         part = part_of_trace(field) if check is not None and asks_for_size(self.schema) else None
         passed = Evaluation(True, 1.0, "", self._detail())
 

@@ -106,7 +106,7 @@ def plain_check(schema: Any) -> Check | None:
 
 
 def asks_for_size(schema: Mapping[str, Any]) -> bool:
-    """Whether a schema with a plain check asks of a list only that it is one, and how long it is."""
+    """Whether a schema with a plain check only requires a list to be one, and to have a certain length."""
     return all(keyword in _SIZES or keyword == "type" or keyword in _SILENT for keyword in schema)
 
 

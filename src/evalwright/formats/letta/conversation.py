@@ -1,4 +1,4 @@
-"""A conversation with what answers in place of an agent."""
+"""A conversation with a backend that stands in for an agent."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class HttpBackend:
             raise self._named(error) from error
 
     def _named(self, error: TargetError) -> TargetError:
-        """The error with the address that was called, without what may be a secret in it."""
+        """The error, with the called address but without any secrets in it."""
         return TargetError(f"POST {place_of(httpx.URL(self._url))}: {error}", error.type)
 
 

@@ -1,4 +1,4 @@
-"""Configurations of evaluators that ask for nothing: allowed, as in the originals, but every answer passes them."""
+"""Configurations of evaluators that check nothing: allowed, as in the originals, but every answer passes them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any
 __all__ = ["asking_nothing"]
 
 _ANY_CALLS = ("in_order", "subset")
-"""Modes of `tool_calls_match` that allow other calls than the expected ones."""
+"""Modes of `tool_calls_match` that allow calls besides the expected ones."""
 _OTHER_CALLS = ("any_order", "in_order", "superset")
-"""Those of `tool_trajectory`."""
+"""The same for `tool_trajectory`."""
 
 
 def asking_nothing(kind: Any, config: Any) -> Iterator[tuple[str, str]]:
-    """Keys of an evaluator's configuration with what is wrong with them."""
+    """Keys of an evaluator's configuration, with what is wrong with each."""
     if not isinstance(config, Mapping):
         return
     if kind == "schema_match" and "schema" in config and config["schema"] in ({}, True):

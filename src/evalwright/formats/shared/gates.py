@@ -83,7 +83,7 @@ def fractions(gate: Mapping[str, Any] | None, place: Place = ("gate",)) -> Itera
 
 
 def values_out_of_reach(gate: Any, place: Place = ("gate",)) -> Iterator[tuple[Place, str]]:
-    """Where a gate, as it is written, compares with what every score or none reaches."""
+    """Values in a gate, as written, that every score reaches, or none."""
     if not isinstance(gate, dict):
         return
     for i, one in enumerate(gate["conditions"] if isinstance(gate.get("conditions"), list) else ()):
@@ -96,12 +96,12 @@ def values_out_of_reach(gate: Any, place: Place = ("gate",)) -> Iterator[tuple[P
 
 
 def is_beyond(value: Any) -> TypeGuard[float]:
-    """Whether it is a number outside of the range that scores usually have."""
+    """Whether a value is a number outside the range that scores usually have."""
     return isinstance(value, (int, float)) and not isinstance(value, bool) and not 0 <= value <= 1
 
 
 def as_share(value: float) -> str:
-    """What a percentage in place of a share most likely means."""
+    """What a percentage given instead of a share most likely means."""
     return f"; did you mean {value / 100:g}?" if 1 < value <= 100 else ""
 
 

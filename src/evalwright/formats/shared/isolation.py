@@ -93,9 +93,9 @@ def isolating_function(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
 
 
 def isolating_inner_functions(config: Mapping[str, Any], place: tuple[str, ...] = ()) -> Iterator[tuple[Place, str]]:
-    """Such keys of Python functions that another system calls (`inner_system`, `inner_config`), by their place.
+    """Isolating keys of Python functions that another system calls (`inner_system`, `inner_config`), by their place.
 
-    What limits a system as a whole would be a key of the function's own there, and limit nothing.
+    Limits for a whole system would be the function's own keys there, and limit nothing.
     """
     for key in ("inner_system", "inner_config"):
         inner = config.get(key)

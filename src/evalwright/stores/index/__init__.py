@@ -94,7 +94,7 @@ def _kept(find: Callable[[], Path], source: Source, plan: Plan | None) -> RunInd
     place = find()
     descriptor = lock_file(place)
     try:
-        # Who writes a run has its index for as long as that takes: waiting would end where it began.
+        # The writer of a run holds its index for the whole run: waiting for it would lead nowhere.
         if source.is_written() and not locked(descriptor) and (index := _as_kept(place, source, plan)) is not None:
             return index
         if not locked(descriptor, _PATIENCE):

@@ -1,6 +1,6 @@
-"""Connections to the file of an index. One that turns out to be damaged is removed: the records say it all again.
+"""Connections to the file of an index. A damaged one is removed: it can be rebuilt from the records.
 
-SQLite sees damage only where it reads, so an index that was opened may still fail at any row.
+SQLite notices damage only where it reads, so an index that was opened may still fail at any row.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _FILES = ("", "-wal", "-shm", "-journal")
 
 
 class _Damaged(DamagedIndex, sqlite3.DatabaseError):
-    """Who opens an index takes it for an error of SQLite, and who reads from one for what it is."""
+    """Code that opens an index catches it as an SQLite error, and code that reads from one as damage."""
 
 
 def connected(address: str) -> sqlite3.Connection:
@@ -35,7 +35,7 @@ def connected(address: str) -> sqlite3.Connection:
 
 
 def remove_files(path: Path) -> None:
-    """Remove a database with what SQLite keeps beside it. Raises OSError."""
+    """Remove a database and the files that SQLite keeps beside it. Raises OSError."""
     for end in _FILES:
         path.with_name(f"{path.name}{end}").unlink(missing_ok=True)
 
@@ -66,8 +66,8 @@ class _Cursor(sqlite3.Cursor):
             raise self.failure(error) from error
 
     def failure(self, error: sqlite3.DatabaseError) -> sqlite3.DatabaseError:
-        """What to raise in the place of an error: itself, unless it tells of damage."""
-        if type(error) is not sqlite3.DatabaseError:  # its subclasses tell of locks, of full disks, of our own mistakes
+        """The error to raise instead: the same one, unless it reports damage."""
+        if type(error) is not sqlite3.DatabaseError:  # subclasses report locks, full disks or mistakes of ours
             return error
         removed = []
         with suppress(sqlite3.Error, OSError):

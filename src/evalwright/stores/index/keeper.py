@@ -57,7 +57,7 @@ class IndexKeeper:
             self._give_up(error)
 
     def rejudge(self, notes: Iterable[BinaryIO]) -> bool:
-        """Take over new judgements from their notes; False where the index must be made anew."""
+        """Take over new judgements from their notes; False if the index must be rebuilt."""
         if self._connection is None or self._source is None:
             return False
         from evalwright.stores.index.rejudged import rejudge

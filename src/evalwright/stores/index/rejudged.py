@@ -1,8 +1,8 @@
-"""Give the index of a run whose cells were all judged again their new judgements: what it has of traces stays.
+"""Gives the index of a run whose cells were all judged again their new judgements; its data about traces stays.
 
-What an index notes of a judgement is at hand while that is written, but for its position in the joined file. So each
-share has notes beside its records, one for each cell in the order of the records. To read the new records instead
-takes several times as long.
+All that an index notes about a judgement is known when it is written, except its position in the joined file. So each
+share has notes beside its records, one per cell in the order of the records. Reading the new records instead takes
+several times as long.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _SIZE = 8
 
 
 class _Note(msgspec.Struct, array_like=True, gc=False):
-    """What of a cell's row is judged, with lengths in place of positions."""
+    """The judged parts of a cell's row, with lengths in place of positions."""
 
     number: int
     attempt: int
@@ -50,7 +50,7 @@ class _Note(msgspec.Struct, array_like=True, gc=False):
 
 class _Block(msgspec.Struct, array_like=True):
     profiles: list[Profile]
-    """Those that no note before has: notes have their places among all of their share."""
+    """Those in no earlier block: notes refer to them by their places among all profiles of the share."""
     notes: list[_Note]
 
 
@@ -64,7 +64,7 @@ class CellNotes:
         self._known: dict[int, tuple[Rejudgement, int, bytes | None]] = {}
 
     def add(self, cells: Sequence[RejudgedCell], results: bytes, verdicts: bytes) -> bool:
-        """Note cells whose lines were written; False for what an index cannot have, or only in another way."""
+        """Note cells whose lines were written; False for cells that an index cannot hold, or not in this form."""
         try:
             self._add(cells, results, verdicts)
         except (Odd, OverflowError, OSError):
@@ -102,15 +102,15 @@ class CellNotes:
         profile = (alike.variant, alike.status, alike.error, outcomes)
         own = array("d", [number for _, numbers in codes.values() for number in numbers])
         found = alike, self._profiles.setdefault(profile, len(self._profiles)), own.tobytes() or None
-        if len(self._known) < _MOST_ALIKE:  # with the object, so that no other has its identity
+        if len(self._known) < _MOST_ALIKE:  # kept with the object, so that no other gets its identity
             self._known[id(alike)] = found
         return found
 
 
 def rejudge(connection: sqlite3.Connection, source: Source, shares: Iterable[BinaryIO]) -> bool:
-    """Put the notes of all shares into an index in which nothing but the judgements is old.
+    """Put the notes of all shares into an index in which only the judgements are out of date.
 
-    False if they are not those of its cells: it is as it was, and must be made anew.
+    False if they do not belong to its cells: the index is then unchanged, and must be rebuilt.
     """
     covered = covered_by(connection)
     with source.moment() as moment:
@@ -140,7 +140,7 @@ class _Rows:
 
     def __init__(self, numbers: int) -> None:
         self.results = self.verdicts = 0
-        """Where the next ones begin."""
+        """Where the next records begin."""
         self.seen = bytearray(numbers)
         """Which cells have a note, by their numbers."""
 
@@ -152,7 +152,7 @@ class _Rows:
                 for note in block.notes:
                     profile, clean = profiles[note.profile]
                     at = None if note.packed is None else self.results
-                    self.seen[note.number] = 1  # one that is too high is an error: the index has no such cell
+                    self.seen[note.number] = 1  # a number too high is an error: the index has no such cell
                     yield (
                         profile,
                         int(clean and note.attempt == 1),

@@ -24,7 +24,7 @@ AGGREGATES = (
     "count(latency_ms), sum(latency_ms), count(tokens_in), sum(tokens_in), count(tokens_out), sum(tokens_out), "
     "count(group_name), count(numbers), max(finished)"
 )
-"""What `KeptSums.of_columns` takes of the rows of a profile."""
+"""The aggregates over the rows of a profile that `KeptSums.of_columns` takes."""
 
 
 class _Total(msgspec.Struct):
@@ -63,7 +63,7 @@ class KeptSums(msgspec.Struct):
 
     @classmethod
     def of_columns(cls, found: Sequence[Any], costs: Sequence[float]) -> KeptSums:
-        """The sums of all cells of a profile, by `AGGREGATES` of their rows and the costs that they have."""
+        """The sums of all cells of a profile, from the `AGGREGATES` of their rows and their known costs."""
         latencies, latency, inputs, tokens_in, outputs, tokens_out, grouped, measured, finished = found
         return cls(
             _Total(latencies, latency or 0),

@@ -80,7 +80,7 @@ class RowTable:
             count(sums, some)
 
     def recount(self) -> None:
-        """Count and sum all cells anew: their profiles are others now."""
+        """Count and sum all cells again, after their profiles have changed."""
         self._connection.execute("UPDATE profiles SET n = 0, sums = ?", (KeptSums().text(),))
         costs: dict[int, list[float]] = {}
         for number, cost in self._connection.execute("SELECT profile, cost_usd FROM cells WHERE cost_usd IS NOT NULL"):

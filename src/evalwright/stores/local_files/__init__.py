@@ -186,7 +186,7 @@ def is_run(folder: Path) -> bool:
 
 
 def _check_entries(folder: Path) -> None:
-    """Raise InputError for what only somebody else puts into a run folder.
+    """Raise InputError for entries of a run folder that only somebody else can have put there.
 
     A link that leads out of it could show any file; a pipe, socket or device keeps whoever reads it waiting for ever.
     """
@@ -195,7 +195,7 @@ def _check_entries(folder: Path) -> None:
         for entry in entries:
             if entry.is_symlink() and not os.path.realpath(entry.path).startswith(inside + os.sep):
                 raise InputError(f"{entry.path} is a link that leads out of the run folder")
-            # What was removed meanwhile, as a temporary file may be, is none of the two, either.
+            # An entry removed meanwhile, such as a temporary file, is neither of the two, either.
             if not (entry.is_file() or entry.is_dir()) and Path(entry.path).exists():
                 raise InputError(
                     f"{entry.path} is neither a file nor a folder, as a pipe is: delete it, no run has one"

@@ -43,8 +43,8 @@ class LocalJudgements:
     def __init__(self, folder: Path, masker: Masker, swap: _Swap, numbering: PlanNumbering | None = None) -> None:
         """`swap(commit, notes)` calls `commit` while the files of the old set are closed.
 
-        With a `numbering` of the cells in the run's index, `notes` are what that is to note of them, a file of each
-        share (see `CellNotes`); none where some cells have no notes.
+        With a `numbering` of the cells in the run's index, `notes` are the files, one per share, that tell it about the
+        new judgements (see `CellNotes`); there are none if some cells have no notes.
         """
         self._run, self._masker, self._swap, self._numbering = folder, masker, swap, numbering
         self._draft = folder / f"{_DRAFT}{os.urandom(4).hex()}"
@@ -66,7 +66,7 @@ class LocalJudgements:
         try:
             for name in _FILES:
                 _join([share / name for share in shares], self._draft / name)
-            with ExitStack() as stack:  # open, they outlive their names
+            with ExitStack() as stack:  # kept open, they remain readable after their names are gone
                 noted = all((share / _NOTES).exists() for share in shares)
                 notes = [stack.enter_context((share / _NOTES).open("rb")) for share in shares if noted]
                 for share in shares:

@@ -48,11 +48,11 @@ _WITHOUT: dict[str, tuple[str, ...]] = {
     "verdicts": ("evaluator", "started_at"),
     "artifacts": ("evaluator",),
 }
-"""By table, the columns that it does not have."""
+"""For each table, the columns that it lacks."""
 
 
 class _Insertion:
-    """The statement for one table, and what of a record it takes."""
+    """The statement for one table, and the parts of a record that it takes."""
 
     def __init__(self, table: str) -> None:
         places = [i for i, column in enumerate(_COLUMNS) if column not in _WITHOUT[table]]

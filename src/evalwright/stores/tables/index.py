@@ -24,6 +24,7 @@ _TABLES = dict(zip(RECORDS, ("traces", "results", "verdicts"), strict=True))
 _SHARE = 5000
 """Rows of all tables that are read at a time."""
 _TAIL = 64
+"""Bytes of the last row read that are remembered, to tell later whether that row is still there."""
 
 
 def index_of_tables(tables: RunTables, plan: Plan | None, *, keep: bool, make: bool) -> RunIndex | None:
@@ -57,7 +58,7 @@ class _TableSource:
         return True  # a row is either complete or absent
 
     def is_written(self) -> bool:
-        return False  # readers alone make the index of a run in a database
+        return False  # only readers make the index of a run in a database
 
     def near(self, covered: Mapping[str, Covered]) -> bool:
         return len(covered) == len(RECORDS)  # what other processes make appears at once, in one transaction

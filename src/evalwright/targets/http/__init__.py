@@ -119,7 +119,7 @@ class Http:
             raise TargetError(message, error.type, status=error.status, retry_after=error.retry_after) from None
 
     def doubts(self) -> list[str]:
-        """Paths that found nothing in any reply: misspelt, most likely, and nothing else would say so."""
+        """Warnings of paths that found nothing in any reply: most likely misspelt, and nothing else would show it."""
         if not self._replies:
             return []
         replies = counted(self._replies, "reply", "replies")

@@ -16,7 +16,7 @@ _MARKS = {
     "messages": ("role", "content", "thinking", "tool_call"),
     "tool_results": ("content",),
 }
-"""Keys of the items of a list that is found: one without any of them would be kept without what it says."""
+"""Keys for the items of a list that was found: an item with none of them would lose its content."""
 _EXPECTED = {
     "messages": "a text, or a mapping with role and content",
     "tool_calls": "a mapping with name and arguments, or with function",
@@ -84,7 +84,7 @@ class ResponseMapping:
         return found
 
     def strange(self, parts: Mapping[str, Any]) -> list[str]:
-        """What the paths find that is not of the kind they are for: left out, it would seem not to have happened."""
+        """Warnings of finds of the wrong kind: silently left out, they would seem not to have happened."""
         return [
             f"{self._paths[name].written} finds {str(item)!r:.80}, expected {_EXPECTED[name]}"
             for name in _EXPECTED
@@ -92,12 +92,12 @@ class ResponseMapping:
         ]
 
     def found_nothing(self, parts: Mapping[str, Any], document: Any, names: Collection[str]) -> list[str]:
-        """Which of these paths have no match at all in a document with these parts."""
+        """The paths among these without any match in a document with these parts."""
         return [name for name in names if parts[name] is None and not self._paths[name].matches(document)]
 
     @property
     def own(self) -> dict[str, str]:
-        """The paths that the suite has written, as messages show them, by the names of what they find."""
+        """The paths written in the suite, as messages show them, by the names of the parts they find."""
         return {name: path.written for name, path in self._paths.items() if name in self._own}
 
     def answer(self, found: Mapping[str, Any]) -> Answer:
