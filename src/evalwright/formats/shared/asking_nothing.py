@@ -26,6 +26,22 @@ def asking_nothing(kind: Any, config: Any) -> Iterator[tuple[str, str]]:
             "minimums" if "minimums" in config else "expected",
             "no call is expected, and every trace passes: name calls in expected or minimums",
         )
+    elif kind == "llm_judge":
+        yield from _thresholds_off_the_scale(config)
+
+
+def _thresholds_off_the_scale(config: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Thresholds of a rubric's score, for instance of one from 0 to 1 where the judge scores from 1 to 5."""
+    scale = config.get("scale")
+    ends = scale if isinstance(scale, Mapping) else {}
+    low, high = ends.get("min", 1), ends.get("max", 5)
+    for key in ("pass_threshold", "rubric_pass_threshold"):
+        threshold = config.get(key)
+        if not all(isinstance(number, (int, float)) for number in (threshold, low, high)):
+            continue
+        if not low < threshold <= high:
+            which = "every score" if threshold <= low else "no score"
+            yield key, f"{which} from {low:g} to {high:g} reaches it: set it within the scale, or set the scale"
 
 
 def _names_no_calls(config: Mapping[str, Any]) -> bool:
