@@ -118,6 +118,12 @@ def zombies() -> list[str]:
     return [state for state in states if state == "Z"]
 
 
+def test_a_command_is_killed_before_the_run_when_memory_runs_out(mark):
+    # The end of its input comes after the score is set.
+    program = "import sys; sys.stdin.read(); print(open('/proc/self/oom_score_adj').read().strip())"
+    assert answer(program, mark, stdin_template="{{ input.big }}").output.final_answer == "1000"
+
+
 def test_stdin_that_is_never_read_does_not_block(mark):
     assert answer("print('did not look')", mark, stdin_template="{{ input.big }}").output.final_answer == "did not look"
 

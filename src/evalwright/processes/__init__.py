@@ -144,6 +144,7 @@ class _Running:
         heard: Callable[[bytes], None] | None,
     ) -> None:
         self._process, self._pipes, self._ties = _started(command, env, cwd, with_stdin=bool(stdin))
+        _die_first(self._process.pid)
         self._loop = asyncio.get_running_loop()
         self.stdout, self.stderr = Captured(), Captured()
         self._heard = heard
