@@ -229,9 +229,6 @@ class CellTable:
         found = self._all("SELECT text FROM groups WHERE reason = ?", [key])
         return found[0][0] if found else None
 
-    def reason_keys(self) -> list[tuple[str, int]]:
-        return self._all("SELECT reason, count(*) FROM reasons GROUP BY reason ORDER BY 2 DESC, min(number)")
-
     def values(self, what: str, limit: int = 200) -> list[str]:
         """The available choices: `tag`, `variant`, `error`, `evaluator` or `metadata` (names of keys)."""
         if what not in self._values:
