@@ -82,6 +82,12 @@ def test_every_module_is_in_a_known_room():
     assert {room(name) for _, name in modules()} <= ROOMS.keys() | FREE | {""}
 
 
+def test_the_map_for_newcomers_has_every_room():
+    said = (SOURCE.parents[1] / "CONTRIBUTING.md").read_text()
+    rooms = {home.partition(".")[0] for _, name in modules() if (home := room(name)) != "__main__"} - {""}
+    assert [home for home in sorted(rooms) if f"`{home}/" not in said and f"`{home}.py`" not in said] == []
+
+
 def test_rooms_import_only_what_they_may():
     wrong = [
         f"{path.relative_to(SOURCE)}:{line} imports {module}"
