@@ -198,7 +198,7 @@ def _check_entries(folder: Path) -> None:
             # An entry removed meanwhile, such as a temporary file, is neither of the two, either.
             if not (entry.is_file() or entry.is_dir()) and Path(entry.path).exists():
                 raise InputError(
-                    f"{entry.path} is neither a file nor a folder, as a pipe is: delete it, no run has one"
+                    f"{entry.path} is neither a file nor a folder (a pipe, perhaps): delete it, no run has one"
                 )
 
 
