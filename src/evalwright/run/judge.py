@@ -55,8 +55,9 @@ class Judge:
     """The evaluators of a plan (or only one of them), built once, and the ids and times added to their results."""
 
     def __init__(self, plan: Plan, watchdog: Watchdog, clock: Clock, only: str | None = None) -> None:
-        self.watchdog, self._clock, self._only = watchdog, clock, only
-        self.limit = self._patience_of_last = plan.run.evaluator_timeout_seconds
+        self.watchdog: Watchdog = watchdog
+        self.limit: float = plan.run.evaluator_timeout_seconds
+        self._clock, self._only, self._patience_of_last = clock, only, self.limit
         self._thread: JudgeThread | None = None
         if not watchdog.watches:
             from evalwright.run.judge_thread import JudgeThread
