@@ -96,6 +96,11 @@ def test_every_key_of_a_suite_is_documented() -> None:
     assert [key for key in sorted(keys(model_of(EvalFile))) if not re.search(rf"\b{key}\b", said)] == []
 
 
+def test_every_format_with_totals_is_named_at_their_key() -> None:
+    row = next(line for line in (DOCS / "eval-yaml.md").read_text().splitlines() if line.startswith("| `totals`"))
+    assert missing([one.name for one in registry.our_formats() if one.totals is not None], row) == []
+
+
 @pytest.mark.parametrize("kind", registry.KINDS)
 def test_every_registered_name_is_documented(kind: str) -> None:
     said = "".join((DOCS / page).read_text() for page in PAGES_OF_KIND[kind])
