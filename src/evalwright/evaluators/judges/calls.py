@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Generic, NamedTuple, TypeVar
 import msgspec
 
 from evalwright.errors import EvaluatorError, Problem
-from evalwright.evaluators.judges.hearing import ReplyRetries, heard, what_was_sent
+from evalwright.evaluators.judges.readable_reply import ReplyRetries, readable_reply, what_was_sent
 from evalwright.evaluators.judges.replies import BadReply
 from evalwright.evaluators.wording import shorten
 from evalwright.llm.endpoints import endpoint_problems, nameless
@@ -170,7 +170,7 @@ async def _word(
         return share is None or sum(costs) + costs[-1] <= share
 
     try:
-        found = await heard(request, lambda reply: _read(reply, read), asking.reply_retries, affordable)
+        found = await readable_reply(request, lambda reply: _read(reply, read), asking.reply_retries, affordable)
     except EvaluatorError as error:
         kind = error.type if error.type in _OF_THE_RUN else "adapter_error"
         detail = {**error.detail, "failure": error.type}

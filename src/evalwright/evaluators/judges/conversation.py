@@ -10,7 +10,7 @@ import msgspec
 
 from evalwright.errors import EvaluatorError, Problem
 from evalwright.evaluators.conversation.messages import conversation_of, expected_of
-from evalwright.evaluators.judges.hearing import Heard, ReplyRetries, heard, what_was_sent
+from evalwright.evaluators.judges.readable_reply import JudgeReply, ReplyRetries, readable_reply, what_was_sent
 from evalwright.evaluators.judges.scales import Reading, Scale, Scoring, scale_problem
 from evalwright.evaluators.steps.steps import steps_of_trace
 from evalwright.model.chat import ChatMessage, ChatRequest
@@ -77,7 +77,7 @@ class ConversationJudge(msgspec.Struct, frozen=True, kw_only=True):
         if isinstance(asked, Evaluation):
             return asked
         scale = asked.scale
-        found = await heard(asked.request, lambda reply: scale.read(reply.text), self.reply_retries)
+        found = await readable_reply(asked.request, lambda reply: scale.read(reply.text), self.reply_retries)
         return self.verdict(asked, found)
 
     def asked(self, case: Case, trace: Trace) -> Question | Evaluation:
@@ -102,7 +102,7 @@ class ConversationJudge(msgspec.Struct, frozen=True, kw_only=True):
         counts = {f"trace_context_{key[:-1]}_count": len(steps[key]) for key in ("spans", "events") if key in steps}
         return Question(request, scale, counts)
 
-    def verdict(self, asked: Question, found: Heard[Reading]) -> Evaluation:
+    def verdict(self, asked: Question, found: JudgeReply[Reading]) -> Evaluation:
         """The result from a reply. Raises EvaluatorError if it has no clear verdict."""
         scale, reading, reply = asked.scale, found.value, found.replies[-1]
         costs = [one.cost_usd for one in found.replies]

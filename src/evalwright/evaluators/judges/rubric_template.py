@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 import msgspec
 
 from evalwright.errors import EvaluatorError
-from evalwright.evaluators.judges.hearing import Heard, ReplyRetries, heard, what_was_sent
+from evalwright.evaluators.judges.readable_reply import JudgeReply, ReplyRetries, readable_reply, what_was_sent
 from evalwright.evaluators.judges.replies import BadReply, keys_once
 from evalwright.model.chat import ChatMessage, ChatRequest
 from evalwright.model.result import Evaluation
@@ -88,7 +88,7 @@ class RubricTemplate(msgspec.Struct, frozen=True):
             attempts=self.max_attempts,
             attempt_seconds=self.timeout,
         )
-        return _evaluation(await heard(request, lambda reply: _read(reply.text), self.reply_retries))
+        return _evaluation(await readable_reply(request, lambda reply: _read(reply.text), self.reply_retries))
 
     def _temperature(self) -> float:
         """Reasoning models reject any temperature other than 1."""
@@ -164,7 +164,7 @@ def names_in_template(template: str, *, doubled: bool = False) -> set[str]:
     return found
 
 
-def _evaluation(found: Heard[tuple[float, str]]) -> Evaluation:
+def _evaluation(found: JudgeReply[tuple[float, str]]) -> Evaluation:
     reply, sent = found.replies[-1], {**found.detail, **what_was_sent(found.replies)}
     costs = [one.cost_usd for one in found.replies]
     cost = None if None in costs else sum(one or 0.0 for one in costs)

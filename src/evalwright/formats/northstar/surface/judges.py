@@ -11,7 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model, field_validator
 
 from evalwright.errors import EvaluatorError
 from evalwright.evaluators.judges.conversation import ConversationJudge, Question
-from evalwright.evaluators.judges.hearing import Heard
+from evalwright.evaluators.judges.readable_reply import JudgeReply
 from evalwright.evaluators.judges.scales import Reading, Scoring, scale_problem
 from evalwright.formats.northstar.records import EvalCase
 from evalwright.formats.northstar.surface.graders import Grader
@@ -158,11 +158,11 @@ class _Judge(Grader):
         return numeric_judge_output_model(self.scoring.min_score, self.scoring.max_score)
 
 
-def _read(asked: Question, reply: ChatReply) -> Heard[Reading]:
+def _read(asked: Question, reply: ChatReply) -> JudgeReply[Reading]:
     try:
-        return Heard(asked.scale.read(reply.text, as_original=True), [reply], ())
+        return JudgeReply(asked.scale.read(reply.text, as_original=True), [reply], ())
     except ValueError as error:
-        return Heard(None, [reply], (), str(error))
+        return JudgeReply(None, [reply], (), str(error))
 
 
 def _scale(scoring: JudgeScoringConfig | Mapping[str, Any] | None, threshold: float) -> JudgeScoringConfig:

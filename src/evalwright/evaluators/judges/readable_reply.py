@@ -11,7 +11,7 @@ from evalwright.errors import EvaluatorError
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest
 from evalwright.session import session
 
-__all__ = ["Heard", "ReplyRetries", "heard", "what_was_sent"]
+__all__ = ["JudgeReply", "ReplyRetries", "readable_reply", "what_was_sent"]
 
 T = TypeVar("T")
 
@@ -21,7 +21,7 @@ _SHOWN = 8000
 """Characters of its unreadable reply that a judge sees again."""
 
 
-class Heard(NamedTuple, Generic[T]):
+class JudgeReply(NamedTuple, Generic[T]):
     """A judge's `value`, or why its last reply is unreadable; `complaints` are what led to its further replies."""
 
     value: T | None
@@ -34,12 +34,12 @@ class Heard(NamedTuple, Generic[T]):
         return {"asked_again": list(self.complaints)} if self.complaints else {}
 
 
-async def heard(
+async def readable_reply(
     request: ChatRequest,
     read: Callable[[ChatReply], T],
     retries: int,
     may_go_on: Callable[[Sequence[ChatReply]], bool] = lambda _: True,
-) -> Heard[T]:
+) -> JudgeReply[T]:
     """The reply as parsed by `read`, which raises ValueError for an unreadable one.
 
     After a refusal the judge is not called again. `may_go_on` decides from the replies so far whether another one can
@@ -54,11 +54,11 @@ async def heard(
             raise _after(replies, complaints, error) from error
         replies.append(reply)
         try:
-            return Heard(read(reply), replies, complaints)
+            return JudgeReply(read(reply), replies, complaints)
         except ValueError as error:
             problem = str(error)
         if reply.refusal is not None or len(complaints) == retries or not may_go_on(replies):
-            return Heard(None, replies, complaints, problem)
+            return JudgeReply(None, replies, complaints, problem)
         complaints.append(problem)
         request = _complained(request, reply, problem)
 
