@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from time import monotonic
@@ -15,6 +15,7 @@ from evalwright.model.trace import Trace, TraceError
 from evalwright.registry import load
 from evalwright.run.addresses import Address, addresses_of, asked_pause
 from evalwright.run.call import pause_before_next, retriable
+from evalwright.run.outcomes import folded_summary
 from evalwright.run.start import run_suite
 from evalwright.run.stored_run import open_run
 from run.suites import suite
@@ -234,3 +235,6 @@ def test_a_path_that_finds_nothing_in_any_reply_is_a_warning_of_the_run(tmp_path
         outcome = run_suite(suite(tmp_path, [{}, {}], variants=[Variant("main", "http", config)], evaluators=SAYS_FINE))
     [warning] = outcome.summary.warnings
     assert warning == "main: response_mapping.tool_calls $.toolz found nothing in any of 2 replies"
+    reader, plan = open_run(outcome.run_dir)
+    with closing(reader):
+        assert folded_summary(reader, plan).warnings == [warning]  # as reports have it

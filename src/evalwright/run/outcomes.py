@@ -106,7 +106,10 @@ def summed_up(
 
 
 def folded_summary(reader: RunReader, plan: Plan) -> RunSummary:
-    """The summary from the run's records as they are now; unreadable records are among its warnings."""
+    """The summary from the run's records as they are now; unreadable records are among its warnings.
+
+    So is what the run said at its end: no record holds that a system was called no more, or lost what it found.
+    """
     from evalwright.run.calibration import mark_judges
     from evalwright.scoring.fold import fold
 
@@ -119,7 +122,9 @@ def folded_summary(reader: RunReader, plan: Plan) -> RunSummary:
     else:
         for _ in reader.verdicts(_Row):
             pass
-    summary.warnings = [*summary.warnings, *(f"cannot be read: {note}" for note in unreadable_records(reader))]
+    unreadable = (f"cannot be read: {note}" for note in unreadable_records(reader))
+    said = stored.warnings if stored else ()
+    summary.warnings = [*dict.fromkeys([*summary.warnings, *said, *unreadable])]
     return summary
 
 
