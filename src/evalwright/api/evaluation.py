@@ -121,7 +121,7 @@ async def aevaluate(cases: CasesLike | Suite, system: Systems = None, **options:
     settings = Settings.of_call("aevaluate", options)
     todo = _to_do(cases, system, settings)
     listener = Listener(settings.on_cell, equal_errors=settings.stop_after_equal_errors, progress=settings.progress)
-    return run_from(await _work_here(todo, settings, listener), todo, listener)
+    return run_from(await _work_here(todo, listener), todo, listener)
 
 
 @overload
@@ -171,7 +171,7 @@ async def _streamed(todo: Preparation, settings: Settings) -> AsyncIterator[Asyn
             settings.on_cell(cell)
 
     listener = Listener(hear, equal_errors=settings.stop_after_equal_errors, progress=settings.progress)
-    work = asyncio.create_task(_work_here(todo, settings, listener))
+    work = asyncio.create_task(_work_here(todo, listener))
     work.add_done_callback(lambda _: finished.put_nowait(None))
 
     async def cells() -> AsyncIterator[Cell]:
@@ -191,7 +191,7 @@ async def _streamed(todo: Preparation, settings: Settings) -> AsyncIterator[Asyn
     await work
 
 
-async def _work_here(todo: Preparation, settings: Settings, listener: Listener) -> Outcome:
+async def _work_here(todo: Preparation, listener: Listener) -> Outcome:
     from evalwright.run import resumption, start
 
     with with_objects(todo.objects):

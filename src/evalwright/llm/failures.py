@@ -68,7 +68,7 @@ def _failure(error: Exception, status: int | None) -> CallFailed:
         # A validation error of the client is about our request: it would be the same next time.
         return CallFailed("bad_reply", f"the reply cannot be read: {name}: {text}", retryable="Validation" not in name)
     if status == 429:
-        if _is_quota(error, text):  # OpenAI's status for an empty account, too, which waiting does not refill
+        if _is_quota(error):  # OpenAI's status for an empty account, too, which waiting does not refill
             return CallFailed("quota", f"HTTP 429: quota exceeded: {text}")
         return CallFailed("rate_limited", f"HTTP 429: {text}", retryable=True, retry_after=_retry_after(error))
     if status in (401, 403):
@@ -88,7 +88,7 @@ def _text(error: Exception) -> str:
     return str(message or getattr(error, "message", None) or error)[:_TEXT]
 
 
-def _is_quota(error: Exception, text: str) -> bool:
+def _is_quota(error: Exception) -> bool:
     body = getattr(error, "body", None)
     inner = body.get("error", body) if isinstance(body, dict) else {}
     codes = {inner.get("code"), inner.get("type")} if isinstance(inner, dict) else set()

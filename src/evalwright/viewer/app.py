@@ -76,7 +76,7 @@ class _Site:
     """Each method answers one address. They are plain functions, so that each runs in a thread."""
 
     def __init__(self, shelf: Shelf, access: Access, labels: bool, labeller: str) -> None:
-        self._shelf, self._access, self._labels = shelf, access, labels
+        self._shelf, self._labels = shelf, labels
         self._labelling = Labelling(labeller, access.form_token())
         self._links, self._changes = ServerLinks(), ChangeTally()
 

@@ -252,9 +252,9 @@ class CellTable:
 
     def groups(self, chosen: Filter) -> list[CellGroup]:
         """The chosen cells by one thing that they have in common, each group with its first rows."""
-        return [self._group(chosen, name, inner) for name, inner in self._group_names(chosen)]
+        return [self._group(name, inner) for name, inner in self._group_names(chosen)]
 
-    def _group(self, chosen: Filter, name: str, inner: Filter) -> CellGroup:
+    def _group(self, name: str, inner: Filter) -> CellGroup:
         counts = self.statuses(inner)
         judged = sum(counts.get(status, 0) for status in ("pass", "fail", "borderline"))
         return CellGroup(

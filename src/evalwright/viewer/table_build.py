@@ -93,7 +93,6 @@ class _Builder:
     def __init__(self, file: sqlite3.Connection, plan: Plan) -> None:
         self._file = file
         self._variants = {variant.name: place for place, variant in enumerate(plan.variants)}
-        self._trials = max([plan.run.trials, *(v.trials or 1 for v in plan.variants)])
         self._positions: dict[str, int] = {}
         self._attempts: dict[int, int] = {}
         self._tags: dict[int, str] = {}

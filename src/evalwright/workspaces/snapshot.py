@@ -12,7 +12,7 @@ from typing import Any
 from evalwright.errors import InputError, Problem
 from evalwright.files.paths import named_in
 from evalwright.files.temporary import TemporaryFolder, remove_tree
-from evalwright.model.artifact import Changes, FileManifest
+from evalwright.model.artifact import Changes
 from evalwright.model.snapshot import Case
 from evalwright.workspaces.diffs import difference, removals
 from evalwright.workspaces.trees import Mask, Twin, copy_tree
@@ -72,7 +72,6 @@ class Snapshots:
         self.copy_from, self.base = copy_from, base_path
         self._numbers = count(1)
         self._root: TemporaryFolder | None = None
-        self._before = FileManifest()
         self._twin: Twin | None = None
         self._linking = threading.Lock()
 
@@ -88,7 +87,6 @@ class Snapshots:
         except OSError as error:
             raise InputError(f"cannot make a workspace: {error.strerror}: {error.filename}") from error
         refuse_left_out(tree.left_out)
-        self._before = tree.manifest
 
     def seed(self, into: Path) -> None:
         """Fill a new folder with what each cell starts with."""

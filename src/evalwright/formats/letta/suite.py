@@ -61,7 +61,7 @@ class _Reading:
     def __init__(
         self, path: Path, document: yaml.Document, options: Mapping[str, Any], variables: Mapping[str, str]
     ) -> None:
-        self._path, self._document, self._options = path, document, options
+        self._path, self._options = path, options
         self._environment = {**os.environ, **variables}
         self._folder = path.resolve().parent
         self._used: list[Path] = []

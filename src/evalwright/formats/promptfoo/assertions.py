@@ -68,8 +68,8 @@ def short_form(text: str) -> dict[str, Any]:
 class Assertions:
     """Reads lists of assertions; lists that several tests share are read and reported once."""
 
-    def __init__(self, sources: Sources, document: Any) -> None:
-        self._sources, self._document = sources, document
+    def __init__(self, sources: Sources) -> None:
+        self._sources = sources
         self._read: dict[int, tuple[Any, dict[str, Any] | None]] = {}
         self._specs: dict[tuple[int, int], EvaluatorSpec] = {}
         self._doubted: set[tuple[str, str]] = set()

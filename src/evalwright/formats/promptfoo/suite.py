@@ -98,7 +98,7 @@ class _Reading:
         prompts = prompts_of(raw.get("prompts"), self._sources, origin.at("prompts"))
         providers = self._providers()
         every = AuthoredColumns(prompts, providers)
-        assertions = Assertions(self._sources, raw)
+        assertions = Assertions(self._sources)
         tests = Tests(raw, self._sources, assertions, origin)
         authored = tests.cases()
         for message in unknown_names([one.case for one in authored], prompts, providers):

@@ -96,7 +96,7 @@ class PromptfooTarget:
         self, case: Case, trial: int, own: Mapping[str, Any], options: Mapping[str, Any], seen: dict[str, Any]
     ) -> Answer:
         """The answer. What is known about the cell is added to `seen`, even if there is no answer."""
-        values, prompt, config = await self._prompted(case, own, options)
+        values, prompt, config = await self._prompted(case, options)
         context = {
             "vars": {key: value for key, value in values.items() if key not in _NOT_KEPT},
             "prompt": {"raw": prompt, "label": self._config["prompt"]["label"], "config": config},
@@ -125,9 +125,7 @@ class PromptfooTarget:
             await asyncio.sleep(float(delay) / 1000)
         return _answered(reply, output, seen)
 
-    async def _prompted(
-        self, case: Case, own: Mapping[str, Any], options: Mapping[str, Any]
-    ) -> tuple[dict[str, Any], str, dict[str, Any]]:
+    async def _prompted(self, case: Case, options: Mapping[str, Any]) -> tuple[dict[str, Any], str, dict[str, Any]]:
         given: Mapping[str, Any] = case.input if isinstance(case.input, dict) else {}
         if code := options.get("transformVars"):
             given = await transformed_vars(code, given, {"vars": given}, self._folder)
