@@ -73,7 +73,7 @@ def command(
         from evalwright.cli.bundling import write_pages
 
         return write_pages(places, bundle, only, compare, limit_cells, with_labels=with_labels)
-    from evalwright.cli.viewing import needs_view, serve_viewer
+    from evalwright.cli.view_server import needs_view, serve_viewer
 
     needs_view()
     return serve_viewer(

@@ -70,7 +70,7 @@ class PixieApp:
         values = {one["name"]: one["value"] for one in extra["eval_input"]}
         if not self._trusted:
             return values
-        from evalwright.formats.pixie.rebuilding import rebuilt
+        from evalwright.formats.pixie.rebuilt_objects import rebuilt
 
         return {name: rebuilt(value, self._trusted) for name, value in values.items()}
 

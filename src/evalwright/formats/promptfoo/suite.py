@@ -35,7 +35,7 @@ from evalwright.formats.promptfoo.prompts import prompts_of
 from evalwright.formats.promptfoo.providers import Provider, providers_of
 from evalwright.formats.promptfoo.recorded_results import replaying
 from evalwright.formats.promptfoo.references import unknown_names
-from evalwright.formats.promptfoo.running import RunningOptions
+from evalwright.formats.promptfoo.run_settings import RunningOptions
 from evalwright.formats.promptfoo.selection import chosen_columns, chosen_tests
 from evalwright.formats.promptfoo.shapes import CONFIG, DERIVED, warn_of_others, what_fits
 from evalwright.formats.promptfoo.sources import Sources
