@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import warm
 from acceptance.projects import EVAL, Project, project
 
 
@@ -116,6 +117,18 @@ def test_init_writes_a_suite_that_runs(tmp_path: Path) -> None:
     ended = made.evalwright("init", "new project")
     assert ended.out.splitlines()[-1] == "Next: evalwright run 'new project/eval.yaml'"
     assert made.evalwright("run", "new project/eval.yaml").code == 0
+
+
+def test_init_leaves_nothing_on_a_full_disk(tmp_path: Path) -> None:
+    program = (
+        "import resource, sys\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (800, 800))\n"
+        "from evalwright.cli import main\n"
+        "main(['init', 'mine'])"
+    )
+    ended = warm.run(["-c", program], cwd=tmp_path)
+    assert (ended.returncode, "File too large" in ended.stderr) == (5, True)
+    assert [*tmp_path.iterdir()] == []
 
 
 def test_init_overwrites_nothing(tmp_path: Path) -> None:
