@@ -15,9 +15,12 @@ from evalwright.model.trace import Trace, TraceError
 from evalwright.registry import load
 from evalwright.run.addresses import Address, addresses_of, asked_pause
 from evalwright.run.call import pause_before_next, retriable
+from evalwright.run.merge import merge
 from evalwright.run.outcomes import folded_summary
+from evalwright.run.resumption import resume
 from evalwright.run.start import run_suite
 from evalwright.run.stored_run import open_run
+from run.merging import sharded
 from run.suites import suite
 
 SAYS_FINE = [EvaluatorSpec("fine", "contains_text", {"all_of": ["fine"]})]
@@ -229,12 +232,16 @@ def test_a_system_that_fails_otherwise_is_called_as_often_as_the_suite_allows(tm
     assert len(agents.calls) == 3
 
 
-def test_a_path_that_finds_nothing_in_any_reply_is_a_warning_of_the_run(tmp_path):
-    with service([(200, {})] * 2) as (url, _):
+def test_a_path_that_finds_nothing_in_any_reply_is_a_warning_of_the_run_and_stays_one(tmp_path):
+    with service([(200, {})] * 6) as (url, _):
         config = {"endpoint": url, "response_mapping": {"final_answer": "$.output", "tool_calls": "$.toolz"}}
-        outcome = run_suite(suite(tmp_path, [{}, {}], variants=[Variant("main", "http", config)], evaluators=SAYS_FINE))
+        variants = [Variant("main", "http", config)]
+        outcome = run_suite(suite(tmp_path, [{}, {}], variants=variants, evaluators=SAYS_FINE))
+        parts = sharded(suite(tmp_path, [{}] * 4, variants=variants, evaluators=SAYS_FINE), 2, tmp_path / "parts")
     [warning] = outcome.summary.warnings
     assert warning == "main: response_mapping.tool_calls $.toolz found nothing in any of 2 replies"
     reader, plan = open_run(outcome.run_dir)
     with closing(reader):
         assert folded_summary(reader, plan).warnings == [warning]  # as reports have it
+    assert resume(outcome.run_dir).summary.warnings == [warning]
+    assert merge(parts, tmp_path / "merged").summary.warnings == [warning]

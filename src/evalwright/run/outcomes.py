@@ -24,7 +24,7 @@ from evalwright.scoring.tally import Tally
 if TYPE_CHECKING:
     from evalwright.run.steps.mirror import Mirroring
 
-__all__ = ["Outcome", "conclude", "folded_summary", "is_decided", "summed_up"]
+__all__ = ["Outcome", "conclude", "folded_summary", "is_decided", "said_at_end", "summed_up"]
 
 _HEALING = (
     "unreadable records do not count: `re-evaluate` replaces results and verdicts; the cell of a damaged "
@@ -123,9 +123,14 @@ def folded_summary(reader: RunReader, plan: Plan) -> RunSummary:
         for _ in reader.verdicts(_Row):
             pass
     unreadable = (f"cannot be read: {note}" for note in unreadable_records(reader))
-    said = stored.warnings if stored else ()
-    summary.warnings = [*dict.fromkeys([*summary.warnings, *said, *unreadable])]
+    summary.warnings = [*dict.fromkeys([*summary.warnings, *said_at_end(reader), *unreadable])]
     return summary
+
+
+def said_at_end(reader: RunReader) -> list[str]:
+    """The warnings that a run stored with its summary, those of its plan included."""
+    stored = reader.summary()
+    return stored.warnings if stored else []
 
 
 class _Row(msgspec.Struct, gc=False):
@@ -147,11 +152,15 @@ def conclude(
     *notes: str,
     mirrors: Mirroring | None = None,
     state: RunState | None = None,
+    said: Sequence[str] = (),
 ) -> Outcome:
-    """Store the summary, notify the mirrors, and return the outcome of the session."""
+    """Store the summary, notify the mirrors, and return the outcome of the session.
+
+    `said` are warnings of the sessions that made the records, where this one calls no system.
+    """
     summary = summed_up(tally, writer, plan, datetime.now(UTC))
     ended = _ended(state, summary) if state is not None else []
-    summary.warnings = [*summary.warnings, *ended]
+    summary.warnings = [*dict.fromkeys([*summary.warnings, *said, *ended])]
     if any(map(is_judge, plan.evaluators)) or labels_file(writer).is_file():
         from evalwright.run.calibration import keep_calibration
 
