@@ -6,7 +6,7 @@ import re
 import tempfile
 from pathlib import Path
 
-from hypothesis import given
+from hypothesis import given, settings
 
 from evalwright.files.masker import Masker
 from evalwright.model.plan import Plan
@@ -25,6 +25,7 @@ def without_times(text: bytes) -> bytes:
     return re.sub(rb'(_at"?: ?)\S+?Z|("latency_ms":)\d+', rb"\1\2-", text)
 
 
+@settings(max_examples=settings.default.max_examples // 3)  # each of them is two runs, judged twice
 @given(runs())
 def test_cells_are_judged_alike(made: tuple[Plan, list[Trace]]) -> None:
     """A store in memory takes records; what one in a folder keeps of them are lines."""

@@ -120,7 +120,8 @@ def judge_again(
             shares = [judgements.share(i) for i in range(len(parts))]
             if len(parts) > 1:
                 _import_ahead(plan)
-            with collector_eased():  # what is there now is visited neither here nor in the children
+            # what is there now is visited neither here nor in the children; elsewhere the collector is not ours
+            with collector_eased() if session().owns_process else contextlib.nullcontext():
                 tally = _in_processes(job, parts, shares, state, signals)
             kept = _kept(job, before, state.done, judgements.share(len(parts)))
         if check is not None:
