@@ -24,7 +24,7 @@ from evalwright.scoring.tally import Tally
 if TYPE_CHECKING:
     from evalwright.run.steps.mirror import Mirroring
 
-__all__ = ["Outcome", "conclude", "folded_summary", "is_decided", "said_at_end", "summed_up"]
+__all__ = ["Outcome", "conclude", "folded_summary", "is_decided", "stored_warnings", "summed_up"]
 
 _HEALING = (
     "unreadable records do not count: `re-evaluate` replaces results and verdicts; the cell of a damaged "
@@ -108,7 +108,7 @@ def summed_up(
 def folded_summary(reader: RunReader, plan: Plan) -> RunSummary:
     """The summary from the run's records as they are now; unreadable records are among its warnings.
 
-    So is what the run said at its end: no record holds that a system was called no more, or lost what it found.
+    The stored summary's warnings are kept: no record says that a system was no longer called, for instance.
     """
     from evalwright.run.calibration import mark_judges
     from evalwright.scoring.fold import fold
@@ -123,12 +123,12 @@ def folded_summary(reader: RunReader, plan: Plan) -> RunSummary:
         for _ in reader.verdicts(_Row):
             pass
     unreadable = (f"cannot be read: {note}" for note in unreadable_records(reader))
-    summary.warnings = [*dict.fromkeys([*summary.warnings, *said_at_end(reader), *unreadable])]
+    summary.warnings = [*dict.fromkeys([*summary.warnings, *(stored.warnings if stored else ()), *unreadable])]
     return summary
 
 
-def said_at_end(reader: RunReader) -> list[str]:
-    """The warnings that a run stored with its summary, those of its plan included."""
+def stored_warnings(reader: RunReader) -> list[str]:
+    """The warnings in a run's stored summary, including those of its plan; none without a summary."""
     stored = reader.summary()
     return stored.warnings if stored else []
 
@@ -152,15 +152,15 @@ def conclude(
     *notes: str,
     mirrors: Mirroring | None = None,
     state: RunState | None = None,
-    said: Sequence[str] = (),
+    earlier: Sequence[str] = (),
 ) -> Outcome:
     """Store the summary, notify the mirrors, and return the outcome of the session.
 
-    `said` are warnings of the sessions that made the records, where this one calls no system.
+    `earlier` are the warnings of the sessions that wrote the records, if this one called no system.
     """
     summary = summed_up(tally, writer, plan, datetime.now(UTC))
     ended = _ended(state, summary) if state is not None else []
-    summary.warnings = [*dict.fromkeys([*summary.warnings, *said, *ended])]
+    summary.warnings = [*dict.fromkeys([*summary.warnings, *earlier, *ended])]
     if any(map(is_judge, plan.evaluators)) or labels_file(writer).is_file():
         from evalwright.run.calibration import keep_calibration
 
