@@ -174,24 +174,12 @@ def _ended(command: click.Command, arguments: Sequence[str], *, again: bool = Fa
         return code_after(error, arguments[0] if arguments else "")
 
 
-def _open_closed_streams() -> None:
-    """Connect standard streams that the caller closed (`2>&-`) to nowhere.
-
-    Python has no objects for them then, and the next files opened get their numbers: output of a child of ours would
-    end up in a file of the run.
-    """
-    if None not in (sys.stdin, sys.stdout, sys.stderr):
-        return
-    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
-        os.set_inheritable(number, True)
-    os.close(number)
-    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
-    sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
-
-
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command line and exit with its code."""
-    _open_closed_streams()
+    if None in (sys.stdin, sys.stdout, sys.stderr):
+        from evalwright.session.process import open_closed_streams
+
+        open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         if reconfigure := getattr(stream, "reconfigure", None):
             reconfigure(errors="backslashreplace")

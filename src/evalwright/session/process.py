@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TextIO
 if TYPE_CHECKING:
     from evalwright.files.masker import Masker
 
-__all__ = ["ExitRefused", "Holder", "Process", "Router"]
+__all__ = ["ExitRefused", "Holder", "Process", "Router", "open_closed_streams"]
 
 
 class _Unclosable(io.BufferedWriter):
@@ -171,6 +171,19 @@ class _Diverted:
         if self._kept is not None:
             os.dup2(self._kept, 1)
             os.close(self._kept)
+
+
+def open_closed_streams() -> None:
+    """Connect standard streams that the caller closed (`2>&-`) to nowhere, for the whole life of a process of ours.
+
+    Python has no objects for them then, and the next files opened get their numbers: output of a child of ours would
+    end up in a file of the run.
+    """
+    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
+        os.set_inheritable(number, True)
+    os.close(number)
+    sys.stdout = sys.stdout or os.fdopen(1, "w", closefd=False)
+    sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
 
 
 class ExitRefused(BaseException):
