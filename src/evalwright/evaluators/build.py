@@ -27,6 +27,7 @@ __all__ = [
     "build_evaluator",
     "build_extractor",
     "calls_models",
+    "config_doubts",
     "declared",
     "fields_by_key",
     "is_judge",
@@ -102,6 +103,12 @@ def undeclared_keys(type_name: str, config: Mapping[str, Any]) -> list[Problem]:
     return [] if _takes_any_key(kind) else undeclared(config, fields_by_key(kind))
 
 
+def config_doubts(type_name: str, config: Mapping[str, Any]) -> list[Problem]:
+    """Keys of an allowed configuration by which every answer passes, or none. Raises InputError for an unknown type."""
+    doubts = declared("evaluators", type_name).config_doubts
+    return [] if doubts is None else doubts(config)
+
+
 def undeclared(given: Iterable[str], known: Iterable[str]) -> list[Problem]:
     """A problem for each key that is not among the known ones."""
     names = list(known)
@@ -137,6 +144,7 @@ def _declared(kind: Any) -> Traits:
         asks=getattr(kind, "asks", None),
         paths=getattr(kind, "paths", {}),
         config_problems=getattr(kind, "config_problems", None),
+        config_doubts=getattr(kind, "config_doubts", None),
     )
 
 

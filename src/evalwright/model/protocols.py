@@ -124,6 +124,8 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     """The time limit that an asynchronous evaluator sets itself; 0 if it sets none."""
     config_problems: Callable[[dict[str, Any]], list[Problem]] | None = None
     """Rules across the fields of a configuration, given the values of the keys that are present."""
+    config_doubts: Callable[[Mapping[str, Any]], list[Problem]] | None = None
+    """Keys of an allowed configuration by which every answer passes, or none, given it as written: for warnings."""
 
 
 class Enricher(Protocol):

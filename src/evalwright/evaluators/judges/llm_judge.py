@@ -52,6 +52,19 @@ class LlmJudge(Panel, frozen=True, kw_only=True, dict=True):
             found += _schema_problems(schema)
         return found
 
+    @staticmethod
+    def config_doubts(config: Mapping[str, Any]) -> list[Problem]:
+        given, usual = config.get("scale"), RubricScale()
+        ends = given if isinstance(given, Mapping) else {}
+        low, high = ends.get("min", usual.min), ends.get("max", usual.max)
+        return [
+            Problem(
+                "", f"{which} from {low:g} to {high:g} reaches it: set it within the scale, or set the scale", key=key
+            )
+            for key in ("pass_threshold", "rubric_pass_threshold")
+            if (which := _reached_by(config.get(key), low, high))
+        ]
+
     @cached_property
     def _shown(self) -> list[str]:
         if self.field is None or self.field in self.include_in_prompt:
@@ -164,6 +177,13 @@ def _together(said: Sequence[Verdict]) -> Verdict:
     mean = sum(scores) / len(scores) if scores else None
     nearest = min(said, key=lambda verdict: abs((verdict.score or 0.0) - (mean or 0.0)))
     return Verdict(holds, reasons, mean, nearest.rubric_reason)
+
+
+def _reached_by(threshold: Any, low: Any, high: Any) -> str:
+    """Which scores of a scale reach a threshold, if that is all of them or none; else, and for no numbers, empty."""
+    if not all(isinstance(number, (int, float)) for number in (threshold, low, high)):
+        return ""
+    return "every score" if threshold <= low else "no score" if threshold > high else ""
 
 
 def _assertion_problems(values: Mapping[str, Any]) -> list[Problem]:

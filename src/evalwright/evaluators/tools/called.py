@@ -205,6 +205,13 @@ class ToolCallsMatch(Onlooker, frozen=True):
     ignore_tools: list[str] = []  # noqa: RUF012 - msgspec copies it
     """Calls of these tools do not count, on either side: read-only ones for instance."""
 
+    @staticmethod
+    def config_doubts(config: Mapping[str, Any]) -> list[Problem]:
+        if config.get("expected") != [] or config.get("mode", "subset") not in ("subset", "in_order"):
+            return []
+        said = "every trace has these calls, none: name calls, or set mode: exact if there must be none"
+        return [Problem("", said, key="expected")]
+
     @property
     def uses_case(self) -> bool:
         return self.expected is None or any(has_template(call.given) for call in self.expected)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -79,6 +79,14 @@ class ToolTrajectory(msgspec.Struct, frozen=True):
         if values.get("minimums") and values.get("mode", "any_order") != "any_order":
             return [Problem("", "'minimums' needs the mode any_order", key="minimums")]
         return []
+
+    @staticmethod
+    def config_doubts(config: Mapping[str, Any]) -> list[Problem]:
+        allows_others = config.get("mode", "any_order") in ("any_order", "in_order", "superset")
+        if not allows_others or config.get("expected") or config.get("minimums"):
+            return []
+        said = "no call is expected, and every trace passes: name calls in expected or minimums"
+        return [Problem("", said, key="minimums" if "minimums" in config else "expected")]
 
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
         if not messages_of(trace):

@@ -102,6 +102,12 @@ class SchemaMatch(Onlooker, frozen=True):
 
         return schema_problems(schema, Draft202012Validator)
 
+    @staticmethod
+    def config_doubts(config: Mapping[str, Any]) -> list[Problem]:
+        if config.get("schema") != {}:
+            return []
+        return [Problem("", "every value satisfies this schema: say what the value must be", key="schema")]
+
     def looking(self) -> Look:
         field, read, check = self.field, select(self.field), self._check
         # Turning a whole list into plain data takes longer than looking up its length.

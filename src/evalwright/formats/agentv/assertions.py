@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from evalwright.errors import InputError, did_you_mean
+from evalwright.evaluators.build import build_evaluator, config_doubts
 from evalwright.files.boundary import OutsideError
 from evalwright.formats.agentv.booleans import boolean_mistake, meant
 from evalwright.formats.agentv.custom_types import custom_command
@@ -32,7 +33,6 @@ from evalwright.formats.agentv.vocabulary import (
     TEXT_CHECKS,
     TYPES,
 )
-from evalwright.formats.shared.asking_nothing import asking_nothing
 from evalwright.registry import PREMADE
 from evalwright.session import environment
 
@@ -156,8 +156,8 @@ class Evaluators:
             return {"name": name, "type": kind, "config": config}
         known = OWN_KEYS[kind]
         tell.unknown_keys(place, config, known)
-        for key, message in asking_nothing(kind, config):
-            tell.warn(f"{place}.{key}", f"{name!r}: {message}")
+        for doubt in config_doubts(kind, config):
+            tell.warn(f"{place}.{doubt.key}", f"{name!r}: {doubt.message}")
         if kind == "field_accuracy" and config.get("aggregation", FIELD_AGGREGATIONS[0]) not in FIELD_AGGREGATIONS:
             said = f"{name!r}: unknown aggregation {config.pop('aggregation')!r}, {FIELD_AGGREGATIONS[0]} is taken"
             tell.warn(f"{place}.aggregation", f"{said} (there are: {', '.join(FIELD_AGGREGATIONS)})")
@@ -289,8 +289,6 @@ class Evaluators:
 
     def _built(self, spec: Spec, place: str, tell: Notes) -> bool:
         """Whether the evaluator can be built; its mistakes are reported."""
-        from evalwright.evaluators.build import build_evaluator
-
         try:
             build_evaluator(spec["type"], spec["config"])
         except InputError as error:

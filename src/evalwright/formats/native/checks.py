@@ -7,7 +7,6 @@ from typing import Any
 
 from evalwright.errors import did_you_mean
 from evalwright.files.key_paths import Place
-from evalwright.formats.shared.asking_nothing import asking_nothing
 
 __all__ = ["idle", "ill_named", "out_of_reach", "unused"]
 
@@ -70,8 +69,6 @@ def out_of_reach(raw: dict[str, Any]) -> Mistakes:
                 yield ("evaluators", i, "threshold"), message
         for place, message in _texts(one):
             yield ("evaluators", i, "config", *place), message
-        for key, message in asking_nothing(_found(one, "type"), _found(one, "config")):
-            yield ("evaluators", i, "config", key), message
     if (gate := raw.get("gate")) is not None:
         from evalwright.formats.shared.gates import values_out_of_reach  # most suites have no gate, and no thresholds
 

@@ -345,7 +345,7 @@ class _Reading:
         return text
 
     def _evaluators(self, file: EvalFile, to_run: bool) -> list[EvaluatorSpec]:
-        from evalwright.evaluators.build import build_evaluator, build_extractor, declared
+        from evalwright.evaluators.build import build_evaluator, build_extractor, config_doubts, declared
 
         specs = []
         for section in file.evaluators:
@@ -355,6 +355,8 @@ class _Reading:
                 paths = declared("evaluators", section.type).paths
                 config |= self._beside(section.at("config"), config, paths, to_run)
                 self._file.take(section.at("config"), partial(build_evaluator, section.type, config))
+                for doubt in config_doubts(section.type, config):
+                    self._file.warn((*section.at("config"), doubt.key), doubt.message)
             spec = EvaluatorSpec(
                 section.name,
                 section.type,
