@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.projects import Project, project
+from acceptance.projects import AGENT, EVAL, Project, project
 
 CASES = 250
 COMMANDS = {
@@ -61,6 +61,19 @@ def sound(made: Project) -> dict[str, tuple[int, str]]:
 def asked(made: Project, name: str) -> tuple[int, str]:
     ended = made.evalwright(*(word.format(a=run_of(made, "a"), b=run_of(made, "b")) for word in COMMANDS[name]))
     return ended.code, ended.out
+
+
+def test_a_run_whose_baseline_has_a_damaged_index_calls_its_system_once(tmp_path: Path) -> None:
+    suite = project(tmp_path, {f"c{n}": "no" if n % 3 == 0 else "thanks" for n in range(CASES)})
+    (tmp_path / "eval.yaml").write_text(EVAL + "gate: {not_worse_than: baseline}\n")
+    (tmp_path / "agent.py").write_text(AGENT + "open('imported', 'a').write('x')\n")
+    first = suite.run()
+    assert suite.evalwright("promote", first).code == suite.evalwright("index", first).code == 0
+    index = first / "index.sqlite"
+    index.write_bytes(second_half(index.read_bytes()))
+    again = suite.evalwright("run", "eval.yaml", "-q")
+    assert (again.code, sorted((tmp_path / "runs").glob("2*"))) == (0, [first, tmp_path / again.last_line])
+    assert (tmp_path / "imported").read_text() == "xx"
 
 
 @pytest.mark.parametrize("damage", [second_half, every_third_page])

@@ -14,6 +14,7 @@ from evalwright.api.pairs import paired_variants
 from evalwright.api.problems import named_as_arguments, points_of, refused
 from evalwright.api.runs import Run, run_of
 from evalwright.errors import InputError, Problem, counted
+from evalwright.model.cell_index import rereading
 
 if TYPE_CHECKING:
     from evalwright.decisions.runs import TwoRuns
@@ -246,6 +247,7 @@ def _terms(
     )
 
 
+@rereading
 def _found(
     one: Run,
     other: Run,

@@ -12,6 +12,7 @@ from evalwright.api.comparisons import Comparison, adjusted
 from evalwright.api.problems import refused
 from evalwright.api.runs import Run, run_of
 from evalwright.errors import InputError, did_you_mean
+from evalwright.model.cell_index import rereading
 
 if TYPE_CHECKING:
     from evalwright.model.plan import Plan
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["compare", "paired_variants"]
 
 
+@rereading
 def compare(
     before: Run | str | os.PathLike[str],
     after: Run | str | os.PathLike[str],

@@ -12,6 +12,7 @@ from evalwright.api.arguments import kind_problems
 from evalwright.api.problems import points_of, refused
 from evalwright.api.runs import Run, run_of
 from evalwright.errors import InputError, Problem
+from evalwright.model.cell_index import rereading
 from evalwright.model.suite import Suite
 
 if TYPE_CHECKING:
@@ -153,6 +154,7 @@ def _problems(
         yield refused("trials", f"expected numbers of at least 1, found {trials!r}")
 
 
+@rereading
 def _side(run: Run) -> SideCounts:
     from evalwright.decisions.sides import sides_of
     from evalwright.decisions.spreads import judged_side

@@ -151,6 +151,10 @@ def exit_code_of(command: click.Command, arguments: Sequence[str]) -> int:
         return _ended(command, arguments)
 
 
+_THAT_READ = ("calibrate", "compare", "decide", "drift", "inspect", "plan", "report")
+"""Commands that may be begun again, as they call neither systems nor models."""
+
+
 def _only_asks(arguments: Sequence[str]) -> bool:
     """Whether the arguments ask for help or the version and for nothing else.
 
@@ -169,9 +173,10 @@ def _ended(command: click.Command, arguments: Sequence[str], *, again: bool = Fa
     except (Exception, KeyboardInterrupt) as error:
         from evalwright.cli.exits import code_after, is_of_index
 
-        if not again and is_of_index(error):
+        name = arguments[0] if arguments else ""
+        if name in _THAT_READ and not again and is_of_index(error):
             return _ended(command, arguments, again=True)
-        return code_after(error, arguments[0] if arguments else "")
+        return code_after(error, name)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -6,9 +6,10 @@ outcome, sorted and in pages. Its cost depends on what is asked for, not on the 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from datetime import datetime
-from typing import Literal, NamedTuple, Protocol, TypeVar, cast
+from functools import wraps
+from typing import Literal, NamedTuple, ParamSpec, Protocol, TypeVar, cast
 
 import msgspec
 
@@ -37,8 +38,11 @@ __all__ = [
     "Rejudgement",
     "StaleIndex",
     "index_of",
+    "rereading",
 ]
 
+P = ParamSpec("P")
+R = TypeVar("R")
 V = TypeVar("V", bound=OfCase)
 
 CellOrder = Literal["stored", "dataset", "latency_ms", "cost_usd", "score", "tokens_in", "tokens_out"]
@@ -56,6 +60,23 @@ class StaleIndex(Exception):
 
 class DamagedIndex(StaleIndex):
     """The index itself has become unreadable, and was removed; the records are unchanged."""
+
+
+def rereading(read: Callable[P, R]) -> Callable[P, R]:
+    """A function that only reads stored runs, called once more if an index fails it.
+
+    A damaged index has been removed by then, so the second call builds another one or scans the records. Never for a
+    function that calls a system or a model: that would be called again, too.
+    """
+
+    @wraps(read)
+    def reading(*given: P.args, **named: P.kwargs) -> R:
+        try:
+            return read(*given, **named)
+        except StaleIndex:
+            return read(*given, **named)
+
+    return reading
 
 
 class CellOutcome(msgspec.Struct, frozen=True, gc=False):

@@ -17,6 +17,7 @@ from evalwright.decisions.terms import Terms
 from evalwright.decisions.tradeoffs import dominated
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.formats.shared.claims import with_claimed_keys
+from evalwright.model.cell_index import rereading
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.snapshot import Case
@@ -71,6 +72,7 @@ class _Held:
         raise InputError(f"its baseline {kept} was not found")
 
 
+@rereading
 def add_decisions(summary: RunSummary, reader: RunReader, plan: Plan, shown: RunSummary | None = None) -> None:
     """Compare the variants with the baseline variant, and decide the claims of the gate, from the run's records.
 

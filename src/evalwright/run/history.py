@@ -10,7 +10,7 @@ from sys import byteorder
 
 import msgspec
 
-from evalwright.model.cell_index import CellIndex, CellSelection, StaleIndex, index_of
+from evalwright.model.cell_index import CellIndex, CellSelection, StaleIndex, index_of, rereading
 from evalwright.model.facts import VerdictFacts
 from evalwright.model.protocols import RunReader
 from evalwright.model.trace import Trace
@@ -66,6 +66,7 @@ class History(msgspec.Struct):
         return {n for n, attempt in enumerate(self.traced) if attempt > self.judged[n]}
 
 
+@rereading
 def history_of(reader: RunReader, grid: Grid) -> History:
     """Fold the records of a run; rows that belong to no cell of the grid are left out."""
     zeros = array("H", bytes(2 * grid.total))
@@ -89,6 +90,7 @@ def history_of(reader: RunReader, grid: Grid) -> History:
     return history
 
 
+@rereading
 def is_finished(reader: RunReader, grid: Grid) -> bool:
     """Whether an existing index says that every cell is finished; without an index it is not worth finding out."""
     if (index := index_of(reader, make=False)) is None:

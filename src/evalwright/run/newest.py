@@ -10,7 +10,7 @@ import msgspec
 
 from evalwright.files.bulk import Repeats
 from evalwright.model.cell import OfCase
-from evalwright.model.cell_index import index_of
+from evalwright.model.cell_index import index_of, rereading
 from evalwright.model.protocols import RunReader
 
 __all__ = ["Newest", "newest_of"]
@@ -44,6 +44,7 @@ class Newest(msgspec.Struct):
         return winner is not None and winner != (attempt, started_at)
 
 
+@rereading
 def newest_of(reader: RunReader) -> Newest:
     """Read the keys of all traces once, and those of repeated cells again; with an existing index, often neither."""
     if (index := index_of(reader, make=False)) is not None:

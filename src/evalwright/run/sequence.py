@@ -22,6 +22,7 @@ from evalwright.decisions.sides import CaseTotal, sides_of
 from evalwright.decisions.terms import DEFAULT_MARGIN, margin_of
 from evalwright.errors import InputError, counted, did_you_mean
 from evalwright.files.durable import PRIVATE, replace_file
+from evalwright.model.cell_index import rereading
 from evalwright.model.decision import Decision
 from evalwright.model.facts import VerdictFacts
 from evalwright.model.plan import Plan, UntilDecided
@@ -187,6 +188,7 @@ def _within(order: list[list[Case]], most: int | None) -> list[list[Case]]:
     return order[:taken]
 
 
+@rereading
 def _before(plan: Plan, cases: Collection[Case], options: RunOptions) -> _Before:
     """Determines A and B."""
     against, names = options.against or "", [variant.name for variant in plan.variants]

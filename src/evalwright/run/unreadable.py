@@ -8,7 +8,7 @@ from contextlib import closing
 
 import msgspec
 
-from evalwright.model.cell_index import CellSelection, index_of
+from evalwright.model.cell_index import CellSelection, index_of, rereading
 from evalwright.model.protocols import JudgementShare, RunWriter
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
@@ -21,6 +21,7 @@ class _Row(msgspec.Struct, gc=False):
     pass
 
 
+@rereading
 def judged_before(writer: RunWriter) -> int:
     """The number of stored verdicts; in an indexed run, where none can be superfluous, of those that count.
 

@@ -9,7 +9,7 @@ from typing import Any
 from msgspec import UNSET, UnsetType
 
 from evalwright.model.cell import OfCase
-from evalwright.model.cell_index import index_of
+from evalwright.model.cell_index import index_of, rereading
 from evalwright.model.facts import ResultFacts, TraceFacts
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
@@ -21,6 +21,7 @@ from evalwright.scoring.verdict import cell_status, names_needed, passes_over_er
 __all__ = ["fold"]
 
 
+@rereading
 def fold(reader: RunReader, plan: Plan, *, by_case: bool = False) -> Tally:
     """The count of a stored run; `by_case` keeps counts by case even if the plan does not need them.
 
