@@ -9,9 +9,10 @@ import msgspec
 from hypothesis import strategies as st
 
 from evalwright.model.plan import EvaluatorSpec, PassCriteria, Plan, RunSettings, Variant
-from evalwright.model.result import EvaluationResult
+from evalwright.model.result import EvaluationResult, Status
 from evalwright.model.trace import Metrics, Trace, TraceError
-from evalwright.testing import MemoryRun, MemoryStore, a_plan, a_result, a_trace
+from evalwright.scoring.tally import Tally
+from evalwright.testing import MemoryRun, MemoryStore, a_plan, a_result, a_trace, a_verdict
 
 EVALUATORS = ("e0", "e1", "e2")
 VARIANTS = ("v0", "v1")
@@ -120,3 +121,12 @@ plans = st.builds(
     st.sampled_from([1, 3]),
     st.sampled_from([None, "v0"]),
 )
+
+
+def counted(cells: list[tuple[str, str, Status]], of: Plan, **trace: Any) -> Tally:
+    """A tally of cells given as case, variant and status."""
+    tally = Tally.of(of)
+    for case, variant, status in cells:
+        found = a_trace(case_id=case, variant_name=variant, **trace)
+        tally.add(found, [], a_verdict(case_id=case, variant_name=variant, status=status))
+    return tally

@@ -16,16 +16,7 @@ from evalwright.scoring.tally import Tally
 from evalwright.scoring.verdict import cell_status
 from evalwright.statistics.rates import rate_with_design_effect, wilson
 from evalwright.testing import a_result, a_trace, a_verdict
-from scoring.histories import EVALUATORS, MOMENT, Record, histories, plan, plans, stored
-
-
-def counted(cells: list[tuple[str, str, Status]], of: Plan, **trace: Any) -> Tally:
-    """A tally of cells given as case, variant and status."""
-    tally = Tally.of(of)
-    for case, variant, status in cells:
-        found = a_trace(case_id=case, variant_name=variant, **trace)
-        tally.add(found, [], a_verdict(case_id=case, variant_name=variant, status=status))
-    return tally
+from scoring.histories import EVALUATORS, MOMENT, Record, counted, histories, plan, plans, stored
 
 
 def repeated(case: str, *statuses: Status, variant: str = "v0") -> list[tuple[str, str, Status]]:
@@ -313,19 +304,6 @@ def test_more_than_counts_is_asked_of_trials_variants_and_totals_of_a_format(fie
     assert not Tally.of(plan(**fields)).counts_only
 
 
-def test_what_evaluators_cost_adds_up_over_processes() -> None:
-    of = plan(variants=[Variant("v0", "replay")], cases_total=2)
-    shares = [Tally.of(of), Tally.of(of)]
-    for number, tally in enumerate(shares):
-        case = f"c{number}"
-        rows = [a_result(case_id=case, variant_name="v0", evaluator="e", cost_usd=0.25)]
-        tally.count(a_trace(case_id=case, variant_name="v0"), rows, "pass")
-    shares[0].merge(shares[1])
-    summary = shares[0].summary(of, MOMENT)
-    rates = {rollup.evaluator: rollup.by_variant["v0"] for rollup in summary.by_evaluator}
-    assert (rates["e"].cost_usd, summary.variants[0].judge_cost_usd) == (0.5, 0.5)
-
-
 def test_trials_that_erred_do_not_make_the_cases_of_an_evaluator_fewer() -> None:
     of = plan(variants=[Variant("v0", "replay")], cases_total=2, run=RunSettings(trials=3))
     tally = Tally.of(of)
@@ -346,41 +324,6 @@ def test_a_run_that_judged_nothing_says_so() -> None:
     assert counted([("c0", "v0", "skip"), ("c1", "v0", "fail")], of).summary(of, MOMENT).warnings == ["careful"]
 
 
-@pytest.mark.parametrize(("status", "cost", "told"), [("pass", None, 1), ("pass", 0.1, 0), ("error", None, 0)])
-def test_a_limit_of_costs_that_nothing_reports_is_told(status: Status, cost: float | None, told: int) -> None:
-    of = plan(variants=[Variant("v0", "replay")], cases_total=1, run=RunSettings(cost_limit_usd=1))
-    found = counted([("c0", "v0", status)], of, metrics=Metrics(cost_usd=cost)).summary(of, MOMENT).warnings
-    assert ["cost_limit_usd" in line for line in found] == [True] * told
-
-
-def test_a_limit_of_costs_limits_something_where_one_system_reports_them() -> None:
-    of = plan(cases_total=1, run=RunSettings(cost_limit_usd=1))
-    tally = counted([("c0", "v0", "pass")], of, metrics=Metrics(cost_usd=0.1))
-    tally.merge(counted([("c0", "v1", "pass")], of))
-    assert tally.summary(of, MOMENT).warnings == []
-
-
-def test_means_and_costs_are_those_of_what_was_measured() -> None:
-    of = plan(variants=[Variant("v0", "replay")], cases_total=4)
-    tally = Tally.of(of)
-    measured = [("c0", 10, 0.5, 1.0, None), ("c1", 30, 0.25, 0.25, 0.125), ("c2", None, None, None, None)]
-    for case, number, cost, score, judge_cost in measured:
-        cell: dict[str, Any] = {"case_id": case, "variant_name": "v0"}
-        metrics = Metrics(number, None if number is None else 2 * number, cost_usd=cost)
-        row = a_result(**cell, evaluator="e0", score=score, cost_usd=judge_cost)
-        tally.add(a_trace(**cell, latency_ms=number, metrics=metrics), [row], a_verdict(**cell))
-    found = tally.summary(of, MOMENT)
-    (variant,) = found.variants
-    assert (variant.avg_latency_ms, variant.latency_n, variant.cost_total_usd) == (20, 2, 0.75)
-    assert (variant.avg_tokens_input, variant.avg_tokens_output, variant.avg_cost_usd) == (20, 40, 0.375)
-    assert variant.judge_cost_usd == 0.125
-    rates = {one.evaluator: one.by_variant["v0"] for one in found.by_evaluator}
-    assert (rates["e0"].avg_score, rates["e0"].scored, rates["e0"].n, rates["e0"].cost_usd) == (0.625, 2, 3, 0.125)
-    assert (rates["e1"].avg_score, rates["e1"].n, rates["e1"].cost_usd) == (None, 0, None)
-    without = counted([("c0", "v0", "pass")], of).summary(of, MOMENT).variants[0]
-    assert (without.judge_cost_usd, without.cost_total_usd) == (None, None)
-
-
 def test_a_run_ends_with_its_last_record_whatever_the_order() -> None:
     of = plan(variants=[Variant("v0", "replay")], cases_total=3, started_at=MOMENT)
     moments = [MOMENT + timedelta(seconds=seconds) for seconds in (2, 9, 5)]
@@ -391,14 +334,6 @@ def test_a_run_ends_with_its_last_record_whatever_the_order() -> None:
         rows = [a_result(case_id=case, variant_name="v0", evaluator="e0", finished_at=moments[0])]
         one.add(a_trace(**cell), rows, a_verdict(case_id=case, variant_name="v0"))
     assert one.summary(of, MOMENT).finished_at == moments[1]
-
-
-def test_a_limit_of_costs_is_doubted_only_where_no_system_reports_any() -> None:
-    of = plan(cases_total=1, run=RunSettings(cost_limit_usd=1.0))
-    silent = counted([("c0", "v0", "pass")], of)
-    assert ["cost_limit_usd" in line for line in silent.summary(of, MOMENT).warnings] == [True]
-    silent.merge(counted([("c0", "v1", "pass")], of, metrics=Metrics(cost_usd=0.5)))
-    assert silent.summary(of, MOMENT).warnings == []
 
 
 def test_totals_of_a_format_are_those_of_all_shares() -> None:
