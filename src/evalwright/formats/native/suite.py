@@ -39,7 +39,7 @@ from evalwright.model.plan import (
 )
 from evalwright.model.suite import Suite
 
-__all__ = ["NEED_PATH", "adopt_run", "lenient_keys", "load"]
+__all__ = ["NEED_PATH", "adopt_run", "load"]
 
 _NO_CONFIG = {
     "schema_version",
@@ -53,13 +53,6 @@ _NO_CONFIG = {
     "ray",
 }
 _OF_FUNCTIONS = ("target", "init_kwargs")
-_OF_EVALH = {"errored_cases": "count", "errored_evaluators": "fail"}
-_LENIENT: dict[str, dict[str, Any]] = {
-    "contains_text": {"absent": "empty"},
-    "llm_judge": {"lenient": True},
-    "semantic_similarity": {"absent": "empty"},
-}
-"""Keys that make our evaluators judge as evalh's do."""
 NEED_PATH = {"local_files", "sqlite"}
 _FOLDERS = {"copy_from", "repo_path"}
 """Keys of workspaces that name a folder of the suite."""
@@ -78,36 +71,25 @@ def load(
     file = SuiteFile(path, document, {**os.environ, **variables}, allow_outside, original)
     suite = _Reading(file).suite(to_run)
     suite.warnings += file.unread(variables)
-    return _as_in_evalh(suite, document) if original else suite
+    if original:
+        from evalwright.formats.native.evalh_rules import as_in_evalh
+
+        return as_in_evalh(suite, document.value)
+    return suite
 
 
 def adopt_run(folder: Path) -> Suite | None:
     """The suite in the `config.yaml` of a run that upstream evalh wrote, to read or re-evaluate it, not to run it."""
+    from evalwright.formats.native.evalh_rules import as_in_evalh
+
     config = folder / "config.yaml"
     if not config.is_file():
         return None
     document = yaml.load(config)
-    suite = _as_in_evalh(_Reading(SuiteFile(config, document, None, original=True)).suite(to_run=False), document)
+    suite = as_in_evalh(_Reading(SuiteFile(config, document, None, original=True)).suite(to_run=False), document.value)
     # Files of artifacts, which evalh did not keep, cannot be judged again; that does not make the run a failure.
     criteria = msgspec.structs.replace(suite.pass_criteria, errored_evaluators="error")
     return msgspec.structs.replace(suite, pass_criteria=criteria)
-
-
-def _as_in_evalh(suite: Suite, document: yaml.Document) -> Suite:
-    """With errors counted and judges read as evalh 2.0 does, unless the suite says otherwise."""
-    written = document.value.get("pass_criteria") or {}
-    rules = {name: rule for name, rule in _OF_EVALH.items() if name not in written}
-    criteria = msgspec.structs.replace(suite.pass_criteria, **rules)
-    return msgspec.structs.replace(suite, pass_criteria=criteria, evaluators=[*map(_lenient, suite.evaluators)])
-
-
-def _lenient(spec: EvaluatorSpec) -> EvaluatorSpec:
-    return msgspec.structs.replace(spec, config={**lenient_keys(spec.type), **spec.config})
-
-
-def lenient_keys(type_name: str) -> dict[str, Any]:
-    """The keys that make one of our evaluators judge as evalh's does."""
-    return _LENIENT.get(type_name, {})
 
 
 def _rewards(totals: str) -> bool:

@@ -13,7 +13,7 @@ import msgspec
 from evalwright import registry
 from evalwright.errors import EvaluatorError, InputError
 from evalwright.evaluators.build import Built, build_evaluator
-from evalwright.formats.native.suite import lenient_keys
+from evalwright.formats.native.evalh_rules import lenient_keys
 from evalwright.formats.native.surface.bases import ConfigError, Evaluator
 from evalwright.formats.native.surface.moments import utc_now
 from evalwright.formats.native.surface.records import (
