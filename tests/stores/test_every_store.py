@@ -180,6 +180,22 @@ def test_what_was_synced_is_seen_by_others_while_the_run_goes_on(kept: Kept) -> 
     writer.close()
 
 
+def test_what_was_written_leaves_nothing_in_memory(kept: Kept) -> None:
+    trace, results, verdict = a_trace(), (a_result(),), a_verdict()
+    with closing(kept.store().create(a_plan(), [a_case()], {})) as writer:
+
+        def blocks_after(times: int) -> int:
+            for _ in range(times):
+                writer.append_trace(trace)
+                writer.append_results(results)
+                writer.append_verdict(verdict)
+            writer.sync()
+            return sys.getallocatedblocks()
+
+        before = blocks_after(500)
+        assert blocks_after(500) - before < 250
+
+
 def test_syncing_from_another_thread_loses_and_doubles_nothing(kept: Kept) -> None:
     writer = kept.store().create(a_plan(), [a_case()], {})
     done = threading.Event()

@@ -111,8 +111,10 @@ class LineEncoder:
 
     def unfinished(self, records: Sequence[object]) -> bytes:
         """The lines before `finished`, which takes those of many calls together."""
+        # msgspec never frees its iterator over anything but a list: 48 bytes at each call
+        listed = records if isinstance(records, list) else [*records]
         try:
-            return self._encoder.encode_lines(records)
+            return self._encoder.encode_lines(listed)
         except (RecursionError, OverflowError) as error:
             raise ValueError(f"cannot be stored as JSON: {error}") from error
 
