@@ -9,7 +9,7 @@ import pytest
 
 from evalwright.errors import InputError
 from evalwright.stores.local_files import LocalFiles
-from evalwright.stores.merge.copies import case_lines, copy_artifacts, created_file, spool, write_lines
+from evalwright.stores.merge.copies import case_blocks, copy_artifacts, created_file, spool, write_lines
 from evalwright.testing import MemoryStore, a_case, a_plan, a_result, a_trace, a_verdict
 from stores.stores import Kept
 
@@ -56,7 +56,7 @@ def test_cases_of_a_store_that_does_not_give_them_as_stored_are_refused() -> Non
     store = MemoryStore()
     writer = store.create(a_plan(), [a_case()], {})
     with pytest.raises(InputError, match="in a store of another package"):
-        list(case_lines(writer))
+        list(case_blocks(writer))
 
 
 def test_a_run_of_a_database_is_written_out_as_a_folder_has_it(tmp_path: Path) -> None:
@@ -71,7 +71,7 @@ def test_a_run_of_a_database_is_written_out_as_a_folder_has_it(tmp_path: Path) -
             folder = tmp_path / f"spooled{len(written)}"
             folder.mkdir()
             spool(reader, folder)
-            written.append(([*case_lines(reader)], {path.name: path.read_bytes() for path in folder.iterdir()}))
+            written.append((b"".join(case_blocks(reader)), {path.name: path.read_bytes() for path in folder.iterdir()}))
     assert written[0] == written[1]
     run = tmp_path / "runs" / a_plan().run_id
     assert {name: (run / name).read_bytes() for name in written[0][1]} == written[0][1]

@@ -36,7 +36,7 @@ from evalwright.stores.local_files import LocalFiles, is_run
 from evalwright.stores.local_files.run import ARTIFACTS, CASES, LocalWriter
 from evalwright.stores.manifest import Manifest, check_files, manifest_of, write_manifest
 from evalwright.stores.merge.cells import renaming
-from evalwright.stores.merge.copies import case_lines, copy_artifacts, spool, write_lines
+from evalwright.stores.merge.copies import case_blocks, copy_artifacts, spool, write_lines
 from evalwright.stores.merge.indexed import IndexedShard
 from evalwright.stores.merge.scanned import ScannedShard
 from evalwright.stores.merge.writing import MergedShard, write_merged
@@ -210,7 +210,7 @@ def _must_be_unchanged(parts: Sequence[_Part]) -> None:
     for part in parts:
         if part.folder is not None and part.manifest is not None:
             problems += check_files(part.folder, part.manifest)
-        elif _sha256(case_lines(part.reader)) != part.shard.cases_sha256:
+        elif _sha256(case_blocks(part.reader)) != part.shard.cases_sha256:
             problems.append(Problem(str(part.address), f"{CASES} is not the shard's: its SHA-256 differs"))
     if problems:
         raise InputError(problems)
@@ -288,7 +288,7 @@ def _assembled(
     def fill(draft: Path) -> None:
         shards.extend(_shards(parts, plan, stack, look_up=look_up))
         write_merged(shards, draft, plan)
-        write_lines(draft / CASES, case_lines(parts[0].reader))
+        write_lines(draft / CASES, case_blocks(parts[0].reader))
         # Shards with other keys for the same services have other hashes: report the plan's.
         described = [part.folder for part in parts if part.folder and part.plan.config_hash == plan.config_hash]
         for name in _DOCUMENTS:

@@ -15,7 +15,7 @@ from evalwright.files.durable import PRIVATE, PRIVATE_FOLDER, storage_error
 from evalwright.model.protocols import RunReader
 from evalwright.stores.local_files.run import RESULTS, TRACES, VERDICTS
 
-__all__ = ["case_lines", "copy_artifacts", "created_file", "spool", "write_lines"]
+__all__ = ["case_blocks", "copy_artifacts", "created_file", "spool", "write_lines"]
 
 _BUFFER = 1 << 20
 
@@ -60,12 +60,12 @@ def spool(reader: RunReader, folder: Path) -> None:
         write_lines(folder / name, (bytes(record) + b"\n" for record in records))
 
 
-def case_lines(reader: RunReader) -> Iterator[bytes]:
-    """The cases of a run as stored. Raises InputError for a store that does not provide them."""
-    lines = getattr(reader, "case_lines", None)
-    if lines is None:
+def case_blocks(reader: RunReader) -> Iterator[bytes]:
+    """The cases of a run as stored, in blocks. Raises InputError for a store that does not provide them."""
+    blocks = getattr(reader, "case_blocks", None) or getattr(reader, "case_lines", None)
+    if blocks is None:
         raise InputError(f"{reader.location} is in a store of another package, whose runs cannot be merged")
-    found: Iterator[bytes] = lines()
+    found: Iterator[bytes] = blocks()
     return found
 
 
