@@ -67,6 +67,8 @@ class Problem:
     """True if something that the file names is not on this machine: the file can be checked, but not run here."""
     unread: bool = False
     """True if nothing reads the key: without it the file means the same."""
+    more: int = 0
+    """Number of further places with the same problem, which are not listed."""
 
     def __post_init__(self) -> None:
         for name in ("message", "key"):
@@ -74,10 +76,11 @@ class Problem:
                 object.__setattr__(self, name, _cut(text))
 
     def __str__(self) -> str:
+        message = f"{self.message} (and in {counted(self.more, 'more place')})" if self.more else self.message
         if not self.file and self.key:
-            return f"{self.key}: {self.message}"
+            return f"{self.key}: {message}"
         place = self.file if self.line is None else f"{self.file}:{self.line}"
-        return "  ".join(part for part in (place, self.key, self.message) if part)
+        return "  ".join(part for part in (place, self.key, message) if part)
 
 
 class InputError(EvalwrightError):

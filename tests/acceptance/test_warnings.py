@@ -65,10 +65,34 @@ def warnings_of(ended: Ended) -> str:
     return "\n".join(json.loads(ended.out)["summary"]["warnings"])
 
 
-def test_a_dataset_full_of_one_mistake_is_told_in_a_hundred_lines(tmp_path: Path) -> None:
+def test_a_mistake_in_every_case_is_told_once_and_hides_no_other(tmp_path: Path) -> None:
     made = project(tmp_path, {"a": "thanks"})
-    cases = [{"id": f"c{i}", "input": {"do": "thanks"}, "expcted": {}} for i in range(150)]
+    cases = [{"id": f"c{i}", "input": {"do": "thanks"}, "expcted": {}} for i in range(1500)]
+    cases[1200]["tgas"] = ["b"]
+    (tmp_path / "cases.jsonl").write_text("".join(json.dumps(case) + "\n" for case in cases))
+    warnings = json.loads(made.evalwright("run", "eval.yaml", "--json").out)["summary"]["warnings"]
+    assert [line.partition("  ")[0] for line in warnings] == [f"cases.jsonl:{line}" for line in (1, 2, 3, 1201)]
+    assert warnings[2].endswith("(and in 1,497 more places)")
+
+
+def test_a_part_that_nothing_reads_is_counted_without_reading_all_cases_again(tmp_path: Path) -> None:
+    made = project(tmp_path, {"a": "thanks"})
+    case = {"input": {"do": "thanks"}, "expected": {"must_modify_files": ["a"]}}
+    (tmp_path / "cases.jsonl").write_text("".join(json.dumps({"id": f"c{i}", **case}) + "\n" for i in range(1500)))
+    warnings = json.loads(made.evalwright("run", "eval.yaml", "--json").out)["summary"]["warnings"]
+    assert warnings == [
+        "cases.jsonl:1  expected.must_modify_files  no evaluator of this suite reads this key "
+        "(and in 1,499 more places)"
+    ]
+
+
+def test_more_warnings_than_a_run_keeps_are_counted(tmp_path: Path) -> None:
+    made = project(tmp_path, {"a": "thanks"})
+    cases = [{"id": f"c{i}", "input": {"do": "thanks"}, f"key{i}": 1} for i in range(1200)]
     (tmp_path / "cases.jsonl").write_text("".join(json.dumps(case) + "\n" for case in cases))
     warnings = json.loads(made.evalwright("run", "eval.yaml", "--json").out)["summary"]["warnings"]
     assert len(warnings) == 101
-    assert warnings[-1] == "… and more of them"
+    assert warnings[-1] == "… and 1,100 more"
+    checked = json.loads(made.evalwright("validate", "eval.yaml", "--json").out)["warnings"]
+    assert len(checked) == 1001
+    assert (checked[-1]["message"], checked[-1]["more"]) == ("a problem of yet another kind", 199)

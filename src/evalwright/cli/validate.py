@@ -108,7 +108,7 @@ class _Checked:
     def add(self, file: Path, dialect: str | None, options: dict[str, Any], *, keep: bool) -> None:
         """Read a suite. With `keep`, the cases are shown that its format describes in full."""
         from evalwright.run.missing_packages import missing_packages
-        from evalwright.run.selection import all_warnings
+        from evalwright.run.selection import all_warnings, grouped
 
         try:
             suite, absent = loaded_to_check(file, dialect, options)
@@ -117,7 +117,8 @@ class _Checked:
                 # as JSON, which shows what was read: a program may well generate the cases later
                 self._add_emptiness(suite, refuse=not keep)
             lost = getattr(suite.cases, "problems", ())
-            self.warnings += [*absent, *(w for w in all_warnings(suite) if w not in lost), *missing_packages(suite)]
+            doubts = grouped(doubt for doubt in all_warnings(suite) if doubt not in lost)
+            self.warnings += [*absent, *doubts, *missing_packages(suite)]
             if lost:
                 raise InputError(lost)  # among cases that a run would report as errors
         except InputError as error:
@@ -191,4 +192,4 @@ def _first(cases: Iterable[object]) -> str | None:
 
 
 def _rows(problems: Iterable[Problem]) -> list[dict[str, object]]:
-    return [{"file": p.file, "line": p.line, "key": p.key, "message": p.message} for p in problems]
+    return [{"file": p.file, "line": p.line, "key": p.key, "message": p.message, "more": p.more} for p in problems]

@@ -30,6 +30,7 @@ __all__ = [
     "take_recording",
     "told_apart",
     "unknown_case_keys",
+    "unread_part",
 ]
 
 Tell = Callable[[Place, str], Problem]
@@ -181,7 +182,12 @@ def unknown_case_keys(raw: Any, tell: Tell, read: Collection[str] | None) -> Ite
             yield from _strangers(raw["expected"], ExpectedBehavior, ("expected",), tell)
             for key in sorted(raw["expected"].keys() & ExpectedBehavior.model_fields.keys() - (read or ())):
                 if read is not None and raw["expected"][key]:
-                    yield tell(("expected", key), "no evaluator of this suite reads this key")
+                    yield unread_part(key, tell)
+
+
+def unread_part(key: str, tell: Tell) -> Problem:
+    """A part of `expected` that no evaluator reads."""
+    return tell(("expected", key), "no evaluator of this suite reads this key")
 
 
 def _strangers(

@@ -5,7 +5,9 @@ A dataset can be gone through any number of times; each pass checks every case a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from itertools import islice
 from pathlib import Path
@@ -94,17 +96,24 @@ class Dataset:
         """Keys of the cases that nothing reads, and evaluators that no case has anything for."""
         from evalwright.formats.native.cases import unknown_case_keys
 
-        idle, empty = dict(self._needed), True
+        parts: set[str] = set()
+        empty = True
         for raw, tell in self.records():
             empty = False
             yield from unknown_case_keys(raw, tell, self._read_of_expected)
-            expected = raw.get("expected") if idle and isinstance(raw, dict) else None
+            expected = raw.get("expected") if isinstance(raw, dict) else None
             if isinstance(expected, dict):
-                idle = {name: keys for name, keys in idle.items() if not any(expected.get(key) for key in keys)}
-        for name, keys in () if empty else idle.items():
-            none = f"no case has {' or '.join(f'expected.{key}' for key in sorted(keys))}"
-            yield Problem(str(self._path), f"{none}: the evaluator {name!r} passes whatever the answer is")
+                parts.update(key for key in expected if expected[key])
+        if not empty:
+            yield from self._idle(parts)
         yield from self._empty_texts()
+
+    def _idle(self, parts: Collection[str]) -> Iterator[Problem]:
+        """Evaluators that need what is in `expected` of no case; `parts` are those that there are."""
+        for name, keys in self._needed.items():
+            if not any(key in parts for key in keys):
+                none = f"no case has {' or '.join(f'expected.{key}' for key in sorted(keys))}"
+                yield Problem(str(self._path), f"{none}: the evaluator {name!r} passes whatever the answer is")
 
     def _empty_texts(self) -> Iterator[Problem]:
         tell, number = self._hollow
@@ -180,31 +189,27 @@ _decode = msgspec.json.Decoder(_Line).decode
 
 
 class Given:
-    """Which parts of `expected` the cases of a dataset have, so that checking its keys needs no second reading."""
+    """How many cases of a dataset have each part of `expected`, so that checking its keys needs no second reading."""
 
     def __init__(self) -> None:
-        self._parts: set[str] = set()
+        self.cases = 0
+        self.parts: Counter[str] = Counter()
 
     def add(self, expected: Expected) -> None:
-        parts = self._parts
+        self.cases += 1
+        parts = self.parts
         if expected.answer_should_include:
-            parts.add("answer_should_include")
+            parts["answer_should_include"] += 1
         if expected.facts:
-            parts.add("facts")
+            parts["facts"] += 1
         if expected.must_call_tools:
-            parts.add("must_call_tools")
+            parts["must_call_tools"] += 1
         if expected.answer_should_not_include:
-            parts.add("answer_should_not_include")
+            parts["answer_should_not_include"] += 1
         if expected.must_modify_files:
-            parts.add("must_modify_files")
+            parts["must_modify_files"] += 1
         if expected.must_not_modify_files:
-            parts.add("must_not_modify_files")
-
-    def all_read(self, read: Collection[str] | None, needed: Mapping[str, Collection[str]]) -> bool:
-        """Whether each of them is read, and every evaluator finds one that it needs."""
-        return (read is None or self._parts.issubset(read)) and not any(
-            self._parts.isdisjoint(keys) for keys in needed.values()
-        )
+            parts["must_not_modify_files"] += 1
 
 
 def case_in(line: bytes) -> Case | None:
@@ -260,10 +265,25 @@ class Jsonl(Dataset):
         return Problem(str(self._path), message, number, bracketed(steps))
 
     def unknown_keys(self) -> Iterator[Problem]:
-        if self._given is None or not self._given.all_read(self._read_of_expected, self._needed):
+        if self._given is None:
             yield from super().unknown_keys()
-        else:
-            yield from self._empty_texts()
+            return
+        yield from self._unread(self._given)
+        if self._given.cases:
+            yield from self._idle(self._given.parts)
+        yield from self._empty_texts()
+
+    def _unread(self, given: Given) -> Iterator[Problem]:
+        """The first case with each part of `expected` that no evaluator reads."""
+        from evalwright.formats.native.cases import unread_part
+
+        read = self._read_of_expected
+        left = {} if read is None else {key: n for key, n in sorted(given.parts.items()) if key not in read}
+        for raw, tell in self.records() if left else ():
+            for key in [key for key in left if raw.get("expected", {}).get(key)]:
+                yield replace(unread_part(key, tell), more=left.pop(key) - 1)
+            if not left:
+                return
 
     def found(self) -> Iterator[ReadCase]:
         given, plain = Given(), not self._recordings_needed
