@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import json
 import os
+import re
 import resource
 import signal
 import subprocess
@@ -95,6 +96,57 @@ def test_each_process_judges_its_share_and_a_recording_that_is_not_there_is_an_e
         assert reader.damage == []
     (totals,) = tally.summary(plan, plan.started_at).variants
     assert (totals.cases_passed, totals.cases_errored) == (3, 2)
+
+
+CALL = {"id": "t", "function": {"name": "look", "arguments": '{"at": "the sea"}'}}
+LOOKED = [
+    {"role": "user", "content": "Which colour?"},
+    {"role": "assistant", "content": None, "tool_calls": [CALL]},
+    {"role": "tool", "tool_call_id": "t", "name": "look", "content": "deep blue sea"},
+    {"role": "assistant", "content": "The sea is deep blue\u2028."},
+]
+EXPECTED = [
+    {"contains": "blue", "max_tool_calls": 2, "required_tools": "look"},
+    {"contains": "red", "tool_arguments": [{"name": "look", "arguments": {"at": "the sea"}}], "max_cost_usd": 1},
+    {"max_latency_ms": 20, "forbidden_tools": "look", "ground_truth": "deep  BLUE"},
+    {"require_tool_output_reference": True, "tool_sequence": ["look", "tell"], "not_contains": ["red"]},
+    {},
+]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="children end with their parent on Linux only")
+def test_processes_write_the_records_of_one(tmp_path: Path) -> None:
+    path = tmp_path / "recorded.jsonl"
+    with path.open("w") as file:
+        for number in range(40):
+            conversation = {
+                "id": f"c{min(number, 38)}",
+                "messages": LOOKED[number % 3 :],
+                "expected": EXPECTED[number % 5],
+                "metrics": {"latency_ms": number, "cost_usd": 0.25},
+                "trace": {"run_id": "gone"} if number == 20 else None,
+            }
+            file.write(json.dumps(conversation) + "\n")
+    alone = run_suite(load_suite(path), RunOptions(out=tmp_path / "alone"))
+    one, plan = open_run(alone.run_dir)
+    tally, state = Tally.of(plan), RunState(total=40)
+    with (
+        Session(owns_process=True),
+        closing(LocalFiles(tmp_path / "shared").create(plan, one.cases(), {})) as writer,
+    ):
+        replay_in_processes(plan, writer, targets_of(plan), tally, state, 2)
+        traces, verdicts = writer.traces(Trace), writer.verdicts(CaseVerdict)
+        assert [one.case_index for one in traces] == [one.case_index for one in verdicts]
+    for name in ("traces.jsonl", "results.jsonl", "verdicts.jsonl"):
+        assert timeless(Path(writer.location) / name) == timeless(alone.run_dir / name)
+    summary = tally.summary(plan, plan.started_at)
+    assert (summary.variants, summary.native) == (alone.summary.variants, alone.summary.native)
+    assert (state.passed, state.failed, state.errored, state.skipped) == (7, 24, 1, 8)
+
+
+def timeless(path: Path) -> list[bytes]:
+    """The lines of a file in any order, without dates and without what judging took."""
+    return sorted(re.sub(rb'(_at":)\S+?Z"|("latency_ms":)\d+(?=,"error")', rb"\1\2", path.read_bytes()).splitlines())
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="children end with their parent on Linux only")

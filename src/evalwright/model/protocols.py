@@ -26,6 +26,7 @@ __all__ = [
     "Evaluator",
     "Export",
     "Extractor",
+    "JudgedBlocks",
     "LineShare",
     "Mirror",
     "OlderFormat",
@@ -314,14 +315,18 @@ class JudgementShare(Protocol):
     def close(self) -> None: ...
 
 
-class LineShare(JudgementShare, Protocol):
-    """A share that also takes records as lines, the form in which it stores them."""
+class JudgedBlocks(Protocol):
+    """Takes results and verdicts as lines, the form in which they are stored."""
 
     def note(self, cells: Sequence[RejudgedCell]) -> None:
         """Say which cells the next results and verdicts belong to, in order, before their verdicts are appended."""
 
     def append_lines(self, results: bytes, verdicts: bytes) -> None:
         """Append results and verdicts of some cells as lines of JSON, not masked yet."""
+
+
+class LineShare(JudgementShare, JudgedBlocks, Protocol):
+    """A share that takes both records and lines."""
 
 
 class Store(Protocol):

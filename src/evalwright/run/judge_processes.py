@@ -366,12 +366,12 @@ class _Again:
 
 
 def _lines(judge: Judge, clock: Clock, share: JudgementShare, tally: Tally) -> JudgedLines | None:
-    """Judges most cells of a run whose evaluators only look at traces; None for other runs, and for other stores."""
-    if not hasattr(share, "append_lines") or tally.needs_records or (lookers := judge.lookers) is None:
+    """Judges most cells if the store takes lines and the run allows it."""
+    if not hasattr(share, "append_lines"):
         return None
-    from evalwright.run.judged_lines import JudgedLines
+    from evalwright.run.judged_lines import lines_by
 
-    return JudgedLines(lookers, judge.verdict, cast(LineShare, share), tally, judge.watchdog, clock, judge.limit)
+    return lines_by(judge, clock, cast(LineShare, share), tally)
 
 
 def _artifacts(job: _Job) -> StoredArtifacts:

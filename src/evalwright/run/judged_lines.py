@@ -1,4 +1,4 @@
-"""Re-evaluate stored traces by checks that only look at them, and write the results without a record in between.
+"""Judge stored and recorded traces by checks that only look at them, and write the results without a record in between.
 
 A run has many cells and few outcomes: most results of a check are ones that it gave before. So the part of a line with
 the result is encoded once, and ids and dates are put around it; the verdict, and how the cell is counted, are
@@ -11,7 +11,7 @@ Anything unusual is left to `Judge`: an error, a check that takes a millisecond,
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -22,17 +22,17 @@ from evalwright.errors import Interrupted
 from evalwright.evaluators.onlooker import Look
 from evalwright.model.cell_index import RejudgedCell, Rejudgement
 from evalwright.model.plan import EvaluatorSpec
-from evalwright.model.protocols import LineShare
+from evalwright.model.protocols import JudgedBlocks
 from evalwright.model.result import CaseVerdict, Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import SCHEMA_VERSION, Trace, TraceError
-from evalwright.run.limits import Watchdog
+from evalwright.run.judge import Judge
 from evalwright.run.records import Clock, reason_given
 from evalwright.scoring.counts import Measures
 from evalwright.scoring.tally import Tally
 from evalwright.scoring.verdict import told_of
 
-__all__ = ["JudgedLines"]
+__all__ = ["JudgedLines", "lines_by"]
 
 _TOGETHER = 200
 """Cells that are written and counted together."""
@@ -43,6 +43,8 @@ _SAME = 0.01
 _MOST_LEFT, _AT_FIRST = 8, 100
 """Once one cell in eight was left to `Judge`, all others are, too, so that few are judged twice."""
 _MOST_KINDS = 10_000
+_MOST_EQUAL = 1000
+"""Results of a check that are kept in case it gives an equal one; about a kilobyte each."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -120,15 +122,22 @@ class _Sayings:
         self._last: object = None
         self.known: dict[int, _Said] = {}
         """By the identity of what the check returned."""
+        self._equal: dict[bytes, _Said] = {}
+        """By the content of what it returned."""
 
     def new(self, given: Evaluation) -> _Said | None:
-        """A result that is not known yet; None if it is unlike what most checks return."""
+        """A result whose object is not known yet; None if it is unlike what most checks return."""
         if given.cost_usd is not None or not _is_usual(given.score):
             return None
-        said = _Said(self._name, self._begins[given.passed], given)
         if given is self._last:  # an evaluator that returns the same object twice keeps it, and will return it again
-            self.known[id(given)] = said
-        self._last = given
+            self.known[id(given)] = _Said(self._name, self._begins[given.passed], given)
+            return self.known[id(given)]
+        self._last, content = given, _encode(given)
+        said = self._equal.get(content)
+        if said is None:
+            said = _Said(self._name, self._begins[given.passed], given)
+            if len(self._equal) < _MOST_EQUAL:
+                self._equal[content] = said
         return said
 
 
@@ -148,24 +157,29 @@ class _Kind:
             self.end += _fields(reasons=verdict.reasons)
 
 
+def lines_by(judge: Judge, clock: Clock, blocks: JudgedBlocks, tally: Tally) -> JudgedLines | None:
+    """Judges most cells of a run whose evaluators only look at traces; None for other runs."""
+    if tally.needs_records or (lookers := judge.lookers) is None:
+        return None
+    return JudgedLines(lookers, judge, clock, blocks, tally)
+
+
 class JudgedLines:
-    """New results and verdicts of a part of a run, written in the order of its traces."""
+    """Results and verdicts of a part of a run, written in the order of its traces."""
 
     def __init__(
         self,
         lookers: Sequence[tuple[EvaluatorSpec, Look]],
-        verdict: Callable[[Trace, Sequence[Any]], CaseVerdict],
-        share: LineShare,
-        tally: Tally,
-        watchdog: Watchdog,
+        judge: Judge,
         clock: Clock,
-        limit: float,
+        blocks: JudgedBlocks,
+        tally: Tally,
     ) -> None:
         self._looks = [look for _, look in lookers]
         sayings = [_Sayings(spec) for spec, _ in lookers]
         self._says = [(one.known.get, one.new) for one in sayings]
-        self._verdict, self._share, self._tally = verdict, share, tally
-        self._watchdog, self._clock, self._limit = watchdog, clock, limit
+        self._verdict, self._blocks, self._tally = judge.verdict, blocks, tally
+        self._watchdog, self._clock, self._limit = judge.watchdog, clock, judge.limit
         self._counts_alike: bool = tally.counts_alike
         self._kinds: dict[tuple[Any, ...], _Kind] = {}
         self._measures: dict[str, Measures] = {}
@@ -252,8 +266,8 @@ class JudgedLines:
         if not self._cells:
             return
         dates = _fields(started_at=self._date, finished_at=self._date)
-        self._share.note(self._cells)
-        self._share.append_lines(
+        self._blocks.note(self._cells)
+        self._blocks.append_lines(
             b"".join(self._results).replace(_GAP, dates + self._run), b"".join(self._verdicts).replace(_GAP, self._run)
         )
         self._results.clear()

@@ -16,7 +16,7 @@ import signal
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from multiprocessing.connection import Connection, wait
 from multiprocessing.synchronize import Lock
@@ -25,12 +25,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from evalwright.errors import EvalwrightError, StorageError
+from evalwright.model.cell_index import RejudgedCell
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter, Target
-from evalwright.model.trace import Answer, TraceError
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Answer, Trace, TraceError
 from evalwright.run.cells import Cell, Grid, RunState
 from evalwright.run.judge import Judge, ask_models, compares
 from evalwright.run.judge_processes import next_message, processors
+from evalwright.run.judged_lines import lines_by
 from evalwright.run.limits import Watchdog
 from evalwright.run.records import Clock, trace_of
 from evalwright.run.worker import end_with_parent
@@ -52,12 +55,12 @@ _SYNC_PERIOD = 0.25
 
 
 class _Batch(msgspec.Struct):
-    """Lines of finished cells."""
+    """Lines of finished cells, and possibly traces of some that are not finished."""
 
     traces: list[bytes] = []
     results: list[bytes] = []
     verdicts: list[bytes] = []
-    statuses: list[str] = []
+    statuses: Counter[str] = msgspec.field(default_factory=Counter[str])
     cost_usd: float = 0.0
 
 
@@ -187,7 +190,7 @@ def _child(
 
 
 class _Share:
-    """The cells of some of the cases."""
+    """The cells of some of the cases. It is where `JudgedLines` puts those that it judges."""
 
     def __init__(self, plan: Plan, writer: LocalWriter, targets: dict[str, Target], watchdog: Watchdog) -> None:
         self._plan, self._writer, self._targets = plan, writer, targets
@@ -200,6 +203,7 @@ class _Share:
             self._pricing = Pricing(plan)
         self._batch = _Batch()
         self.tally = Tally.of(plan)
+        self._lines = lines_by(self._judge, self._clock, self, self.tally)
 
     async def run(self, cut: tuple[int, int], turn: Lock, sender: Connection) -> None:
         start, end = cut
@@ -207,34 +211,51 @@ class _Share:
             if cell.case_index >= end:
                 break
             await self._cell(cell)
-            if len(self._batch.statuses) >= _BATCH:
+            if self._batch.statuses.total() >= _BATCH:
                 self._write(turn, sender)
+        if self._lines is not None:
+            self._lines.close()
         self._write(turn, sender)
 
     def _write(self, turn: Lock, sender: Connection) -> None:
         batch, self._batch = self._batch, _Batch()
-        lines = [b"".join(part) for part in (batch.traces, batch.results, batch.verdicts)]
+        finished = self._writer.encoder.finished
+        lines = [finished(b"".join(part)) for part in (batch.traces, batch.results, batch.verdicts)]
         with turn:
             self._writer.append_lines(*lines)
-        sender.send((Counter(batch.statuses), batch.cost_usd))
+        sender.send((batch.statuses, batch.cost_usd))
 
     async def _cell(self, cell: Cell) -> None:
         now = self._clock.now()
         trace = trace_of(self._plan.run_id, cell, await self._answer(cell), now, now, 0)
         if self._pricing is not None:
             self._pricing.fill(trace)
-        results, pending = self._judge.evaluate(cell.case, trace)
+        self._batch.traces.append(self._writer.encoder.unfinished([trace]))
+        self._batch.cost_usd += trace.metrics.cost_usd or 0.0
+        if self._lines is None or not self._lines.judge(cell.case, trace):
+            await self._judged(cell.case, trace)
+
+    async def _judged(self, case: Case, trace: Trace) -> None:
+        """Judge a cell record by record."""
+        if self._lines is not None:
+            self._lines.flush()
+        results, pending = self._judge.evaluate(case, trace)
         if pending:
             await self._judge.finish(results, pending)
-        encoder, batch = self._writer.encoder, self._batch
-        batch.traces.append(encoder.line(trace))
-        verdict = self._judge.conclude(
-            cell.case, trace, results, lambda rows: batch.results.append(encoder.lines(rows))
-        )
-        batch.verdicts.append(encoder.line(verdict))
-        batch.statuses.append(verdict.status)
-        batch.cost_usd += trace.metrics.cost_usd or 0.0
+        unfinished, batch = self._writer.encoder.unfinished, self._batch
+        verdict = self._judge.conclude(case, trace, results, lambda rows: batch.results.append(unfinished(rows)))
+        batch.verdicts.append(unfinished([verdict]))
+        batch.statuses[verdict.status] += 1
         self.tally.add(trace, results, verdict)
+
+    def note(self, cells: Sequence[RejudgedCell]) -> None:
+        """See `JudgedBlocks`."""
+        self._batch.statuses.update(alike.status for *_, alike in cells)
+
+    def append_lines(self, results: bytes, verdicts: bytes) -> None:
+        """See `JudgedBlocks`."""
+        self._batch.results.append(results)
+        self._batch.verdicts.append(verdicts)
 
     async def _answer(self, cell: Cell) -> Answer | TraceError:
         try:

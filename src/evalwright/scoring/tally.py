@@ -20,7 +20,7 @@ from evalwright.model.result import CaseVerdict, Status
 from evalwright.model.summary import EvaluatorRollup, RunSummary, TrialStatistics, VariantSummary
 from evalwright.registry import format_of_run, resolve
 from evalwright.scoring.counts import Measures, VariantCount
-from evalwright.scoring.totals import GatedTotals, Totals
+from evalwright.scoring.totals import AlikeTotals, GatedTotals, Totals
 from evalwright.statistics.distributions import Interval
 from evalwright.statistics.rates import rate_of_counts, rate_with_design_effect
 from evalwright.statistics.trials import share_at_k, share_hat_k
@@ -112,6 +112,8 @@ class Tally:
     def count_alike(self, trace: TraceLike, results: Collection[ResultLike], status: Status, times: int) -> None:
         """Count many finished cells that are alike: see `VariantCount.add_alike`."""
         self._variants.setdefault(trace.variant_name, self._new()).add_alike(trace, results, status, times)
+        if isinstance(self._totals, AlikeTotals):
+            self._totals.add_alike(trace, results, status, times)
 
     def count_measures(self, variant: str, measures: Measures) -> None:
         """Count what those cells of a variant took and cost that `count_alike` counts."""
@@ -129,13 +131,13 @@ class Tally:
 
     @property
     def counts_alike(self) -> bool:
-        """Whether cells that differ only in their cases can be counted together: not by case, and no totals of a
-        format."""
-        return not self._by_case and self._totals is None
+        """Whether cells that differ only in their cases can be counted together: neither the counts nor the totals of
+        a format are by case."""
+        return not self._by_case and (self._totals is None or isinstance(self._totals, AlikeTotals))
 
     @property
     def counts_only(self) -> bool:
-        """Whether only the counts of one variant's cells are needed: not by case, and no totals of a format."""
+        """Whether only the counts of one variant's cells are needed, and nothing by case."""
         return self.counts_alike and len(self._variants) == 1
 
     @property

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 from evalwright.model.facts import ResultLike, TraceLike
 from evalwright.model.result import Status
 from evalwright.model.summary import RunSummary
 
-__all__ = ["GatedTotals", "Totals"]
+__all__ = ["AlikeTotals", "GatedTotals", "Totals"]
 
 
 class Totals(Protocol):
@@ -28,6 +28,14 @@ class Totals(Protocol):
 
     def finish(self, summary: RunSummary) -> None:
         """Put `native`, `named_metrics` and `gate` into the summary."""
+
+
+@runtime_checkable
+class AlikeTotals(Totals, Protocol):
+    """Totals that know nothing of a cell but its status and those of its results, so that many are counted at once."""
+
+    def add_alike(self, trace: TraceLike, results: Collection[ResultLike], status: Status, times: int) -> None:
+        """Count this many cells that differ only in their cases and in what they took."""
 
 
 class GatedTotals:

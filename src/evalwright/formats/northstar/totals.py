@@ -20,6 +20,8 @@ class NorthstarTotals:
     case is an error.
     """
 
+    reads_scores_only = True
+
     def __init__(self, plan: Plan) -> None:
         del plan
         self._statuses: dict[str, int] = {}
@@ -28,9 +30,12 @@ class NorthstarTotals:
     def add(
         self, trace: TraceLike, results: Collection[ResultLike], status: Status, score: float | None = None
     ) -> None:
+        self.add_alike(trace, results, status, 1)
+
+    def add_alike(self, trace: TraceLike, results: Collection[ResultLike], status: Status, times: int) -> None:
         counted = "fail" if status == "error" and trace.error is None else status
-        self._statuses[counted] = self._statuses.get(counted, 0) + 1
-        self._skipped += sum(row.skipped for row in results)
+        self._statuses[counted] = self._statuses.get(counted, 0) + times
+        self._skipped += times * sum(row.skipped for row in results)
 
     def merge(self, other: Any) -> None:
         for status, number in other._statuses.items():
