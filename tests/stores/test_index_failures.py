@@ -105,12 +105,12 @@ def joined_from(run: Path, plan: Plan, target: Path) -> JoinedIndex:
     joined = JoinedIndex(target, plan)
     with closing(opened_index(run, plan)) as index:
         for row in index.rows():
-            joined.add(row, index.profiles[row[7]], row[18], row[12], length_of_results(row), row[17])
+            joined.add(row, index.profiles[row[6]], row[17], row[11], length_of_results(row), row[16])
     return joined
 
 
 def length_of_results(row: Mapping[int, Any]) -> list[int]:
-    return [int.from_bytes(row[14][place : place + 2], "little") for place in range(0, len(row[14]), 2)]
+    return [int.from_bytes(row[13][place : place + 2], "little") for place in range(0, len(row[13]), 2)]
 
 
 @pytest.mark.parametrize("rows_together", [1000, 2])

@@ -140,6 +140,18 @@ def test_records_that_contradict_each_other_leave_the_run_to_a_scan(
     assert cells(run, plan) is None
 
 
+@pytest.mark.parametrize("together", [True, False])
+def test_two_cases_of_one_name_leave_the_run_to_a_scan(
+    run: Path, plan: Plan, monkeypatch: pytest.MonkeyPatch, together: bool
+) -> None:
+    if not together:  # the first is written before the other is read
+        monkeypatch.setattr("evalwright.stores.index.sources._SHARE", 1)
+    for name in ("traces", "results", "verdicts"):
+        file = run / f"{name}.jsonl"
+        file.write_bytes(file.read_bytes().replace(b'"c4"', b'"c0"'))
+    assert cells(run, plan) is None
+
+
 def test_a_record_that_was_changed_behind_its_back_is_found_when_it_is_read(run: Path, plan: Plan) -> None:
     with closing(opened_index(run, plan)) as index:
         entries = list(index.cells())

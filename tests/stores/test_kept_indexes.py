@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from acceptance.projects import project
-from evalwright.model.cell_index import index_of
+from evalwright.model.cell_index import CellSelection, index_of
 from evalwright.stores.index import opened_index
 from evalwright.stores.index.file import INDEX
 from evalwright.stores.index.keeper import IndexKeeper
@@ -97,6 +97,37 @@ def test_the_index_of_a_run_that_is_being_written_is_read_if_it_is_close_to_the_
     history.close()
 
 
+def test_cells_of_a_run_that_is_being_written_are_found_by_their_names(tmp_path, monkeypatch):
+    monkeypatch.setattr("evalwright.stores.index._PATIENCE", 0)
+    history = History(tmp_path, 5)
+    plan = history.writer.plan
+    with closing(IndexKeeper(history.folder, plan)) as keeper:
+        for _ in range(20):
+            history.cell()
+            keeper.follow()
+        with closing(opened_index(history.folder, plan)) as index:
+            names = by_names(index)
+        keeper.follow(last=True)
+        with closing(opened_index(history.folder, plan)) as index:
+            assert by_names(index) == names
+    assert all(number in found for number, *both in names for found in both)
+    history.close()
+
+
+def by_names(index) -> list[tuple[int, list[int], list[int]]]:
+    """Each cell, and those that are found by the name and by the id of its case."""
+    cells = list(index.cells())
+    assert [index.cell(one.case_key, one.variant, one.trial) for one in cells] == cells
+    return [
+        (
+            one.number,
+            [found.number for found in index.cells(CellSelection(case=one.case_key))],
+            [found.number for found in index.cells(CellSelection(case=one.case_id))],
+        )
+        for one in cells
+    ]
+
+
 def test_nobody_waits_for_the_index_of_a_run_that_is_being_written(tmp_path, monkeypatch):
     monkeypatch.setattr("evalwright.stores.local_files.run.INDEXED_FROM", 0)
     history = History(tmp_path, 5)
@@ -160,6 +191,7 @@ def test_an_index_that_was_kept_while_a_run_was_written_is_used_as_it_is(tmp_pat
     for _ in range(40):
         history.cell()
         keeper.follow()
+    keeper.follow(last=True)
     history.writer.close()
     keeper.close()
     kept = (history.folder / INDEX).read_bytes()

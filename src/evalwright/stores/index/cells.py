@@ -3,19 +3,30 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Any, Protocol
 
+import msgspec
 from msgspec import UNSET, UnsetType
 
 from evalwright.model.cell import case_key
 from evalwright.model.cell_index import CellEntry, CellOutcome
 from evalwright.stores.index.codes import Profile, code_of, outcomes_of, own_numbers
-from evalwright.stores.index.schema import case_hash
 
-__all__ = ["CellState", "Odd", "cell_entry", "id_of_row", "moment_of", "moved_row", "places_of", "results_block"]
+__all__ = [
+    "CellResults",
+    "CellState",
+    "Odd",
+    "cell_entry",
+    "id_of_row",
+    "moment_of",
+    "moved_row",
+    "places_of",
+    "results_block",
+    "results_in_cells",
+]
 
 _EPOCH = datetime(2028, 1, 1, tzinfo=UTC)
 """SQLite stores microseconds within four years of this date in six bytes, and all others in eight."""
@@ -49,45 +60,98 @@ def moment_of(finished: int | None) -> datetime | None:
     return None if finished is None else _EPOCH + finished * _MICROSECOND
 
 
-_Result = tuple[int, Sequence[float], int, int]
-"""The code of a result, the numbers that it leaves out, where the record is, and its length."""
+class CellResults(msgspec.Struct, gc=False):
+    """Results of one cell that are next to each other, in the form in which its row has them."""
+
+    case_id: str
+    occurrence: int | UnsetType
+    variant_name: str
+    trial: int
+    attempt: int
+    outcomes: tuple[tuple[str, int], ...]
+    """Evaluator and code of each."""
+    numbers: tuple[float, ...]
+    """Those that the codes leave out."""
+    finished_at: datetime | None
+    """When the last of them was finished."""
 
 
-class CellState:
+def results_in_cells(records: Iterable[tuple[Any, int, int]]) -> Iterator[tuple[CellResults, int, list[int]]]:
+    """Adjacent results of one cell together, where the first of them is, and how long each is.
+
+    Takes results with their positions and lengths.
+    """
+    first, start, end = None, 0, 0
+    codes: list[tuple[str, int]] = []
+    lengths: list[int] = []
+    numbers: tuple[float, ...] = ()
+    finished: datetime | None = None
+    for result, at, length in records:
+        if (
+            first is None
+            or at != end
+            or result.case_id != first.case_id
+            or result.trial != first.trial
+            or result.variant_name != first.variant_name
+            or result.attempt != first.attempt
+            or result.occurrence != first.occurrence
+        ):
+            if first is not None:
+                yield _of_cell(first, codes, numbers, finished), start, lengths
+            first, start, end = result, at, at
+            codes, lengths, numbers, finished = [], [], (), None
+        code, own = code_of(result)
+        codes.append((result.evaluator, code))
+        lengths.append(length)
+        if own:
+            numbers += own
+        end += length
+        ended = result.finished_at
+        if finished is None or (ended is not None and ended > finished):
+            finished = ended
+    if first is not None:
+        yield _of_cell(first, codes, numbers, finished), start, lengths
+
+
+def _of_cell(
+    of: Any, codes: Iterable[tuple[str, int]], numbers: tuple[float, ...], finished: datetime | None
+) -> CellResults:
+    outcomes = tuple(codes)
+    return CellResults(of.case_id, of.occurrence, of.variant_name, of.trial, of.attempt, outcomes, numbers, finished)
+
+
+class CellState(msgspec.Struct, gc=False):
     """A cell as far as its records have been read. Records of a future attempt wait for its trace."""
 
-    __slots__ = (
-        "attempt", "case_id", "case_index", "cost", "early", "error", "finished", "group", "latency", "number",
-        "occurrence", "old_row", "results", "score", "slot", "status", "tokens", "trace", "trial", "variant",
-        "verdict",
-    )  # fmt: skip
+    case_id: str
+    occurrence: int | UnsetType
+    variant: str
+    trial: int
+    number: int | None = None
+    slot: int = 0
+    old_row: tuple[Any, ...] | None = None
+    attempt: int = 0
+    early: list[tuple[Any, int, Any]] | None = None
+    outcomes: tuple[tuple[str, int], ...] = ()
+    numbers: tuple[float, ...] = ()
+    results: tuple[int | None, bytes | None] = (None, None)
+    """Their places, as in the row."""
+    trace: tuple[int, int] = (0, 0)
+    verdict: tuple[int, int] = (0, 0)
+    status: str | None = None
+    error: str | None = None
+    score: float | None = None
+    cost: float | None = None
+    latency: int | None = None
+    tokens: tuple[int | None, int | None] = (None, None)
+    case_index: int | None = None
+    group: str | None = None
+    finished: datetime | None = None
 
-    def __init__(self, record: _Of) -> None:
-        self.case_id: str = record.case_id
-        self.occurrence: int | UnsetType = record.occurrence
-        self.variant: str = record.variant_name
-        self.trial: int = record.trial
-        self.number: int | None = None
-        self.slot: int = 0
-        self.old_row: tuple[Any, ...] | None = None
-        self.attempt: int = 0
-        self.early: list[tuple[bool, Any, int, int]] | None = None
-        self.results: dict[str, _Result] = {}
-        self.trace: tuple[int, int] = (0, 0)
-        self.verdict: tuple[int, int] = (0, 0)
-        self.status: str | None = None
-        self.error: str | None = None
-        self.score: float | None = None
-        self.cost: float | None = None
-        self.latency: int | None = None
-        self.tokens: tuple[int | None, int | None] = (None, None)
-        self.case_index: int | None = None
-        self.group: str | None = None
-        self.finished: datetime | None = None
-
-    @property
-    def key(self) -> str:
-        return case_key(self.case_id, self.occurrence)
+    @classmethod
+    def of(cls, record: _Of) -> CellState:
+        """The cell of a record, without any record yet."""
+        return cls(record.case_id, record.occurrence, record.variant_name, record.trial)
 
     def add_trace(self, trace: Any, at: int, length: int) -> float | None:
         """Note a trace. Returns the cost of the one that no longer counts: this one or the one before."""
@@ -96,8 +160,10 @@ class CellState:
             return cost  # type: ignore[no-any-return]
         replaced = self.cost
         if trace.attempt > self.attempt:
+            if self.attempt:
+                self.outcomes, self.numbers, self.results = (), (), (None, None)
+                self.status, self.score, self.verdict = None, None, (0, 0)
             self.attempt = trace.attempt
-            self.results, self.status, self.score, self.verdict = {}, None, None, (0, 0)
         # Of equal attempts, the last trace counts, with the results that are there.
         self.trace, self.case_index = (at, length), trace.case_index
         self.error = None if trace.error is None else trace.error.type
@@ -107,23 +173,40 @@ class CellState:
         self.finished = trace.finished_at
         if self.early is not None:
             waiting, self.early = self.early, None
-            for is_result, record, place, size in waiting:
-                (self.add_result if is_result else self.add_verdict)(record, place, size)
+            for record, place, size in waiting:
+                (self.add_results if isinstance(record, CellResults) else self.add_verdict)(record, place, size)
         return replaced
 
-    def add_result(self, result: Any, at: int, length: int) -> None:
-        if result.attempt != self.attempt:
-            self._wait(True, result, at, length)
+    def add_results(self, found: CellResults, at: int, lengths: Sequence[int]) -> None:
+        if found.attempt != self.attempt:
+            self._wait(found, at, lengths)
             return
-        code, numbers = code_of(result)
-        self.results[result.evaluator] = (code, numbers, at, length)
-        finished, last = result.finished_at, self.finished
-        if last is None or (finished is not None and finished > last):
-            self.finished = finished
+        if self.outcomes or len(dict(found.outcomes)) < len(found.outcomes):
+            self._join(found, at, lengths)
+        else:
+            self.outcomes, self.numbers, self.results = found.outcomes, found.numbers, _side_by_side(at, lengths)
+        ended = found.finished_at
+        if self.finished is None or (ended is not None and ended > self.finished):
+            self.finished = ended
+
+    def _join(self, found: CellResults, at: int, lengths: Sequence[int]) -> None:
+        """Add results to others. The last one of each evaluator counts, in the place of the first."""
+        parts: dict[str, tuple[int, list[float], tuple[int, int]]] = {}
+        starts = accumulate(lengths, initial=at)
+        for outcomes, numbers, places in (
+            (self.outcomes, self.numbers, _unpacked(*self.results)),
+            (found.outcomes, found.numbers, list(zip(starts, lengths))),  # noqa: B905 - an end is left over
+        ):
+            own = iter(numbers)
+            for (name, code), place in zip(outcomes, places, strict=True):
+                parts[name] = (code, [next(own) for _ in range(own_numbers(code))], place)
+        self.outcomes = tuple([(name, code) for name, (code, _, _) in parts.items()])
+        self.numbers = tuple([number for _, own, _ in parts.values() for number in own])
+        self.results = _packed([place for _, _, place in parts.values()])
 
     def add_verdict(self, verdict: Any, at: int, length: int) -> None:
         if verdict.attempt != self.attempt:
-            self._wait(False, verdict, at, length)
+            self._wait(verdict, at, length)
             return
         if self.status is not None:
             raise Odd("a cell has two verdicts on one attempt")
@@ -131,40 +214,35 @@ class CellState:
             raise Odd("a verdict is of another case than its trace")
         self.status, self.score, self.verdict = verdict.status, verdict.score, (at, length)
 
-    def _wait(self, is_result: bool, record: Any, at: int, length: int) -> None:
+    def _wait(self, record: Any, at: int, size: Any) -> None:
         if record.attempt < self.attempt:
             return
         if self.early is None:
             self.early = []
-        self.early.append((is_result, record, at, length))
+        self.early.append((record, at, size))
 
     @property
     def profile(self) -> Profile:
-        outcomes = tuple([(name, result[0]) for name, result in self.results.items()])
-        return self.variant, self.status, self.error, outcomes
+        return self.variant, self.status, self.error, self.outcomes
 
     def row(self, profile: int, clean: bool) -> tuple[Any, ...]:
         """The row of `cells`."""
-        places = [result[2:] for result in self.results.values()]
-        numbers = [number for result in self.results.values() if result[1] for number in result[1]]
-        renamed = self.occurrence is not UNSET
         return (
             self.number,
-            self.key,
+            case_key(self.case_id, self.occurrence),
             self.group,
             self.slot,
-            case_hash(self.case_id) if renamed else None,
-            self.occurrence if renamed else None,
+            None if self.occurrence is UNSET else self.occurrence,
             self.case_index,
             profile,
             int(clean and self.attempt == 1),
             self.trial,
             self.attempt,
             *self.trace,
-            *_packed(places),
+            *self.results,
             microseconds(self.finished),
             *self.verdict,
-            array("d", numbers).tobytes() if numbers else None,
+            array("d", self.numbers).tobytes() if self.numbers else None,
             self.score,
             self.latency,
             self.cost,
@@ -174,21 +252,31 @@ class CellState:
     @classmethod
     def of_row(cls, row: tuple[Any, ...], profile: Profile) -> CellState:
         """The state of a cell from its row, to continue with."""
-        entry = cell_entry(row, profile)
-        state = cls.__new__(cls)
-        state.case_id, state.occurrence, state.variant = entry.case_id, entry.occurrence, entry.variant
-        state.trial, state.number, state.slot, state.old_row = entry.trial, entry.number, row[3], row
-        state.attempt, state.early, state.status, state.error = entry.attempt, None, entry.status, entry.error
-        state.trace, state.verdict, state.score = (row[11], row[12]), (row[16], row[17]), entry.score
-        state.cost, state.latency = entry.cost_usd, entry.latency_ms
-        state.tokens, state.case_index = (entry.tokens_in, entry.tokens_out), entry.case_index
-        state.group, state.finished = entry.group, entry.finished_at
-        numbers = iter(array("d", row[18] or b""))
-        state.results = {}
-        for (name, code), (at, length) in zip(profile[3], places_of(row), strict=True):
-            own = [next(numbers) for _ in range(own_numbers(code))]
-            state.results[name] = (code, own, at, length)
-        return state
+        entry = cell_entry(row, profile, ())
+        return cls(
+            entry.case_id,
+            entry.occurrence,
+            entry.variant,
+            entry.trial,
+            entry.number,
+            row[3],
+            row,
+            entry.attempt,
+            outcomes=profile[3],
+            numbers=tuple(array("d", row[17] or b"")),
+            results=row[12:14],
+            trace=row[10:12],
+            verdict=row[15:17],
+            status=entry.status,
+            error=entry.error,
+            score=entry.score,
+            cost=entry.cost_usd,
+            latency=entry.latency_ms,
+            tokens=(entry.tokens_in, entry.tokens_out),
+            case_index=entry.case_index,
+            group=entry.group,
+            finished=entry.finished_at,
+        )
 
 
 def _packed(places: Sequence[tuple[int, int]]) -> tuple[int | None, bytes | None]:
@@ -205,12 +293,15 @@ def _packed(places: Sequence[tuple[int, int]]) -> tuple[int | None, bytes | None
 
 def places_of(row: Sequence[Any]) -> list[tuple[int, int]]:
     """Where a row's results are, each as position and length."""
-    at, packed = row[13], row[14]
+    return _unpacked(row[12], row[13])
+
+
+def _unpacked(at: int | None, packed: bytes | None) -> list[tuple[int, int]]:
     if at is None:
         numbers = array("q", packed or b"")
         return list(zip(numbers[::2], numbers[1::2], strict=True))
     places = []
-    for length in array("H", packed):
+    for length in array("H", packed or b""):
         places.append((at, length))
         at += length
     return places
@@ -218,7 +309,7 @@ def places_of(row: Sequence[Any]) -> list[tuple[int, int]]:
 
 def results_block(row: Sequence[Any]) -> tuple[int, int]:
     """Where a row's results are if they are adjacent; nothing if they are not."""
-    return (0, 0) if row[13] is None else (row[13], sum(array("H", row[14])))
+    return (0, 0) if row[12] is None else (row[12], sum(array("H", row[13])))
 
 
 def moved_row(
@@ -233,7 +324,7 @@ def moved_row(
 
     A place is start and length; results are adjacent, and have one length each.
     """
-    return *row[:7], profile, *row[8:11], *trace, *_side_by_side(*results), row[15], *verdict, numbers, *row[19:]
+    return *row[:6], profile, *row[7:10], *trace, *_side_by_side(*results), row[14], *verdict, numbers, *row[18:]
 
 
 def _side_by_side(at: int, lengths: Sequence[int]) -> tuple[int | None, bytes | None]:
@@ -245,7 +336,7 @@ def _side_by_side(at: int, lengths: Sequence[int]) -> tuple[int | None, bytes | 
 def id_of_row(row: Sequence[Any]) -> str:
     """The id of a row's case."""
     name: str = row[1]
-    return name if row[5] is None else name.removesuffix(f"#{row[5]}")
+    return name if row[4] is None else name.removesuffix(f"#{row[4]}")
 
 
 def cell_entry(row: Sequence[Any], profile: Profile, outcomes: Sequence[CellOutcome] | None = None) -> CellEntry:
@@ -254,20 +345,20 @@ def cell_entry(row: Sequence[Any], profile: Profile, outcomes: Sequence[CellOutc
     return CellEntry(
         row[0],
         id_of_row(row),
-        UNSET if row[5] is None else row[5],
+        UNSET if row[4] is None else row[4],
         variant,
+        row[8],
         row[9],
-        row[10],
-        row[6],
+        row[5],
         status,  # type: ignore[arg-type]
         error,
-        outcomes_of(profile, row[18]) if outcomes is None else outcomes,
+        outcomes_of(profile, row[17]) if outcomes is None else outcomes,
+        row[18],
         row[19],
         row[20],
         row[21],
         row[22],
-        row[23],
         row[2],
-        moment_of(row[15]),
-        row[7] if row[18] is None else None,
+        moment_of(row[14]),
+        row[6] if row[17] is None else None,
     )

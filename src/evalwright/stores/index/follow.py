@@ -1,8 +1,8 @@
 """Bring an index up to the end of a run's records from wherever it is; from the start, this builds a new one.
 
-Traces, results and verdicts are read side by side in shares of their length, verdicts one share behind, so that the
-records of a cell meet in memory. A cell is written once its verdict has been read, or at the end. The cells, and how
-far the records have been read, become durable in one transaction: a crash leaves the previous state.
+Traces, results and verdicts are read side by side in shares of their length, each kind a share behind the one before,
+so that the records of a cell meet in memory. A cell is written once its verdict has been read, or at the end. The
+cells, and how far the records have been read, become durable in one transaction: a crash leaves the previous state.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ import msgspec
 from msgspec import UNSET
 
 from evalwright.errors import InputError
-from evalwright.model.cell import OfCase
+from evalwright.model.cell import OfCase, case_key
 from evalwright.model.facts import ResultFacts, TraceFacts
 from evalwright.model.result import CaseVerdict, EvaluationResult, Status
 from evalwright.model.trace import Trace
-from evalwright.stores.index.cells import CellState, Odd
-from evalwright.stores.index.schema import case_hash
+from evalwright.stores.index.cells import CellState, Odd, results_in_cells
+from evalwright.stores.index.schema import slot_of
 from evalwright.stores.index.sources import RECORDS, Covered, Moment, RecordLines, Source
 from evalwright.stores.index.table import RowTable
 from evalwright.stores.local_files.lines import CURRENT, decoded_line
@@ -32,7 +32,7 @@ _WAITING = 20_000
 """Unfinished cells that wait in memory for their verdicts. If there are more, verdicts are missing, as in foreign
 folders."""
 _SEEN = 1 << 24
-"""Bits that tell which names may already be written, so that few others have to be looked up."""
+"""Bits that tell which cells may already be written, so that few others have to be looked up."""
 
 
 class Numbering(Protocol):
@@ -69,27 +69,37 @@ class Follower:
         self._table = RowTable(connection)
         self._next: int | None = None
         self._cells: dict[tuple[str, str, int], CellState] = {}
+        """Of which records were read since the last commit."""
+        self._unfinished: dict[tuple[str, str, int], CellState] = {}
+        """Written without a verdict, which will follow soon in a run that is being written."""
         self._replaced: list[float] = []
         self._traces = 0
         self._seen = None if self._table.profiles else bytearray(_SEEN >> 3)
 
-    def follow(self, *, trusted: bool = False) -> None:
+    def follow(self, *, trusted: bool = False, last: bool = True) -> None:
         """Read what is new, in one transaction. `trusted` records have just been written by this program.
+
+        Unless it is the `last` time, cells need not be found by their names quickly afterwards.
 
         Raises Odd for records that an index would report differently from a scan, Replaced, sqlite3.Error, and whatever
         the source raises.
         """
         with self._source.moment() as moment:
             starts = {name: self.covered.get(name, Covered()).length for name in RECORDS}
-            if moment.ends == starts and len(self.covered) == len(RECORDS):
+            if moment.ends == starts and len(self.covered) == len(RECORDS) and (self._table.named or not last):
                 return
             self._connection.execute("BEGIN IMMEDIATE")
+            kept: dict[tuple[str, str, int], CellState] = {}
             try:
                 at = self._read(moment, starts, _PARTS if trusted else _WHOLE)
                 self._write(list(self._cells.values()))
+                if last:
+                    self._table.name_cells()
                 self.covered = {name: moment.covered(name, at[name]) for name in RECORDS}
                 self._table.note(self.covered, self._traces, self._replaced)
                 self._connection.execute("COMMIT")
+                kept = self._unfinished
+                kept.update((key, cell) for key, cell in self._cells.items() if cell.status is None)
             except (ValueError, TypeError, RecursionError, InputError, OverflowError) as error:
                 raise Odd(str(error)) from error
             except sqlite3.IntegrityError as error:
@@ -97,16 +107,17 @@ class Follower:
             finally:
                 # After a failure, nothing that was read may be left: neither profiles nor marks of what was written.
                 self._cells.clear()
+                self._unfinished = kept if len(kept) <= _WAITING else {}
                 self._replaced.clear()
                 self._table.forget()
                 self._traces = 0
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
 
-    def follow_or_note(self, *, trusted: bool = False) -> None:
+    def follow_or_note(self, *, trusted: bool = False, last: bool = True) -> None:
         """The same; a run that cannot have an index is marked as such, so that the next reader scans at once."""
         try:
-            self.follow(trusted=trusted)
+            self.follow(trusted=trusted, last=last)
         except Odd as odd:
             self._connection.execute("INSERT OR REPLACE INTO meta VALUES ('odd', ?)", (str(odd) or "odd",))
 
@@ -118,8 +129,9 @@ class Follower:
         shares = moment.shares(starts)
         for share in range(1, shares + 1):
             last = share == shares
-            # If a verdict is read before the last result of its cell, the cell is written twice.
-            parts = (share, share, share if last else share - 1)
+            # Traces first: a cell has a number by then. If its verdict came before its last result, it would be written
+            # twice.
+            parts = (share, share, share) if last else (share, share - 1, share - 2)
             for name, decoder, take, part in zip(RECORDS, decoders, takes, parts, strict=True):
                 until = starts[name] + (moment.ends[name] - starts[name]) * part // shares
                 lines, at[name] = moment.read(name, at[name], until)
@@ -131,9 +143,10 @@ class Follower:
     def _take_traces(self, records: Iterator[tuple[Any, int, int]]) -> None:
         for trace, at, length in records:
             self._traces += 1
-            cell = self._cell(trace)
+            place = self._planned(trace)
+            cell = self._cell(trace, None if place is None else place[0])
             if cell.number is None:
-                self._placed(cell, trace.case_index)
+                cell.number, cell.slot = place or self._next_place(cell)
             elif cell.case_index != trace.case_index:
                 raise Odd("two cases have one name")
             replaced = cell.add_trace(trace, at, length)
@@ -141,59 +154,59 @@ class Follower:
                 self._replaced.append(replaced)
 
     def _take_results(self, records: Iterator[tuple[Any, int, int]]) -> None:
-        last = None
-        for result, at, length in records:
-            if (
-                last is None  # the results of a cell are adjacent
-                or result.case_id != last.case_id
-                or result.trial != last.trial
-                or result.variant_name != last.variant_name
-                or result.occurrence != last.occurrence
-            ):
-                cell = self._cell(result)
-            last = result
-            cell.add_result(result, at, length)
+        for results, at, lengths in results_in_cells(records):
+            self._cell(results).add_results(results, at, lengths)
 
     def _take_verdicts(self, records: Iterator[tuple[Any, int, int]]) -> None:
         for verdict, at, length in records:
             self._cell(verdict).add_verdict(verdict, at, length)
 
-    def _cell(self, record: Any) -> CellState:
-        case = record.case_id if record.occurrence is UNSET else record.case_key
+    def _cell(self, record: Any, number: int | None = None) -> CellState:
+        """The cell of a record; with its number if that is known."""
+        case: str = record.case_id if record.occurrence is UNSET else case_key(record.case_id, record.occurrence)
         key = (case, record.variant_name, record.trial)
         cell = self._cells.get(key)
         if cell is None:
-            cell = self._cells[key] = self._stored(key) or CellState(record)
+            cell = self._unfinished.pop(key, None) or self._stored(key, number) or CellState.of(record)
+            self._cells[key] = cell
         return cell
 
-    def _stored(self, key: tuple[str, str, int]) -> CellState | None:
+    def _stored(self, key: tuple[str, str, int], number: int | None) -> CellState | None:
         """The cell as it was written earlier."""
         if self._seen is not None:
             bit = hash(key) & (_SEEN - 1)
             if not self._seen[bit >> 3] >> (bit & 7) & 1:
                 self._seen[bit >> 3] |= 1 << (bit & 7)
                 return None
-        found = self._connection.execute(
-            "SELECT c.* FROM names n JOIN cells c ON c.number = n.number JOIN profiles p ON p.id = c.profile "
-            "WHERE n.hash = ? AND p.variant = ? AND c.trial = ?",
-            (case_hash(key[0]), key[1], key[2]),
-        ).fetchall()
-        if any(row[1] != key[0] for row in found):
-            raise Odd("two names have one hash")
-        return CellState.of_row(found[0], self._table.profiles[found[0][7]]) if found else None
+        if number is not None:
+            row = self._connection.execute("SELECT * FROM cells WHERE number = ?", (number,)).fetchone()
+            if row is not None and row[1] != key[0]:
+                raise Odd("a case has two names")
+        else:
+            self._table.name_cells()
+            row = self._connection.execute(
+                "SELECT c.* FROM cells c JOIN profiles p ON p.id = c.profile "
+                "WHERE c.case_key = ? AND p.variant = ? AND c.trial = ?",
+                key,
+            ).fetchone()
+        return None if row is None else CellState.of_row(row, self._table.profiles[row[6]])
 
-    def _placed(self, cell: CellState, case_index: int | None) -> None:
-        if self._numbering is not None:
-            found = self._numbering.place(case_index, cell.variant, cell.trial)
-            if found is None:
-                raise Odd("a record belongs to no cell of the plan")
-            cell.number, cell.slot = found
-            return
+    def _planned(self, trace: Any) -> tuple[int, int] | None:
+        """Number and slot of a trace's cell by the plan, if there is one."""
+        if self._numbering is None:
+            return None
+        found = self._numbering.place(trace.case_index, trace.variant_name, trace.trial)
+        if found is None:
+            raise Odd("a record belongs to no cell of the plan")
+        return found
+
+    def _next_place(self, cell: CellState) -> tuple[int, int]:
+        """The same without a plan."""
         if self._next is None:
             (most,) = self._connection.execute("SELECT max(number) FROM cells").fetchone()
             self._next = 0 if most is None else most + 1
-        cell.number, self._next = self._next, self._next + 1
-        cell.slot = case_hash(f"{cell.trial} {cell.variant}")
+        number, self._next = self._next, self._next + 1
+        return number, slot_of(f"{cell.trial} {cell.variant}")
 
     def _write_finished(self) -> None:
         """Write the cells that have their verdict; the others stay, unless there are too many."""
@@ -222,7 +235,9 @@ class Follower:
             if cell.old_row is not None:
                 replaced.append(cell.old_row)
                 rows = changed
-            rows.append(cell.row(*numbered(cell.profile)))
+            row = cell.row(*numbered(cell.profile))
+            rows.append(row)
+            cell.old_row = row
         self._table.insert(new)
         self._table.replace(changed, replaced)
 

@@ -73,6 +73,7 @@ class JoinedIndex:
             return
         try:
             self._write()
+            self._table.name_cells()
             with FolderSource(self._folder).moment() as moment:
                 self._table.note({name: moment.covered(name, moment.ends[name]) for name in RECORDS}, self._cells, ())
             self._connection.execute("COMMIT")

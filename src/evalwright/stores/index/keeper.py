@@ -45,12 +45,12 @@ class IndexKeeper:
         self._connection = usable_index(self._folder, source, plan) or made_index(self._folder, plan)
         self._follower = Follower(self._connection, source, None if plan is None else PlanNumbering(plan))
 
-    def follow(self) -> None:
-        """Read what was appended since the last time."""
+    def follow(self, *, last: bool = False) -> None:
+        """Read what was appended since the last time; at the `last` time, the index is completed."""
         if self._follower is None or self._connection is None:
             return
         try:
-            self._follower.follow_or_note(trusted=True)
+            self._follower.follow_or_note(trusted=True, last=last)
             if meta_of(self._connection, "odd"):
                 self._follower = None
         except (OSError, sqlite3.Error) as error:

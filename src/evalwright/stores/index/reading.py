@@ -36,7 +36,7 @@ from evalwright.statistics.sums import exact_sum
 from evalwright.stores.index.cells import cell_entry, moment_of, places_of
 from evalwright.stores.index.codes import Profile, clean_profile, outcomes_of, shared_outcomes, status_of_code
 from evalwright.stores.index.pairs import PairedCells
-from evalwright.stores.index.schema import KIND, case_hash
+from evalwright.stores.index.schema import KIND
 from evalwright.stores.index.sources import RECORDS, Source
 from evalwright.stores.index.sums import KeptSums
 from evalwright.stores.index.table import loaded_profiles
@@ -109,12 +109,8 @@ class RunIndex:
         return map(self._entry, rows)
 
     def cell(self, case: str, variant: str, trial: int = 0) -> CellEntry | None:
-        rows = self._connection.execute(
-            "SELECT c.* FROM names n JOIN cells c ON c.number = n.number "
-            "WHERE n.hash = ? AND c.case_key = ? AND c.trial = ?",
-            (case_hash(case), case, trial),
-        )
-        found = [row for row in rows if self.profiles[row[7]][0] == variant]
+        rows = self._connection.execute("SELECT * FROM cells WHERE case_key = ? AND trial = ?", (case, trial))
+        found = [row for row in rows if self.profiles[row[6]][0] == variant]
         return self._entry(found[0]) if found else None
 
     def measured(self, variant: str) -> Iterator[CellMeasures]:
@@ -189,9 +185,9 @@ class RunIndex:
 
     def records(self, entry: CellEntry) -> CellRecords:
         row = self._connection.execute("SELECT * FROM cells WHERE number = ?", (entry.number,)).fetchone()
-        [trace] = self._records(RECORDS[0], Trace, _decode_trace, [(row[11], row[12])], entry)
+        [trace] = self._records(RECORDS[0], Trace, _decode_trace, [(row[10], row[11])], entry)
         results = self._records(RECORDS[1], EvaluationResult, _decode_result, places_of(row), entry)
-        return CellRecords(trace, results, self._verdict_at(row[16], row[17], entry))
+        return CellRecords(trace, results, self._verdict_at(row[15], row[16], entry))
 
     def verdict(self, entry: CellEntry) -> CaseVerdict | None:
         asked = "SELECT verdict_at, verdict_len FROM cells WHERE number = ?"
@@ -229,10 +225,10 @@ class RunIndex:
         self._connection.close()
 
     def _entry(self, row: Sequence[Any]) -> CellEntry:
-        number = row[7]
+        number = row[6]
         profile = self.profiles[number]
-        if row[18] is not None:
-            return cell_entry(row, profile, outcomes_of(profile, row[18]))
+        if row[17] is not None:
+            return cell_entry(row, profile, outcomes_of(profile, row[17]))
         outcomes = self._outcomes.get(number)
         if outcomes is None:
             outcomes = self._outcomes[number] = outcomes_of(profile, None)
@@ -243,11 +239,11 @@ class RunIndex:
         values: dict[str, Any] = {}
         if chosen.case is not None:
             said.append(
-                "number IN (SELECT number FROM names WHERE hash = :hash UNION ALL "
-                "SELECT number FROM cells WHERE id_hash = :hash) "
-                "AND (case_key = :case OR case_key = :case || '#' || occurrence)"
+                # '$' follows '#': by the range, the few cells that may be meant are found by name
+                "(case_key = :case OR case_key > :case || '#' AND case_key < :case || '$' "
+                "AND case_key = :case || '#' || occurrence)"
             )
-            values |= {"hash": case_hash(chosen.case), "case": chosen.case}
+            values["case"] = chosen.case
         if chosen.trial is not None:
             said.append("trial = :trial")
             values["trial"] = chosen.trial

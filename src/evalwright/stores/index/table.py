@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from evalwright.stores.index.codes import Profile, clean_profile
-from evalwright.stores.index.schema import INSERT, INSERT_NAME, REPLACE, case_hash
+from evalwright.stores.index.schema import BY_NAME, INSERT, REPLACE, is_named
 from evalwright.stores.index.sources import Covered
 from evalwright.stores.index.sums import AGGREGATES, KeptSums
 
@@ -35,6 +35,7 @@ class RowTable:
         self.profiles: dict[int, Profile] = loaded_profiles(connection)
         self._ids = {profile: (number, clean_profile(profile)) for number, profile in self.profiles.items()}
         self._sums: dict[int, KeptSums] = {}
+        self.named: bool = is_named(connection)
 
     def profile(self, profile: Profile) -> tuple[int, bool]:
         """The number of a profile, and whether it is clean."""
@@ -54,8 +55,13 @@ class RowTable:
     def insert(self, rows: Sequence[_Row]) -> None:
         """Write the rows of cells that have none yet."""
         self._connection.executemany(INSERT, rows)
-        self._connection.executemany(INSERT_NAME, [(case_hash(row[1]), row[3], row[0]) for row in rows])
         self._count(rows, 1)
+
+    def name_cells(self) -> None:
+        """Create the index by name, after the last cell or before the first that has to be found by its name."""
+        if not self.named:
+            self._connection.execute(BY_NAME)
+            self.named = True
 
     def replace(self, rows: Sequence[_Row], old: Sequence[_Row]) -> None:
         """Write rows in place of old ones."""
@@ -66,7 +72,7 @@ class RowTable:
     def _count(self, rows: Sequence[_Row], times: int) -> None:
         of_profiles: dict[int, list[_Row]] = {}
         for row in rows:
-            of_profiles.setdefault(row[7], []).append(row)
+            of_profiles.setdefault(row[6], []).append(row)
         self._connection.executemany(
             "UPDATE profiles SET n = n + ? WHERE id = ?",
             [(times * len(some), number) for number, some in of_profiles.items()],
@@ -103,5 +109,6 @@ class RowTable:
         )
 
     def forget(self) -> None:
-        """Forget sums that a transaction may or may not have written."""
+        """Forget what a transaction may or may not have written."""
         self._sums.clear()
+        self.named = is_named(self._connection)

@@ -433,7 +433,7 @@ class LocalWriter(LocalReader):
                     return
         if not self.damage and self._is_large():  # all traces were read, and the rest is our own
             with self._indexing, closing(self._index_keeper()) as keeper:
-                keeper.follow()
+                keeper.follow(last=True)
 
     def _index_keeper(self) -> IndexKeeper:
         from evalwright.stores.index.keeper import IndexKeeper
@@ -449,7 +449,7 @@ class LocalWriter(LocalReader):
         finally:
             if self._keeper is not None:
                 with self._indexing:
-                    self._keeper.follow()
+                    self._keeper.follow(last=True)
                     self._keeper.close()
             for file in self._files:
                 file.close()

@@ -46,23 +46,23 @@ class IndexedShard:
         knows."""
         read, rows = self._index.lines, self._index.rows()
         while block := rows.fetchmany(_AT_ONCE):
-            traces = read(TRACES, [row[11:13] for row in block])
+            traces = read(TRACES, [row[10:12] for row in block])
             results = read(RESULTS, [results_block(row) for row in block])
-            verdicts = read(VERDICTS, [row[16:18] for row in block])
+            verdicts = read(VERDICTS, [row[15:17] for row in block])
             yield from map(self._cell, block, traces, results, verdicts)
 
     def _cell(self, row: Sequence[Any], trace: bytes, results: bytes, verdict: bytes) -> MergedCell:
-        rename, profile, order, numbers = self._rename, self._index.profiles[row[7]], self._orders[row[7]], row[18]
-        if row[13] is None:
+        rename, profile, order, numbers = self._rename, self._index.profiles[row[6]], self._orders[row[6]], row[17]
+        if row[12] is None:
             results = b"".join(self._index.lines(RESULTS, places_of(row)))
         begin = b'{"case_id":%b,' % _encode(id_of_row(row))
         for lines in (trace, results, verdict):
             if lines and not (lines.startswith(begin) and lines.endswith(b"\n")):
-                raise StaleIndex(f"{TRACES} at {row[11]:,}: the cell has other records")
+                raise StaleIndex(f"{TRACES} at {row[10]:,}: the cell has other records")
         results = rename(results, len(profile[3]))
         rows = results.splitlines(keepends=True)
         if len(rows) != len(profile[3]):
-            raise StaleIndex(f"{RESULTS} at {row[13]:,}: other records")
+            raise StaleIndex(f"{RESULTS} at {row[12]:,}: other records")
         if order is not None:
             rows = [rows[place] for place in order]
             results = b"".join(rows)
