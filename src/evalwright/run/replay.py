@@ -60,7 +60,7 @@ class _Batch(msgspec.Struct):
     traces: list[bytes] = []
     results: list[bytes] = []
     verdicts: list[bytes] = []
-    statuses: Counter[str] = msgspec.field(default_factory=Counter[str])
+    statuses: list[str] = []
     cost_usd: float = 0.0
 
 
@@ -211,7 +211,7 @@ class _Share:
             if cell.case_index >= end:
                 break
             await self._cell(cell)
-            if self._batch.statuses.total() >= _BATCH:
+            if len(self._batch.statuses) >= _BATCH:
                 self._write(turn, sender)
         if self._lines is not None:
             self._lines.close()
@@ -223,7 +223,7 @@ class _Share:
         lines = [finished(b"".join(part)) for part in (batch.traces, batch.results, batch.verdicts)]
         with turn:
             self._writer.append_lines(*lines)
-        sender.send((batch.statuses, batch.cost_usd))
+        sender.send((Counter(batch.statuses), batch.cost_usd))
 
     async def _cell(self, cell: Cell) -> None:
         now = self._clock.now()
@@ -245,12 +245,12 @@ class _Share:
         unfinished, batch = self._writer.encoder.unfinished, self._batch
         verdict = self._judge.conclude(case, trace, results, lambda rows: batch.results.append(unfinished(rows)))
         batch.verdicts.append(unfinished([verdict]))
-        batch.statuses[verdict.status] += 1
+        batch.statuses.append(verdict.status)
         self.tally.add(trace, results, verdict)
 
     def note(self, cells: Sequence[RejudgedCell]) -> None:
         """See `JudgedBlocks`."""
-        self._batch.statuses.update(alike.status for *_, alike in cells)
+        self._batch.statuses += [alike.status for *_, alike in cells]
 
     def append_lines(self, results: bytes, verdicts: bytes) -> None:
         """See `JudgedBlocks`."""

@@ -6,11 +6,13 @@ from typing import Any
 
 from evalwright.model.result import Evaluation
 
-__all__ = ["MOST_SHOWN", "NO_ANSWER", "graded", "skipped"]
+__all__ = ["KEPT", "MOST_SHOWN", "NO_ANSWER", "graded", "skipped"]
 
 NO_ANSWER = "the conversation has no final response"
 MOST_SHOWN = 20
 """Calls or terms that a reason or detail lists at most."""
+KEPT = 1000
+"""Results of a check that are kept: in large files, most cases get one that others got before."""
 
 
 def skipped(key: str) -> Evaluation:

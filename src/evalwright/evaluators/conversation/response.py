@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Annotated, Any
 
 import msgspec
 
 from evalwright.evaluators.conversation.messages import conversation_of, expected_of, json_text, parsed_json
-from evalwright.evaluators.conversation.outcomes import MOST_SHOWN, NO_ANSWER, graded, skipped
+from evalwright.evaluators.conversation.outcomes import KEPT, MOST_SHOWN, NO_ANSWER, graded, skipped
 from evalwright.evaluators.onlooker import Onlooker
 from evalwright.evaluators.wording import listed, shown
 from evalwright.model.result import Evaluation
@@ -44,8 +45,15 @@ class Contains(Onlooker, frozen=True):
             return graded(False, NO_ANSWER, {"missing_phrases": phrases, "phrases": phrases})
         lowered = response.lower()
         missing = [phrase for phrase in phrases if phrase.lower() not in lowered]
-        reason = f"missing: {listed(missing)}; in {shown(response)}" if missing else ""
-        return graded(not missing, reason, {"missing_phrases": missing, "phrases": phrases})
+        if not missing:
+            return _all_found(tuple(phrases))
+        reason = f"missing: {listed(missing)}; in {shown(response)}"
+        return graded(False, reason, {"missing_phrases": missing, "phrases": phrases})
+
+
+@lru_cache(KEPT)
+def _all_found(phrases: tuple[str, ...]) -> Evaluation:
+    return graded(True, "", {"missing_phrases": [], "phrases": [*phrases]})
 
 
 class NotContains(Onlooker, frozen=True):
@@ -62,8 +70,15 @@ class NotContains(Onlooker, frozen=True):
             return graded(False, NO_ANSWER, {"found_phrases": [], "phrases": phrases})
         lowered = response.lower()
         found = [phrase for phrase in phrases if phrase.lower() in lowered]
-        reason = f"found: {listed(found)}; in {shown(response)}" if found else ""
-        return graded(not found, reason, {"found_phrases": found, "phrases": phrases})
+        if not found:
+            return _none_found(tuple(phrases))
+        reason = f"found: {listed(found)}; in {shown(response)}"
+        return graded(False, reason, {"found_phrases": found, "phrases": phrases})
+
+
+@lru_cache(KEPT)
+def _none_found(phrases: tuple[str, ...]) -> Evaluation:
+    return graded(True, "", {"found_phrases": [], "phrases": [*phrases]})
 
 
 class GroundTruthMatch(Onlooker, frozen=True):

@@ -6,12 +6,13 @@ The expectation is in the case, or in the configuration for all cases; a case th
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Annotated, Any
 
 import msgspec
 
 from evalwright.evaluators.conversation.messages import conversation_of, expected_of, parsed_json
-from evalwright.evaluators.conversation.outcomes import MOST_SHOWN, graded, skipped
+from evalwright.evaluators.conversation.outcomes import KEPT, MOST_SHOWN, graded, skipped
 from evalwright.evaluators.onlooker import Onlooker
 from evalwright.evaluators.wording import called_with, listed, shown
 from evalwright.model.conversation import ExpectedArguments, ToolUse
@@ -29,6 +30,7 @@ _NO_REQUIRED = skipped("required_tools")
 _NO_FORBIDDEN = skipped("forbidden_tools")
 _NO_ARGUMENTS = skipped("tool_arguments")
 _NO_SEQUENCE = skipped("tool_sequence")
+_ALL_MATCH = graded(True, "", {"mismatches": []})
 
 
 class MaxToolCalls(Onlooker, frozen=True):
@@ -40,10 +42,14 @@ class MaxToolCalls(Onlooker, frozen=True):
         limit = expected_of(case).max_tool_calls if self.limit is None else self.limit
         if limit is None:
             return _NO_MOST
-        actual = len(conversation_of(trace).tool_calls)
-        word = "call" if actual == 1 else "calls"
-        reason = f"{actual} {word} of tools, at most {limit} expected"
-        return graded(actual <= limit, reason, {"actual": actual, "limit": limit})
+        return _counted(len(conversation_of(trace).tool_calls), limit)
+
+
+@lru_cache(KEPT)
+def _counted(actual: int, limit: int) -> Evaluation:
+    word = "call" if actual == 1 else "calls"
+    reason = f"{actual} {word} of tools, at most {limit} expected"
+    return graded(actual <= limit, reason, {"actual": actual, "limit": limit})
 
 
 class RequiredTools(Onlooker, frozen=True):
@@ -57,8 +63,15 @@ class RequiredTools(Onlooker, frozen=True):
             return _NO_REQUIRED
         called = {call.name for call in conversation_of(trace).tool_calls}
         missing = [name for name in names if name not in called]
-        reason = f"not called: {listed(missing)}; called: {listed(sorted(called)) or 'no tool'}" if missing else ""
-        return graded(not missing, reason, {"missing_tools": missing, "required_tools": names})
+        if not missing:
+            return _all_called(tuple(names))
+        reason = f"not called: {listed(missing)}; called: {listed(sorted(called)) or 'no tool'}"
+        return graded(False, reason, {"missing_tools": missing, "required_tools": names})
+
+
+@lru_cache(KEPT)
+def _all_called(names: tuple[str, ...]) -> Evaluation:
+    return graded(True, "", {"missing_tools": [], "required_tools": [*names]})
 
 
 class ForbiddenTools(Onlooker, frozen=True):
@@ -72,11 +85,14 @@ class ForbiddenTools(Onlooker, frozen=True):
             return _NO_FORBIDDEN
         called = {call.name for call in conversation_of(trace).tool_calls}
         used = [name for name in names if name in called]
-        return graded(
-            not used,
-            f"called: {listed(used)}" if used else "",
-            {"forbidden_tools": names, "used_forbidden_tools": used},
-        )
+        if not used:
+            return _none_called(tuple(names))
+        return graded(False, f"called: {listed(used)}", {"forbidden_tools": names, "used_forbidden_tools": used})
+
+
+@lru_cache(KEPT)
+def _none_called(names: tuple[str, ...]) -> Evaluation:
+    return graded(True, "", {"forbidden_tools": [*names], "used_forbidden_tools": []})
 
 
 class ToolArgumentsMatch(Onlooker, frozen=True):
@@ -93,8 +109,10 @@ class ToolArgumentsMatch(Onlooker, frozen=True):
             return _NO_ARGUMENTS
         calls = conversation_of(trace).tool_calls
         mismatches = [found for entry in expected if (found := _mismatch(entry, calls)) is not None]
+        if not mismatches:
+            return _ALL_MATCH
         reason = "; ".join(mismatch["reason"] for mismatch in mismatches[:3])
-        return graded(not mismatches, reason, {"mismatches": mismatches})
+        return graded(False, reason, {"mismatches": mismatches})
 
 
 def _mismatch(entry: ExpectedArguments, calls: Iterable[ToolUse]) -> dict[str, Any] | None:
