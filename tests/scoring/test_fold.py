@@ -203,14 +203,6 @@ def test_a_cell_of_ours_needs_every_result_and_one_of_upstream_what_is_there() -
     assert fold(run, plan()).variants["v0"].cells["pass"] == 1
 
 
-def test_by_case_can_be_asked_for() -> None:
-    of = plan(variants=plan().variants[:1], run=RunSettings())
-    trace = a_trace(variant_name="v0")
-    run = stored([trace, *(row_of(trace, name, passed=False) for name in EVALUATORS)], of)
-    assert fold(run, of).variants["v0"].cases is None
-    assert fold(run, of, by_case=True).variants["v0"].trials() == {"c1": (0, 1)}
-
-
 def _of_four_cases(of: Plan) -> Plan:
     of.cases_total = 4
     return of

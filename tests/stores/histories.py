@@ -264,13 +264,13 @@ def answers(reader, plan: Plan, *, reports: bool) -> list[object]:
     left = unjudged_traces(reader, Grid(plan), history)
     done = [(history.traced[n], history.errored[n], history.finished(n) and history.passed[n]) for n in cells]
     moment = datetime(2026, 5, 5, tzinfo=UTC)
-    by_case, by_cell = (fold(reader, plan, by_case=cases).summary(plan, moment) for cases in (True, False))
+    summary = fold(reader, plan).summary(plan, moment)
     sides = sides_of(reader, plan)
     for side in sides.values():  # a scan has the trials of a case in the order of their first attempts
         taken = {name: one.by_case() for name, one in side.measures.items()}
         side.measures = {name: {case: sorted(times) for case, times in one.items()} for name, one in taken.items()}
-    shown = [report().render(reader, by_cell) for report in (Markdown, HtmlDocument, JUnit) if reports]
-    return [found, history.spent_usd, left, done, by_case, by_cell, sides, shown]
+    shown = [report().render(reader, summary) for report in (Markdown, HtmlDocument, JUnit) if reports]
+    return [found, history.spent_usd, left, done, summary, sides, shown]
 
 
 def said(history: History, *, scanned: bool, reports: bool = False) -> object:

@@ -192,7 +192,7 @@ class Measures:
 
 
 class VariantCount:
-    """Everything counted about one variant; per case only with `by_case`, and for its evaluators if `repeated`."""
+    """Everything counted about one variant; per case only if trials are `repeated`."""
 
     cost: Mean
     latency: Mean
@@ -216,7 +216,7 @@ class VariantCount:
         "tokens_output",
     )
 
-    def __init__(self, by_case: bool, criteria: PassCriteria, *, repeated: bool = False) -> None:
+    def __init__(self, criteria: PassCriteria, *, repeated: bool) -> None:
         self.repeated: bool = repeated
         """Whether a case may have several trials."""
         self._unjudged = Unjudged.of(criteria)
@@ -225,7 +225,7 @@ class VariantCount:
         self.errored: int = 0
         self.latency, self.cost, self.tokens_input, self.tokens_output = Mean(), Mean(), Mean(), Mean()
         self.evaluators: dict[str, EvaluatorCount] = {}
-        self.cases: dict[str, int] | None = {} if by_case else None
+        self.cases: dict[str, int] | None = {} if repeated else None
         self.grouped: dict[str, str] = {}
         """The groups of the judged cases that have one."""
         self.groups: dict[str, str] = {}
@@ -307,7 +307,7 @@ class VariantCount:
 
     def add_alike(self, trace: TraceLike, results: Collection[ResultLike], status: Status, times: int) -> None:
         """Count many cells that differ only in their cases and in what they took: not by case, and in no group."""
-        one = VariantCount(False, PassCriteria())
+        one = VariantCount(PassCriteria(), repeated=False)
         one._unjudged, one._of_status = self._unjudged, self._of_status
         one.add(trace, results, status)
         self.cells[status] += times
@@ -338,10 +338,6 @@ class VariantCount:
         # A million cases have a handful of different counts: each is unpacked once.
         unpacked = {value: _unpacked(value) for value in set(cases.values())}
         return {case: unpacked[value] for case, value in cases.items() if unpacked[value][1]}
-
-    def errors(self) -> dict[str, int]:
-        """The number of trials of each case that an error left without a verdict, if there are any."""
-        return {case: number for case, value in (self.cases or {}).items() if (number := _errors(value))}
 
     def by_case(self) -> CaseCounts:
         if self.cases is None:

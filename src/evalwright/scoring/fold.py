@@ -22,16 +22,14 @@ __all__ = ["fold"]
 
 
 @rereading
-def fold(reader: RunReader, plan: Plan, *, by_case: bool = False) -> Tally:
-    """The count of a stored run; `by_case` keeps counts by case even if the plan does not need them.
+def fold(reader: RunReader, plan: Plan) -> Tally:
+    """The count of a stored run.
 
-    Memory does not grow with the number of cells, except with `by_case` or if a retry replaced records.
+    Memory does not grow with the number of cells, unless trials are repeated or a retry replaced records.
     """
 
     def empty() -> Tally:
-        return Tally.of(
-            plan, by_case=by_case, repeated=reader.plan is None
-        )  # a run of evalh may have repeated any case
+        return Tally.of(plan, repeated=reader.plan is None)  # a run of evalh may have repeated any case
 
     if plan.evaluators_by_case:
         return _as_judged(reader, empty())

@@ -37,21 +37,20 @@ Trials = Mapping[str, tuple[int, int]]
 class Tally:
     """The count of a run or of a share of it.
 
-    `by_case` keeps one number for each case, which the comparison of variants needs; `repeated` trials need it for each
-    evaluator, too. Without them memory does not grow with the number of cells.
+    `repeated` trials need one number for each case and evaluator. Without them memory does not grow with the number of
+    cells.
     """
 
     def __init__(
         self,
         variants: Iterable[str],
         *,
-        by_case: bool,
         repeated: bool,
         totals: Totals | None,
         criteria: PassCriteria,
         evaluators: Sequence[str],
     ) -> None:
-        self._by_case, self._repeated, self._criteria = by_case, repeated, criteria
+        self._repeated, self._criteria = repeated, criteria
         self._totals = totals
         self._evaluators = evaluators
         self._variants = {name: self._new() for name in variants}
@@ -59,15 +58,14 @@ class Tally:
         """When the last of the counted records was finished: a rebuilt summary has the same time as the first."""
 
     def _new(self) -> VariantCount:
-        return VariantCount(self._by_case, self._criteria, repeated=self._repeated)
+        return VariantCount(self._criteria, repeated=self._repeated)
 
     @classmethod
-    def of(cls, plan: Plan, *, by_case: bool = False, repeated: bool = False) -> Tally:
-        """An empty count for a plan: by case if it repeats cases or has variants to compare."""
+    def of(cls, plan: Plan, *, repeated: bool = False) -> Tally:
+        """An empty count for a plan: by case if it repeats cases, or with `repeated`."""
         repeated = repeated or any((variant.trials or plan.run.trials) > 1 for variant in plan.variants)
         return cls(
             [variant.name for variant in plan.variants],
-            by_case=by_case or repeated or len(plan.variants) > 1,
             repeated=repeated,
             totals=totals_of(plan),
             criteria=plan.pass_criteria,
@@ -133,7 +131,7 @@ class Tally:
     def counts_alike(self) -> bool:
         """Whether cells that differ only in their cases can be counted together: neither the counts nor the totals of
         a format are by case."""
-        return not self._by_case and (self._totals is None or isinstance(self._totals, AlikeTotals))
+        return not self._repeated and (self._totals is None or isinstance(self._totals, AlikeTotals))
 
     @property
     def counts_only(self) -> bool:
