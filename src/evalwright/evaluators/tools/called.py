@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import cached_property, lru_cache
 from typing import Annotated, Any, Literal
 
 import msgspec
@@ -25,6 +25,8 @@ _Count = Annotated[int, msgspec.Meta(ge=0)]
 
 _MOST_CALLS = 50
 """Calls that a result's detail lists."""
+_MOST_KEPT = 1_000
+"""Evaluations that are kept for further traces with the same mistake."""
 
 
 class ToolCalled(Onlooker, frozen=True):
@@ -72,16 +74,15 @@ class ToolCalled(Onlooker, frozen=True):
         passed = [Evaluation(True, 1.0, "", self._detail(count)) for count in range(_MOST_CALLS)]
         least, most = (self.min_calls, self.max_calls) if self.must_appear else (0, 0)
         most = len(passed) - 1 if most is None else min(most, len(passed) - 1)
+        miscounted = lru_cache(_MOST_KEPT)(self._miscounted)
 
         def look(case: Case, trace: Trace) -> Evaluation:
             if not plain:
                 return self._judged(case, trace, name)
-            count = 0
-            for call in trace.tool_calls:
-                if call.name == name:
-                    count += 1
+            names = [call.name for call in trace.tool_calls]
+            count = names.count(name)
             if not least <= count <= most:
-                return self._judged(case, trace, name)
+                return miscounted(count, "" if count else _told(names)) or self._judged(case, trace, name)
             if must_succeed and count:
                 for result in trace.tool_results:
                     if result.name == name and _reports_error(result):
@@ -90,6 +91,11 @@ class ToolCalled(Onlooker, frozen=True):
 
         return look
 
+    def _miscounted(self, count: int, called: str) -> Evaluation | None:
+        """What is said of each trace with this many calls, whatever else is in it; None if that is no mistake."""
+        problem = self._wrong_count(count, None, called)
+        return None if problem is None else Evaluation(False, 0.0, problem, self._detail(count))
+
     def _judged(self, case: Case, trace: Trace, name: str) -> Evaluation:
         named = calls = [call for call in trace.tool_calls if call.name == name]
         expected = None
@@ -97,7 +103,11 @@ class ToolCalled(Onlooker, frozen=True):
             expected = self._arguments(case)
             calls = [call for call in named if matches_subset(expected, call.arguments)]
         failed: list[ToolResult] = []
-        problem = self._wrong_count(len(calls), expected, named, trace)
+        instead = ""
+        if not calls:
+            last = named[-1] if named else None
+            instead = called_with(last.name, last.arguments) if last else _told(call.name for call in trace.tool_calls)
+        problem = self._wrong_count(len(calls), expected, instead)
         if problem is None and self.must_succeed and calls and (failed := self._failed(calls, trace)):
             problem = f"{name} gave {_times(len(failed), 'error')}: {_error_of(failed[0])}"
         detail = self._detail(len(calls), expected, [result.tool_call_id for result in failed[:_MOST_CALLS]])
@@ -110,7 +120,8 @@ class ToolCalled(Onlooker, frozen=True):
     def _arguments(self) -> Callable[[Case], dict[str, Any]]:
         return renderer(self.args_match)
 
-    def _wrong_count(self, count: int, expected: Any, named: list[ToolCall], trace: Trace) -> str | None:
+    def _wrong_count(self, count: int, expected: Any, instead: str) -> str | None:
+        """What is wrong with a number of calls; `instead` are those that were made if it is none."""
         if not self.must_appear:
             limit = "expected not at all" if count else None
         elif count < self.min_calls:
@@ -123,11 +134,7 @@ class ToolCalled(Onlooker, frozen=True):
             return None
         what = called_with(str(self.tool_name), expected) if expected else self.tool_name
         reason = f"{what} was called {_times(count)}, {limit}"
-        if count or not self.must_appear:
-            return reason
-        if named:
-            return f"{reason}; called: {called_with(named[-1].name, named[-1].arguments)}"
-        return f"{reason}; called: {_names(trace.tool_calls)}"
+        return reason if count or not self.must_appear else f"{reason}; called: {instead}"
 
     def _failed(self, calls: list[ToolCall], trace: Trace) -> list[ToolResult]:
         """Results of the counted calls that report an error."""
@@ -149,7 +156,7 @@ def _all_called(names: list[str], trace: Trace) -> Evaluation:
     missing = [name for name in names if name not in called]
     if not missing:
         return Evaluation(True, 1.0, "", {"missing": []})
-    reason = f"not called: {listed(missing)}; called: {_names(trace.tool_calls)}"
+    reason = f"not called: {listed(missing)}; called: {_told(call.name for call in trace.tool_calls)}"
     return Evaluation(False, 0.0, reason, {"missing": missing})
 
 
@@ -157,8 +164,8 @@ def _times(count: int, of: str = "time") -> str:
     return f"1 {of}" if count == 1 else f"{count} {of}s"
 
 
-def _names(calls: list[ToolCall]) -> str:
-    return shorten(", ".join(dict.fromkeys(call.name for call in calls))) or "no tool"
+def _told(names: Iterable[str]) -> str:
+    return shorten(", ".join(dict.fromkeys(names))) or "no tool"
 
 
 def _error_of(result: ToolResult) -> str:
