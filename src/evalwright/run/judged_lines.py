@@ -11,9 +11,9 @@ Anything unusual is left to `Judge`: an error, a check that takes a millisecond,
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import UNSET
@@ -30,7 +30,6 @@ from evalwright.run.judge import Judge
 from evalwright.run.records import Clock, reason_given
 from evalwright.scoring.counts import Measures
 from evalwright.scoring.tally import Tally
-from evalwright.scoring.verdict import told_of
 
 __all__ = ["JudgedLines", "lines_by"]
 
@@ -45,6 +44,8 @@ _MOST_LEFT, _AT_FIRST = 8, 100
 _MOST_KINDS = 10_000
 _MOST_EQUAL = 1000
 """Results of a check that are kept in case it gives an equal one; about a kilobyte each."""
+_MOST_ATTEMPTS = 100
+"""Pairs of trial and attempt whose results are kept at once."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -54,91 +55,90 @@ def _fields(**values: object) -> bytes:
     return b"," + _encode(values)[1:-1]
 
 
-_REASONS = b',"reasons":'
 _CASE = b'{"case_id":'
-_INDEX = _fields(error=None, case_index=None).removesuffix(b"null")
+_INDEX = b"]" + _fields(error=None, case_index=None).removesuffix(b"null")
+"""What stands between the reasons and the index of the case."""
 _END = _fields(schema_version=SCHEMA_VERSION) + b"}\n"
-
+_DETAIL = b',"detail":'
+_LAST = _fields(cost_usd=None, hits=[], misses=[])
+_SCORES = {score: _fields(score=score, reason="").removesuffix(b'""') for score in (None, 0.0, 1.0)}
+"""Scores for which cells are counted together, as they are written before a reason."""
 
 _GAP = b"\1"
 """Stands for dates in the line of a result; it does not occur in JSON."""
 
 
-_WHOSE = b"\2"
-"""Stands for the trial and attempt in that line."""
+class _Said(msgspec.Struct, gc=False):
+    """A check's result without a cell, and its line except for the case, the variant and the dates."""
 
-
-def _last(hits: Sequence[str], misses: Sequence[str]) -> bytes:
-    """The end of the line of a result."""
-    return _fields(cost_usd=None, hits=hits, misses=misses) + _END
-
-
-_LAST = _last([], [])
-
-
-class _After(msgspec.Struct, gc=False):
-    """Fields of `EvaluationResult` that a check determines, after the dates."""
-
+    given: Evaluation
+    """Kept, so that no other object gets its identity."""
+    evaluator: str
+    passed: bool
+    skipped: bool
     score: float | None
+    misses: list[str]
     reason: str
-    detail: dict[str, Any]
-    latency_ms: int = 0
-    error: None = None
-    skipped: bool = False
-
-
-class _Said:
-    """A check's result without a cell: the result, and its line except for the cell's own parts."""
-
-    __slots__ = ("evaluator", "given", "kind", "line", "misses", "passed", "reason", "score", "skipped", "told")
-
+    kind: int
+    line: bytes
+    told: bytes
+    """What the verdict says of it, in JSON; nothing if it keeps no cell from passing."""
     cost_usd: float | None = None
     error: TraceError | None = None
     finished_at: datetime | None = None
 
-    def __init__(self, evaluator: str, begin: bytes, given: Evaluation) -> None:
-        self.given = given  # kept, so that no other object gets its identity
-        self.evaluator, self.reason = evaluator, reason_given(given)
-        self.passed, self.score, self.skipped, self.misses = given.passed, given.score, given.skipped, given.misses
-        self.kind: int = self.passed + 2 * self.skipped + 4 * (2 if self.score is None else int(self.score))
-        self.told = told_of(self)
-        after = _encode(_After(self.score, self.reason, given.detail, skipped=self.skipped))
-        usual = not (given.hits or given.misses)
-        self.line = begin + _GAP + b"," + after[1:-1] + _WHOSE + (_LAST if usual else _last(given.hits, given.misses))
-
-
-def _is_usual(score: Any) -> bool:
-    """Whether a score is one of those for which cells are counted together."""
-    return score is None or (score.__class__ is float and score in (0.0, 1.0))
-
 
 class _Sayings:
-    """One evaluator's earlier results."""
+    """One evaluator's earlier results on cells with the same trial and attempt."""
 
-    def __init__(self, spec: EvaluatorSpec) -> None:
+    def __init__(self, spec: EvaluatorSpec, whose: bytes) -> None:
+        """`whose` are the fields of the trial and the attempt."""
         called = spec.type if spec.called is UNSET else spec.called
+        either = (False, True)
         self._name = spec.name
-        self._begins = [_fields(evaluator=spec.name, evaluator_type=called, passed=passed) for passed in (False, True)]
-        self._last: object = None
+        self._begins = [_fields(evaluator=spec.name, evaluator_type=called, passed=one) + _GAP for one in either]
+        self._ends = [_fields(latency_ms=0, error=None, skipped=one) + whose for one in either]
+        self._told = _encode(f"{spec.name}: ").removesuffix(b'"')
         self.known: dict[int, _Said] = {}
         """By the identity of what the check returned."""
-        self._equal: dict[bytes, _Said] = {}
-        """By the content of what it returned."""
+        self._equal: dict[bytes, _Said] | None = {}
+        """By the content of what it returned; None once too many had a content of their own."""
 
     def new(self, given: Evaluation) -> _Said | None:
         """A result whose object is not known yet; None if it is unlike what most checks return."""
-        if given.cost_usd is not None or not _is_usual(given.score):
-            return None
-        if given is self._last:  # an evaluator that returns the same object twice keeps it, and will return it again
-            self.known[id(given)] = _Said(self._name, self._begins[given.passed], given)
-            return self.known[id(given)]
-        self._last, content = given, _encode(given)
-        said = self._equal.get(content)
-        if said is None:
-            said = _Said(self._name, self._begins[given.passed], given)
-            if len(self._equal) < _MOST_EQUAL:
-                self._equal[content] = said
+        if self._equal is None:
+            return self._made(given)
+        content = _encode(given)
+        if (said := self._equal.get(content)) is not None:
+            if said.given is given:  # an evaluator that returns the same object twice will return it again
+                self.known[id(given)] = said
+        elif (said := self._made(given)) is not None:
+            self._equal[content] = said
+            if len(self._equal) > _MOST_EQUAL:
+                self._equal = None
         return said
+
+    def _made(self, given: Evaluation) -> _Said | None:
+        score, reason = given.score, reason_given(given)
+        usual = (score is None or score.__class__ is float) and score in _SCORES and reason.__class__ is str
+        if given.cost_usd is not None or not usual:
+            return None
+        why = _encode(reason)
+        line = b"".join(
+            (
+                self._begins[given.passed],
+                _SCORES[score],
+                why,
+                _DETAIL,
+                _encode(given.detail),
+                self._ends[given.skipped],
+                _fields(cost_usd=None, hits=given.hits, misses=given.misses) if given.hits or given.misses else _LAST,
+                _END,
+            )
+        )
+        kind = given.passed + 2 * given.skipped + 4 * (2 if score is None else int(score))
+        told = b"" if given.passed or given.skipped else self._told + why[1:]
+        return _Said(given, self._name, given.passed, given.skipped, score, given.misses, reason, kind, line, told)
 
 
 class _Kind:
@@ -150,11 +150,20 @@ class _Kind:
         self.alike = Rejudgement(trace.variant_name, self.status, None, self.score, rows)
         self.n = 0
         self.variant = _fields(variant_name=trace.variant_name)
-        self.begin, self.end = _fields(status=verdict.status) + _GAP, _fields(score=verdict.score)
-        self.tells: bool = verdict.status != "pass" and any(row.told is not None for row in rows)
+        self.begin = _fields(status=verdict.status) + _GAP
+        self.tells: bool = verdict.status != "pass" and any(row.told for row in rows)
         """Whether the verdict says for each cell why it did not pass."""
-        if not self.tells:
-            self.end += _fields(reasons=verdict.reasons)
+        reasons = [] if self.tells else verdict.reasons
+        self.judged: bytes = _fields(score=verdict.score, reasons=reasons).removesuffix(b"]")
+
+
+class _Attempt(NamedTuple):
+    """What cells with the same trial and attempt share."""
+
+    whose: bytes
+    """Their trial and attempt, as fields."""
+    says: list[tuple[Callable[[int], _Said | None], Callable[[Evaluation], _Said | None]]]
+    """By evaluator, how to find a result that is known, and how to make one that is not."""
 
 
 def lines_by(judge: Judge, clock: Clock, blocks: JudgedBlocks, tally: Tally) -> JudgedLines | None:
@@ -175,28 +184,27 @@ class JudgedLines:
         blocks: JudgedBlocks,
         tally: Tally,
     ) -> None:
+        self._specs = [spec for spec, _ in lookers]
         self._looks = [look for _, look in lookers]
-        sayings = [_Sayings(spec) for spec, _ in lookers]
-        self._says = [(one.known.get, one.new) for one in sayings]
         self._verdict, self._blocks, self._tally = judge.verdict, blocks, tally
         self._watchdog, self._clock, self._limit = judge.watchdog, clock, judge.limit
         self._counts_alike: bool = tally.counts_alike
         self._kinds: dict[tuple[Any, ...], _Kind] = {}
         self._measures: dict[str, Measures] = {}
-        self._attempts: dict[tuple[int, int], bytes] = {}
+        self._attempts: dict[tuple[int, int], _Attempt] = {}
         self._results: list[bytes] = []
         self._verdicts: list[bytes] = []
         self._cells: list[RejudgedCell] = []
         self._judged = self._left = 0
+        self._gives_up = False
         self._run_id, self._run = "", b""
         self._start, self._date = 0.0, clock.now()
 
     def judge(self, case: Case, trace: Trace) -> bool:
         """Judge a cell; False if `Judge` has to."""
-        if trace.error is not None or trace.occurrence is not UNSET:
+        if self._gives_up or trace.error is not None or trace.occurrence is not UNSET:
             return False
-        if self._left * _MOST_LEFT > self._judged + _AT_FIRST or len(self._kinds) > _MOST_KINDS:
-            return False
+        attempt = self._attempts.get((trace.trial, trace.attempt)) or self._begun(trace.trial, trace.attempt)
         start = time.monotonic()
         rows: list[Any] = [None]
         try:
@@ -204,42 +212,42 @@ class JudgedLines:
             given = [look(case, trace) for look in self._looks]
             self._watchdog.until = None
             if time.monotonic() - start < _SHORT:
-                says = zip(self._says, given, strict=True)
-                rows = [known(id(one)) or new(one) for (known, new), one in says]
+                rows = [known(id(one)) or new(one) for (known, new), one in zip(attempt.says, given, strict=True)]
         except Interrupted:
             raise
         except BaseException:  # an error of a check, or a value that JSON cannot express: `Judge` reports it
             self._watchdog.until = None
-        if None in rows:
+        if not all(rows):
             self._left += 1
+            self._gives_up = self._left * _MOST_LEFT > self._judged + _AT_FIRST
             return False
         self._judged += 1
-        self._add(trace, rows, start)
+        self._add(trace, attempt.whose, rows, start)
         return True
 
-    def _add(self, trace: Trace, rows: list[_Said], start: float) -> None:
+    def _add(self, trace: Trace, whose: bytes, rows: list[_Said], start: float) -> None:
         if len(self._cells) >= _TOGETHER or start - self._start > _SAME or trace.run_id != self._run_id:
             self.flush()
         if not self._cells:
             self._begin(trace.run_id, start)
         key = (trace.variant_name, *[row.kind for row in rows])
         kind = self._kinds.get(key) or self._added(key, trace, rows)
-        attempt = (trace.trial, trace.attempt)
-        whose = self._attempts.get(attempt) or self._whose(*attempt)
         head = _CASE + _encode(trace.case_id) + kind.variant
-        self._results += (head, head.join([row.line for row in rows]).replace(_WHOSE, whose))
+        self._results += (head, head.join([row.line for row in rows]))
         index = trace.case_index
         self._verdicts += (
             head,
             kind.begin,
             whose,
-            kind.end,
-            _REASONS + _encode([row.told for row in rows if row.told is not None]) if kind.tells else b"",
+            kind.judged,
+            b",".join([row.told for row in rows if row.told]) if kind.tells else b"",
             _INDEX,
-            b"null" if index is None else b"%d" % index,
+            _encode(index),
             _END,
         )
-        self._cells.append((index, trace.trial, trace.attempt, max(self._date, trace.finished_at), kind.alike))
+        finished = trace.finished_at
+        last = self._date if self._date > finished else finished
+        self._cells.append((index, trace.trial, trace.attempt, last, kind.alike))
         if self._counts_alike and trace.group is UNSET:
             kind.n += 1
             kind.measures.add(trace)
@@ -249,11 +257,16 @@ class JudgedLines:
     def _added(self, key: tuple[Any, ...], trace: Trace, rows: Sequence[_Said]) -> _Kind:
         measures = self._measures.setdefault(trace.variant_name, Measures())
         kind = self._kinds[key] = _Kind(trace, rows, self._verdict(trace, rows), measures)
+        if len(self._kinds) > _MOST_KINDS:
+            self._gives_up = True
         return kind
 
-    def _whose(self, trial: int, attempt: int) -> bytes:
-        """The fields of a trial and an attempt."""
-        found = self._attempts[trial, attempt] = _fields(trial=trial, attempt=attempt)
+    def _begun(self, trial: int, attempt: int) -> _Attempt:
+        if len(self._attempts) >= _MOST_ATTEMPTS:
+            self._attempts.clear()
+        whose = _fields(trial=trial, attempt=attempt)
+        sayings = [_Sayings(spec, whose) for spec in self._specs]
+        found = self._attempts[trial, attempt] = _Attempt(whose, [(one.known.get, one.new) for one in sayings])
         return found
 
     def _begin(self, run_id: str, start: float) -> None:
