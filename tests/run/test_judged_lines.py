@@ -7,16 +7,21 @@ import tempfile
 from pathlib import Path
 
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from evalwright.files.masker import Masker
-from evalwright.model.plan import Plan
+from evalwright.model.plan import EvaluatorSpec, Plan
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
 from evalwright.run.locations import Place
+from evalwright.run.options import RunOptions
+from evalwright.run.start import run_suite
 from evalwright.stores.local_files import LocalFiles
 from evalwright.stores.local_files.lines import LineEncoder, reserved_words
 from evalwright.testing import MemoryStore
-from run.judged_runs import SECRET, judged_again, runs, stored
+from run.judged_runs import CHECKS, SECRET, judged_again, runs, stored, texts
+from run.project import agents
+from run.suites import suite
 
 FILES = ("results.jsonl", "verdicts.jsonl")
 
@@ -45,3 +50,37 @@ def test_cells_are_judged_alike(made: tuple[Plan, list[Trace]]) -> None:
     assert SECRET.encode() not in lines
     assert without_times(encoder.line(summaries[0])) == without_times(encoder.line(summaries[1]))
     assert summaries[1].finished_at == last
+
+
+async def _says_and_thinks(case, variant):
+    """What the input says; without one, that is an error."""
+    return {"final_answer": case["input"]["says"], "extra": {"note": "blue"}, "thinking": case["input"]["thinks"]}
+
+
+asked = st.fixed_dictionaries({"says": texts.map(str), "thinks": st.sampled_from(["", "so"])})
+UNTIMED = [spec for spec in CHECKS if spec.name not in ("quick", "soon")]
+some_checks = st.lists(st.sampled_from(UNTIMED), unique_by=lambda spec: spec.name, min_size=1, max_size=5)
+
+
+@settings(max_examples=settings.default.max_examples // 3)
+@given(st.lists(asked | st.just({"says": "", "thinks": ""}) | st.none(), min_size=1, max_size=30), some_checks)
+def test_cells_of_a_new_run_are_judged_alike(inputs: list[object], checks: list[EvaluatorSpec]) -> None:
+    texts: list[bytes] = []
+    agents.says_and_thinks = _says_and_thinks
+    with tempfile.TemporaryDirectory() as folder:
+        for store in (MemoryStore(), LocalFiles(Path(folder), Masker({}))):
+            one = suite(
+                Path(folder), inputs, "run.project.agents:says_and_thinks", evaluators=checks, max_concurrency=8
+            )
+            outcome = run_suite(one, RunOptions(store=store))
+            outcome.summary.variants[0].avg_latency_ms = None
+            run, encoder = store.read(outcome.plan.run_id), LineEncoder(None)
+            rows = [*run.results(EvaluationResult), *run.verdicts(CaseVerdict), outcome.summary]
+            texts.append(without_times(b"".join(map(encoder.line, rows))).replace(outcome.plan.run_id.encode(), b""))
+        ended = {trace.case_id: trace.finished_at for trace in run.traces(Trace)}
+        dates = [(ended[row.case_id], row.started_at, row.finished_at) for row in run.results(EvaluationResult)]
+        assert b"".join(map(encoder.line, rows[:-1])) == b"".join(
+            (Path(run.location) / name).read_bytes() for name in FILES
+        )
+    assert texts[0] == texts[1]
+    assert all(list(one) == sorted(one) for one in dates)

@@ -313,7 +313,7 @@ def test_a_torn_append_is_cut_back_to_what_others_have_appended(
 
     monkeypatch.setattr(os, "write", full)
     with pytest.raises(StorageError, match="No space left"):
-        writer.append_lines(b'{"of": "ours"}\n', b"", b"")
+        writer.append_finished(b'{"of": "ours"}\n', b"", b"")
     monkeypatch.undo()
     assert traces.read_bytes() == b'{"of": "another process"}\n'
     with pytest.raises(StorageError, match="No space left"):

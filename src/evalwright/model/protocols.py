@@ -318,15 +318,15 @@ class JudgementShare(Protocol):
 class JudgedBlocks(Protocol):
     """Takes results and verdicts as lines, the form in which they are stored."""
 
-    def note(self, cells: Sequence[RejudgedCell]) -> None:
-        """Say which cells the next results and verdicts belong to, in order, before their verdicts are appended."""
-
     def append_lines(self, results: bytes, verdicts: bytes) -> None:
         """Append results and verdicts of some cells as lines of JSON, not masked yet."""
 
 
 class LineShare(JudgementShare, JudgedBlocks, Protocol):
-    """A share that takes both records and lines."""
+    """A share that takes both records and lines, and wants to know which cells they belong to."""
+
+    def note(self, cells: Sequence[RejudgedCell]) -> None:
+        """Say which cells the next results and verdicts belong to, in order, before their verdicts are appended."""
 
 
 class Store(Protocol):

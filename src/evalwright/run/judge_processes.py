@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -23,7 +23,7 @@ from evalwright.evaluators.build import build
 from evalwright.files.bulk import collector_eased
 from evalwright.model.cell_index import RejudgedCell, Rejudgement, index_of
 from evalwright.model.plan import Plan
-from evalwright.model.protocols import JudgementShare, LineShare, Part, RunWriter
+from evalwright.model.protocols import JudgementShare, Part, RunWriter
 from evalwright.model.result import EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
@@ -31,6 +31,7 @@ from evalwright.registry import load
 from evalwright.run.cells import RunState
 from evalwright.run.comparisons import compares_cells
 from evalwright.run.judge import Judge, ask_models
+from evalwright.run.judged_lines import lines_by
 from evalwright.run.limits import Watchdog, end_loose_tasks
 from evalwright.run.newest import Newest, newest_of
 from evalwright.run.origin import acts
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from multiprocessing.context import ForkProcess
 
-    from evalwright.run.judged_lines import JudgedLines
     from evalwright.run.steps.compare import Comparing
     from evalwright.run.stored_artifacts import StoredArtifacts
 
@@ -270,7 +270,7 @@ class _Again:
         self._artifacts = _artifacts(job) if judge.uses_artifact else None
         self._comparing: Comparing | None = None
         self._judged = 0
-        self._lines = _lines(judge, clock, share, tally)
+        self._lines = lines_by(judge, clock, share, tally)
         self._note: Callable[[Sequence[RejudgedCell]], None] | None = getattr(share, "note", None)
 
     async def judge(self, part: Part) -> None:
@@ -284,7 +284,7 @@ class _Again:
                 if job.newest.superseded(key, trace.attempt, trace.started_at):
                     continue
             case = job.case_of(trace) if needs_case else _NO_CASE
-            if self._lines is not None and self._lines.judge(case, trace):
+            if self._lines is not None and self._lines.judge(case, trace) is not None:
                 self._count()
                 continue
             artifact = self._artifacts.of(trace) if self._artifacts is not None else None
@@ -363,15 +363,6 @@ class _Again:
         self._judged += 1
         if self._judged % _REPORT_EVERY == 0:
             self._report(_REPORT_EVERY)
-
-
-def _lines(judge: Judge, clock: Clock, share: JudgementShare, tally: Tally) -> JudgedLines | None:
-    """Judges most cells if the store takes lines and the run allows it."""
-    if not hasattr(share, "append_lines"):
-        return None
-    from evalwright.run.judged_lines import lines_by
-
-    return lines_by(judge, clock, cast(LineShare, share), tally)
 
 
 def _artifacts(job: _Job) -> StoredArtifacts:

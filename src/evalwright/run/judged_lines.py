@@ -1,4 +1,4 @@
-"""Judge stored and recorded traces by checks that only look at them, and write the results without a record in between.
+"""Judge traces by checks that only look at them, and write the results without a record in between.
 
 A run has many cells and few outcomes: most results of a check are ones that it gave before. So the part of a line with
 the result is encoded once, and ids and dates are put around it; the verdict, and how the cell is counted, are
@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import msgspec
 from msgspec import UNSET
@@ -23,7 +23,7 @@ from evalwright.evaluators.onlooker import Look
 from evalwright.model.cell_index import RejudgedCell, Rejudgement
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.protocols import JudgedBlocks
-from evalwright.model.result import CaseVerdict, Evaluation
+from evalwright.model.result import CaseVerdict, Evaluation, Status
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import SCHEMA_VERSION, Trace, TraceError
 from evalwright.run.judge import Judge
@@ -34,7 +34,7 @@ from evalwright.scoring.tally import Tally
 __all__ = ["JudgedLines", "lines_by"]
 
 _TOGETHER = 200
-"""Cells that are written and counted together."""
+"""Cells that are written together, and whose measures are counted together."""
 _SHORT = 0.001
 """If all checks of a cell take less than this, in seconds, their results say 0 milliseconds."""
 _SAME = 0.01
@@ -166,15 +166,20 @@ class _Attempt(NamedTuple):
     """By evaluator, how to find a result that is known, and how to make one that is not."""
 
 
-def lines_by(judge: Judge, clock: Clock, blocks: JudgedBlocks, tally: Tally) -> JudgedLines | None:
-    """Judges most cells of a run whose evaluators only look at traces; None for other runs."""
-    if tally.needs_records or (lookers := judge.lookers) is None:
+def lines_by(judge: Judge, clock: Clock, store: object, tally: Tally) -> JudgedLines | None:
+    """Judges most cells of a run whose evaluators only look at traces; None for other runs, and for what takes no
+    `JudgedBlocks`."""
+    if not hasattr(store, "append_lines") or tally.needs_records or (lookers := judge.lookers) is None:
         return None
-    return JudgedLines(lookers, judge, clock, blocks, tally)
+    return JudgedLines(lookers, judge, clock, cast(JudgedBlocks, store), tally)
 
 
 class JudgedLines:
-    """Results and verdicts of a part of a run, written in the order of its traces."""
+    """Results and verdicts of a part of a run, written in the order of its traces.
+
+    They have the date of their block: of its start for stored traces, whose cells are noted with it, and else of its
+    end, because none may be older than the trace that has just been made.
+    """
 
     def __init__(
         self,
@@ -186,7 +191,8 @@ class JudgedLines:
     ) -> None:
         self._specs = [spec for spec, _ in lookers]
         self._looks = [look for _, look in lookers]
-        self._verdict, self._blocks, self._tally = judge.verdict, blocks, tally
+        self._verdict, self._append, self._tally = judge.verdict, blocks.append_lines, tally
+        self._note: Callable[[Sequence[RejudgedCell]], None] | None = getattr(blocks, "note", None)
         self._watchdog, self._clock, self._limit = judge.watchdog, clock, judge.limit
         self._counts_alike: bool = tally.counts_alike
         self._kinds: dict[tuple[Any, ...], _Kind] = {}
@@ -195,15 +201,15 @@ class JudgedLines:
         self._results: list[bytes] = []
         self._verdicts: list[bytes] = []
         self._cells: list[RejudgedCell] = []
-        self._judged = self._left = 0
+        self._waiting = self._judged = self._counted = self._left = 0
         self._gives_up = False
         self._run_id, self._run = "", b""
         self._start, self._date = 0.0, clock.now()
 
-    def judge(self, case: Case, trace: Trace) -> bool:
-        """Judge a cell; False if `Judge` has to."""
+    def judge(self, case: Case, trace: Trace) -> Status | None:
+        """Judge a cell. Returns the status of its verdict, None if `Judge` has to judge it."""
         if self._gives_up or trace.error is not None or trace.occurrence is not UNSET:
-            return False
+            return None
         attempt = self._attempts.get((trace.trial, trace.attempt)) or self._begun(trace.trial, trace.attempt)
         start = time.monotonic()
         rows: list[Any] = [None]
@@ -220,16 +226,16 @@ class JudgedLines:
         if not all(rows):
             self._left += 1
             self._gives_up = self._left * _MOST_LEFT > self._judged + _AT_FIRST
-            return False
+            return None
         self._judged += 1
-        self._add(trace, attempt.whose, rows, start)
-        return True
+        return self._add(trace, attempt.whose, rows, start)
 
-    def _add(self, trace: Trace, whose: bytes, rows: list[_Said], start: float) -> None:
-        if len(self._cells) >= _TOGETHER or start - self._start > _SAME or trace.run_id != self._run_id:
+    def _add(self, trace: Trace, whose: bytes, rows: list[_Said], start: float) -> Status:
+        if self._waiting >= _TOGETHER or start - self._start > _SAME or trace.run_id != self._run_id:
             self.flush()
-        if not self._cells:
+        if not self._waiting:
             self._begin(trace.run_id, start)
+        self._waiting += 1
         key = (trace.variant_name, *[row.kind for row in rows])
         kind = self._kinds.get(key) or self._added(key, trace, rows)
         head = _CASE + _encode(trace.case_id) + kind.variant
@@ -245,14 +251,16 @@ class JudgedLines:
             _encode(index),
             _END,
         )
-        finished = trace.finished_at
-        last = self._date if self._date > finished else finished
-        self._cells.append((index, trace.trial, trace.attempt, last, kind.alike))
+        if self._note is not None:
+            finished = trace.finished_at
+            last = self._date if self._date > finished else finished
+            self._cells.append((index, trace.trial, trace.attempt, last, kind.alike))
         if self._counts_alike and trace.group is UNSET:
             kind.n += 1
             kind.measures.add(trace)
         else:
             self._tally.count(trace, rows, kind.status, kind.score)
+        return kind.status
 
     def _added(self, key: tuple[Any, ...], trace: Trace, rows: Sequence[_Said]) -> _Kind:
         measures = self._measures.setdefault(trace.variant_name, Measures())
@@ -275,25 +283,36 @@ class JudgedLines:
         self._run = _fields(run_id=run_id)
 
     def flush(self) -> None:
-        """Write and count what has been judged so far, before anything else is written."""
-        if not self._cells:
+        """Write what has been judged so far, before anything else is written."""
+        if not self._waiting:
             return
+        if self._note is None:
+            self._date = self._clock.now()
+        else:
+            self._note(self._cells)
+            self._cells = []
         dates = _fields(started_at=self._date, finished_at=self._date)
-        self._blocks.note(self._cells)
-        self._blocks.append_lines(
+        self._append(
             b"".join(self._results).replace(_GAP, dates + self._run), b"".join(self._verdicts).replace(_GAP, self._run)
         )
         self._results.clear()
         self._verdicts.clear()
+        self._waiting = 0
+        self._tally.reached(self._date)
+        if self._judged - self._counted >= _TOGETHER:
+            self._count()
+
+    def _count(self) -> None:
+        """Count what the calls of the cells took and cost."""
+        self._counted = self._judged
         for variant, measures in self._measures.items():
             self._tally.count_measures(variant, measures)
             measures.clear()
-        self._tally.reached(self._date)
-        self._cells = []
 
     def close(self) -> None:
         """Write and count everything that is left."""
         self.flush()
+        self._count()
         for kind in self._kinds.values():
             if kind.n:
                 self._tally.count_alike(kind.trace, kind.rows, kind.status, kind.n)

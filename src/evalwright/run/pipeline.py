@@ -36,6 +36,7 @@ from evalwright.run.call import (
 )
 from evalwright.run.cells import Cell, RunState
 from evalwright.run.judge import Judge
+from evalwright.run.judged_lines import lines_by
 from evalwright.run.records import Clock, Pending, trace_of
 from evalwright.scoring.tally import Tally
 
@@ -84,6 +85,7 @@ class Pipeline:
         self._writer, self._targets, self._judge = writer, targets, judge
         self._clock, self._state, self._tally = clock, state, tally
         self._sites, self._mirrors = sites, mirrors
+        self._lines = None if mirrors is not None else lines_by(judge, clock, writer, tally)
         self._pricing: Pricing | None = None
         self._enriching: Enriching | None = None
         if plan.prices:
@@ -102,7 +104,7 @@ class Pipeline:
         self._starved = 0
         """Cells that wait until others close files."""
         self.write: Callable[[], None] = lambda: None
-        """Writes the records that the writer keeps, if it keeps any."""
+        """Writes the records that are held, if any are."""
 
     async def open(self) -> None:
         """Prepare what cells need. Raises InputError if the user's setup code fails or takes too long."""
@@ -113,6 +115,31 @@ class Pipeline:
                 await set_up(variant, opening)
         if any(getattr(target, "address", None) for target in self._targets.values()):
             self._addresses = addresses_of(self._plan, self._targets)
+
+    def hold(self, later: Callable[[Callable[[], None]], None]) -> None:
+        """Hold records until `later` calls the function that it gets, or until `write`: those of many cells then take
+        one write per file."""
+        # Stores of other packages may be unable to do so: their records are written one by one.
+        if (hold := getattr(self._writer, "hold", None)) is not None:
+            self.write = self._flushing(hold(lambda write: later(self._flushing(write))))
+
+    def _flushing(self, write: Callable[[], None]) -> Callable[[], None]:
+        lines = self._lines
+        if lines is None:
+            return write
+
+        def flush() -> None:
+            lines.flush()
+            write()
+
+        return flush
+
+    def release(self) -> None:
+        """Write and count everything that is held, at the end of the session."""
+        if self._lines is not None:
+            self._lines.close()
+        if (hold := getattr(self._writer, "hold", None)) is not None:
+            hold(None)
 
     async def close(self) -> None:
         """Close the targets, as far as they let themselves be closed, and the workspaces."""
@@ -295,6 +322,10 @@ class Pipeline:
 
         If that has to wait for anything, the rest of it is returned, to be awaited: most cells need no coroutine.
         """
+        lines = None if known or self._state.listener is not None else self._lines
+        if lines is not None and (status := lines.judge(case, trace)) is not None:
+            self._state.count(status, trace.metrics.cost_usd)
+            return None
         results, pending = self._judge.evaluate(
             case, trace, [row.evaluator for row in known] if known else (), artifact
         )
@@ -335,6 +366,8 @@ class Pipeline:
         self, case: Case, trace: Trace, results: list[EvaluationResult], known: Sequence[EvaluationResult]
     ) -> Awaitable[None] | None:
         """Store results and verdict, and count them. Returns the mirrors' work, to be awaited."""
+        if self._lines is not None:  # records are written in the order in which cells were judged
+            self._lines.flush()
         verdict = self._judge.conclude(case, trace, results, self._writer.append_results, known)
         self._writer.append_verdict(verdict)
         if known:

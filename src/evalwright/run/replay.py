@@ -16,7 +16,7 @@ import signal
 import sys
 import threading
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import closing
 from multiprocessing.connection import Connection, wait
 from multiprocessing.synchronize import Lock
@@ -25,9 +25,9 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from evalwright.errors import EvalwrightError, StorageError
-from evalwright.model.cell_index import RejudgedCell
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter, Target
+from evalwright.model.result import Status
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Trace, TraceError
 from evalwright.run.cells import Cell, Grid, RunState
@@ -55,7 +55,7 @@ _SYNC_PERIOD = 0.25
 
 
 class _Batch(msgspec.Struct):
-    """Lines of finished cells, and possibly traces of some that are not finished."""
+    """Lines of finished cells."""
 
     traces: list[bytes] = []
     results: list[bytes] = []
@@ -213,16 +213,18 @@ class _Share:
             await self._cell(cell)
             if len(self._batch.statuses) >= _BATCH:
                 self._write(turn, sender)
+        self._write(turn, sender)
         if self._lines is not None:
             self._lines.close()
-        self._write(turn, sender)
 
     def _write(self, turn: Lock, sender: Connection) -> None:
+        if self._lines is not None:
+            self._lines.flush()
         batch, self._batch = self._batch, _Batch()
         finished = self._writer.encoder.finished
         lines = [finished(b"".join(part)) for part in (batch.traces, batch.results, batch.verdicts)]
         with turn:
-            self._writer.append_lines(*lines)
+            self._writer.append_finished(*lines)
         sender.send((Counter(batch.statuses), batch.cost_usd))
 
     async def _cell(self, cell: Cell) -> None:
@@ -232,10 +234,10 @@ class _Share:
             self._pricing.fill(trace)
         self._batch.traces.append(self._writer.encoder.unfinished([trace]))
         self._batch.cost_usd += trace.metrics.cost_usd or 0.0
-        if self._lines is None or not self._lines.judge(cell.case, trace):
-            await self._judged(cell.case, trace)
+        status = None if self._lines is None else self._lines.judge(cell.case, trace)
+        self._batch.statuses.append(status or await self._judged(cell.case, trace))
 
-    async def _judged(self, case: Case, trace: Trace) -> None:
+    async def _judged(self, case: Case, trace: Trace) -> Status:
         """Judge a cell record by record."""
         if self._lines is not None:
             self._lines.flush()
@@ -245,12 +247,8 @@ class _Share:
         unfinished, batch = self._writer.encoder.unfinished, self._batch
         verdict = self._judge.conclude(case, trace, results, lambda rows: batch.results.append(unfinished(rows)))
         batch.verdicts.append(unfinished([verdict]))
-        batch.statuses.append(verdict.status)
         self.tally.add(trace, results, verdict)
-
-    def note(self, cells: Sequence[RejudgedCell]) -> None:
-        """See `JudgedBlocks`."""
-        self._batch.statuses += [alike.status for *_, alike in cells]
+        return verdict.status
 
     def append_lines(self, results: bytes, verdicts: bytes) -> None:
         """See `JudgedBlocks`."""

@@ -62,9 +62,7 @@ class Runner:
         """
         self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
         self._state.stop_now = self.stop_soon
-        # Stores of other packages may be unable to hold records back: theirs are written one by one.
-        hold = getattr(self._writer, "hold", lambda later: self._pipeline.write)
-        self._pipeline.write = hold(self._write_later)
+        self._pipeline.hold(self._write_later)
         self._watchdog.watch_calls(Call.ask.__code__, deadline_in)
         ticker: list[asyncio.Task[None]] = []
         try:
@@ -89,7 +87,7 @@ class Runner:
             await self._pipeline.close()
         if self._failure is not None:
             raise self._failure
-        hold(None)
+        self._pipeline.release()
         self._writer.sync()
 
     def _write_later(self, write: Callable[[], None]) -> None:

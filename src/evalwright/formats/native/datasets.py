@@ -192,7 +192,7 @@ class Given:
     """How many cases of a dataset have each part of `expected`, so that checking its keys needs no second reading."""
 
     def __init__(self) -> None:
-        self.cases = 0
+        self.cases: int = 0
         self.parts: Counter[str] = Counter()
 
     def add(self, expected: Expected) -> None:

@@ -117,7 +117,7 @@ class LocalShare:
         self._cells += cells
 
     def append_lines(self, results: bytes, verdicts: bytes) -> None:
-        """See `LineShare`."""
+        """See `JudgedBlocks`."""
         self._open()
         self._results.append(results)
         self._verdicts.append(verdicts)

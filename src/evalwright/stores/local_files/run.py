@@ -315,6 +315,11 @@ class LocalWriter(LocalReader):
     def append_verdict(self, verdict: CaseVerdict) -> None:
         self._append(2, self._encoder.unfinished((verdict,)))
 
+    def append_lines(self, results: bytes, verdicts: bytes) -> None:
+        """See `JudgedBlocks`."""
+        self._append(1, results)
+        self._append(2, verdicts)
+
     def _append(self, file: int, lines: bytes) -> None:
         if self._later is None:
             self._files[file].append(self._encoder.finished(lines))
@@ -359,10 +364,10 @@ class LocalWriter(LocalReader):
 
     @property
     def encoder(self) -> LineEncoder:
-        """Encodes the lines that `append_lines` accepts, also in another process."""
+        """Encodes the lines that `append_finished` accepts, also in another process."""
         return self._encoder
 
-    def append_lines(self, traces: bytes, results: bytes, verdicts: bytes) -> None:
+    def append_finished(self, traces: bytes, results: bytes, verdicts: bytes) -> None:
         """Append the records of many cells, as lines of `encoder`; several processes do so in turns."""
         self.follow()
         for file, lines in zip(self._files, (traces, results, verdicts), strict=True):
