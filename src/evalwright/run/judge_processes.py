@@ -20,9 +20,10 @@ import msgspec
 
 from evalwright.errors import EvalwrightError, InputError, Interrupted
 from evalwright.evaluators.build import build
+from evalwright.evaluators.onlooker import Onlooker
 from evalwright.files.bulk import collector_eased
 from evalwright.model.cell_index import RejudgedCell, Rejudgement, index_of
-from evalwright.model.plan import Plan
+from evalwright.model.plan import EvaluatorSpec, Plan
 from evalwright.model.protocols import JudgementShare, Part, RunWriter
 from evalwright.model.result import EvaluationResult
 from evalwright.model.snapshot import Case
@@ -55,6 +56,8 @@ __all__ = ["Judged", "judge_again", "next_message", "processors"]
 
 
 _REPORT_EVERY = 500
+_FEW_LOOKS = 50_000
+"""So many looks at a trace take a fifth of a second; a further process would take a sixth of that for its start."""
 _MOST_SHOWN = 5
 _Cell = tuple[Case, Trace, list[EvaluationResult]]
 _NO_CASE = Case("", None)
@@ -64,6 +67,17 @@ _NO_CASE = Case("", None)
 def processors() -> int:
     """Processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def _worthwhile(plan: Plan, cells: int) -> int:
+    """How many processes judge: one if the evaluators of all cells take less time than two processes would save."""
+    quick = not plan.evaluators_by_case and all(_looks(spec) for spec in plan.evaluators)
+    return 1 if quick and cells * len(plan.evaluators) <= _FEW_LOOKS else processors()
+
+
+def _looks(spec: EvaluatorSpec) -> bool:
+    kind = load("evaluators", spec.type)
+    return isinstance(kind, type) and issubclass(kind, Onlooker)
 
 
 class Judged(NamedTuple):
@@ -93,7 +107,7 @@ def judge_again(
     case_of: CaseOf,
     new_tally: Callable[[], Tally],
     state: RunState,
-    processes: int,
+    processes: int | None,
     only: str | None = None,
     concurrency: int | None = None,
     signals: Signals | None = None,
@@ -101,7 +115,8 @@ def judge_again(
 ) -> Judged:
     """Replace all results and verdicts of a run; with `only`, those of one evaluator, keeping the others.
 
-    Evaluators that call models run here, on as many cells at once as `concurrency` (by default the run's).
+    So many `processes` judge, with None as many as are worth their start. Evaluators that call models run here, on as
+    many cells at once as `concurrency` (by default the run's).
     The old set stays until the new one is complete, and `check` raises nothing. Raises InputError for a trace whose
     case is gone, if no trace can be read, and for results of a later major version; and KeyboardInterrupt for Ctrl-C,
     SIGTERM or SIGHUP.
@@ -112,7 +127,7 @@ def judge_again(
         before = judged_before(writer)
     state.total = newest.count
     together = bool(only) or ask_models(plan) or compares_cells(plan, writer)
-    parts = writer.parts(1 if together else processes)
+    parts = writer.parts(1 if together else processes or _worthwhile(plan, newest.count))
     judgements = writer.rewrite_judgements()
     job = _Job(plan, writer, case_of, newest, new_tally, only, concurrency or plan.run.max_concurrency)
     try:

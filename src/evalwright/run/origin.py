@@ -197,10 +197,10 @@ def suite_here(reader: RunReader) -> Suite | None:
 
 
 def _suite_here(plan: Plan) -> Suite | None:
-    from evalwright.run.plan import config_hash
-
     if not plan.config_path or not Path(plan.config_path).is_relative_to(Path.cwd()):
         return None
+    from evalwright.run.plan import config_hash
+
     suite = _suite_of_origin(plan)
     return suite if suite is not None and config_hash(suite) == plan.config_hash else None
 

@@ -19,7 +19,7 @@ from evalwright.model.protocols import RunWriter
 from evalwright.run.batches import JudgeCalls, forget, in_batches
 from evalwright.run.cells import RunState
 from evalwright.run.judge import ask_models
-from evalwright.run.judge_processes import judge_again, processors
+from evalwright.run.judge_processes import judge_again
 from evalwright.run.locations import Place, find_run
 from evalwright.run.missing_keys import must_have_keys
 from evalwright.run.models import live_models
@@ -83,7 +83,7 @@ def re_evaluate(
                 partial(Tally.of, plan),
                 state,
                 # only a process of our own may be forked: in another, other threads may hold locks for ever
-                processes or (processors() if here.owns_process else 1),
+                processes or (None if here.owns_process else 1),
                 add,
                 asking.concurrency,
                 signals,
