@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
-from io import BytesIO
 from itertools import accumulate
 from pathlib import Path
 from typing import BinaryIO, NamedTuple, Protocol
@@ -19,8 +18,9 @@ __all__ = ["RECORDS", "Covered", "FolderSource", "Moment", "RecordLines", "Repla
 RECORDS = ("traces.jsonl", "results.jsonl", "verdicts.jsonl")
 _TAIL = 64
 """Bytes before the end of the covered part that are compared when an index is opened."""
-_SHARE = 1 << 20
-"""Bytes of all files that are read at a time."""
+_SHARE = 1 << 18
+"""Bytes of all files that are read at a time: few, so that the records of a cell are still in the processor's cache
+when it is written, and the collector of garbage has little to visit."""
 _BEHIND = 64 << 20
 """Bytes by which the index of a run in progress may lag behind: more than a run writes between two syncs."""
 
@@ -155,10 +155,15 @@ class _Files:
         return -(-sum(self.ends[name] - starts[name] for name in RECORDS) // _SHARE)
 
     def read(self, name: str, start: int, until: int) -> tuple[RecordLines, int]:
-        block = _block(self._files[name], start, until, self.ends[name])
-        lines = BytesIO(block).readlines()
+        file, end = self._files[name], self.ends[name]
+        file.seek(start)
+        lines = file.readlines(max(1, until - start - 1)) if until > start else []  # until there are more bytes
         lengths = list(map(len, lines))
-        return RecordLines(lines, accumulate(lengths, initial=start), lengths), start + len(block)
+        stop = start + sum(lengths)
+        while lines and (stop > end or not lines[-1].endswith(b"\n")):  # appended since, or not yet completely
+            stop -= lengths.pop()
+            lines.pop()
+        return RecordLines(lines, accumulate(lengths, initial=start), lengths), stop
 
     def covered(self, name: str, at: int) -> Covered:
         file = self._files[name]
@@ -180,14 +185,3 @@ def _size(file: BinaryIO) -> int:
 def _tail_of(file: BinaryIO, end: int) -> bytes:
     """The last bytes before a position."""
     return os.pread(file.fileno(), min(_TAIL, end), max(0, end - _TAIL))
-
-
-def _block(file: BinaryIO, start: int, until: int, end: int) -> bytes:
-    """The whole lines that start before `until` and end before `end`."""
-    file.seek(start)
-    block = file.read(max(0, until - start))
-    if block and not block.endswith(b"\n"):
-        block += file.readline()
-    if start + len(block) > end or not block.endswith(b"\n"):
-        return block[: block.rfind(b"\n", 0, end - start) + 1]
-    return block
