@@ -275,11 +275,13 @@ class Jsonl(Dataset):
 
     def _unread(self, given: Given) -> Iterator[Problem]:
         """The first case with each part of `expected` that no evaluator reads."""
-        from evalwright.formats.native.cases import unread_part
-
         read = self._read_of_expected
         left = {} if read is None else {key: n for key, n in sorted(given.parts.items()) if key not in read}
-        for raw, tell in self.records() if left else ():
+        if not left:
+            return
+        from evalwright.formats.native.cases import unread_part  # with pydantic, which most runs do without
+
+        for raw, tell in self.records():
             for key in [key for key in left if raw.get("expected", {}).get(key)]:
                 yield replace(unread_part(key, tell), more=left.pop(key) - 1)
             if not left:
