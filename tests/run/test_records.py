@@ -1,4 +1,4 @@
-"""The dates of a run's records, and results of evaluators that said nothing."""
+"""The dates of a run's records, which of its traces count, and results of evaluators that said nothing."""
 
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
@@ -10,10 +10,11 @@ import pytest
 from evalwright.errors import InputError
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.result import Evaluation
-from evalwright.model.trace import TraceError
+from evalwright.model.trace import Span, TraceError
 from evalwright.run.newest import newest_of
 from evalwright.run.records import Clock, result_of
 from evalwright.run.stored_run import case_finder
+from evalwright.stores.local_files import LocalFiles
 from evalwright.testing import MemoryStore, a_case, a_plan, a_trace
 
 
@@ -61,14 +62,40 @@ def test_a_score_outside_of_0_to_1_is_an_error_where_no_other_range_is_known(sco
     assert "expected a number from 0 to 1" in row.error.message
 
 
-def test_of_two_traces_of_one_attempt_the_last_is_the_cells():
+@pytest.fixture(params=["memory", "folder"])
+def run(request, tmp_path):
+    store = MemoryStore() if request.param == "memory" else LocalFiles(tmp_path)
+    with closing(store.create(a_plan(), [a_case()], {})) as writer:
+        yield writer
+
+
+@pytest.mark.parametrize("case", ["c1", 'the "first"', "c\u2028"])
+def test_of_two_traces_of_one_attempt_the_last_is_the_cells(run, case):
     early, late = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)
-    with closing(MemoryStore().create(a_plan(), [a_case()], {})) as run:
-        for date in (early, late):
-            run.append_trace(a_trace(started_at=date))
-        newest, key = newest_of(run), ("c1", "v1", 0)
+    for date in (early, late):
+        run.append_trace(a_trace(case_id=case, started_at=date))
+    newest, key = newest_of(run), (case, "v1", 0)
     assert [newest.superseded(key, 1, date) for date in (early, late)] == [True, False]
     assert newest.count == 1
+
+
+@pytest.mark.parametrize("attempts", [(1, 2), (2, 1)])
+def test_of_two_attempts_the_second_is_the_cells(run, attempts):
+    for attempt in attempts:
+        run.append_trace(a_trace(attempt=attempt))
+    newest = newest_of(run)
+    assert [newest.superseded(("c1", "v1", 0), attempt, a_trace().started_at) for attempt in (1, 2)] == [True, False]
+    assert newest.count == 1
+
+
+def test_traces_of_other_cases_variants_and_trials_are_of_cells_of_their_own(run):
+    inner = Span("s", "agent", attributes={"case_id": "c1", "trial": 0, "attempt": 1, "case_index": None, "spans": []})
+    for differs in ({}, {"case_id": "c2"}, {"variant_name": "v2"}, {"trial": 1}, {"trial": 10}, {"occurrence": 2}):
+        run.append_trace(a_trace(**differs))
+        newest = newest_of(run)
+        assert not newest.winners
+    run.append_trace(a_trace(spans=[inner], trial=11))
+    assert (newest.count, newest_of(run).count) == (6, 7)
 
 
 def test_a_trace_of_a_case_that_is_not_in_the_run_is_refused():

@@ -128,6 +128,13 @@ def test_a_damaged_judgement_is_named_and_made_anew(kept, run, kind):
     assert (len(records(run, EvaluationResult)), len(records(run, CaseVerdict))) == (8, 4)
 
 
+@pytest.mark.parametrize("kind", ["results", "verdicts"])
+def test_a_damaged_judgement_that_ends_as_all_others_is_made_anew(kept, run, kind):
+    kept.replace(run.run_id, kind, 1, '{"case_id":,"schema_version":"1.0"}')
+    assert re_evaluate(run).unreadable == 0
+    assert (len(records(run, EvaluationResult)), len(records(run, CaseVerdict))) == (8, 4)
+
+
 @pytest.mark.parametrize("kind", ["traces", "results", "verdicts"])
 def test_a_resumed_run_is_not_passed_over_what_cannot_be_read(kept, tmp_path, kind):
     suite_ = suite(tmp_path, ["done"] * 3, evaluators=[SAYS_DONE], max_concurrency=1)

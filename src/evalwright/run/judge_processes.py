@@ -70,7 +70,7 @@ def processors() -> int:
 
 
 def _worthwhile(plan: Plan, cells: int) -> int:
-    """How many processes judge: one if the evaluators of all cells take less time than two processes would save."""
+    """How many processes judge: one for so few looks that a further process would hardly save any time."""
     quick = not plan.evaluators_by_case and all(_looks(spec) for spec in plan.evaluators)
     return 1 if quick and cells * len(plan.evaluators) <= _FEW_LOOKS else processors()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from contextlib import closing
 from datetime import datetime
 
@@ -46,11 +47,14 @@ class Newest(msgspec.Struct):
 
 @rereading
 def newest_of(reader: RunReader) -> Newest:
-    """Read the keys of all traces once, and those of repeated cells again; with an existing index, often neither."""
+    """Read the keys of all traces once, and those of repeated cells again; of runs that can tell without, neither."""
     if (index := index_of(reader, make=False)) is not None:
         with closing(index):
             if not index.superseded():
                 return Newest({}, len(index))
+    count_firsts: Callable[[], int | None] | None = getattr(reader, "count_first_attempts", None)
+    if count_firsts is not None and (count := count_firsts()) is not None:
+        return Newest({}, count)
     repeats = Repeats()
     for cell in reader.traces(_Cell):
         repeats.add(cell.key)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
+from collections.abc import Callable
 from contextlib import closing
 
 import msgspec
@@ -32,6 +33,9 @@ def judged_before(writer: RunWriter) -> int:
     if (index := index_of(writer, make=False)) is not None:
         with closing(index):
             return len(index) - index.count(CellSelection(statuses=[None]))
+    count: Callable[[], int] | None = getattr(writer, "count_verdicts", None)
+    if count is not None:
+        return count()
     for _ in writer.results(_Row):
         pass
     return sum(1 for _ in writer.verdicts(_Row))

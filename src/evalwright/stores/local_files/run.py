@@ -31,7 +31,13 @@ from evalwright.stores.documents import (
     summary_to_plain,
     summary_to_yaml,
 )
-from evalwright.stores.local_files.lines import LineDecoder, LineEncoder, decoded_case, reserved_words
+from evalwright.stores.local_files.lines import (
+    LineDecoder,
+    LineEncoder,
+    decoded_case,
+    first_attempts,
+    reserved_words,
+)
 from evalwright.stores.lock import RunLock
 
 if TYPE_CHECKING:
@@ -171,11 +177,7 @@ class LocalReader:
         return self._records(VERDICTS, kind)
 
     def _records(self, name: str, kind: type[T], part: Part | None = None) -> Iterator[T]:
-        from evalwright.stores.local_files.judgements import COMMITTED
-
-        # A committed set comes first: see `judgements`.
-        file = _open_if_there(self.folder / COMMITTED / name) or _open_if_there(self.folder / name)
-        if file is None:
+        if (file := self._opened(name)) is None:
             return
         with file:
             decoder = LineDecoder(name, self.damage, str(file.name))
@@ -187,6 +189,28 @@ class LocalReader:
             yield from decoder.records(
                 kind, lines_within(file, part), lambda position: position + self._line_number(name, part[0])
             )
+
+    def _opened(self, name: str) -> BinaryIO | None:
+        from evalwright.stores.local_files.judgements import COMMITTED
+
+        # A committed set comes first: see `judgements`.
+        return _open_if_there(self.folder / COMMITTED / name) or _open_if_there(self.folder / name)
+
+    def count_first_attempts(self) -> int | None:
+        """See `first_attempts`."""
+        if (file := self._opened(TRACES)) is None:
+            return 0
+        with file:
+            return first_attempts(file)
+
+    def count_verdicts(self) -> int:
+        """The number of verdicts: see `LineDecoder.count`. Results of a later major version are refused, too."""
+        count = 0
+        for name in (RESULTS, VERDICTS):
+            if (file := self._opened(name)) is not None:
+                with file:
+                    count = LineDecoder(name, self.damage, str(file.name)).count(file)
+        return count
 
     def _line_number(self, name: str, position: int) -> int:
         """The number of the line that starts at a byte position. Reads the file again, but only if there is damage."""
