@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.errors import InputError
-from evalwright.files.jsonl import decoded, exact, lines_of, repeated_keys
+from evalwright.files.jsonl import decoded, exact, lines_of, repeated_keys, repeated_keys_in
 
 
 def read(folder: Path, data: bytes) -> list[tuple[int, bytes]]:
@@ -66,8 +66,11 @@ def test_no_byte_but_line_ends_and_blanks_is_lost(folder: Path, data: bytes) -> 
         (b'{"a\\u003ab": 1, "c": 2, "c": 3}', ["c"]),
     ],
 )
-def test_keys_that_come_twice_in_one_object_are_named(line: bytes, keys: list[str]) -> None:
+def test_keys_that_come_twice_in_one_object_are_named(tmp_path: Path, line: bytes, keys: list[str]) -> None:
     assert repeated_keys(line) == keys
+    path, others = tmp_path / "lines.jsonl", [b'{"a": {"b:": ":"}}\r', b"", b'["a", {"a": 1}]'] * 2000
+    path.write_bytes(b"\n".join([*others, line, *others]))
+    assert list(repeated_keys_in(path)) == [(6001, key) for key in keys]
 
 
 @pytest.mark.parametrize("read_json", [decoded, exact])

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from evalwright.errors import InputError, Problem
-from evalwright.files.jsonl import lines_of, repeated_keys
+from evalwright.files.jsonl import repeated_keys, repeated_keys_in
 from evalwright.files.paths import import_folders, seen_from_here
 from evalwright.registry import knows, load
 from evalwright.session import is_offline
@@ -82,11 +82,13 @@ def doubled_keys(suite: Suite) -> Iterator[Problem]:
         if path.suffix not in (".json", ".jsonl", ".ndjson"):
             continue
         try:
-            whole = [(None, path.read_bytes())] if path.suffix == ".json" else lines_of(path)
-            for number, text in whole:
-                for key in repeated_keys(text):
-                    message = f"the key {key!r} occurs more than once: the last one counts"
-                    yield Problem(str(path), message, number, key)
+            found: Iterable[tuple[int | None, str]]
+            if path.suffix == ".json":
+                found = ((None, key) for key in repeated_keys(path.read_bytes()))
+            else:
+                found = repeated_keys_in(path)
+            for number, key in found:
+                yield Problem(str(path), f"the key {key!r} occurs more than once: the last one counts", number, key)
         except (OSError, ValueError, RecursionError, InputError):
             continue  # the code that reads it will report what is wrong
 
