@@ -17,14 +17,12 @@ cases and plans, where secrets are `${NAME}`: a resumed run must send the system
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import msgspec
 
 from evalwright.errors import InputError, Problem
-from evalwright.files.bulk import Repeats
 from evalwright.files.masker import Masker, expand
 from evalwright.model.plan import Plan
 from evalwright.model.result import CaseVerdict, EvaluationResult
@@ -48,7 +46,6 @@ __all__ = [
     "LineEncoder",
     "decoded_case",
     "decoded_line",
-    "first_attempts",
     "reserved_words",
 ]
 
@@ -69,10 +66,6 @@ _MARK_ENDS = b',"placeholders":true}\n'
 _CASE_ENDS = b'"schema_version":"1.0","digest":"'
 """What follows the last value in the line of a case; then come a hash and the end."""
 _HASHED = slice(-len(_CASE_ENDS) - 27, -27)
-_CELL = re.compile(rb'\{"case_id":"(?:[^"\\]|\\.)*","variant_name":"(?:[^"\\]|\\.)*"(?=,"started_at":)')
-_FIRST = re.compile(rb',"trial":\d+(?=,"attempt":1,"case_index":(?:\d+|null),"spans":\[\],"schema_version":"1\.0"\}\n)')
-"""The beginning and, in the end, the trial of nearly every trace's line. No such end is inside a value: see above."""
-_LONGEST_END = 120
 _SHAPES = (
     *(Case, Expected, Trace, Output, Metrics, ToolCall, ToolResult, TraceMessage, TraceError),
     *(EvaluationResult, CaseVerdict),
@@ -236,17 +229,6 @@ class LineDecoder:
 
     def _refusal(self, newer: _NewerVersion, position: int, number: Callable[[int], int] | None) -> InputError:
         return newer_version(self._place, str(newer), number(position) if number else position + 1)
-
-
-def first_attempts(lines: Iterable[bytes]) -> int | None:
-    """The number of traces, if each is the first attempt at a cell of its own; None if only decoding them can tell."""
-    cells = Repeats()
-    for line in lines:
-        cell, trial = _CELL.match(line), _FIRST.search(line, len(line) - _LONGEST_END)
-        if cell is None or trial is None:
-            return None
-        cells.add((cell[0], trial[0]))
-    return None if cells.hashes() else len(cells)
 
 
 def decoded_line(kind: type[T], decode: Callable[[bytes], T], line: bytes) -> T | None:

@@ -31,13 +31,7 @@ from evalwright.stores.documents import (
     summary_to_plain,
     summary_to_yaml,
 )
-from evalwright.stores.local_files.lines import (
-    LineDecoder,
-    LineEncoder,
-    decoded_case,
-    first_attempts,
-    reserved_words,
-)
+from evalwright.stores.local_files.lines import LineDecoder, LineEncoder, decoded_case, reserved_words
 from evalwright.stores.lock import RunLock
 
 if TYPE_CHECKING:
@@ -200,6 +194,8 @@ class LocalReader:
         """See `first_attempts`."""
         if (file := self._opened(TRACES)) is None:
             return 0
+        from evalwright.stores.local_files.first_attempts import first_attempts
+
         with file:
             return first_attempts(file)
 
