@@ -15,6 +15,8 @@ __all__ = ["assigned", "called_with", "in_words", "listed", "noun", "number", "s
 
 LONGEST = 120
 """Characters of quoted text in a reason."""
+_BITS_OF_LONGEST = 256
+"""An integer with fewer fits into a reason."""
 
 _NOUNS = {str: "string", int: "int", float: "number", bool: "bool", list: "list", dict: "mapping"}
 _UNIONS = (typing.Union, types.UnionType)
@@ -42,12 +44,14 @@ def shown(value: object, longest: int = LONGEST) -> str:
 
 def listed(words: Iterable[str]) -> str:
     """Words in quotes, as many as there is room for."""
-    return shorten(", ".join(shown(word, 60) for word in words))
+    return shorten(", ".join([shown(word, 60) for word in words]))
 
 
 def number(value: float) -> str:
     """A number without the noise of binary fractions: `0.3`, `1500`."""
-    return shown(value) if isinstance(value, int) else f"{value:.15g}"
+    if isinstance(value, int):
+        return repr(value) if value.bit_length() < _BITS_OF_LONGEST else shown(value)
+    return f"{value:.15g}"
 
 
 def called_with(name: str, arguments: Mapping[str, object]) -> str:

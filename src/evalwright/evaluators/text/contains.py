@@ -80,9 +80,9 @@ class ContainsText(Onlooker, frozen=True):
         return [(word, word if self.case_sensitive else word.lower()) for word in words]
 
     def _found(self, text: str, folded: str, all_of: _Words, any_of: _Words, none_of: _Words) -> Evaluation:
-        present, any_present, forbidden = (
-            [word for word, asked in words if asked in folded] for words in (all_of, any_of, none_of)
-        )
+        present = [word for word, asked in all_of if asked in folded]
+        any_present = [word for word, asked in any_of if asked in folded]
+        forbidden = [word for word, asked in none_of if asked in folded]
         detail = self._detail(present, any_present, forbidden)
         if len(present) == len(all_of) and not forbidden and (not any_of or any_present):
             return Evaluation(True, 1.0, "", detail)
