@@ -162,8 +162,8 @@ class _Attempt(NamedTuple):
 
     whose: bytes
     """Their trial and attempt, as fields."""
-    says: list[tuple[Callable[[int], _Said | None], Callable[[Evaluation], _Said | None]]]
-    """By evaluator, how to find a result that is known, and how to make one that is not."""
+    checks: Sequence[tuple[Look, Callable[[int], _Said | None], Callable[[Evaluation], _Said | None]]]
+    """Each evaluator's function, how to find a result of it that is known, and how to make one that is not."""
 
 
 def lines_by(judge: Judge, clock: Clock, store: object, tally: Tally) -> JudgedLines | None:
@@ -189,8 +189,7 @@ class JudgedLines:
         blocks: JudgedBlocks,
         tally: Tally,
     ) -> None:
-        self._specs = [spec for spec, _ in lookers]
-        self._looks = [look for _, look in lookers]
+        self._lookers = lookers
         self._verdict, self._append, self._tally = judge.verdict, blocks.append_lines, tally
         self._note: Callable[[Sequence[RejudgedCell]], None] | None = getattr(blocks, "note", None)
         self._watchdog, self._clock, self._limit = judge.watchdog, clock, judge.limit
@@ -215,10 +214,10 @@ class JudgedLines:
         rows: list[Any] = [None]
         try:
             self._watchdog.until = start + self._limit
-            given = [look(case, trace) for look in self._looks]
+            found = [known(id(one := look(case, trace))) or new(one) for look, known, new in attempt.checks]
             self._watchdog.until = None
             if time.monotonic() - start < _SHORT:
-                rows = [known(id(one)) or new(one) for (known, new), one in zip(attempt.says, given, strict=True)]
+                rows = found
         except Interrupted:
             raise
         except BaseException:  # an error of a check, or a value that JSON cannot express: `Judge` reports it
@@ -273,8 +272,11 @@ class JudgedLines:
         if len(self._attempts) >= _MOST_ATTEMPTS:
             self._attempts.clear()
         whose = _fields(trial=trial, attempt=attempt)
-        sayings = [_Sayings(spec, whose) for spec in self._specs]
-        found = self._attempts[trial, attempt] = _Attempt(whose, [(one.known.get, one.new) for one in sayings])
+        checks = []
+        for spec, look in self._lookers:
+            says = _Sayings(spec, whose)
+            checks.append((look, says.known.get, says.new))
+        found = self._attempts[trial, attempt] = _Attempt(whose, checks)
         return found
 
     def _begin(self, run_id: str, start: float) -> None:
