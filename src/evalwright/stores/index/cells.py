@@ -233,7 +233,7 @@ class CellState(msgspec.Struct, gc=False):
             self.group,
             self.slot,
             None if self.occurrence is UNSET else self.occurrence,
-            self.case_index,
+            None if self.case_index is None else self.case_index - self.number,  # type: ignore[operator]
             profile,
             int(clean and self.attempt == 1),
             self.trial,
@@ -349,7 +349,7 @@ def cell_entry(row: Sequence[Any], profile: Profile, outcomes: Sequence[CellOutc
         variant,
         row[8],
         row[9],
-        row[5],
+        None if row[5] is None else row[5] + row[0],
         status,  # type: ignore[arg-type]
         error,
         outcomes_of(profile, row[17]) if outcomes is None else outcomes,

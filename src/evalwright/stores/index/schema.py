@@ -19,7 +19,7 @@ __all__ = [
     "slot_of",
 ]
 
-VERSION = "5"
+VERSION = "6"
 
 COLUMNS = (
     "number",
@@ -46,7 +46,8 @@ COLUMNS = (
     "tokens_in",
     "tokens_out",
 )
-"""Of `cells`. `slot` is the place of variant and trial within a case. `results_packed` has the lengths of results that
+"""Of `cells`. `slot` is the place of variant and trial within a case. `case_index` is noted as its distance from
+`number`: 0, which takes no byte, in runs of one variant and one trial. `results_packed` has the lengths of results that
 are adjacent from `results_at` on or, if that is null, all their places. `numbers` has scores and costs of results
 that `profile` leaves out, `finished` a number of microseconds (see `cells.moment_of`). In `clean` cells everything
 passed or was skipped at their first attempt: the few others have an index."""
