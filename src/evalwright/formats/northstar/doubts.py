@@ -17,7 +17,8 @@ __all__ = ["Doubt", "doubts_in"]
 Doubt = tuple[Place, str]
 """A place in a record, and the doubt about it."""
 
-_ROLES = ("system", "user", "assistant", "tool")
+_SPEAKERS = ("system", "user", "tool")
+_ROLES = (*_SPEAKERS, "assistant")
 _FOR_JUDGES = {
     "goal": "--plan quality does",
     "rubric": "--plan quality does",
@@ -33,20 +34,31 @@ def doubts_in(
 ) -> Iterator[Doubt]:
     """All of them; with `must_expect` the graders judge only by what a case expects."""
     for i, message in enumerate(messages):
+        if message.get("content").__class__ is str and message["content"] and _only_speaks(message):
+            continue  # like nearly all
         for place, what in _of_message(message):
             yield ("messages", i, *place), what
     if must_expect:
         yield from _of_expected(expected)
 
 
+def _only_speaks(message: dict[str, Any]) -> bool:
+    role = message.get("role")
+    return role in _SPEAKERS or (role == "assistant" and "tool_calls" not in message)
+
+
 def _of_expected(expected: ConversationExpected) -> Iterator[Doubt]:
-    given = {key: value for key in expected.__struct_fields__ if (value := getattr(expected, key)) is not None}
-    for key, value in given.items():
+    judged = False
+    for key, value in zip(expected.__struct_fields__, msgspec.structs.astuple(expected), strict=True):
+        if value is None:
+            continue
         if key in _FOR_JUDGES:
             yield ("expected", key), f"no grader of the plan 'deterministic' reads this key: {_FOR_JUDGES[key]}"
-        elif value in ("", []) or (isinstance(value, list) and "" in value):
+            continue
+        judged = True
+        if value in ("", []) or (isinstance(value, list) and "" in value):
             yield ("expected", key), "every answer satisfies what is empty: leave it out, or say what is expected"
-    if given.keys() <= _FOR_JUDGES.keys():
+    if not judged:
         yield ("expected",), 'nothing is expected that a grader judges: {"contains": "..."} asks for text'
 
 
