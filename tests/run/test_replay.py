@@ -22,7 +22,8 @@ from evalwright.errors import StorageError
 from evalwright.formats.loading import load_suite
 from evalwright.model.plan import EvaluatorSpec, Plugin, Price, RunSettings, Variant
 from evalwright.model.result import CaseVerdict, EvaluationResult
-from evalwright.model.trace import Metrics, Output, Trace
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Answer, Metrics, Output, Trace
 from evalwright.run.cells import RunState
 from evalwright.run.judge_processes import processors
 from evalwright.run.loop import targets_of
@@ -96,6 +97,23 @@ def test_each_process_judges_its_share_and_a_recording_that_is_not_there_is_an_e
         assert reader.damage == []
     (totals,) = tally.summary(plan, plan.started_at).variants
     assert (totals.cases_passed, totals.cases_errored) == (3, 2)
+
+
+class Unspeakable:
+    async def run(self, case: Case, trial: int) -> Answer:
+        return Answer(extra={"odd": object()}) if case.id == "odd" else Answer.of("done")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="children end with their parent on Linux only")
+def test_an_answer_that_json_cannot_hold_is_the_error_of_its_cell(tmp_path: Path) -> None:
+    cases = [a_case(id="even"), a_case(id="odd")]
+    plan = a_plan(variants=[Variant("v", "replay")], evaluators=[SAYS_DONE], cases_total=2)
+    state = RunState(total=2)
+    with Session(owns_process=True), closing(LocalFiles(tmp_path).create(plan, cases, {})) as writer:
+        replay_in_processes(plan, writer, {"v": Unspeakable()}, Tally.of(plan), state, 2)
+        errors = [trace.error.message for trace in writer.traces(Trace) if trace.error is not None]
+    assert (state.passed, state.errored) == (1, 1)
+    assert "cannot be stored" in errors[0]
 
 
 CALL = {"id": "t", "function": {"name": "look", "arguments": '{"at": "the sea"}'}}

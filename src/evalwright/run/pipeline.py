@@ -20,7 +20,7 @@ from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter, Target
 from evalwright.model.result import EvaluationResult
 from evalwright.model.snapshot import Case
-from evalwright.model.trace import Answer, Metrics, Output, Trace, TraceError
+from evalwright.model.trace import Answer, Trace, TraceError
 from evalwright.run.addresses import BUSY, Address, addresses_of
 from evalwright.run.call import (
     GRACE,
@@ -37,7 +37,7 @@ from evalwright.run.call import (
 from evalwright.run.cells import Cell, RunState
 from evalwright.run.judge import Judge
 from evalwright.run.judged_lines import lines_by
-from evalwright.run.records import Clock, Pending, trace_of
+from evalwright.run.records import Clock, Pending, drop_answer, trace_of
 from evalwright.scoring.tally import Tally
 
 if TYPE_CHECKING:
@@ -305,10 +305,7 @@ class Pipeline:
         try:
             self._writer.append_trace(trace)
         except (TypeError, ValueError, RecursionError) as error:
-            # It is unknown which part of the answer JSON cannot express, so all of it is dropped; nothing has been
-            # written so far.
-            trace.output, trace.messages, trace.tool_calls, trace.tool_results = Output(), [], [], []
-            trace.metrics, trace.extra, trace.spans, trace.error = Metrics(), {}, [], _unstorable(error)
+            drop_answer(trace, error)  # nothing has been written so far
             self._writer.append_trace(trace)
         if at_once:  # an evaluator that blocks, or ends the process, must not lose an answer that took its time
             self.write()
@@ -395,7 +392,3 @@ class Pipeline:
         artifact = None if self._sites is None else self._sites.stored(trace)
         if (rest := self.judge(case, trace, artifact, known)) is not None:
             await rest
-
-
-def _unstorable(error: BaseException) -> TraceError:
-    return TraceError("adapter_error", f"the answer cannot be stored: {type(error).__name__}: {error}")

@@ -14,7 +14,7 @@ from evalwright.evaluators.wording import shown
 from evalwright.files.plain import plain
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.result import Evaluation, EvaluationResult
-from evalwright.model.trace import Answer, Output, ToolCall, ToolResult, Trace, TraceError
+from evalwright.model.trace import Answer, Metrics, Output, ToolCall, ToolResult, Trace, TraceError
 from evalwright.run.cells import Cell
 from evalwright.targets.failures import placed, stack_of, text_of
 
@@ -22,6 +22,7 @@ __all__ = [
     "Clock",
     "Pending",
     "append",
+    "drop_answer",
     "evaluator_failure",
     "fill",
     "keep",
@@ -120,6 +121,13 @@ def _trace(
         occurrence=cell.case.occurrence,
         group=msgspec.UNSET if cell.case.group is None else cell.case.group,
     )
+
+
+def drop_answer(trace: Trace, error: BaseException) -> None:
+    """Leave nothing of an answer but its error: it is unknown which part of it JSON cannot express."""
+    trace.output, trace.messages, trace.tool_calls, trace.tool_results = Output(), [], [], []
+    trace.metrics, trace.extra, trace.spans = Metrics(), {}, []
+    trace.error = TraceError("adapter_error", f"the answer cannot be stored: {type(error).__name__}: {error}")
 
 
 def _tool_use(trace: Trace) -> tuple[list[ToolCall], list[ToolResult]]:

@@ -35,7 +35,7 @@ from evalwright.run.judge import Judge, ask_models, compares
 from evalwright.run.judge_processes import next_message, processors
 from evalwright.run.judged_lines import lines_by
 from evalwright.run.limits import Watchdog
-from evalwright.run.records import Clock, trace_of
+from evalwright.run.records import Clock, drop_answer, trace_of
 from evalwright.run.worker import end_with_parent
 from evalwright.scoring.tally import Tally
 from evalwright.session import Session
@@ -232,10 +232,17 @@ class _Share:
         trace = trace_of(self._plan.run_id, cell, await self._answer(cell), now, now, 0)
         if self._pricing is not None:
             self._pricing.fill(trace)
-        self._batch.traces.append(self._writer.encoder.unfinished([trace]))
+        self._batch.traces.append(self._stored(trace))
         self._batch.cost_usd += trace.metrics.cost_usd or 0.0
         status = None if self._lines is None else self._lines.judge(cell.case, trace)
         self._batch.statuses.append(status or await self._judged(cell.case, trace))
+
+    def _stored(self, trace: Trace) -> bytes:
+        try:
+            return self._writer.encoder.unfinished([trace])
+        except (TypeError, ValueError) as error:
+            drop_answer(trace, error)
+            return self._writer.encoder.unfinished([trace])
 
     async def _judged(self, case: Case, trace: Trace) -> Status:
         """Judge a cell record by record."""
