@@ -16,9 +16,9 @@ from evalwright.files.masker import masked_in
 from evalwright.formats.shared.references import shown
 from evalwright.formats.shared.without_defaults import brief
 from evalwright.model.case import EvalCase
+from evalwright.model.recordings import recorded_of
 from evalwright.model.snapshot import Case, snapshot
 from evalwright.model.suite import Suite
-from evalwright.model.trace import Trace
 from evalwright.registry import format_of, resolve
 
 __all__ = ["differences", "unread_keys"]
@@ -62,7 +62,7 @@ def _values(case: EvalCase | Case) -> dict[str, Any]:
     """The case as it is stored, with its recorded trace but without the times at which that was read."""
     stored = snapshot(case)
     found: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(stored))
-    recorded = msgspec.json.decode(bytes(stored.recorded), type=Trace | list[Trace] | None)
+    recorded = recorded_of(stored)
     found["recorded"] = msgspec.json.decode(msgspec.json.encode(brief(recorded)))
     if found["evaluators"] is not None:
         found["evaluators"] = {spec["name"]: meant_evaluator(spec) for spec in found["evaluators"]}

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-import msgspec
-
 from evalwright.errors import TargetError
 from evalwright.model.plan import Variant
+from evalwright.model.recordings import recorded_of
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import UNDATED, Answer, Trace
 
 __all__ = ["Replay"]
 
 _NONE = timedelta()
-_decode_one = msgspec.json.Decoder(Trace).decode
-_decode_many = msgspec.json.Decoder(list[Trace]).decode
 
 
 class Replay:
@@ -57,7 +54,7 @@ class Replay:
 
 
 def _recordings(case: Case) -> list[Trace]:
-    raw = bytes(case.recorded)
-    if raw == b"null":
+    recorded = recorded_of(case)
+    if recorded is None:
         raise TargetError(f"case {case.id!r} has no recorded trace to replay: import it with embed_full_trace: true")
-    return _decode_many(raw) if raw.startswith(b"[") else [_decode_one(raw)]
+    return recorded if isinstance(recorded, list) else [recorded]

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.evaluators.conversation.messages import normalized
 from evalwright.formats.northstar.cases import case_of
+from evalwright.model.recordings import normalized
 from evalwright.model.snapshot import Case
 from evalwright.northstar import EvalSuite, normalize_messages
 from formats.northstar.conversations import call, case, says, tool

@@ -7,15 +7,17 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
+from evalwright.model.recordings import recorded_of
 from evalwright.model.result import CaseVerdict
 from evalwright.model.snapshot import Case
-from evalwright.model.trace import Trace
+from evalwright.model.trace import ToolCall, ToolResult, Trace
 from evalwright.reports.cells import Choice, chosen_cells
 from evalwright.run.options import RunOptions
 from evalwright.run.outcomes import Outcome
@@ -268,3 +270,33 @@ def test_an_eval_yaml_may_use_the_graders(tmp_path: Path) -> None:
         "output: [{type: local_files, path: runs}]\n"
     )
     assert run_suite(load_suite(suite), RunOptions(out=tmp_path / "runs")).exit_code == 0
+
+
+def test_a_conversation_is_stored_once_and_replayed_whole(tmp_path: Path) -> None:
+    call = {"id": "1", "function": {"name": "look", "arguments": '{"at": "sea"}'}}
+    returned = {"role": "tool", "tool_call_id": "1", "name": "look", "content": ["blue"]}
+    messages = [*SAID, {"role": "assistant", "tool_calls": [call]}, returned, ANSWERED]
+    with closing(open_run(ran(written(tmp_path, {"id": "c", "messages": messages})).run_dir)[0]) as run:
+        (case,), (trace,) = run.cases(), run.traces(Trace)
+    assert bytes(case.recorded).count(b"Hello there.") == 1
+    assert (trace.output.final_answer, len(trace.messages)) == ("a", 5)
+    assert trace.tool_calls == [ToolCall("look", "1", {"at": "sea"})]
+    assert trace.tool_results == [ToolResult("look", '["blue"]', "1")]
+
+
+def test_a_recording_that_a_run_has_stored_whole_is_replayed_as_it_is(tmp_path: Path) -> None:
+    """As runs of earlier versions have."""
+    (case,) = load_suite(written(tmp_path, GOOD)).cases
+    once = recorded_of(case)
+    assert isinstance(once, Trace)
+    once.messages = once.messages[1:]
+    case.recorded = msgspec.Raw(msgspec.json.encode(once))
+    assert recorded_of(case) == once
+
+
+def test_a_number_in_place_of_calls_is_the_error_of_its_case(tmp_path: Path) -> None:
+    outcome = ran(written(tmp_path, GOOD, {"id": "n", "messages": [{"role": "assistant", "tool_calls": 2}]}))
+    assert cells(outcome) == {"pass": 1, "error": 1}
+    with closing(open_run(outcome.run_dir)[0]) as run:
+        errors = [trace.error.message for trace in run.traces(Trace) if trace.error is not None]
+    assert errors == ["messages[0].tool_calls: expected a list of calls, found 2"]

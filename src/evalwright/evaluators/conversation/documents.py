@@ -6,8 +6,9 @@ from typing import Any
 
 import msgspec
 
-from evalwright.evaluators.conversation.messages import RECORDING, conversation_of, expected_of, latency_of
+from evalwright.evaluators.conversation.messages import conversation_of, expected_of, latency_of
 from evalwright.evaluators.steps.steps import steps_of_trace
+from evalwright.model.recordings import RECORDING
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 

@@ -1,34 +1,18 @@
-"""Chat API messages sorted by role, by the rules of NorthStar. Never raises on plain data."""
+"""What evaluators see of a conversation: its messages by role, and what is expected. Never raises on plain data."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from evalwright.model.conversation import Conversation, ConversationExpected, ToolOutput, ToolUse
+from evalwright.model.recordings import RECORDING, conversation_in, text_of
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 
-__all__ = [
-    "RECORDING",
-    "calls_in",
-    "conversation_of",
-    "expected_of",
-    "json_text",
-    "latency_of",
-    "normalized",
-    "parsed_json",
-]
-
-RECORDING = "recording"
-"""The key of `Trace.extra` with what was recorded: `{messages, metrics, metadata}`, as its author wrote it.
-
-A run that exists only in memory may have its `conversation` and its `steps` there, already parsed: they are then judged
-as they are, whatever the messages say.
-"""
+__all__ = ["conversation_of", "expected_of", "latency_of", "parsed_json"]
 
 _decode = msgspec.json.Decoder().decode
 _NOTHING = ConversationExpected()
@@ -54,7 +38,7 @@ def conversation_of(trace: Trace) -> Conversation:
         if isinstance(made, Conversation):
             conversation = made
         else:
-            conversation = normalized(messages) if isinstance(messages, list) else _of_parts(trace)
+            conversation = conversation_in(messages) if isinstance(messages, list) else _of_parts(trace)
         _last = (trace, conversation)
     return conversation
 
@@ -69,83 +53,9 @@ def latency_of(trace: Trace) -> float | None:
     return latency if isinstance(latency, (int, float)) else None
 
 
-def normalized(messages: Sequence[Any]) -> Conversation:
-    """The conversation in messages; anything that is not a message of a known role is skipped."""
-    found = Conversation(list(messages))
-    for message in messages:
-        role = message.get("role") if isinstance(message, dict) else None
-        if role == "assistant":
-            found.tool_calls += calls_in(message)
-            text = _text(message.get("content"))
-            if text:
-                found.assistant_messages.append(text)
-                found.final_response = text
-        elif role == "tool":
-            name, call_id = message.get("name"), message.get("tool_call_id")
-            found.tool_outputs.append(ToolOutput(_word(call_id), _word(name), message.get("content")))
-        elif role == "user" or role == "system":
-            text = _text(message.get("content"))
-            if text is not None:
-                (found.user_messages if role == "user" else found.system_prompts).append(text)
-    return found
-
-
-def json_text(value: Any) -> str:
-    """JSON with sorted keys and ASCII only, for any value at all."""
-    try:
-        return json.dumps(value, sort_keys=True, default=str)
-    except (TypeError, ValueError, RecursionError):
-        return f"<{type(value).__name__} that JSON cannot hold>"
-
-
-def calls_in(message: dict[str, Any]) -> list[ToolUse]:
-    """The tool calls in one message of the system, of any shape."""
-    found: list[ToolUse] = []
-    listed = message.get("tool_calls")
-    for call in listed if isinstance(listed, list) else ():
-        if isinstance(call, dict):
-            function = call.get("function")
-            inside = function if isinstance(function, dict) else {}
-            name = inside.get("name") or call.get("name") or "unknown_tool"
-            given = inside["arguments"] if "arguments" in inside else call.get("arguments")
-            found.append(ToolUse(_word(call.get("id")), str(name), given))
-    legacy = message.get("function_call")
-    if isinstance(legacy, dict):
-        found.append(ToolUse(None, str(legacy.get("name") or "unknown_tool"), legacy.get("arguments")))
-    return found
-
-
-def _word(value: Any) -> str | None:
-    return value if value is None or isinstance(value, str) else str(value)
-
-
-def _text(content: Any) -> str | None:
-    """The text of a message's content: null stays null, the parts of a list are joined."""
-    if content is None or isinstance(content, str):
-        return content
-    try:
-        return _text_inside(content)
-    except RecursionError:
-        return None
-
-
-def _text_inside(content: Any) -> str | None:
-    if content is None or isinstance(content, str):
-        return content
-    if isinstance(content, list):
-        parts = [part for part in map(_text_inside, content) if part]
-        return "\n".join(parts) if parts else None
-    if isinstance(content, dict):
-        text, inner = content.get("text"), content.get("content")
-        if isinstance(text, str):
-            return text
-        return json_text(content) if inner is None else _text_inside(inner)
-    return str(content)
-
-
 def _of_parts(trace: Trace) -> Conversation:
     """The conversation of a trace that was not recorded as messages."""
-    texts = [(message.role, _text(message.content)) for message in trace.messages]
+    texts = [(message.role, text_of(message.content)) for message in trace.messages]
     answer = trace.output.final_answer or None
     said = [text for role, text in texts if role == "assistant" and text]
     return Conversation(

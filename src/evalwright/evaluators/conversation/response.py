@@ -12,10 +12,11 @@ from typing import Annotated, Any
 
 import msgspec
 
-from evalwright.evaluators.conversation.messages import conversation_of, expected_of, json_text, parsed_json
+from evalwright.evaluators.conversation.messages import conversation_of, expected_of, parsed_json
 from evalwright.evaluators.conversation.outcomes import KEPT, MOST_SHOWN, NO_ANSWER, graded, skipped
 from evalwright.evaluators.onlooker import Onlooker
 from evalwright.evaluators.wording import listed, shown
+from evalwright.model.recordings import json_text
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace

@@ -9,10 +9,11 @@ from typing import Any
 
 import msgspec
 
-from evalwright.evaluators.conversation.messages import expected_of, json_text
+from evalwright.evaluators.conversation.messages import expected_of
 from evalwright.evaluators.steps.steps import in_order, steps_of_trace
 from evalwright.evaluators.wording import listed, number
 from evalwright.model.conversation import TraceExpected
+from evalwright.model.recordings import json_text
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.steps import Step, StepEvent, Steps

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from operator import attrgetter
 from typing import Any
 
-from evalwright.evaluators.conversation.messages import RECORDING
+from evalwright.model.recordings import RECORDING
 from evalwright.model.steps import RunFacts, Step, StepEvent, Steps
 from evalwright.model.trace import Span, SpanEvent, ToolCall, Trace
 

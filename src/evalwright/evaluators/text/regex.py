@@ -9,9 +9,10 @@ from typing import Any
 
 from evalwright.errors import Problem
 from evalwright.evaluators.conversation.documents import case_document, run_document
-from evalwright.evaluators.conversation.messages import conversation_of, json_text
+from evalwright.evaluators.conversation.messages import conversation_of
 from evalwright.evaluators.onlooker import Onlooker
 from evalwright.evaluators.wording import shown
+from evalwright.model.recordings import json_text
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace

@@ -17,9 +17,9 @@ from evalwright.formats.shared.portable_paths import Places
 from evalwright.formats.shared.references import written
 from evalwright.formats.shared.without_defaults import brief
 from evalwright.model.plan import EvaluatorSpec, Variant
+from evalwright.model.recordings import recorded_of
 from evalwright.model.snapshot import Case, snapshot
 from evalwright.model.suite import Suite
-from evalwright.model.trace import Trace
 from evalwright.registry import NATIVE
 
 __all__ = ["SUITE", "write_native"]
@@ -95,7 +95,7 @@ def _case(case: Case, shared: dict[str, EvaluatorSpec], places: Places, *, by_ca
         del found["expected"]
     if placed := {key: places.of(case.extra[key]) for key in _WITH_PATHS if key in case.extra}:
         found["extra"] = {**case.extra, **placed}
-    recorded = msgspec.json.decode(bytes(case.recorded), type=Trace | list[Trace] | None)
+    recorded = recorded_of(case)
     if recorded is not None:
         found["recorded"] = brief(recorded)
     if by_case:

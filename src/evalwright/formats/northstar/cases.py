@@ -15,7 +15,6 @@ from typing import Any
 import msgspec
 
 from evalwright.errors import EvalwrightError, InputError, Problem, counted
-from evalwright.evaluators.conversation.messages import RECORDING, calls_in, normalized
 from evalwright.files.jsonl import lines_of
 from evalwright.files.key_paths import bracketed
 from evalwright.files.plain import plain
@@ -29,10 +28,11 @@ from evalwright.model.conversation import (
     StateTransition,
     TraceExpected,
 )
+from evalwright.model.recordings import RECORDING
 from evalwright.model.snapshot import Case, Expected
-from evalwright.model.trace import UNDATED, Metrics, Output, ToolCall, ToolResult, Trace, TraceError, TraceMessage
+from evalwright.model.trace import UNDATED, Metrics, Output, Trace, TraceError
 
-__all__ = ["VARIANT", "Cases", "case_of", "expectations_of", "trace_of_case"]
+__all__ = ["VARIANT", "Cases", "case_of", "expectations_of"]
 
 VARIANT = "recorded"
 _MOST_PROBLEMS = 100
@@ -74,7 +74,6 @@ class _Line(msgspec.Struct, forbid_unknown_fields=True):
 
 _MALFORMED = "malformed_trace"
 _decode = msgspec.json.Decoder(_Line).decode
-_decode_any = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
 
 
@@ -165,11 +164,6 @@ def expectations_of(case: EvalCase) -> Case:
     return Case(case.id, case.input, Expected(conversation=_line_of(case).expected), case.metadata)
 
 
-def trace_of_case(case: Case) -> Trace:
-    """The recorded trace of a case."""
-    return msgspec.json.decode(bytes(case.recorded), type=Trace)
-
-
 def _line_of(case: EvalCase) -> _Line:
     expected = case.expected.model_dump(exclude_none=True)
     for limits in (expected, expected.get("trace", {})):
@@ -241,11 +235,9 @@ def _cleaned(line: _Line, started: datetime) -> Case:
 
 
 def _trace(line: _Line, started: datetime) -> Trace:
-    conversation = normalized(line.messages)
+    """The trace without what follows from its messages: see `recorded_of`."""
     latency = line.metrics.latency_ms
     took = int(latency) if latency is not None and 0 <= latency < 1e12 else None
-    wrong: list[str] = []
-    calls = [ToolCall(call.name, call.id, _mapping(call.arguments)) for call in conversation.tool_calls]
     trace = Trace(
         line.id,
         VARIANT,
@@ -253,13 +245,7 @@ def _trace(line: _Line, started: datetime) -> Trace:
         started + timedelta(milliseconds=took) if took else started,
         took,
         None,
-        Output(conversation.final_response),
-        messages=_messages(line.messages, calls, wrong),
-        tool_calls=calls,
-        tool_results=[
-            ToolResult(output.name or "", _content(output.content), output.tool_call_id)
-            for output in conversation.tool_outputs
-        ],
+        Output(),
         metrics=Metrics(cost_usd=line.metrics.cost_usd),
         extra={RECORDING: {"messages": line.messages, "metrics": line.metrics}},
     )
@@ -267,8 +253,6 @@ def _trace(line: _Line, started: datetime) -> Trace:
         _take_steps(line, trace)
     except Exception as error:  # a problem of a trace is the error of its case
         trace.error = TraceError(_MALFORMED, str(error) or type(error).__name__)
-    if wrong:
-        trace.error = TraceError("malformed_messages", "; ".join(wrong))
     return trace
 
 
@@ -301,40 +285,3 @@ def _doubts_of_steps(line: _Line, trace: Trace) -> Iterator[Doubt]:
         yield place, f"{trace.error.message}: the case will be an error"
     elif (payload := _steps_given(line)) and _run_of(payload) is None:
         yield place, "it has neither a run_id nor a first run with an id: no grader reads it"
-
-
-def _messages(messages: list[dict[str, Any]], calls: list[ToolCall], wrong: list[str]) -> list[TraceMessage]:
-    """The conversation for readers and for evaluators that do not know about recordings; one message for each call.
-
-    A bare number of calls is reported to `wrong`: the calls themselves are unknown. Texts and objects hold none.
-    """
-    said: list[TraceMessage] = []
-    made = iter(calls)
-    for number, message in enumerate(messages):
-        role, content = message.get("role"), message.get("content")
-        if not isinstance(role, str):
-            continue
-        if content is not None or role != "assistant":
-            name = message.get("name")
-            said.append(TraceMessage(role, content, None, None, name if isinstance(name, str) else None))
-        if role == "assistant" and ("tool_calls" in message or "function_call" in message):
-            own = islice(made, len(calls_in(message)))
-            said.extend([TraceMessage(role, None, None, call) for call in own])
-            if (listed := message.get("tool_calls")) and isinstance(listed, (int, float)):
-                wrong.append(f"messages[{number}].tool_calls: expected a list of calls, found {json.dumps(listed)}")
-    return said
-
-
-def _mapping(given: Any) -> dict[str, Any]:
-    if isinstance(given, str):
-        try:
-            given = _decode_any(given)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-            return {}
-    return given if isinstance(given, dict) else {}
-
-
-def _content(content: Any) -> dict[str, Any] | str:
-    if isinstance(content, (dict, str)):
-        return content
-    return "" if content is None else msgspec.json.encode(content).decode()

@@ -8,9 +8,9 @@ from typing import Any
 
 import msgspec
 
-from evalwright.evaluators.conversation.messages import json_text
 from evalwright.files.key_paths import Place
 from evalwright.model.conversation import ConversationExpected
+from evalwright.model.recordings import json_text
 
 __all__ = ["Doubt", "doubts_in"]
 

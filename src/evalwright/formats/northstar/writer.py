@@ -9,11 +9,11 @@ from typing import Any
 import msgspec
 
 from evalwright.errors import Problem
-from evalwright.evaluators.conversation.messages import RECORDING
 from evalwright.evaluators.steps.steps import steps_of_trace
 from evalwright.formats.northstar.plans import PLANS, TRACE, grader_plan_of
 from evalwright.formats.shared.output import OutputFolder, Written
 from evalwright.model.plan import EvaluatorSpec
+from evalwright.model.recordings import RECORDING, recorded_of
 from evalwright.model.snapshot import Case, snapshot
 from evalwright.model.steps import Steps
 from evalwright.model.suite import Suite
@@ -39,9 +39,9 @@ def write_northstar(suite: Suite, folder: Path, output: OutputFolder) -> Written
 
 
 def _record(case: Case, losses: list[Problem]) -> dict[str, Any] | None:
-    recorded = msgspec.json.decode(bytes(case.recorded), type=Trace | None)
-    conversation = recorded.extra.get(RECORDING) if recorded is not None else None
-    if recorded is None or not isinstance(conversation, dict):
+    recorded = recorded_of(case)
+    conversation = recorded.extra.get(RECORDING) if isinstance(recorded, Trace) else None
+    if not isinstance(recorded, Trace) or not isinstance(conversation, dict):
         losses.append(Problem(f"case {case.id}", "has no recorded NorthStar conversation", key="recorded"))
         return None
     expected = msgspec.to_builtins(case.expected.conversation) if case.expected.conversation else None

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from evalwright.errors import InputError
-from evalwright.formats.northstar.cases import case_of, trace_of_case
+from evalwright.formats.northstar.cases import case_of
 from evalwright.formats.northstar.plans import DETERMINISTIC, configured
 from evalwright.formats.northstar.records import EvalCase
 from evalwright.formats.northstar.surface.graders import Grader, default_graders
@@ -26,6 +26,7 @@ from evalwright.formats.northstar.surface.results import (
 )
 from evalwright.formats.northstar.surface.runs import run_of
 from evalwright.formats.northstar.totals import totals
+from evalwright.model.recordings import recorded_of
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 
@@ -74,7 +75,8 @@ class EvalSuite:
 
     async def _case(self, case: EvalCase) -> CaseResult:
         made = case_of(case)
-        trace = trace_of_case(made)
+        trace = recorded_of(made)
+        assert isinstance(trace, Trace)
         grades = [self._grade(grader, case, made, trace) for grader in self.graders]
         done = [grade if isinstance(grade, GradeResult) else await grade for grade in grades]
         if trace.error is not None:

@@ -1,0 +1,180 @@
+"""Recorded conversations: what is kept of one, and the trace that is made of it.
+
+A recording is kept once, as its author wrote it. The messages, the tool use and the answer of its trace follow from it
+by the rules of NorthStar, which never raise on plain data.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from itertools import islice
+from typing import Any
+
+import msgspec
+
+from evalwright.model.conversation import Conversation, ToolOutput, ToolUse
+from evalwright.model.snapshot import Case
+from evalwright.model.trace import Output, ToolCall, ToolResult, Trace, TraceError, TraceMessage
+
+__all__ = ["RECORDING", "conversation_in", "json_text", "normalized", "recorded_of", "text_of"]
+
+RECORDING = "recording"
+"""The key of `Trace.extra` with what was recorded: `{messages, metrics, metadata}`, as its author wrote it.
+
+A run that exists only in memory may have its `conversation` and its `steps` there, already parsed: they are then judged
+as they are, whatever the messages say.
+"""
+
+_decode = msgspec.json.Decoder(Trace | list[Trace] | None).decode
+_decode_any = msgspec.json.Decoder().decode
+_last: tuple[list[Any] | None, Conversation] = (None, Conversation())
+"""Messages and their conversation. Read and replaced as a whole, so that threads only parse again what others have."""
+
+
+def recorded_of(case: Case) -> Trace | list[Trace] | None:
+    """The recorded trace of a case, or all if it has several. Raises ValueError if it is none."""
+    recorded: Trace | list[Trace] | None = _decode(case.recorded)
+    for trace in recorded if isinstance(recorded, list) else () if recorded is None else (recorded,):
+        _complete(trace)
+    return recorded
+
+
+def _complete(trace: Trace) -> None:
+    """Add what follows from the recording of a trace that has nothing else."""
+    recording = trace.extra.get(RECORDING)
+    messages = recording.get("messages") if isinstance(recording, dict) else None
+    if trace.messages or not isinstance(messages, list):
+        return
+    conversation = conversation_in(messages)
+    trace.output = Output(conversation.final_response)
+    trace.tool_calls = [ToolCall(call.name, call.id, _mapping(call.arguments)) for call in conversation.tool_calls]
+    trace.tool_results = [
+        ToolResult(output.name or "", _content(output.content), output.tool_call_id)
+        for output in conversation.tool_outputs
+    ]
+    wrong: list[str] = []
+    trace.messages = _messages(messages, trace.tool_calls, wrong)
+    if wrong:
+        trace.error = TraceError("malformed_messages", "; ".join(wrong))
+
+
+def _messages(messages: list[dict[str, Any]], calls: list[ToolCall], wrong: list[str]) -> list[TraceMessage]:
+    """The conversation for readers and for evaluators that do not know about recordings; one message for each call.
+
+    A bare number of calls is reported to `wrong`: the calls themselves are unknown. Texts and objects hold none.
+    """
+    said: list[TraceMessage] = []
+    made = iter(calls)
+    for number, message in enumerate(messages):
+        role, content = message.get("role"), message.get("content")
+        if not isinstance(role, str):
+            continue
+        if content is not None or role != "assistant":
+            name = message.get("name")
+            said.append(TraceMessage(role, content, None, None, name if isinstance(name, str) else None))
+        if role == "assistant" and ("tool_calls" in message or "function_call" in message):
+            own = islice(made, len(_calls_in(message)))
+            said.extend([TraceMessage(role, None, None, call) for call in own])
+            if (listed := message.get("tool_calls")) and isinstance(listed, (int, float)):
+                wrong.append(f"messages[{number}].tool_calls: expected a list of calls, found {json.dumps(listed)}")
+    return said
+
+
+def _mapping(given: Any) -> dict[str, Any]:
+    if isinstance(given, str):
+        try:
+            given = _decode_any(given)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            return {}
+    return given if isinstance(given, dict) else {}
+
+
+def _content(content: Any) -> dict[str, Any] | str:
+    if isinstance(content, (dict, str)):
+        return content
+    return "" if content is None else msgspec.json.encode(content).decode()
+
+
+def conversation_in(messages: list[Any]) -> Conversation:
+    """Like `normalized`; the last one is kept, as whoever judges a recording asks for it again."""
+    global _last
+    known, conversation = _last
+    if known is not messages:
+        conversation = normalized(messages)
+        _last = (messages, conversation)
+    return conversation
+
+
+def normalized(messages: Sequence[Any]) -> Conversation:
+    """The conversation in messages; anything that is not a message of a known role is skipped."""
+    found = Conversation(list(messages))
+    for message in messages:
+        role = message.get("role") if isinstance(message, dict) else None
+        if role == "assistant":
+            found.tool_calls += _calls_in(message)
+            text = text_of(message.get("content"))
+            if text:
+                found.assistant_messages.append(text)
+                found.final_response = text
+        elif role == "tool":
+            name, call_id = message.get("name"), message.get("tool_call_id")
+            found.tool_outputs.append(ToolOutput(_word(call_id), _word(name), message.get("content")))
+        elif role == "user" or role == "system":
+            text = text_of(message.get("content"))
+            if text is not None:
+                (found.user_messages if role == "user" else found.system_prompts).append(text)
+    return found
+
+
+def json_text(value: Any) -> str:
+    """JSON with sorted keys and ASCII only, for any value at all."""
+    try:
+        return json.dumps(value, sort_keys=True, default=str)
+    except (TypeError, ValueError, RecursionError):
+        return f"<{type(value).__name__} that JSON cannot hold>"
+
+
+def _calls_in(message: dict[str, Any]) -> list[ToolUse]:
+    """The tool calls in one message of the system, of any shape."""
+    found: list[ToolUse] = []
+    listed = message.get("tool_calls")
+    for call in listed if isinstance(listed, list) else ():
+        if isinstance(call, dict):
+            function = call.get("function")
+            inside = function if isinstance(function, dict) else {}
+            name = inside.get("name") or call.get("name") or "unknown_tool"
+            given = inside["arguments"] if "arguments" in inside else call.get("arguments")
+            found.append(ToolUse(_word(call.get("id")), str(name), given))
+    legacy = message.get("function_call")
+    if isinstance(legacy, dict):
+        found.append(ToolUse(None, str(legacy.get("name") or "unknown_tool"), legacy.get("arguments")))
+    return found
+
+
+def _word(value: Any) -> str | None:
+    return value if value is None or isinstance(value, str) else str(value)
+
+
+def text_of(content: Any) -> str | None:
+    """The text of a message's content: null stays null, the parts of a list are joined."""
+    if content is None or isinstance(content, str):
+        return content
+    try:
+        return _text_inside(content)
+    except RecursionError:
+        return None
+
+
+def _text_inside(content: Any) -> str | None:
+    if content is None or isinstance(content, str):
+        return content
+    if isinstance(content, list):
+        parts = [part for part in map(_text_inside, content) if part]
+        return "\n".join(parts) if parts else None
+    if isinstance(content, dict):
+        text, inner = content.get("text"), content.get("content")
+        if isinstance(text, str):
+            return text
+        return json_text(content) if inner is None else _text_inside(inner)
+    return str(content)
