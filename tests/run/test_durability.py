@@ -72,22 +72,32 @@ def test_of_the_cells_that_are_called_no_more_are_unwritten_than_run_at_once(
 
 
 @pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="finds the files of descriptors in /proc")
-def test_cells_that_finish_together_are_written_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("seconds", [0, 0.06])
+def test_cells_that_finish_together_are_written_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seconds: float
+) -> None:
     writes: list[int] = []
     write = os.write
+    waiting: list[asyncio.Future[None]] = []
 
     def noted(descriptor: int, data: bytes) -> int:
         if Path(f"/proc/self/fd/{descriptor}").resolve().name == "verdicts.jsonl":
             writes.append(data.count(b"\n"))
         return write(descriptor, data)
 
-    async def quick(case, variant):
-        await asyncio.sleep(0)
+    async def answer(case, variant):
+        if len(waiting) < 15:
+            waiting.append(asyncio.get_running_loop().create_future())
+            await waiting[-1]
+        else:
+            await asyncio.sleep(seconds)
+            while waiting:
+                waiting.pop().set_result(None)
         return {"final_answer": "done"}
 
     monkeypatch.setattr(os, "write", noted)
-    monkeypatch.setattr(agents, "quick", quick, raising=False)
-    run_suite(suite(tmp_path, [1] * 64, "run.project.agents:quick", max_concurrency=16))
+    monkeypatch.setattr(agents, "answer", answer, raising=False)
+    run_suite(suite(tmp_path, [1] * 64, "run.project.agents:answer", max_concurrency=16))
     assert (sum(writes), len(writes) <= 16) == (64, True)
 
 

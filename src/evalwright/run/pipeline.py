@@ -49,14 +49,14 @@ if TYPE_CHECKING:
     from evalwright.run.steps.mirror import Mirroring
     from evalwright.run.steps.price import Pricing
 
-__all__ = ["LONG", "Pipeline"]
+__all__ = ["Pipeline"]
 
 _LONGEST_CALL = 600.0
 """Seconds after which a cell's call is not repeated, however often its service asks for time."""
 _LOOK = 0.25
 """Seconds between checks, in a pause before another attempt, of whether the run is to stop."""
-LONG = 0.05
-"""Seconds from which a call is so long that separate writes for its cell do not matter."""
+_LONG = 0.05
+"""Seconds from which a call is so long that a separate write of its trace does not matter."""
 
 
 class Pipeline:
@@ -103,8 +103,9 @@ class Pipeline:
         self._comparing: Comparing | None = None
         self._starved = 0
         """Cells that wait until others close files."""
-        self.write: Callable[[], None] = lambda: None
-        """Writes the records that are held, if any are."""
+        self._write_records: Callable[[], None] = lambda: None
+        self.write: Callable[[], None] = self._write_records
+        """Writes the records and lines that are held, if any are."""
 
     async def open(self) -> None:
         """Prepare what cells need. Raises InputError if the user's setup code fails or takes too long."""
@@ -121,7 +122,8 @@ class Pipeline:
         one write per file."""
         # Stores of other packages may be unable to do so: their records are written one by one.
         if (hold := getattr(self._writer, "hold", None)) is not None:
-            self.write = self._flushing(hold(lambda write: later(self._flushing(write))))
+            self._write_records = hold(lambda write: later(self._flushing(write)))
+            self.write = self._flushing(self._write_records)
 
     def _flushing(self, write: Callable[[], None]) -> Callable[[], None]:
         lines = self._lines
@@ -175,7 +177,7 @@ class Pipeline:
         finally:
             if money is not None:
                 money.end()  # `record` counts the cost at once, so that no other cell looks in between
-        await self.record(cell, trace, at_once=time.monotonic() - call.started > LONG)
+        await self.record(cell, trace, at_once=time.monotonic() - call.started > _LONG)
         # After the record: the trace that stops a system is stored like all others.
         if self._standstill is None:
             if trace.error is None and not self._state.stuck:
@@ -308,7 +310,7 @@ class Pipeline:
             drop_answer(trace, error)  # nothing has been written so far
             self._writer.append_trace(trace)
         if at_once:  # an evaluator that blocks, or ends the process, must not lose an answer that took its time
-            self.write()
+            self._write_records()
         if (rest := self.judge(cell.case, trace, artifact)) is not None:
             await rest
 

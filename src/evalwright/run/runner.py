@@ -20,7 +20,7 @@ from evalwright.model.trace import TraceError
 from evalwright.run.call import GRACE, Call, deadline_in
 from evalwright.run.cells import Cell, Grid, RunState, fitted, groups_of
 from evalwright.run.limits import Watchdog
-from evalwright.run.pipeline import LONG, Pipeline
+from evalwright.run.pipeline import Pipeline
 
 if TYPE_CHECKING:
     from evalwright.run.history import History
@@ -166,13 +166,13 @@ class Runner:
                 if call.abandoned:  # its cell was recorded as late, and another worker has taken over the queue
                     return
                 # Records are written once everything that can continue in this turn of the loop has done so; if other
-                # workers were active meanwhile, this one waits for that. But a slow system is not kept waiting.
+                # workers were active meanwhile, this one waits for that.
                 ended = time.monotonic()
                 took = ended - begun
                 self._unwritten += 1
                 # Targets and evaluators that never wait would keep the event loop to themselves until the queue is
                 # empty: no deadline would be checked, nothing synced, and the other workers would start nothing.
-                if (number < self._taken and took <= LONG) or ended - self._breathed > _BREATH:
+                if number < self._taken or ended - self._breathed > _BREATH:
                     await asyncio.sleep(0)
                     self._breathed = time.monotonic()
                 elif took > _BRIEF:
