@@ -17,6 +17,7 @@ from evalwright.run.addresses import Address, addresses_of, asked_pause
 from evalwright.run.call import pause_before_next, retriable
 from evalwright.run.merge import merge
 from evalwright.run.outcomes import folded_summary
+from evalwright.run.re_evaluation import re_evaluate
 from evalwright.run.resumption import resume
 from evalwright.run.start import run_suite
 from evalwright.run.stored_run import open_run
@@ -243,5 +244,8 @@ def test_a_path_that_finds_nothing_in_any_reply_is_a_warning_of_the_run_and_stay
     reader, plan = open_run(outcome.run_dir)
     with closing(reader):
         assert folded_summary(reader, plan).warnings == [warning]  # as reports have it
-    assert resume(outcome.run_dir).summary.warnings == [warning]
-    assert merge(parts, tmp_path / "merged").summary.warnings == [warning]
+    merged = merge(parts, tmp_path / "merged")
+    assert merged.summary.warnings == [warning]
+    for run in (outcome.run_dir, merged.run_dir):
+        for again in (resume, re_evaluate, re_evaluate, resume):
+            assert again(run).summary.warnings == [warning], again

@@ -26,7 +26,7 @@ from evalwright.model.protocols import RunReader
 from evalwright.run.cells import Grid
 from evalwright.run.history import history_of
 from evalwright.run.locations import NOTE, Place, find_run, run_places
-from evalwright.run.outcomes import Outcome, conclude, stored_warnings
+from evalwright.run.outcomes import Outcome, conclude
 from evalwright.run.shards import first_difference, stored_config
 from evalwright.scoring.fold import fold
 from evalwright.session import owns_process
@@ -129,7 +129,7 @@ def merge(runs: Sequence[Path | Place], out: Path | None = None, *, partial: boo
             _must_be_whole(parts)
         _must_be_unchanged(parts)
         plan = _merged_plan(parts)
-        warnings = [warning for part in parts for warning in stored_warnings(part.reader)]
+        earlier = [part.reader.summary() for part in parts]
         store = LocalFiles(out or Path("runs"), Masker.of({}, os.environ))
         complete = len(parts) == parts[0].shard.of and all(part.whole for part in parts)
         digests = {str(part.shard.index): part.digest for part in parts} if complete else {}
@@ -138,7 +138,7 @@ def merge(runs: Sequence[Path | Place], out: Path | None = None, *, partial: boo
         assert writer.plan is not None
         place = Place(store, writer.plan.run_id, writer.folder)
         note = f"{len(parts):,} of {counted(parts[0].shard.of, 'shard')} merged"
-        return conclude(place, writer, writer.plan, fold(writer, writer.plan), False, note, earlier=warnings)
+        return conclude(place, writer, writer.plan, fold(writer, writer.plan), False, note, earlier=earlier)
 
 
 def _part(run: Path | Place, stack: ExitStack) -> _Part:

@@ -24,7 +24,7 @@ from evalwright.scoring.tally import Tally
 if TYPE_CHECKING:
     from evalwright.run.steps.mirror import Mirroring
 
-__all__ = ["Outcome", "conclude", "folded_summary", "is_decided", "stored_warnings", "summed_up"]
+__all__ = ["Outcome", "conclude", "folded_summary", "is_decided", "summed_up"]
 
 _HEALING = (
     "unreadable records do not count: `re-evaluate` replaces results and verdicts; the cell of a damaged "
@@ -127,12 +127,6 @@ def folded_summary(reader: RunReader, plan: Plan) -> RunSummary:
     return summary
 
 
-def stored_warnings(reader: RunReader) -> list[str]:
-    """The warnings in a run's stored summary, including those of its plan; none without a summary."""
-    stored = reader.summary()
-    return stored.warnings if stored else []
-
-
 class _Row(msgspec.Struct, gc=False):
     pass
 
@@ -152,15 +146,22 @@ def conclude(
     *notes: str,
     mirrors: Mirroring | None = None,
     state: RunState | None = None,
-    earlier: Sequence[str] = (),
+    earlier: Sequence[RunSummary | None] = (),
 ) -> Outcome:
     """Store the summary, notify the mirrors, and return the outcome of the session.
 
-    `earlier` are the warnings of the sessions that wrote the records, if this one called no system.
+    `earlier` are the summaries of the sessions that wrote the records, if this one neither called a system nor judged.
     """
     summary = summed_up(tally, writer, plan, datetime.now(UTC))
+    before = [one for one in (writer.summary(), *earlier) if one is not None]
+    of_calls = [warning for one in before for warning in one.call_warnings or ()]
     ended = _ended(state, summary) if state is not None else []
-    summary.warnings = [*dict.fromkeys([*summary.warnings, *earlier, *ended])]
+    if state is not None:
+        of_calls += [*state.unclosed, *state.doubts]
+    if of_calls:
+        summary.call_warnings = [*dict.fromkeys(of_calls)]
+    said = [warning for one in earlier if one is not None for warning in one.warnings]
+    summary.warnings = [*dict.fromkeys([*summary.warnings, *said, *of_calls, *ended])]
     if any(map(is_judge, plan.evaluators)) or labels_file(writer).is_file():
         from evalwright.run.calibration import keep_calibration
 

@@ -23,7 +23,7 @@ from evalwright.run.loop import Job, Watch, begin, work, work_here
 from evalwright.run.missing_keys import must_have_keys
 from evalwright.run.models import live_models
 from evalwright.run.origin import Trust, must_be_own, runnable
-from evalwright.run.outcomes import Outcome, conclude, stored_warnings
+from evalwright.run.outcomes import Outcome, conclude
 from evalwright.run.stored_run import revealed
 from evalwright.scoring.fold import fold
 from evalwright.scoring.tally import Tally
@@ -151,8 +151,8 @@ def _rest_of(
         if (finished == total or decided) and not again:
             why = "every cell is finished" if again_of is _none_again else "no cell to run again"
             why = "it is decided" if decided else why
-            warnings, note = stored_warnings(writer), f"nothing to do: {why}"
-            yield None, lambda over: conclude(place, writer, plan, fold(writer, plan), over, note, earlier=warnings)
+            earlier, note = [writer.summary()], f"nothing to do: {why}"
+            yield None, lambda over: conclude(place, writer, plan, fold(writer, plan), over, note, earlier=earlier)
             return
         masker = Masker.of(secrets, os.environ)
         drop_manifest(Path(writer.location))
