@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import pickle
+import sys
 from datetime import timedelta
 from typing import Any
 
@@ -402,3 +403,18 @@ def test_an_evaluator_that_alone_decides_has_the_rate_and_the_interval_of_its_ce
     assert row_of_it.pass_rate == pytest.approx(variant.pass_rate, rel=1e-12)
     assert row_of_it.pass_rate_ci95 == pytest.approx(variant.pass_rate_ci95, rel=1e-9)
     assert row_of_it.n == sum(number for status, number in variant.cells.items() if status != "error")
+
+
+def test_single_trials_of_a_group_leave_only_its_counts_in_memory() -> None:
+    of = plan(variants=[Variant("v0", "replay")], cases_total=2000)
+    tally = Tally.of(of)
+
+    def blocks_after(cases: range) -> int:
+        for number in cases:
+            cell = {"case_id": f"c{number}", "variant_name": "v0"}
+            row = a_result(**cell, evaluator="e0")
+            tally.add(a_trace(**cell, group=f"talk {number % 4}"), [row], a_verdict(**cell))
+        return sys.getallocatedblocks()
+
+    before = blocks_after(range(1000))
+    assert blocks_after(range(1000, 2000)) - before < 500

@@ -84,10 +84,7 @@ class EvaluatorCount:
         if self.cases is not None and other.cases is not None:
             for case, value in other.cases.items():
                 self.cases[case] = self.cases.get(case, 0) + value
-        for group, (passed, judged) in other.groups.items():
-            of = self.groups.setdefault(group, [0, 0])
-            of[0] += passed
-            of[1] += judged
+        _merge(self.groups, other.groups)
 
     def add_verdict(self, case: str, group: str | msgspec.UnsetType, passed: bool) -> None:
         """Count one result with a verdict."""
@@ -207,7 +204,7 @@ class VariantCount:
         "cost",
         "errored",
         "evaluators",
-        "group_passes",
+        "group_counts",
         "grouped",
         "groups",
         "latency",
@@ -227,11 +224,11 @@ class VariantCount:
         self.evaluators: dict[str, EvaluatorCount] = {}
         self.cases: dict[str, int] | None = {} if repeated else None
         self.grouped: dict[str, str] = {}
-        """The groups of the judged cases that have one."""
+        """The groups of the judged cases that have one, if cases are counted one by one."""
         self.groups: dict[str, str] = {}
         """The groups of all cases that have one, if each evaluator's results are counted by case."""
-        self.group_passes: dict[str, int] = {}
-        """Passed cases by group, if cases are not counted one by one."""
+        self.group_counts: dict[str, list[int]] = {}
+        """Passed and judged cases by group, if they are not."""
 
     def add(self, trace: TraceLike, results: Collection[ResultLike], status: Status) -> None:
         """Count one cell."""
@@ -254,9 +251,12 @@ class VariantCount:
             self.cases[case] = self.cases.get(case, 0) + value
         # Only cells with a verdict: a group without one is not a unit of the rate, but would count in its interval.
         if trace.group is not msgspec.UNSET and self._of_status[status] & _MASK:
-            self.grouped[trace.case_key] = trace.group
-            if self.cases is None:
-                self.group_passes[trace.group] = self.group_passes.get(trace.group, 0) + (status == "pass")
+            if self.cases is not None:
+                self.grouped[trace.case_key] = trace.group
+            else:
+                of = self.group_counts.setdefault(trace.group, [0, 0])
+                of[0] += status == "pass"
+                of[1] += 1
         # Evaluators that are called on errored traces, too, judge no answer there: they would lower their own rates.
         if not errored or self._unjudged.traces:
             if self.repeated and trace.group is not msgspec.UNSET:
@@ -326,8 +326,7 @@ class VariantCount:
             self.evaluators.setdefault(name, EvaluatorCount(self.repeated)).merge(count)
         self.grouped.update(other.grouped)
         self.groups.update(other.groups)
-        for group, passes in other.group_passes.items():
-            self.group_passes[group] = self.group_passes.get(group, 0) + passes
+        _merge(self.group_counts, other.group_counts)
         if self.cases is not None and other.cases is not None:
             for case, value in other.cases.items():
                 self.cases[case] = self.cases.get(case, 0) + value
@@ -370,8 +369,7 @@ class VariantCount:
     def _design(self) -> DesignRate:
         if self.cases is not None:
             return rate_of_cases(self.trials(), self.grouped)
-        sizes = Counter(self.grouped.values())
-        groups = [(passes, sizes[group]) for group, passes in self.group_passes.items()]
+        groups = ((passed, of) for passed, of in self.group_counts.values())
         return rate_of_singles(self.cells["pass"], self.by_case().judged, groups)
 
     def detectable(self) -> float | None:
@@ -385,7 +383,7 @@ class VariantCount:
             return None
         from evalwright.statistics.power import detectable_difference
 
-        if self.grouped and (ends := self._design().effective_n):
+        if (self.grouped or self.group_counts) and (ends := self._design().effective_n):
             cases = cases / max(1.0, rate_of_counts(shares).effective_n / ends)
         found = detectable_difference(cases, 0.0, within, most)
         return found if found is not None and 0 < found <= 1 else None
@@ -403,7 +401,18 @@ class VariantCount:
         return shares
 
     def _independent(self, cases: int) -> int:
+        if self.cases is None:
+            in_groups = sum(judged for _, judged in self.group_counts.values())
+            return cases - in_groups + len(self.group_counts)
         return cases - len(self.grouped) + len(set(self.grouped.values()))
+
+
+def _merge(groups: dict[str, list[int]], others: Mapping[str, list[int]]) -> None:
+    """Add passed and judged cases by group."""
+    for group, (passed, judged) in others.items():
+        of = groups.setdefault(group, [0, 0])
+        of[0] += passed
+        of[1] += judged
 
 
 def _unpacked(value: int) -> tuple[int, int]:
