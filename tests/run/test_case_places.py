@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -57,3 +58,13 @@ def test_ids_of_several_files_and_in_any_order(tmp_path: Path) -> None:
     }
     assert {key: places.get(key) for key in asked} == asked
     assert [places.get(key) for key in ("in", "a0#3", "a0#0", "a0#x", "#", "")] == [None] * 6
+
+
+def test_looking_in_another_order_keeps_no_object_per_id(tmp_path: Path) -> None:
+    path = tmp_path / "c.jsonl"
+    path.write_text("".join(f'{{"id": "c{n}"}}\n' for n in range(2000)))
+    files = {str(path): hashlib.sha256(path.read_bytes()).hexdigest()}
+    before = sys.getallocatedblocks()
+    places = CasePlaces(a_plan(files=files, seal="ours"))
+    assert [places[f"c{n}"].line for n in (1500, 7, 900)] == [1501, 8, 901]
+    assert sys.getallocatedblocks() - before < 1000

@@ -7,7 +7,7 @@ import hashlib
 import json
 import re
 from array import array
-from bisect import bisect
+from bisect import bisect, bisect_left
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cached_property
@@ -40,7 +40,8 @@ class CasePlaces(Mapping[str, CaseLine]):
     """Where cases are, by name, if their files name them by `id`; a file is read when it is first needed.
 
     Only files of the user's own runs are opened (a run folder may come from anyone), and only those that have not
-    changed since, as their lines would be wrong. Memory holds 12 bytes per id: a hash of it, and its line.
+    changed since, as their lines would be wrong. Memory holds 12 bytes per id, a hash of it and its line, and four
+    more once ids are looked for in another order.
     """
 
     def __init__(self, plan: Plan) -> None:
@@ -69,20 +70,23 @@ class CasePlaces(Mapping[str, CaseLine]):
         for at in (self._last, self._last + 1):
             if 0 <= at < len(self._hashes) and self._hashes[at] == digest:
                 return at
-        with suppress(KeyError):
-            return self._sorted[digest][0]
+        if (first := self._nth(digest, 1)) is not None:
+            return first
         id_, _, number = key.rpartition("#")
-        if not number.isdecimal() or not 0 < int(number) <= len(same := self._sorted[hash(id_)]):
+        if not number.isdecimal() or (same := self._nth(hash(id_), int(number))) is None:
             raise KeyError(key)
-        return same[int(number) - 1]
+        return same
+
+    def _nth(self, digest: int, number: int) -> int | None:
+        """The position of the nth id with this hash, from 1."""
+        at = bisect_left(self._sorted, digest, key=self._hashes.__getitem__) + number - 1
+        found = self._sorted[at] if number > 0 and at < len(self._sorted) else None
+        return found if found is not None and self._hashes[found] == digest else None
 
     @cached_property
-    def _sorted(self) -> dict[int, list[int]]:
-        """The ids by their hashes, for names in another order, or shared by several cases."""
-        found: dict[int, list[int]] = {}
-        for at, digest in enumerate(self._hashes):
-            found.setdefault(digest, []).append(at)
-        return found
+    def _sorted(self) -> array[int]:
+        """The positions of all ids, by their hashes, for names in another order, or shared by several cases."""
+        return array("I", sorted(range(len(self._hashes)), key=self._hashes.__getitem__))
 
     def _read(self) -> None:
         if self._starts or not self._plan.seal:
