@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
 from math import fsum, sqrt
 
-__all__ = ["average_ranks", "kendall_tau_b", "pearson", "spearman"]
+__all__ = ["average_ranks", "pearson", "spearman"]
 
 
 def average_ranks(values: Sequence[float]) -> list[float]:
@@ -37,14 +36,3 @@ def pearson(x: Sequence[float], y: Sequence[float]) -> float | None:
 def spearman(x: Sequence[float], y: Sequence[float]) -> float | None:
     """Spearman's rank correlation; None where a side does not vary."""
     return pearson(average_ranks(x), average_ranks(y))
-
-
-def kendall_tau_b(x: Sequence[float], y: Sequence[float]) -> float | None:
-    """Kendall's rank correlation, corrected for ties (Kendall 1945); None where a side does not vary."""
-    agreeing = untied_x = untied_y = 0
-    for (x1, y1), (x2, y2) in combinations(zip(x, y, strict=True), 2):
-        sign_x, sign_y = (x1 > x2) - (x1 < x2), (y1 > y2) - (y1 < y2)
-        agreeing += sign_x * sign_y
-        untied_x += sign_x != 0
-        untied_y += sign_y != 0
-    return agreeing / sqrt(untied_x * untied_y) if untied_x and untied_y else None
