@@ -9,16 +9,19 @@ those of a comparison of the cases that both runs judged.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from contextlib import closing
 
 import msgspec
 
 from evalwright.decisions.comparison import EvaluatorComparison, evaluator_changes
 from evalwright.decisions.runs import TwoRuns
+from evalwright.model.cell_index import index_of, rereading
 from evalwright.model.facts import ResultFacts, TraceFacts
 from evalwright.model.protocols import RunReader
 from evalwright.model.summary import ComparisonReport, VariantDelta
-from evalwright.scoring.newest import newest_cells
+from evalwright.scoring.looked_up import indexed_cells
+from evalwright.scoring.newest import over_cells
 from evalwright.statistics.sums import Mean
 
 __all__ = ["Drift", "MeasureChange", "drift"]
@@ -53,11 +56,11 @@ class Drift(msgspec.Struct):
 class _Side:
     """Counts of one run."""
 
-    def __init__(self, reader: RunReader) -> None:
+    def __init__(self, cells: Iterable[tuple[TraceFacts, Collection[ResultFacts]]]) -> None:
         self.passed: dict[str, bool] = {}
         self.measures: defaultdict[str, Mean] = defaultdict(Mean)
         self.errored = Mean()
-        for trace, results in newest_cells(reader):
+        for trace, results in cells:
             self._count(trace, results)
 
     def _count(self, trace: TraceFacts, results: Collection[ResultFacts]) -> None:
@@ -79,9 +82,17 @@ class _Side:
                 self.measures[name].add(value)
 
 
+@rereading
+def _side_of(reader: RunReader) -> _Side:
+    if (index := index_of(reader)) is not None:
+        with closing(index):
+            return _Side(indexed_cells(index))
+    return over_cells(reader, reader.plan, _Side)
+
+
 def drift(baseline: RunReader, current: RunReader, baseline_run_id: str, runs: TwoRuns) -> Drift:
     """Compare a run with its baseline; `runs` are both of them, counted."""
-    before, after = _Side(baseline), _Side(current)
+    before, after = _side_of(baseline), _side_of(current)
     cases = sorted(before.passed.keys() | after.passed.keys())
     worse = [case for case in cases if before.passed.get(case) and not after.passed.get(case)]
     better = [case for case in cases if after.passed.get(case) and not before.passed.get(case)]

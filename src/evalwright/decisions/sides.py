@@ -19,8 +19,8 @@ from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import Status
 from evalwright.scoring.looked_up import facts_of, facts_of_count, indexed_cells
-from evalwright.scoring.newest import Superseded, newest_cells, streamed_cells
-from evalwright.scoring.verdict import cell_status, names_needed, passes_over_errored
+from evalwright.scoring.newest import over_cells
+from evalwright.scoring.verdict import cell_status, names_needed
 from evalwright.statistics.units import Cluster, Units, units_from, units_of
 
 __all__ = ["PASS_RATE", "CaseTotal", "SideCounts", "sides_of", "units_of_cases"]
@@ -173,19 +173,13 @@ def sides_of(reader: RunReader, plan: Plan) -> dict[str, SideCounts]:
     stored: dict[_Key, Status] = {}
     if plan.evaluators_by_case:
         stored = {(v.case_key, v.variant_name, v.trial, v.attempt): v.status for v in reader.verdicts(_Verdicts)}
-        return _in_order(_counted(newest_cells(reader), _Judging(plan, [], stored)), plan)
     judging = _Judging(plan, names_needed(reader, plan), stored)
-    if (index := index_of(reader)) is not None:
+    if not plan.evaluators_by_case and (index := index_of(reader)) is not None:
         if any((variant.trials or plan.run.trials) > 1 for variant in plan.variants):
             with closing(index):
                 return _in_order(_counted(indexed_cells(index), judging), plan)
         return _in_order(_of_kinds(HeldIndex(index), judging), plan)
-    try:
-        evaluators = len(plan.evaluators)
-        errored = 0 if passes_over_errored(plan) else evaluators
-        return _in_order(_counted(streamed_cells(reader, evaluators, errored=errored), judging), plan)
-    except Superseded:
-        return _in_order(_counted(newest_cells(reader), judging), plan)
+    return _in_order(over_cells(reader, plan, lambda cells: _counted(cells, judging)), plan)
 
 
 def _of_kinds(held: HeldIndex, judging: _Judging) -> dict[str, SideCounts]:

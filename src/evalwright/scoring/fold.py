@@ -14,9 +14,9 @@ from evalwright.model.facts import ResultFacts, TraceFacts
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import Status
-from evalwright.scoring.newest import Superseded, newest_cells, streamed_cells
+from evalwright.scoring.newest import newest_cells, over_cells
 from evalwright.scoring.tally import Tally
-from evalwright.scoring.verdict import cell_status, names_needed, passes_over_errored
+from evalwright.scoring.verdict import cell_status, names_needed
 
 __all__ = ["fold"]
 
@@ -42,25 +42,18 @@ def fold(reader: RunReader, plan: Plan) -> Tally:
             if not count_of_index(index, tally, plan, needed):
                 _count(tally, indexed_cells(index), plan, needed)
             return tally
-    try:
-        evaluators = len(plan.evaluators)
-        errored = 0 if passes_over_errored(plan) else evaluators
-        _count(tally, streamed_cells(reader, evaluators, errored=errored), plan, needed)
-    except Superseded:
-        # From the start: some of what was counted so far is replaced by newer records.
-        tally = empty()
-        _count(tally, newest_cells(reader), plan, needed)
-    return tally
+    return over_cells(reader, plan, lambda cells: _count(empty(), cells, plan, needed))
 
 
 def _count(
     tally: Tally, cells: Iterable[tuple[TraceFacts, Collection[ResultFacts]]], plan: Plan, needed: list[str]
-) -> None:
+) -> Tally:
     count, criteria = tally.count, plan.pass_criteria
     for trace, results in cells:
         if needed and not results and trace.error is None:
             continue  # the process died between trace and results: the cell counts as missing
         count(trace, results, cell_status(criteria, needed, trace.error is not None, results))
+    return tally
 
 
 def _as_judged(reader: RunReader, tally: Tally) -> Tally:

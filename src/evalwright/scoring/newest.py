@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from itertools import islice
+from typing import TypeVar
 
 from evalwright.files.bulk import Repeats, collector_paused
 from evalwright.model.facts import CellKey, ResultFacts, TraceFacts
+from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
+from evalwright.scoring.verdict import passes_over_errored
 
-__all__ = ["Superseded", "newest_cells", "streamed_cells"]
+__all__ = ["Superseded", "newest_cells", "over_cells", "streamed_cells"]
 
+T = TypeVar("T")
 _CellFacts = tuple[TraceFacts, Collection[ResultFacts]]
 
 
@@ -26,6 +30,20 @@ class _Cell:
     def __init__(self) -> None:
         self.trace: TraceFacts | None = None
         self.rows: dict[str, ResultFacts] = {}
+
+
+def over_cells(reader: RunReader, plan: Plan | None, read: Callable[[Iterator[_CellFacts]], T]) -> T:
+    """What `read` makes of the cells of a run, one by one where nothing is superseded.
+
+    It may be called twice: from the start, where some of what it was given turns out to be replaced by newer records.
+    """
+    if plan is None or plan.evaluators_by_case:
+        return read(newest_cells(reader))
+    evaluators = len(plan.evaluators)
+    try:
+        return read(streamed_cells(reader, evaluators, errored=0 if passes_over_errored(plan) else evaluators))
+    except Superseded:
+        return read(newest_cells(reader))
 
 
 def streamed_cells(reader: RunReader, evaluators: int, *, errored: int) -> Iterator[_CellFacts]:
