@@ -17,6 +17,9 @@ COMMANDS = {
     "markdown": ["report", "{a}", "--format", "markdown"],
     "junit": ["report", "{a}", "--format", "junit"],
     "json": ["report", "{a}", "--format", "json"],
+    "codequality": ["report", "{a}", "--format", "codequality"],
+    "agentv": ["report", "{a}", "--format", "agentv"],
+    "drift": ["drift", "{a}", "--baseline", "{b}"],
     "compare": ["compare", "{a}", "{b}"],
     "resume": ["resume", "{a}", "-q"],
 }

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import islice
 
 from evalwright.model.cell import OfCase
-from evalwright.model.cell_index import CellIndex, CellSelection, StaleIndex, index_of
+from evalwright.model.cell_index import CellIndex, CellOrder, CellSelection, StaleIndex, index_of
 from evalwright.model.facts import AttemptFacts
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
+from evalwright.reports.order import order_of
 from evalwright.scoring.verdict import cell_verdict
 
 __all__ = ["Choice", "FullCell", "chosen_cells"]
@@ -40,8 +41,10 @@ class FullCell:
     verdict: CaseVerdict
 
 
-def chosen_cells(reader: RunReader, plan: Plan, needed: Sequence[str], choice: Choice) -> Iterator[FullCell]:
-    """The chosen cells in the order of their newest traces; `needed` is what `names_needed` says.
+def chosen_cells(
+    reader: RunReader, plan: Plan, needed: Sequence[str], choice: Choice, order: CellOrder = "stored"
+) -> Iterator[FullCell]:
+    """The chosen cells in the order of their newest traces or of the dataset; `needed` is what `names_needed` says.
 
     A cell without a stored verdict (unfinished, or in a folder written by another program) gets one by the plan's
     criteria.
@@ -50,19 +53,25 @@ def chosen_cells(reader: RunReader, plan: Plan, needed: Sequence[str], choice: C
     if (index := index_of(reader)) is not None:
         with closing(index):
             try:
-                for cell in _looked_up(index, plan, needed, choice):
+                for cell in _looked_up(index, plan, needed, choice, order):
                     yield cell
                     shown += 1
                 return
             except StaleIndex:
                 pass  # the scan gives the same cells in the same order: it continues after those already given
-    yield from islice(_scanned(reader, plan, needed, choice), shown, None)
+    cells: Iterable[FullCell] = _scanned(reader, plan, needed, choice)
+    if order == "dataset":
+        place = order_of(variant.name for variant in plan.variants)
+        cells = sorted(cells, key=lambda cell: place(cell.trace))
+    yield from islice(cells, shown, None)
 
 
-def _looked_up(index: CellIndex, plan: Plan, needed: Sequence[str], choice: Choice) -> Iterator[FullCell]:
+def _looked_up(
+    index: CellIndex, plan: Plan, needed: Sequence[str], choice: Choice, order: CellOrder
+) -> Iterator[FullCell]:
     """The chosen cells by an index of the run: read one after the other, and no others."""
     chosen = CellSelection(choice.case, choice.variant, failed=choice.failed)
-    for entry in index.cells(chosen, "stored"):
+    for entry in index.cells(chosen, order):
         trace, rows, verdict = index.records(entry)
         yield FullCell(trace, rows, verdict or cell_verdict(plan.pass_criteria, needed, trace, rows))
 

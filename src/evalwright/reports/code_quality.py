@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import ClassVar
 
 import msgspec
 
 from evalwright.model.cell import cell_key
 from evalwright.model.protocols import RunReader
-from evalwright.model.result import CaseVerdict
+from evalwright.model.result import CaseVerdict, Status
 from evalwright.model.summary import RunSummary
 from evalwright.reports.context import CaseLine, ReportContext
-from evalwright.reports.failures import error_text, newest_verdicts
-from evalwright.reports.order import order_of
+from evalwright.reports.failures import error_text, ordered_verdicts
 from evalwright.reports.text import one_line
 
 __all__ = ["CodeQuality"]
 
-_SEVERITIES = {"fail": "major", "borderline": "minor", "error": "critical"}
+_SEVERITIES: dict[Status, str] = {"fail": "major", "borderline": "minor", "error": "critical"}
 _LONGEST = 500
 _ALONE = ReportContext()
 
@@ -32,14 +31,21 @@ class CodeQuality:
     reads: ClassVar[frozenset[str]] = frozenset({"places"})
 
     def render(self, reader: RunReader, summary: RunSummary, context: ReportContext = _ALONE) -> str:
-        place = order_of(variant.name for variant in summary.variants)
-        bad = sorted((one for one in newest_verdicts(reader) if one.status in _SEVERITIES), key=place)
+        return "".join(self.pieces(reader, summary, context))
+
+    def pieces(self, reader: RunReader, summary: RunSummary, context: ReportContext = _ALONE) -> Iterator[str]:
+        """The same text in pieces, one per entry."""
         suite = CaseLine(summary.config_path or summary.run_id, 1)
-        entries = list(_entries(bad, suite, context))
-        return msgspec.json.format(msgspec.json.encode(entries), indent=2).decode() + "\n"
+        between = "["
+        for entry in _entries(ordered_verdicts(reader, summary, _SEVERITIES), suite, context):
+            text = msgspec.json.format(msgspec.json.encode(entry), indent=2).decode()
+            # JSON strings contain no line ends, so each one belongs to the layout.
+            yield between + "\n  " + text.replace("\n", "\n  ")
+            between = ","
+        yield "[]\n" if between == "[" else "\n]\n"
 
 
-def _entries(verdicts: list[CaseVerdict], suite: CaseLine, context: ReportContext) -> Iterator[dict[str, object]]:
+def _entries(verdicts: Iterable[CaseVerdict], suite: CaseLine, context: ReportContext) -> Iterator[dict[str, object]]:
     for verdict in verdicts:
         where = context.places.get(verdict.case_key, suite)
         why = error_text(verdict.error) if verdict.error is not None else "; ".join(verdict.reasons) or verdict.status

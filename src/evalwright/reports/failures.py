@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, field
+from itertools import islice
 
 from evalwright.errors import InputError
 from evalwright.model.cell_index import CellIndex, CellSelection, DamagedIndex, StaleIndex, index_of
@@ -23,6 +24,7 @@ __all__ = [
     "finished_index",
     "first_verdicts",
     "newest_verdicts",
+    "ordered_verdicts",
 ]
 
 _FAILED: tuple[Status, ...] = ("fail", "borderline")
@@ -135,6 +137,19 @@ def newest_verdicts(reader: RunReader, statuses: Collection[Status] | None = Non
                 if given:
                     raise InputError(f"{reader.location} was changed while it was read") from error
     yield from (v for v in _scanned_verdicts(reader) if statuses is None or v.status in statuses)
+
+
+def ordered_verdicts(reader: RunReader, summary: RunSummary, statuses: Collection[Status]) -> Iterator[CaseVerdict]:
+    """As `newest_verdicts`, in the order of the dataset; of an indexed run, one at a time is held in memory."""
+    given = 0
+    if (index := finished_index(reader)) is not None:
+        with closing(index), suppress(StaleIndex):  # then the scan, which gives the same cells, continues after them
+            for verdict in _verdicts(index, statuses):
+                yield verdict
+                given += 1
+            return
+    found = (verdict for verdict in _scanned_verdicts(reader) if verdict.status in statuses)
+    yield from islice(sorted(found, key=order_of(variant.name for variant in summary.variants)), given, None)
 
 
 def _scanned_verdicts(reader: RunReader) -> Iterator[CaseVerdict]:

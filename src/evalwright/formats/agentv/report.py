@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import groupby
 from typing import Any, NamedTuple
 
 import msgspec
@@ -25,19 +27,20 @@ class AgentvResults:
     """JSON Lines, one object for each finished cell, in the order of the cases."""
 
     def render(self, reader: RunReader, summary: RunSummary) -> str:
+        return "".join(self.pieces(reader, summary))
+
+    def pieces(self, reader: RunReader, summary: RunSummary) -> Iterator[str]:
+        """The same text in pieces, one per line."""
         plan = reader.plan
         if plan is None:
-            return ""
+            return
         cases = dict(enumerate(map(_About.of, reader.cases()))) if plan.evaluators_by_case else {}
-        cells = chosen_cells(reader, plan, names_needed(reader, plan), Choice())
-        ordered = sorted(
-            cells, key=lambda cell: (cell.trace.case_index or 0, cell.trace.variant_name, cell.trace.trial)
-        )
         unknown = _About({}, None, None)
-        lines = [
-            _ENCODER.encode(_line(plan.name, cell, cases.get(cell.trace.case_index or 0, unknown))) for cell in ordered
-        ]
-        return "".join(line.decode() + "\n" for line in lines)
+        cells = chosen_cells(reader, plan, names_needed(reader, plan), Choice(), "dataset")
+        for index, of_case in groupby(cells, key=lambda cell: cell.trace.case_index or 0):
+            about = cases.get(index, unknown)
+            for cell in sorted(of_case, key=lambda cell: (cell.trace.variant_name, cell.trace.trial)):
+                yield _ENCODER.encode(_line(plan.name, cell, about)).decode() + "\n"
 
 
 class _About(NamedTuple):
