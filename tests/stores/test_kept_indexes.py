@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sqlite3
 from contextlib import closing
 
 import pytest
@@ -12,6 +13,7 @@ from evalwright.model.cell_index import CellSelection, index_of
 from evalwright.stores.index import opened_index
 from evalwright.stores.index.file import INDEX
 from evalwright.stores.index.keeper import IndexKeeper
+from evalwright.stores.index.schema import is_named
 from evalwright.stores.local_files import LocalFiles
 from stores.histories import History, a_run, must_add_up, said
 
@@ -170,6 +172,25 @@ def test_a_run_that_keeps_its_index_has_all_of_it_at_the_end(tmp_path, monkeypat
     made = (history.folder / INDEX).read_bytes()
     with closing(opened_index(history.folder, history.writer.plan)) as index:
         assert len(index) == len(history.attempts)
+    assert (history.folder / INDEX).read_bytes() == made
+
+
+def test_a_cell_whose_records_come_one_sync_after_the_other_is_one_cell(tmp_path, monkeypatch):
+    monkeypatch.setattr("evalwright.stores.local_files.run.INDEXED_FROM", 0)
+    history = History(tmp_path, 3)
+    writer = history.writer
+    for append in (writer.append_trace, writer.append_results, writer.append_verdict):
+        monkeypatch.setattr(writer, append.__name__, lambda record, append=append: (append(record), writer.sync()))
+    for _ in range(30):
+        history.cell()
+    with closing(sqlite3.connect(history.folder / INDEX)) as connection:
+        assert not is_named(connection), "names are sorted at the end: no cell had to be found by its name"
+    history.close()
+    made = (history.folder / INDEX).read_bytes()
+    with closing(opened_index(history.folder, writer.plan)) as index, closing(history.reader()) as reader:
+        assert index.superseded() == 30 - len(index) > 0
+        must_add_up(index, reader)
+    assert said(history, scanned=False) == said(history, scanned=True)
     assert (history.folder / INDEX).read_bytes() == made
 
 
