@@ -9,6 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import msgspec
@@ -192,8 +193,9 @@ def test_what_was_written_leaves_nothing_in_memory(kept: Kept) -> None:
             writer.sync()
             return sys.getallocatedblocks()
 
-        before = blocks_after(500)
-        assert blocks_after(500) - before < 250
+        found = [blocks_after(300) for _ in range(5)]
+    # of several rounds, as caches fill and collections happen in any of them
+    assert min(later - earlier for earlier, later in pairwise(found)) < 150
 
 
 def test_syncing_from_another_thread_loses_and_doubles_nothing(kept: Kept) -> None:
