@@ -94,3 +94,22 @@ def test_likeness_finds_what_comparing_all_pairs_finds():
     }
     assert found == expected
     assert len(found) == 30
+
+
+def test_texts_of_one_template_are_compared_with_few_others(monkeypatch):
+    template = f"{' '.join(f'word{i}' for i in range(40))} number"
+    likeness, compared = Likeness(), 0
+
+    def counting(*given):
+        nonlocal compared
+        compared += 1
+        return set(*given)
+
+    monkeypatch.setattr("evalwright.datasets.likeness.set", counting, raising=False)
+    found = []
+    for number in range(600):
+        compared = 0
+        found.append(likeness.nearest(f"{template} {number}"))
+    assert found[0] is None
+    assert None not in found[1:]
+    assert compared < 300

@@ -13,6 +13,9 @@ ALIKE = 0.8
 """Share of word triples (Jaccard) from which two texts are nearly the same."""
 _BINS, _ROWS = 64, 4
 """Two texts that share 0.8 of their triples meet in one of the 16 groups of 4 bins with a chance of 0.9998."""
+_MOST_KNOWN = 50
+"""Texts that a group remembers, new ones in place of old ones: those made from one template are all in the same groups,
+and comparing each with each would take hours."""
 _WORD = re.compile(r"\w+")
 _EMPTY = 1 << 32
 
@@ -23,7 +26,7 @@ def spoken_words(text: str) -> list[str]:
 
 
 class Likeness:
-    """Remembers texts, and finds among them the one that is most like a new one.
+    """Remembers texts, and finds among them the one that is most like a new one; among many, one of the likest.
 
     One permutation hashing (Li, Owen and Zhang 2012): a triple's hash gives its bin and its rank there, and an empty
     bin takes the next one's (Shrivastava and Li 2014). CRC-32 and not `hash`, which differs from process to process.
@@ -41,7 +44,10 @@ class Likeness:
         for group in _groups(triples):
             known = self._groups.setdefault(group, [])
             candidates.update(known)
-            known.append(number)
+            if len(known) < _MOST_KNOWN:
+                known.append(number)
+            else:
+                known[number % _MOST_KNOWN] = number
         for candidate in sorted(candidates):
             others = set(self._triples[candidate])
             share = len(triples & others) / len(triples | others)

@@ -22,7 +22,7 @@ from evalwright.model.snapshot import Case, snapshot
 __all__ = ["Finding", "findings_in"]
 
 MOST_COMPARED = 50_000
-"""Cases among which near duplicates are searched for: each takes about a kilobyte until the end."""
+"""Cases among which near duplicates are searched for: each takes a few kilobytes until the end."""
 MOSTLY = 0.8
 """Share of one expected answer from which the score of always giving it is reported."""
 _FEWEST = 10
