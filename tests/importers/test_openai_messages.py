@@ -6,6 +6,7 @@ import gzip
 import json
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -130,6 +131,21 @@ def test_records_that_name_no_case_are_numbered(tmp_path: Path) -> None:
 def test_missing_trials_are_told(tmp_path: Path) -> None:
     result = imported(tmp_path, [{"id": i, "messages": HELLO} for i in ("a", "a", "b")])
     assert any("1 case has fewer than 2 trials" in note for note in result.notes)
+
+
+def test_the_number_of_trials_is_counted_once_and_not_for_each_case(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts: list[int] = []
+
+    def counting(*given: Any) -> int:
+        counts.append(max(*given))
+        return counts[-1]
+
+    monkeypatch.setattr("evalwright.importers.imported_cases.max", counting, raising=False)
+    imported(tmp_path, [{"id": f"c{n}", "messages": HELLO} for n in range(50)])
+    assert set(counts) == {1}
+    assert len(counts) < 10
 
 
 def test_mapped_fields_become_metadata_and_extra(tmp_path: Path) -> None:

@@ -178,11 +178,11 @@ class _Survey:
         return max(map(len, self.cases.values()))
 
     def notes(self) -> list[str]:
-        notes = []
-        short = [case for case, entries in self.cases.items() if len(entries) < self.trials]
+        notes, trials = [], self.trials
+        short = [case for case, entries in self.cases.items() if len(entries) < trials]
         if short:
             named = ", ".join(short[:5]) + (", ..." if len(short) > 5 else "")
-            few = f"{counted(len(short), 'case has', 'cases have')} fewer than {counted(self.trials, 'trial')}"
+            few = f"{counted(len(short), 'case has', 'cases have')} fewer than {counted(trials, 'trial')}"
             notes.append(f"{few}; missing ones are errors: {named}")
         if 0 < self.rewarded < self.traces:
             notes.append(f"{self.traces - self.rewarded:,} of {self.traces:,} records have no reward: they are skipped")
