@@ -1,5 +1,6 @@
 """Gates over scores."""
 
+import sys
 from datetime import UTC, datetime
 
 import pytest
@@ -165,13 +166,14 @@ def gated(*cells, criteria=PassCriteria(), **gate):  # noqa: B008
         (1, "half", None),
     ],
 )
-def test_a_point_threshold_has_the_interval_of_its_value_beside_it(trials, group, ends):
+@pytest.mark.parametrize("placed", [True, False])
+def test_a_point_threshold_has_the_interval_of_its_value_beside_it(trials, group, ends, placed):
     plan = a_plan(evaluators=[EvaluatorSpec("a", "contains_text")], gate=simple(aggregation="accuracy", value=70))
     shares = [Tally.of(plan), Tally.of(plan)]  # of two processes that counted
     for i in range(40):
         for trial in range(trials):
             more = {} if group is None else {"group": f"{group} {i // 20}"}
-            trace = a_trace(case_id=f"c{i}", trial=trial, **more)
+            trace = a_trace(case_id=f"c{i}", trial=trial, case_index=i if placed else None, **more)
             shares[i % 2].count(trace, judged(i < 30), "pass")
     shares[0].merge(shares[1])
     (part,) = shares[0].summary(plan, datetime(2026, 1, 1, tzinfo=UTC)).gate.parts
@@ -232,6 +234,23 @@ def test_errors_of_systems_and_evaluators_leave_a_gate_open(cell):
     found = gated((None, judged(True)), cell, value=0.9)
     assert (found.passed, found.undecided, found.parts[0].value) == (True, True, 1.0)
     assert found.reason == "it depends on 1 result with an error"
+
+
+@pytest.mark.parametrize(
+    ("more", "most"),
+    [({"gate": simple()}, 0), ({"totals": "letta", "gate": simple()}, 3)],  # the samples of Letta are rows of its files
+)
+def test_scores_of_a_gate_take_few_blocks_of_memory(more, most):
+    plan = a_plan(evaluators=[EvaluatorSpec("a", "contains_text")], cases_total=2000, **more)
+    tally = Tally.of(plan)
+
+    def blocks_after(cases):
+        for number in cases:
+            tally.count(a_trace(case_id=f"c{number}", case_index=number), judged(number % 2), "pass")
+        return sys.getallocatedblocks()
+
+    before = blocks_after(range(1000))
+    assert blocks_after(range(1000, 2000)) - before < 1000 * most + 500
 
 
 def test_errors_that_two_processes_met_leave_a_gate_open():

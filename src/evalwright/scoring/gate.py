@@ -49,16 +49,20 @@ class GateTotals:
     def __init__(self, plan: Plan, gate: Mapping[str, Any]) -> None:
         self._gate = gate
         self._scores = {spec.name: array("d") for spec in plan.evaluators}
-        self._owners = {spec.name: array("L") for spec in plan.evaluators}
+        self._owners = {spec.name: array("q") for spec in plan.evaluators}
+        """The case of each score, by its position from -1 downwards, or its group, by its number."""
         self._numbers: dict[tuple[str, bool], int] = {}
-        """Cases without a group, and groups, with their numbers in `_owners`."""
+        """The numbers of groups, and of cases whose position in the dataset is not known."""
         self._unknown = dict.fromkeys(self._scores, 0)
         self._counted = Unjudged.of(plan.pass_criteria)
 
     def add(
         self, trace: TraceLike, results: Collection[ResultLike], status: Status, score: float | None = None
     ) -> None:
-        owner = self._number((trace.case_key, False) if trace.group is UNSET else (trace.group, True))
+        if trace.group is not UNSET:
+            owner = self._number((trace.group, True))
+        else:
+            owner = self._number((trace.case_key, False)) if trace.case_index is None else -1 - trace.case_index
         if trace.error is not None and (not self._counted.traces or not results):
             for name in self._scores:
                 self._without_score(name, owner, self._counted.cells)
@@ -88,12 +92,12 @@ class GateTotals:
         mine = [self._number(owner) for owner in other._numbers]
         for name, scores in other._scores.items():
             self._scores[name].extend(scores)
-            self._owners[name].extend(mine[number] for number in other._owners[name])
+            self._owners[name].extend(mine[owner] if owner >= 0 else owner for owner in other._owners[name])
             self._unknown[name] += other._unknown[name]
 
     def finish(self, summary: RunSummary) -> None:
         # cells end in any order: sorted, the same scores give the same last digit of a mean
-        scores = {name: sorted(found) for name, found in self._scores.items()}
+        scores = {name: array("d", sorted(found)) for name, found in self._scores.items()}
         owned = {name: Owned(found, self._owners[name]) for name, found in self._scores.items()}
         summary.gate = decided(self._gate, scores, self._unknown, owned=owned)
 

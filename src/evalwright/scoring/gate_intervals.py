@@ -99,7 +99,10 @@ def _quantile(parts: Sequence[Owned], share: float) -> Ends:
 
 def _units(parts: Sequence[Owned], weights: Sequence[float], value: Callable[[float], float]) -> Units | None:
     """Totals by case or group; None unless each evaluator has the same number of scores in each."""
-    sizes = Counter(parts[0].owners)
+    scores, owners = parts[0]
+    if len(parts) == 1 and len(set(owners)) == len(owners):  # nothing to add up, and nothing to hold for each case
+        return units_from(Counter(Cluster(float(value(score)), 1) for score in scores))
+    sizes = Counter(owners)
     if any(Counter(part.owners) != sizes for part in parts[1:]):
         return None
     values: dict[Hashable, list[float]] = {}

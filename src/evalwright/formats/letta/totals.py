@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from math import sqrt
-from typing import Any, NamedTuple
+from typing import Any
 
-from msgspec import UNSET
+import msgspec
 
 from evalwright.formats.shared.gates import pass_thresholds
 from evalwright.model.facts import ResultLike, TraceLike
@@ -32,17 +32,23 @@ EMPTY = ("empty_submission", "empty_trajectory", "no_trajectory")
 _NOT_ATTEMPTED = ("empty_submission", "no_trajectory")
 _JUDGES = ("rubric_template",)
 _OURS = ("extraction_error", "not_judged")
+_MOST_SHARED = 1000
+"""Different grades of a row that are kept to be shared by rows with the same ones, as most are 0 or 1."""
 
 
-class _Row(NamedTuple):
+class _Row(msgspec.Struct, gc=False):
     model: str
     sample: int
     grades: dict[str, float] | None
     attempted: bool
     errored: bool
     case: str
-    owner: tuple[str, bool]
-    """The group of the sample, or itself."""
+    group: str | msgspec.UnsetType
+
+    @property
+    def owner(self) -> tuple[str, bool]:
+        """The group of the sample, or itself."""
+        return (self.case, False) if self.group is msgspec.UNSET else (self.group, True)
 
 
 class LettaTotals:
@@ -54,6 +60,7 @@ class LettaTotals:
         self._counts = counted_by(plan)
         self._gate = plan.gate
         self._models = [v.name for v in plan.variants if v.config.get("model")]
+        self._shared: dict[tuple[tuple[str, float], ...], dict[str, float]] = {}
         self._runs: dict[int, list[_Row]] = {trial: [] for trial in range(plan.run.trials)}
 
     def add(
@@ -62,9 +69,10 @@ class LettaTotals:
         grades = None if trace.error is not None else self._counts(results)
         first = next((getattr(r.error, "type", "") for r in results if r.evaluator == self._first), "")
         attempted = grades is not None and first not in _NOT_ATTEMPTED
-        owner = (trace.case_key, False) if trace.group is UNSET else (trace.group, True)
+        if grades is not None and len(self._shared) < _MOST_SHARED:
+            grades = self._shared.setdefault(tuple(grades.items()), grades)
         place = trace.variant_name, trace.case_index or 0
-        row = _Row(*place, grades, attempted, status == "error", trace.case_key, owner)
+        row = _Row(*place, grades, attempted, status == "error", trace.case_key, trace.group)
         self._runs.setdefault(trace.trial, []).append(row)
 
     def merge(self, other: Any) -> None:
@@ -72,7 +80,7 @@ class LettaTotals:
             self._runs.setdefault(run, []).extend(rows)
 
     def finish(self, summary: RunSummary) -> None:
-        runs = [sorted(rows, key=lambda row: row[:2]) for _, rows in sorted(self._runs.items())]
+        runs = [sorted(rows, key=lambda row: (row.model, row.sample)) for _, rows in sorted(self._runs.items())]
         gates = [self._decided(rows) for rows in runs]
         rewarded = self._gate is not None and self._gate["kind"] == "reward"
         numbers = [
