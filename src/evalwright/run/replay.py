@@ -49,8 +49,8 @@ __all__ = ["processes_for", "replay_in_processes"]
 
 _FEWEST = 5_000
 """Cells below which starting processes is not worth it."""
-_BATCH = 200
-"""Cells in one message."""
+_BATCH = 50
+"""Cells in one message. The lines of more take blocks of memory that the system maps anew for each."""
 _SYNC_PERIOD = 0.25
 
 
