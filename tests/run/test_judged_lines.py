@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tempfile
+import tracemalloc
 from pathlib import Path
 
 from hypothesis import given, settings
@@ -13,12 +14,17 @@ from evalwright.files.masker import Masker
 from evalwright.model.plan import EvaluatorSpec, Plan
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
+from evalwright.run.judge import Judge
+from evalwright.run.judged_lines import lines_by
+from evalwright.run.limits import Watchdog
 from evalwright.run.locations import Place
 from evalwright.run.options import RunOptions
+from evalwright.run.records import Clock
 from evalwright.run.start import run_suite
+from evalwright.scoring.tally import Tally
 from evalwright.stores.local_files import LocalFiles
 from evalwright.stores.local_files.lines import LineEncoder, reserved_words
-from evalwright.testing import MemoryStore
+from evalwright.testing import MemoryStore, a_case, a_plan, a_trace
 from run.judged_runs import CHECKS, SECRET, judged_again, runs, stored, texts
 from run.project import agents
 from run.suites import suite
@@ -84,3 +90,29 @@ def test_cells_of_a_new_run_are_judged_alike(inputs: list[object], checks: list[
         )
     assert texts[0] == texts[1]
     assert all(list(one) == sorted(one) for one in dates)
+
+
+class _Nowhere:
+    def append_lines(self, results: bytes, verdicts: bytes) -> None:
+        pass
+
+
+def test_what_waits_to_be_counted_does_not_grow_with_the_run() -> None:
+    clock = Clock()
+    plan = a_plan(evaluators=[EvaluatorSpec("says", "contains_text", {"all_of": ["a"]})])
+    lines = lines_by(Judge(plan, Watchdog(), clock), clock, _Nowhere(), Tally.of(plan))
+    assert lines is not None
+    case, trace = a_case(), a_trace(latency_ms=1000)
+
+    def held_after(cells: int) -> int:
+        judged = sum(lines.judge(case, trace) is not None for _ in range(cells))
+        assert judged > 0.9 * cells  # all but the few that the machine held up
+        lines.flush()
+        return tracemalloc.get_traced_memory()[0]
+
+    tracemalloc.start()
+    try:
+        before = held_after(1000)
+        assert held_after(5000) - before < 5 * 5000
+    finally:
+        tracemalloc.stop()
