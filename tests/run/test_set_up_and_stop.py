@@ -9,7 +9,7 @@ import threading
 import pytest
 
 from evalwright import registry
-from evalwright.errors import InputError
+from evalwright.errors import InputError, Interrupted
 from evalwright.model.plan import RetryRule, Variant
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Answer, Output, Trace
@@ -77,6 +77,18 @@ def test_a_cell_that_waits_for_money_when_the_run_is_interrupted_is_left_for_lat
     agents.dear = dear
     outcome = run_suite(suite(tmp_path, [1] * 3, "agents:dear", max_concurrency=2, cost_limit_usd=0.015))
     assert (outcome.exit_code, outcome.summary.cells_missing, agents.calls) == (130, 1, ["c0", "c1"])
+
+
+def test_cells_judged_before_a_signal_in_blocking_code_are_in_the_summary(tmp_path, agents):
+    async def blocking(case, variant):
+        if case["id"] == "c2":
+            raise Interrupted  # what the handler of a signal does in code that blocks the loop
+        return "done"
+
+    agents.blocking = blocking
+    outcome = run_suite(suite(tmp_path, [1] * 4, "agents:blocking", evaluators=[SAYS_LAST], max_concurrency=1))
+    assert (outcome.exit_code, outcome.summary.cells_total, outcome.summary.cells_missing) == (130, 2, 2)
+    assert len([*open_run(outcome.run_dir)[0].verdicts(CaseVerdict)]) == 2
 
 
 def test_interrupting_set_up_ends_the_run_at_once_and_leaves_its_cells_for_later(tmp_path):

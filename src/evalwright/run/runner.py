@@ -85,9 +85,9 @@ class Runner:
                 task.cancel()
             self._watchdog.beat = None
             await self._pipeline.close()
+            self._pipeline.release()  # also after a signal in blocking code: the summary counts what was judged
         if self._failure is not None:
             raise self._failure
-        self._pipeline.release()
         self._writer.sync()
 
     def _write_later(self, write: Callable[[], None]) -> None:
