@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import sys
 
+from evalwright.formats.promptfoo.result_file import ResultsReport
 from evalwright.importers.promptfoo_results import PromptfooResults
+from evalwright.testing import MemoryStore, a_case, a_plan, a_summary, a_trace, a_verdict
 from formats.promptfoo.runs import ECHO, run, run_at
 from formats.promptfoo.test_selection import SCENARIOS
 
@@ -84,3 +87,31 @@ def test_results_are_numbered_and_ordered_as_those_of_promptfoo(tmp_path):
     assert shown == [one for one in once for _ in range(2)]
     assert [(row["testIdx"], row["promptIdx"]) for row in rows] == [(i, j) for i in range(len(once)) for j in range(2)]
     assert [len(row["gradingResult"]["componentResults"]) for row in rows] == [1] * 28 + [0] * 24
+
+
+class Watched:
+    """A run that notes how many blocks of memory are held at the end of its traces, beyond those at the start."""
+
+    def __init__(self, run):
+        self._run, self.held = run, 0
+
+    def __getattr__(self, name):
+        return getattr(self._run, name)
+
+    def traces(self, kind):
+        before = sys.getallocatedblocks()
+        yield from self._run.traces(kind)
+        self.held = sys.getallocatedblocks() - before
+
+
+def test_results_wait_as_text_for_those_that_come_before_them():
+    plan = a_plan(cases_total=300)
+    run = MemoryStore().create(plan, [a_case(id=f"c{number}") for number in range(300)], {})
+    for number in reversed(range(300)):
+        cell = {"case_id": f"c{number}", "variant_name": plan.variants[0].name}
+        run.append_trace(a_trace(**cell, case_index=number))
+        run.append_verdict(a_verdict(**cell))
+    watched = Watched(run)
+    document = json.loads(ResultsReport().render(watched, a_summary()))
+    assert [row["testIdx"] for row in document["results"]["results"]] == [*range(300)]
+    assert watched.held < 300 * 10
