@@ -89,3 +89,12 @@ def test_a_sidecar_that_is_named_says_where_its_cases_are(tmp_path: Path) -> Non
     (tmp_path / "y.jsonl").write_text('{"id": "a", "criteria": "x", "input": "y"}\n')
     (tmp_path / "y.yaml").write_text("name: cases\n")
     assert "belongs to the cases in y.jsonl" in str(refusal(lambda: load_suite(tmp_path / "y.yaml")))
+
+
+def test_json_is_not_read_as_yaml(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[bytes] = []
+    monkeypatch.setattr("evalwright.files.yaml.compose", read.append)
+    path = tmp_path / "records.json"
+    path.write_text('[{"id": "a", "messages": [{"role": "assistant", "content": "hi"}]}]')
+    assert [one.name for one in fitting(path)] == ["northstar"]
+    assert read == []
