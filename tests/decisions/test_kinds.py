@@ -10,13 +10,16 @@ import msgspec
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from acceptance.projects import project
 from evalwright.decisions.clusters import explain
 from evalwright.decisions.comparison import comparison_of
-from evalwright.decisions.kinds import kinds_of_both
-from evalwright.decisions.pairing import shared_cases
+from evalwright.decisions.kinds import kinds_of_both, tallied
+from evalwright.decisions.pairing import Counting, shared_cases
 from evalwright.decisions.runs import TwoRuns, two_runs
+from evalwright.decisions.sides import PASS_RATE, sides_of
 from evalwright.decisions.terms import Guard, Terms
 from evalwright.errors import InputError
+from evalwright.run.stored_run import open_run
 from stores.histories import History, Scanned
 
 GUARDS = (Guard("cost", 1.1), Guard("latency_p95", 1.1), Guard("tokens", 1.2), Guard("evaluator:quick", -0.01))
@@ -90,3 +93,14 @@ def test_a_run_that_has_gone_on_since_is_paired_case_by_case(tmp_path):
         passes = runs.a["v1"].passes, runs.b["v1"].passes
         assert kinds_of_both(*passes) is None
         assert sorted(shared_cases(*passes).listed()[0]) == sorted(known.keys() & passes[1].keys())
+
+
+def test_errors_are_counted_by_kind(tmp_path: Path) -> None:
+    suite = project(tmp_path, {f"c{n}": "no" if n % 2 else "thanks" for n in range(60)})
+    run = suite.run()
+    assert suite.evalwright("index", run).code == 0
+    reader, plan = open_run(run)
+    with closing(reader):
+        (side,) = sides_of(reader, plan).values()
+        found = Counting(0.0, 0.0).over(side.outcomes(PASS_RATE))
+        assert sorted((total.total, total.judged, n) for total, n in tallied(found)) == [(0.0, 1, 30), (1.0, 1, 30)]

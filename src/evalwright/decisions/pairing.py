@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from evalwright.decisions.kinds import kinds_of_both
+from evalwright.decisions.kinds import changed_totals, kinds_of_both
 from evalwright.decisions.sides import PASS_RATE, CaseTotal, SideCounts
 from evalwright.decisions.terms import Terms
 from evalwright.statistics.differences import (
@@ -52,11 +52,8 @@ class Counting(NamedTuple):
         return total, n
 
     def over(self, outcomes: Mapping[str, CaseTotal]) -> Mapping[str, CaseTotal]:
-        """The cases that have a value, with the counts of their trials."""
-        if self == _NOTHING:
-            return outcomes
-        found = ((case, CaseTotal(*self.of(outcome))) for case, outcome in outcomes.items())
-        return {case: outcome for case, outcome in found if outcome.judged}
+        """The same cases with the counts of their trials; some may have none."""
+        return outcomes if self == _NOTHING else changed_totals(outcomes, lambda one: CaseTotal(*self.of(one)))
 
     def squares_of(self, outcome: CaseTotal) -> float:
         """The sum of squares of a case's scores."""
