@@ -85,3 +85,17 @@ def test_alpha_leaves_out_what_was_not_rated() -> None:
         [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, none],
     ]
     assert krippendorff_alpha(ratings) == pytest.approx((0.7434210526316, 0.8153875037549, 0.8491071428571))
+
+
+def test_alpha_takes_a_few_steps_for_each_score() -> None:
+    steps = 0
+
+    class Score(float):
+        def __sub__(self, other: float) -> float:
+            nonlocal steps
+            steps += 1
+            return float(self) - other
+
+    human, judge = ([Score(n * factor) for n in range(1, 301)] for factor in (1, 1.5))
+    assert krippendorff_alpha([human, judge]).interval == pytest.approx(0.7234074757020476)
+    assert steps < 10 * 600

@@ -173,25 +173,27 @@ def krippendorff_alpha(ratings: Sequence[Sequence[Any]]) -> Krippendorff:
         given = [value for value in unit if value is not None]
         for pair in permutations(given, 2):
             seen[pair] = seen.get(pair, 0.0) + 1 / (len(given) - 1)
-    values = {x for x, _ in seen}
-    totals = {value: fsum(weight for (x, _), weight in seen.items() if x == value) for value in values}
-    nominal = _alpha(seen, totals, lambda x, y: float(x != y))
-    if not all(isinstance(value, int | float) for value in values):
+    weights: dict[Any, list[float]] = {}
+    for (x, _), weight in seen.items():
+        weights.setdefault(x, []).append(weight)
+    totals = {value: fsum(found) for value, found in weights.items()}
+    if len(totals) < 2:
+        return Krippendorff(None, None, None)
+    n = fsum(totals.values())
+    apart = fsum(weight for (x, y), weight in seen.items() if x != y)
+    nominal = 1 - (n - 1) * apart / (n * n - fsum(total * total for total in totals.values()))
+    if not all(isinstance(value, int | float) for value in totals):
         return Krippendorff(nominal, None, None)
-    below = _ranks(totals)
-    return Krippendorff(
-        nominal,
-        _alpha(seen, totals, lambda x, y: (below[x] - below[y]) ** 2),
-        _alpha(seen, totals, lambda x, y: (x - y) ** 2),
-    )
+    return Krippendorff(nominal, _alpha(seen, totals, _ranks(totals)), _alpha(seen, totals, {x: x for x in totals}))
 
 
-def _alpha(
-    seen: dict[tuple[Any, Any], float], totals: dict[Any, float], distance: Callable[[Any, Any], float]
-) -> float | None:
-    chance = fsum(totals[x] * totals[y] * distance(x, y) for x in totals for y in totals)
-    disagreement = fsum(weight * distance(x, y) for (x, y), weight in seen.items())
-    return 1 - (fsum(totals.values()) - 1) * disagreement / chance if chance else None
+def _alpha(seen: dict[tuple[Any, Any], float], totals: dict[Any, float], places: dict[Any, float]) -> float:
+    """Alpha for squared distances. Those of all pairs add up to their squares around the mean, twice n times."""
+    n = fsum(totals.values())
+    mean = fsum(total * places[x] for x, total in totals.items()) / n
+    chance = 2 * n * fsum(total * (places[x] - mean) ** 2 for x, total in totals.items())
+    disagreement = fsum(weight * (places[x] - places[y]) ** 2 for (x, y), weight in seen.items())
+    return 1 - (n - 1) * disagreement / chance
 
 
 def _ranks(totals: dict[Any, float]) -> dict[Any, float]:
