@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from evalwright.decisions.clusters import clusters_of, masked_reason
 from evalwright.model.decision import FailureCluster
@@ -16,6 +21,9 @@ from evalwright.testing import MemoryRun, MemoryStore, a_plan, a_verdict
     ("text", "masked"),
     [
         ("refund: missing: 'order 12'; in 'no'", "refund: missing: <text>; in <text>"),
+        ("missing: 'it's', \"don't\"; in 'the dok morn...", "missing: <text>, <text>; in <text>"),
+        ("missing: 'a', 'blue or...; in 'it's late'", "missing: <text>, <text>; in <text>"),
+        ("doesn't say it, can't say it", "doesn't say it, can't say it"),
         ("timeout after 12.5 s at 2026-01-02T10:11:12Z", "timeout after <n> s at <time>"),
         ("GET https://a.example/x?y=1 failed for a@b.example", "GET <url> failed for <address>"),
         ("no file /tmp/a/b.txt in ../c/d", "no file <path> in <path>"),
@@ -60,6 +68,26 @@ def test_reasons_of_about_the_same_words_are_one_and_those_that_b_gained_come_fi
         ("timeout: no answer within <n> seconds", 0, 1, ["t"], ["t"], []),
         ("tone: too short, <n> words", 2, 1, ["a", "b"], [], ["b"]),
     ]
+
+
+words = st.lists(st.sampled_from(["too", "short", "late", "wrong", "no", "answer", "!"]), min_size=1, max_size=7)
+
+
+@given(st.lists(words.map(" ".join), max_size=12))
+def test_a_reason_joins_the_most_frequent_one_of_about_its_words(texts: list[str]) -> None:
+    """Jaccard's index of at least 0.6, compared with every earlier one."""
+    made = run(*(failed(f"c{i}", text) for i, text in enumerate(texts)))
+    kept: dict[str, int] = {}
+    for text, number in sorted(Counter(texts).items(), key=lambda item: (-item[1], item[0])):
+        own = set(re.findall(r"\w+", text))
+        for other in kept:
+            theirs = set(re.findall(r"\w+", other))
+            if len(own & theirs) >= 0.6 * len(own | theirs):
+                kept[other] += number
+                break
+        else:
+            kept[text] = number
+    assert {one.signature: one.b for one in clusters_of(run(), made, "v", "v")} == kept
 
 
 def test_text_says_which_reasons_came_and_which_went() -> None:

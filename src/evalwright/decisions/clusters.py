@@ -28,7 +28,12 @@ _MOST = 300
 _MASKS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b[a-z][a-z0-9+.-]*://\S+"), "<url>"),
     (re.compile(r"\b[\w.+-]+@[\w-]+\.[\w.-]+"), "<address>"),
-    (re.compile(r"'[^'\n]*'|\"[^\"\n]*\"|`[^`\n]*`|“[^”\n]*”"), "<text>"),
+    (
+        re.compile(
+            r"(?<!\w)(['\"])(?:\\.|(?!\1)[^\\\n]|\1(?=\w))*?(?:\1(?!\w)|\.\.\.(?=[;,)]|$)|$)|`[^`\n]*`|“[^”\n]*”"
+        ),
+        "<text>",  # even if it was cut off; an apostrophe within a word is not a quote
+    ),
     (re.compile(r"(?<![\w/])(?:~|\.{0,2})?/[\w.\-/]+"), "<path>"),
     (re.compile(r"\b\d{4}-\d\d-\d\d(?:[T ][\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?|\b\d\d?:\d\d(?::\d\d)?\b"), "<time>"),
     (re.compile(r"\b(?=[0-9a-f-]*\d)[0-9a-f]{8}(?:-?[0-9a-f]{4,})*\b|\b0x[0-9a-f]+\b", re.IGNORECASE), "<id>"),
@@ -64,7 +69,7 @@ class _Count:
     __slots__ = ("cases", "cells", "words")
 
     def __init__(self, text: str) -> None:
-        self.words = frozenset(_WORDS.findall(text.lower()))
+        self.words = frozenset(_WORDS.findall(text.lower()) or [""])
         self.cells = [0, 0]
         self.cases: tuple[set[str], set[str]] = (set(), set())
 
@@ -104,17 +109,26 @@ def explain(a: RunReader, b: RunReader, decisions: Iterable[Decision], *, keep_c
 
 def _joined(found: Iterable[tuple[str, _Count]]) -> dict[str, _Count]:
     """Signatures of about the same words under the most frequent of them."""
-    kept: dict[str, _Count] = {}
+    kept: list[tuple[str, _Count]] = []
+    having: dict[str, list[int]] = {}
+    """Which of these have a word."""
     for text, count in found:
-        alike = next((one for one in kept.values() if _close(one.words, count.words)), None)
+        words = count.words
+        # Whatever is alike has at least one of any so many words; the rarest of them leave the fewest to compare.
+        enough = len(words) - int(_ALIKE * len(words)) + 1
+        rarest = sorted(words, key=lambda word: len(having.get(word, ())))[:enough]
+        near = sorted({place for word in rarest for place in having.get(word, ())})
+        alike = next((one for _, one in map(kept.__getitem__, near) if _close(one.words, words)), None)
         if alike is None:
             if len(kept) < _MOST:
-                kept[text] = count
+                for word in words:
+                    having.setdefault(word, []).append(len(kept))
+                kept.append((text, count))
             continue
         alike.cells = [one + other for one, other in zip(alike.cells, count.cells, strict=True)]
         for cases, more in zip(alike.cases, count.cases, strict=True):
             cases |= more
-    return kept
+    return dict(kept)
 
 
 def _close(one: frozenset[str], other: frozenset[str]) -> bool:
