@@ -24,6 +24,7 @@ from evalwright.testing import MemoryRun, MemoryStore, a_plan, a_verdict
         ("missing: 'it's', \"don't\"; in 'the dok morn...", "missing: <text>, <text>; in <text>"),
         ("missing: 'a', 'blue or...; in 'it's late'", "missing: <text>, <text>; in <text>"),
         ("doesn't say it, can't say it", "doesn't say it, can't say it"),
+        ("nothing of the '90s", "nothing of the '<n>s"),
         ("timeout after 12.5 s at 2026-01-02T10:11:12Z", "timeout after <n> s at <time>"),
         ("GET https://a.example/x?y=1 failed for a@b.example", "GET <url> failed for <address>"),
         ("no file /tmp/a/b.txt in ../c/d", "no file <path> in <path>"),

@@ -25,15 +25,15 @@ _ALIKE = 0.6
 """The share of common words (Jaccard) from which two reasons count as the same."""
 _MOST = 300
 """How many signatures are compared with each other, the most frequent first."""
-_MASKS: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"\b[a-z][a-z0-9+.-]*://\S+"), "<url>"),
-    (re.compile(r"\b[\w.+-]+@[\w-]+\.[\w.-]+"), "<address>"),
+_MASKS: tuple[tuple[re.Pattern[str], str], ...] = (  # quotes first, so that the others have less text to look at
     (
         re.compile(
-            r"(?<!\w)(['\"])(?:\\.|(?!\1)[^\\\n]|\1(?=\w))*?(?:\1(?!\w)|\.\.\.(?=[;,)]|$)|$)|`[^`\n]*`|“[^”\n]*”"
+            r"(?<!\w)(['\"])(?:\\.|(?!\1)[^\\\n]|\1(?=\w))*?(?:\1(?!\w)|(?:\.\.\.|…)(?=[;,)]|$))|`[^`\n]*`|“[^”\n]*”"
         ),
         "<text>",  # even if it was cut off; an apostrophe within a word is not a quote
     ),
+    (re.compile(r"\b[a-z][a-z0-9+.-]*://\S+"), "<url>"),
+    (re.compile(r"\b[\w.+-]+@[\w-]+\.[\w.-]+"), "<address>"),
     (re.compile(r"(?<![\w/])(?:~|\.{0,2})?/[\w.\-/]+"), "<path>"),
     (re.compile(r"\b\d{4}-\d\d-\d\d(?:[T ][\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?|\b\d\d?:\d\d(?::\d\d)?\b"), "<time>"),
     (re.compile(r"\b(?=[0-9a-f-]*\d)[0-9a-f]{8}(?:-?[0-9a-f]{4,})*\b|\b0x[0-9a-f]+\b", re.IGNORECASE), "<id>"),
