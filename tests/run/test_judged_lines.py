@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from evalwright.files.masker import Masker
 from evalwright.model.plan import EvaluatorSpec, Plan
 from evalwright.model.result import CaseVerdict, EvaluationResult
-from evalwright.model.trace import Trace
+from evalwright.model.trace import Output, Trace
 from evalwright.run.judge import Judge
-from evalwright.run.judged_lines import lines_by
+from evalwright.run.judged_lines import JudgedLines, lines_by
 from evalwright.run.limits import Watchdog
 from evalwright.run.locations import Place
 from evalwright.run.options import RunOptions
@@ -97,12 +97,16 @@ class _Nowhere:
         pass
 
 
-def test_what_waits_to_be_counted_does_not_grow_with_the_run() -> None:
+def judged_lines() -> JudgedLines:
     clock = Clock()
     plan = a_plan(evaluators=[EvaluatorSpec("says", "contains_text", {"all_of": ["a"]})])
     lines = lines_by(Judge(plan, Watchdog(), clock), clock, _Nowhere(), Tally.of(plan))
     assert lines is not None
-    case, trace = a_case(), a_trace(latency_ms=1000)
+    return lines
+
+
+def test_what_waits_to_be_counted_does_not_grow_with_the_run() -> None:
+    lines, case, trace = judged_lines(), a_case(), a_trace(latency_ms=1000)
 
     def held_after(cells: int) -> int:
         judged = sum(lines.judge(case, trace) is not None for _ in range(cells))
@@ -114,5 +118,25 @@ def test_what_waits_to_be_counted_does_not_grow_with_the_run() -> None:
     try:
         before = held_after(1000)
         assert held_after(5000) - before < 5 * 5000
+    finally:
+        tracemalloc.stop()
+
+
+def test_results_of_a_kind_of_their_own_are_not_kept_for_each_of_many_trials() -> None:
+    lines, case = judged_lines(), a_case()
+    answers = [a_trace(output=Output(f"{number} is none of it")) for number in range(200)]
+
+    def held_after(trials: range) -> int:
+        for trial in trials:
+            for trace in answers:
+                trace.trial = trial
+                lines.judge(case, trace)
+            lines.flush()
+        return tracemalloc.get_traced_memory()[0]
+
+    tracemalloc.start()
+    try:
+        one = held_after(range(1))
+        assert held_after(range(1, 40)) < 10 * one
     finally:
         tracemalloc.stop()

@@ -43,7 +43,7 @@ _MOST_LEFT, _AT_FIRST = 8, 100
 """Once one cell in eight was left to `Judge`, all others are, too, so that few are judged twice."""
 _MOST_KINDS = 10_000
 _MOST_EQUAL = 1000
-"""Results of a check that are kept in case it gives an equal one; about a kilobyte each."""
+"""Results of a check on the first trial that are kept in case it gives an equal one; about a kilobyte each."""
 _MOST_ATTEMPTS = 100
 """Pairs of trial and attempt whose results are kept at once."""
 
@@ -91,11 +91,11 @@ class _Said(msgspec.Struct, gc=False):
 class _Sayings:
     """One evaluator's earlier results on cells with the same trial and attempt."""
 
-    def __init__(self, spec: EvaluatorSpec, whose: bytes) -> None:
-        """`whose` are the fields of the trial and the attempt."""
+    def __init__(self, spec: EvaluatorSpec, whose: bytes, most: int) -> None:
+        """`whose` are the fields of the trial and the attempt; `most` results are kept in case an equal one comes."""
         called = spec.type if spec.called is UNSET else spec.called
         either = (False, True)
-        self._name = spec.name
+        self._name, self._most = spec.name, most
         self._begins = [_fields(evaluator=spec.name, evaluator_type=called, passed=one) + _GAP for one in either]
         self._ends = [_fields(latency_ms=0, error=None, skipped=one) + whose for one in either]
         self._told = _encode(f"{spec.name}: ").removesuffix(b'"')
@@ -114,7 +114,7 @@ class _Sayings:
                 self.known[id(given)] = said
         elif (said := self._made(given)) is not None:
             self._equal[content] = said
-            if len(self._equal) > _MOST_EQUAL:
+            if len(self._equal) > self._most:
                 self._equal = None
         return said
 
@@ -272,9 +272,10 @@ class JudgedLines:
         if len(self._attempts) >= _MOST_ATTEMPTS:
             self._attempts.clear()
         whose = _fields(trial=trial, attempt=attempt)
+        most = _MOST_EQUAL // (len(self._attempts) + 1)  # so that many trials keep five times as many together as one
         checks = []
         for spec, look in self._lookers:
-            says = _Sayings(spec, whose)
+            says = _Sayings(spec, whose, most)
             checks.append((look, says.known.get, says.new))
         found = self._attempts[trial, attempt] = _Attempt(whose, checks)
         return found
