@@ -16,6 +16,7 @@ from evalwright.stores.index.file import INDEX, made_index, meta_of
 from evalwright.stores.index.follow import Follower
 from evalwright.stores.index.joined import JoinedIndex
 from evalwright.stores.index.numbering import PlanNumbering
+from evalwright.stores.index.schema import is_named
 from evalwright.stores.index.sources import Covered, FolderSource, Moment
 from evalwright.stores.local_files import LocalFiles
 from evalwright.stores.local_files.run import LocalWriter
@@ -89,6 +90,21 @@ def test_an_interruption_leaves_what_was_there_and_reading_goes_on(writer: Local
     (writer.folder / INDEX).unlink()
     assert said(writer.folder, plan) == found
     assert (len(found[0]), found[2].spent_usd, found[3]) == (CELLS, 2.5, 1)
+
+
+def test_what_an_interrupted_transaction_made_is_made_again(writer: LocalWriter, plan: Plan) -> None:
+    source = Interrupted(writer.folder)
+    with closing(made_index(writer.folder, plan)) as connection:
+        follower = Follower(connection, source, PlanNumbering(plan))
+        source.hurt = True
+        with pytest.raises(KeyboardInterrupt):
+            follower.follow(trusted=True)
+        source.hurt = False
+        follower.follow(trusted=True)
+        assert is_named(connection)
+    found = said(writer.folder, plan)
+    (writer.folder / INDEX).unlink()
+    assert said(writer.folder, plan) == found
 
 
 def test_a_run_of_which_there_can_be_no_index_is_not_read_again(writer: LocalWriter, plan: Plan) -> None:

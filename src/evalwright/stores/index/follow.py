@@ -95,9 +95,10 @@ class Follower:
                 self._write(list(self._cells.values()))
                 if last:
                     self._table.name_cells()
-                self.covered = {name: moment.covered(name, at[name]) for name in RECORDS}
-                self._table.note(self.covered, self._traces, self._replaced)
+                covered = {name: moment.covered(name, at[name]) for name in RECORDS}
+                self._table.note(covered, self._traces, self._replaced)
                 self._connection.execute("COMMIT")
+                self.covered = covered
                 kept = self._unfinished
                 kept.update((key, cell) for key, cell in self._cells.items() if cell.status is None)
             except (ValueError, TypeError, RecursionError, InputError, OverflowError) as error:
@@ -105,14 +106,14 @@ class Follower:
             except sqlite3.IntegrityError as error:
                 raise Odd("two cells have one name") from error
             finally:
-                # After a failure, nothing that was read may be left: neither profiles nor marks of what was written.
                 self._cells.clear()
                 self._unfinished = kept if len(kept) <= _WAITING else {}
                 self._replaced.clear()
-                self._table.forget()
                 self._traces = 0
+                # After a failure, nothing that was read may be left: neither profiles nor marks of what was written.
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
+                    self._table = RowTable(self._connection)
 
     def follow_or_note(self, *, trusted: bool = False, last: bool = True) -> None:
         """The same; a run that cannot have an index is marked as such, so that the next reader scans at once."""

@@ -104,11 +104,7 @@ class RowTable:
         self._connection.executemany(
             "UPDATE profiles SET sums = ? WHERE id = ?", [(sums.text(), number) for number, sums in self._sums.items()]
         )
+        self._sums.clear()
         self._connection.execute(
             "INSERT INTO meta VALUES ('traces', ?) ON CONFLICT DO UPDATE SET value = value + excluded.value", (traces,)
         )
-
-    def forget(self) -> None:
-        """Forget what a transaction may or may not have written."""
-        self._sums.clear()
-        self.named = is_named(self._connection)
