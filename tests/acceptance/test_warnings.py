@@ -92,7 +92,7 @@ def test_more_warnings_than_a_run_keeps_are_counted(tmp_path: Path) -> None:
     (tmp_path / "cases.jsonl").write_text("".join(json.dumps(case) + "\n" for case in cases))
     warnings = json.loads(made.evalwright("run", "eval.yaml", "--json").out)["summary"]["warnings"]
     assert len(warnings) == 101
-    assert warnings[-1] == "… and 1,100 more"
+    assert warnings[-1] == "… and at least 1,100 more"
     checked = json.loads(made.evalwright("validate", "eval.yaml", "--json").out)["warnings"]
     assert len(checked) == 1001
     assert (checked[-1]["message"], checked[-1]["more"]) == ("a problem of yet another kind", 199)

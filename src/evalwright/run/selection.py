@@ -182,7 +182,8 @@ def lines_of_warnings(found: Iterable[Problem]) -> list[str]:
             lines[str(problem)] = None
         else:
             unlisted += 1 + problem.more
-    return [*lines, f"… and {unlisted:,} more"] if unlisted else [*lines]
+    # Some formats stop counting their own.
+    return [*lines, f"… and at least {unlisted:,} more"] if unlisted else [*lines]
 
 
 def with_warnings(plan: Plan, suite: Suite, cases: Iterable[Case]) -> Iterator[Case]:
