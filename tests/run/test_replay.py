@@ -229,6 +229,9 @@ def test_an_interrupted_run_can_be_resumed(dataset: Path) -> None:
     os.kill(process.pid, signal.SIGINT)
     process.communicate()
     assert process.returncode in (1, 130)
+    summary = open_run(run)[0].summary()
+    assert summary is not None
+    assert summary.cells_total == (run / "verdicts.jsonl").read_bytes().count(b"\n")
     resume(run)
     check_complete(run)
 

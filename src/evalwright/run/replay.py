@@ -37,6 +37,7 @@ from evalwright.run.judged_lines import lines_by
 from evalwright.run.limits import Watchdog
 from evalwright.run.records import Clock, drop_answer, trace_of
 from evalwright.run.worker import end_with_parent
+from evalwright.scoring.fold import fold
 from evalwright.scoring.tally import Tally
 from evalwright.session import Session
 from evalwright.stores.local_files.run import LocalWriter
@@ -102,19 +103,23 @@ def replay_in_processes(
         sender.close()
         children.append(child)
         receivers.append(receiver)
+    counted = Tally.of(plan)
     try:
         with _kept_durable(writer) as failed:
-            _collect(receivers, tally, state, failed)
+            whole = _collect(receivers, counted, state, failed)
     finally:
+        turn.acquire(timeout=_SYNC_PERIOD)  # no child is ended in the middle of a write
         for child in children:
             child.kill()
             child.join()
         gc.unfreeze()
     writer.follow()
     writer.sync()
+    tally.merge(counted if whole else fold(writer, plan))
 
 
-def _collect(receivers: list[Connection], tally: Tally, state: RunState, failed: list[StorageError]) -> None:
+def _collect(receivers: list[Connection], tally: Tally, state: RunState, failed: list[StorageError]) -> bool:
+    """Take the messages of all children; whether they have ended, so that all counts are there."""
     waiting = list(receivers)
     while waiting and not state.stopping:
         for receiver in wait(waiting, timeout=_SYNC_PERIOD):
@@ -123,6 +128,7 @@ def _collect(receivers: list[Connection], tally: Tally, state: RunState, failed:
             assert isinstance(receiver, Connection)
             if _take(receiver, tally, state):
                 waiting.remove(receiver)
+    return not waiting
 
 
 def _take(receiver: Connection, tally: Tally, state: RunState) -> bool:
