@@ -116,7 +116,7 @@ def test_the_cases_in_a_database_are_sealed_too(project: Path) -> None:
 def test_cases_of_a_run_with_an_index_are_looked_at_only_where_a_cell_is_left(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("evalwright.stores.local_files.run.INDEXED_FROM", 0)
+    monkeypatch.setattr("evalwright.stores.local_files.reader.INDEXED_FROM", 0)
     run = run_suite(load_suite(project / "eval.yaml"), RunOptions(out=project / "runs")).run_dir
     assert (run / "index.sqlite").is_file()
     (run / "cases.jsonl").write_bytes((run / "cases.jsonl").read_bytes().replace(b'"id":"b"', b'"id":"c"'))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from evalwright.stores.local_files import LocalFiles
-from evalwright.stores.local_files.run import LocalWriter
+from evalwright.stores.local_files.writer import LocalWriter
 from evalwright.testing import a_case, a_plan, a_result, a_verdict
 
 __all__ = ["closed", "created", "rewritten"]

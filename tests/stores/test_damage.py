@@ -15,7 +15,7 @@ from evalwright.model.trace import Trace
 from evalwright.stores.artifacts import read_artifact
 from evalwright.stores.local_files import LocalFiles
 from evalwright.stores.local_files.lines import MIGRATIONS
-from evalwright.stores.local_files.run import LocalReader
+from evalwright.stores.local_files.reader import LocalReader
 from evalwright.testing import a_case, a_plan, a_result, a_trace, a_verdict
 
 

@@ -28,8 +28,8 @@ def kept(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mon
 @pytest.fixture
 def large_from(monkeypatch: pytest.MonkeyPatch):
     def patch(cells: int) -> None:
-        for module in ("local_files", "tables"):
-            monkeypatch.setattr(f"evalwright.stores.{module}.run.INDEXED_FROM", cells)
+        for module in ("local_files.reader", "tables.run"):
+            monkeypatch.setattr(f"evalwright.stores.{module}.INDEXED_FROM", cells)
 
     return patch
 

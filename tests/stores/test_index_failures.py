@@ -19,7 +19,7 @@ from evalwright.stores.index.numbering import PlanNumbering
 from evalwright.stores.index.schema import is_named
 from evalwright.stores.index.sources import Covered, FolderSource, Moment
 from evalwright.stores.local_files import LocalFiles
-from evalwright.stores.local_files.run import LocalWriter
+from evalwright.stores.local_files.writer import LocalWriter
 from evalwright.testing import a_case, a_plan, a_result, a_trace, a_verdict
 
 CELLS = 4

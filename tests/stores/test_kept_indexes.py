@@ -131,7 +131,7 @@ def by_names(index) -> list[tuple[int, list[int], list[int]]]:
 
 
 def test_nobody_waits_for_the_index_of_a_run_that_is_being_written(tmp_path, monkeypatch):
-    monkeypatch.setattr("evalwright.stores.local_files.run.INDEXED_FROM", 0)
+    monkeypatch.setattr("evalwright.stores.local_files.reader.INDEXED_FROM", 0)
     history = History(tmp_path, 5)
     history.cell()
     history.writer.sync()
@@ -143,7 +143,7 @@ def test_nobody_waits_for_the_index_of_a_run_that_is_being_written(tmp_path, mon
 
 
 def test_an_index_that_cannot_be_kept_is_removed_and_the_run_goes_on(tmp_path, monkeypatch, caplog):
-    monkeypatch.setattr("evalwright.stores.local_files.run.INDEXED_FROM", 0)
+    monkeypatch.setattr("evalwright.stores.local_files.reader.INDEXED_FROM", 0)
     history = History(tmp_path, 5)
     history.cell()
     history.writer.sync()
@@ -162,7 +162,7 @@ def test_an_index_that_cannot_be_kept_is_removed_and_the_run_goes_on(tmp_path, m
 
 
 def test_a_run_that_keeps_its_index_has_all_of_it_at_the_end(tmp_path, monkeypatch):
-    monkeypatch.setattr("evalwright.stores.local_files.run.INDEXED_FROM", 0)
+    monkeypatch.setattr("evalwright.stores.local_files.reader.INDEXED_FROM", 0)
     history = History(tmp_path, 5)
     for number in range(12):
         history.cell()
@@ -176,7 +176,7 @@ def test_a_run_that_keeps_its_index_has_all_of_it_at_the_end(tmp_path, monkeypat
 
 
 def test_a_cell_whose_records_come_one_sync_after_the_other_is_one_cell(tmp_path, monkeypatch):
-    monkeypatch.setattr("evalwright.stores.local_files.run.INDEXED_FROM", 0)
+    monkeypatch.setattr("evalwright.stores.local_files.reader.INDEXED_FROM", 0)
     history = History(tmp_path, 3)
     writer = history.writer
     for append in (writer.append_trace, writer.append_results, writer.append_verdict):
@@ -197,7 +197,7 @@ def test_a_cell_whose_records_come_one_sync_after_the_other_is_one_cell(tmp_path
 def test_new_judgements_come_with_their_index(tmp_path, monkeypatch):
     history = a_run(tmp_path)
     history.indexed()
-    monkeypatch.setattr("evalwright.stores.local_files.run.INDEXED_FROM", 0)
+    monkeypatch.setattr("evalwright.stores.local_files.reader.INDEXED_FROM", 0)
     history.reopened()
     history.judged_again()
     history.close()
@@ -256,7 +256,7 @@ def test_the_command_makes_an_index_of_any_run_and_says_why_there_is_none(tmp_pa
 
 
 def test_a_run_may_keep_no_index(tmp_path, monkeypatch):
-    monkeypatch.setattr("evalwright.stores.local_files.run.INDEXED_FROM", 0)
+    monkeypatch.setattr("evalwright.stores.local_files.reader.INDEXED_FROM", 0)
     made = project(tmp_path, {"a": "x"})
     kept, none = made.run("--out", "one"), made.run("--out", "other", "--no-index")
     with closing(LocalFiles.at(kept)[0].read(kept.name)) as reader, closing(index_of(reader)) as index:

@@ -111,8 +111,8 @@ class Left(History):
 @pytest.mark.parametrize(("kind", "points"), [("local_files", 24), ("sqlite", 12), ("postgres", 4)])
 def test_a_killed_writer_leaves_an_index_that_says_what_a_scan_says(kind, points, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    for module in ("local_files", "tables"):  # each run has an index then, as large ones have
-        monkeypatch.setattr(f"evalwright.stores.{module}.run.INDEXED_FROM", 0)
+    for module in ("local_files.reader", "tables.run"):  # each run has an index then, as large ones have
+        monkeypatch.setattr(f"evalwright.stores.{module}.INDEXED_FROM", 0)
     calls, killed = written(Kept(kind, tmp_path / "whole"), None), 0
     assert list(tmp_path.rglob(INDEX))
     for point in range(points):

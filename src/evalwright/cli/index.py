@@ -26,7 +26,7 @@ def command(run: Path) -> int:
     from evalwright.cli.screen import say
     from evalwright.errors import InputError, counted
     from evalwright.run.stored_run import open_run
-    from evalwright.stores.local_files.run import LocalReader
+    from evalwright.stores.local_files.reader import LocalReader
     from evalwright.stores.tables.run import TableReader
 
     reader, _ = open_run(run)

@@ -33,7 +33,8 @@ from evalwright.session import owns_process
 from evalwright.session.open_files import room_for
 from evalwright.stores.index.reading import RunIndex
 from evalwright.stores.local_files import LocalFiles, is_run
-from evalwright.stores.local_files.run import ARTIFACTS, CASES, LocalWriter
+from evalwright.stores.local_files.reader import ARTIFACTS, CASES
+from evalwright.stores.local_files.writer import LocalWriter
 from evalwright.stores.manifest import Manifest, check_files, manifest_of, write_manifest
 from evalwright.stores.merge.cells import renaming
 from evalwright.stores.merge.copies import case_blocks, copy_artifacts, spool, write_lines

@@ -40,7 +40,7 @@ from evalwright.run.worker import end_with_parent
 from evalwright.scoring.fold import fold
 from evalwright.scoring.tally import Tally
 from evalwright.session import Session
-from evalwright.stores.local_files.run import LocalWriter
+from evalwright.stores.local_files.writer import LocalWriter
 from evalwright.targets.failures import target_failure
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from pathlib import Path
 from evalwright.errors import InputError
 from evalwright.model.plan import Shard
 from evalwright.stores.local_files import is_run
-from evalwright.stores.local_files.run import LocalReader
+from evalwright.stores.local_files.reader import LocalReader
 from evalwright.stores.manifest import manifest_of
 
 __all__ = ["finished_shards"]

@@ -28,7 +28,7 @@ from evalwright.model.summary import RunSummary
 from evalwright.run.differences import first_difference_in
 from evalwright.stores.local_files import LocalFiles
 from evalwright.stores.local_files.lines import LineEncoder, reserved_words
-from evalwright.stores.local_files.run import CASES
+from evalwright.stores.local_files.reader import CASES
 from evalwright.stores.manifest import SHARD, manifest_of, write_manifest
 
 if TYPE_CHECKING:

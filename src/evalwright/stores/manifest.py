@@ -16,7 +16,7 @@ from evalwright.errors import InputError, Problem
 from evalwright.files.durable import PRIVATE, replace_file, storage_error, sync_folder
 from evalwright.model.trace import is_newer
 from evalwright.stores.documents import newer_version
-from evalwright.stores.local_files.run import ARTIFACTS, CASES, PLAN, RESULTS, TRACES, VERDICTS
+from evalwright.stores.local_files.reader import ARTIFACTS, CASES, PLAN, RESULTS, TRACES, VERDICTS
 
 __all__ = ["MANIFEST", "SHARD", "FileMark", "Manifest", "check_files", "drop_manifest", "manifest_of", "write_manifest"]
 

@@ -28,15 +28,15 @@ from evalwright.model.plan import Plan
 from evalwright.model.snapshot import Case
 from evalwright.stores.documents import Masked, plan_to_json
 from evalwright.stores.local_files.lines import LineEncoder, reserved_words
-from evalwright.stores.local_files.run import (
+from evalwright.stores.local_files.reader import (
     CASES,
     PLAN,
     RESULTS,
     TRACES,
     VERDICTS,
     LocalReader,
-    LocalWriter,
 )
+from evalwright.stores.local_files.writer import LocalWriter
 from evalwright.stores.lock import LOCK_NAME, RunLock
 
 __all__ = ["LocalFiles", "is_run", "local_files"]

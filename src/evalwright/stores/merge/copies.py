@@ -13,7 +13,7 @@ import msgspec
 from evalwright.errors import InputError, Problem
 from evalwright.files.durable import PRIVATE, PRIVATE_FOLDER, storage_error
 from evalwright.model.protocols import RunReader
-from evalwright.stores.local_files.run import RESULTS, TRACES, VERDICTS
+from evalwright.stores.local_files.reader import RESULTS, TRACES, VERDICTS
 
 __all__ = ["case_blocks", "copy_artifacts", "created_file", "spool", "write_lines"]
 

@@ -12,7 +12,7 @@ from evalwright.model.result import Status
 from evalwright.stores.index.cells import id_of_row, places_of, results_block
 from evalwright.stores.index.codes import Profile, reordered
 from evalwright.stores.index.reading import RunIndex
-from evalwright.stores.local_files.run import RESULTS, TRACES, VERDICTS
+from evalwright.stores.local_files.reader import RESULTS, TRACES, VERDICTS
 from evalwright.stores.merge.cells import IndexedCell, MergedCell, Rename
 
 __all__ = ["IndexedShard"]

@@ -19,7 +19,7 @@ from evalwright.model.cell import OfCase
 from evalwright.model.facts import VerdictFacts
 from evalwright.model.result import Status
 from evalwright.stores.local_files.judgements import COMMITTED
-from evalwright.stores.local_files.run import RESULTS, TRACES, VERDICTS
+from evalwright.stores.local_files.reader import RESULTS, TRACES, VERDICTS
 from evalwright.stores.merge.cells import MergedCell, Rename, in_plan_order
 
 __all__ = ["ScannedShard", "ShardGrid"]

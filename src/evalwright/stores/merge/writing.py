@@ -17,7 +17,7 @@ from evalwright.files.durable import storage_error
 from evalwright.model.plan import Plan
 from evalwright.model.result import Status
 from evalwright.stores.index.joined import JoinedIndex
-from evalwright.stores.local_files.run import RESULTS, TRACES, VERDICTS
+from evalwright.stores.local_files.reader import RESULTS, TRACES, VERDICTS
 from evalwright.stores.merge.cells import MergedCell
 from evalwright.stores.merge.copies import created_file
 

@@ -1,0 +1,264 @@
+"""Reading one run, a folder of JSON Lines files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from filecmp import cmp
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, TypeVar
+
+from evalwright.errors import InputError, Problem
+from evalwright.model.damage import Mended
+from evalwright.model.plan import Plan
+from evalwright.model.protocols import Part
+from evalwright.model.snapshot import Case
+from evalwright.model.summary import RunSummary
+from evalwright.model.trace import is_newer
+from evalwright.stores.documents import (
+    INDEXED_FROM,
+    cells_of,
+    newer_version,
+    plan_from_json,
+    summary_from_yaml,
+)
+from evalwright.stores.local_files.lines import LineDecoder, decoded_case
+
+if TYPE_CHECKING:
+    from evalwright.stores.index.reading import RunIndex
+    from evalwright.stores.local_files.case_index import CaseIndex
+
+__all__ = [
+    "ARTIFACTS",
+    "CASES",
+    "PLAN",
+    "RESULTS",
+    "SUMMARY",
+    "TRACES",
+    "VERDICTS",
+    "LocalReader",
+    "read_whole",
+    "stored_plan",
+]
+
+T = TypeVar("T")
+
+PLAN = "plan.json"
+CASES = "cases.jsonl"
+TRACES = "traces.jsonl"
+RESULTS = "results.jsonl"
+VERDICTS = "verdicts.jsonl"
+SUMMARY = "summary.yaml"
+ARTIFACTS = "artifacts"
+
+_BUFFER = 1 << 20
+_INDEX = "index.sqlite"
+_BYTES_OF_CELL = 500
+"""Minimum size of a cell's trace, for folders without a plan, which do not say how many cells there are."""
+
+
+def stored_plan(path: Path, variables: Mapping[str, str]) -> tuple[Plan | None, dict[str, str]]:
+    """The plan with its secrets from `variables`, and the placeholders of secrets that are not there."""
+    data = read_whole(path)
+    return (None, {}) if data is None else plan_from_json(str(path), data, variables)
+
+
+def read_whole(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise InputError(Problem(str(path), f"cannot be read: {error.strerror}")) from error
+
+
+class LocalReader:
+    """A run folder, read only; needs no lock and may be used while another process writes."""
+
+    plan: Plan | None
+
+    def __init__(self, folder: Path, variables: Mapping[str, str] = {}) -> None:
+        """`variables` replace `${NAME}`, which is stored for secrets: none for merely looking, as the run may come from
+        anyone."""
+        self.folder = folder
+        self.location: str = str(folder)
+        self.artifacts: Path = folder / ARTIFACTS
+        self._variables = variables
+        self.damage: list[str] = []
+        self._cases_file = str(folder / CASES)
+        self._cases: CaseIndex | None = None
+        self.plan, self._placeholders = stored_plan(folder / PLAN, variables)
+        self.unresolved: list[str] = sorted(self._placeholders)
+        self._numbering = self.plan
+        """Determines the numbers of cells in an index: commands give folders of other programs a plan of their own."""
+
+    def cases(self, start: int = 0) -> Iterator[Case]:
+        """The cases as run, from position `start`.
+
+        Raises InputError at a damaged one: skipping it would move all later cases to a wrong position.
+        """
+        file = _open_if_there(self.folder / CASES)
+        if file is None:
+            return
+        with file:
+            if start:
+                file.seek(self._case_index().start_of(start))
+            for number, line in enumerate(file, start):
+                yield decoded_case(file.name, line, number + 1, self._variables)
+
+    def case_lines(self) -> Iterator[bytes]:
+        """The cases as stored, a line each."""
+        if (file := _open_if_there(self.folder / CASES)) is not None:
+            with file:
+                yield from file
+
+    def case_blocks(self) -> Iterator[bytes]:
+        """The same bytes in large blocks, which take a third of the time to hash."""
+        if (file := _open_if_there(self.folder / CASES)) is not None:
+            with file:
+                while block := file.read(_BUFFER):
+                    yield block
+
+    def has_cases_of(self, other: object) -> bool:
+        """Whether another run in a folder has the same cases, byte for byte, and therefore the same hashes of them.
+
+        Each run noted the hash of all its cases when it began; if one did not, files of the same size are read.
+        """
+        if not isinstance(other, LocalReader):
+            return False
+        mine, theirs = self.folder / CASES, other.folder / CASES
+        noted = [one.plan.cases_sha256 if one.plan is not None else "" for one in (self, other)]
+        try:
+            if noted[0] and noted[0] == noted[1] and mine.stat().st_size == theirs.stat().st_size:
+                return True
+            return cmp(mine, theirs, shallow=False)
+        except OSError:
+            return False
+
+    def case(self, index: int) -> Case:
+        """The case at a position of the dataset. Raises InputError if there is none, or it is damaged."""
+        line = self._case_index().line(index)
+        if line is None:
+            raise InputError(Problem(self._cases_file, f"there is no case {index + 1}: lines are missing"))
+        return decoded_case(self._cases_file, line, index + 1, self._variables)
+
+    def _case_index(self) -> CaseIndex:
+        if self._cases is None:
+            from evalwright.stores.local_files.case_index import CaseIndex
+
+            self._cases = CaseIndex(_open_if_there(self.folder / CASES))
+        return self._cases
+
+    def parts(self, count: int) -> list[Part]:
+        """Byte ranges of the traces that start and end at starts of lines; none for a run without traces."""
+        file = _open_if_there(self.folder / TRACES)
+        if file is None:
+            return []
+        from evalwright.stores.local_files.parts import cut_at_lines
+
+        with file:
+            return cut_at_lines(file, count)
+
+    def traces(self, kind: type[T], part: Part | None = None) -> Iterator[T]:
+        return self._records(TRACES, kind, part)
+
+    def results(self, kind: type[T]) -> Iterator[T]:
+        return self._records(RESULTS, kind)
+
+    def verdicts(self, kind: type[T]) -> Iterator[T]:
+        return self._records(VERDICTS, kind)
+
+    def _records(self, name: str, kind: type[T], part: Part | None = None) -> Iterator[T]:
+        if (file := self._opened(name)) is None:
+            return
+        with file:
+            decoder = LineDecoder(name, self.damage, str(file.name))
+            if part is None:
+                yield from decoder.records(kind, file)
+                return
+            from evalwright.stores.local_files.parts import lines_within
+
+            yield from decoder.records(
+                kind, lines_within(file, part), lambda position: position + self._line_number(name, part[0])
+            )
+
+    def _opened(self, name: str) -> BinaryIO | None:
+        from evalwright.stores.local_files.judgements import COMMITTED
+
+        # A committed set comes first: see `judgements`.
+        return _open_if_there(self.folder / COMMITTED / name) or _open_if_there(self.folder / name)
+
+    def count_first_attempts(self) -> int | None:
+        """See `first_attempts`."""
+        if (file := self._opened(TRACES)) is None:
+            return 0
+        from evalwright.stores.local_files.first_attempts import first_attempts
+
+        with file:
+            return first_attempts(file)
+
+    def count_verdicts(self) -> int:
+        """The number of verdicts: see `LineDecoder.count`. Results of a later major version are refused, too."""
+        count = 0
+        for name in (RESULTS, VERDICTS):
+            if (file := self._opened(name)) is not None:
+                with file:
+                    count = LineDecoder(name, self.damage, str(file.name)).count(file)
+        return count
+
+    def _line_number(self, name: str, position: int) -> int:
+        """The number of the line that starts at a byte position. Reads the file again, but only if there is damage."""
+        from evalwright.stores.local_files.parts import line_number
+
+        with (self.folder / name).open("rb") as file:
+            return line_number(file, position)
+
+    def summary(self) -> RunSummary | None:
+        """The stored summary; None if there is none or it cannot be read, as it can be rebuilt."""
+        try:
+            data = (self.folder / SUMMARY).read_bytes()
+        except OSError:
+            return None
+        try:
+            summary = summary_from_yaml(data)
+        except ValueError as error:
+            self.damage.append(Mended(f"{SUMMARY}: {error}"))
+            return None
+        if is_newer(summary.schema_version):
+            raise newer_version(str(self.folder / SUMMARY), summary.schema_version)
+        return summary
+
+    def index(self, *, small: bool = False, keep: bool = False, make: bool = True) -> RunIndex | None:
+        """See `evalwright.model.cell_index.index_of`. An index that is in the folder is used whatever its size.
+
+        With `keep` there is one in the folder afterwards, even for a small run.
+        """
+        large = keep or self._is_large()
+        if not ((make and (large or small)) or self._has_index):
+            return None
+        from evalwright.stores.index import opened_index
+
+        return opened_index(self.folder, self._numbering, keep=large)
+
+    @property
+    def _has_index(self) -> bool:
+        return (self.folder / _INDEX).exists()
+
+    def _is_large(self) -> bool:
+        if self._numbering is None:
+            traces = self.folder / TRACES
+            return traces.exists() and traces.stat().st_size >= INDEXED_FROM * _BYTES_OF_CELL
+        return cells_of(self._numbering) >= INDEXED_FROM and self._numbering.run.index is not False
+
+    def close(self) -> None:
+        if self._cases is not None:
+            self._cases.close()
+        self._cases = None
+
+
+def _open_if_there(path: Path) -> BinaryIO | None:
+    try:
+        return path.open("rb", buffering=_BUFFER)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise InputError(Problem(str(path), f"cannot be read: {error.strerror}")) from error

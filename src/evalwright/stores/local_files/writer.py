@@ -1,0 +1,265 @@
+"""Writing one run, a folder of JSON Lines files, while holding its lock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, suppress
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, BinaryIO
+
+from evalwright.errors import StorageError
+from evalwright.files.durable import PRIVATE, AppendFile, repair_tail, replace_file
+from evalwright.files.masker import Masker
+from evalwright.model.artifact import FilesystemArtifact
+from evalwright.model.damage import Mended
+from evalwright.model.plan import Plan
+from evalwright.model.protocols import JudgementWriter
+from evalwright.model.result import CaseVerdict, EvaluationResult
+from evalwright.model.summary import RunSummary
+from evalwright.model.trace import Trace
+from evalwright.stores.documents import (
+    named_in_plan,
+    plan_to_json,
+    summary_to_plain,
+    summary_to_yaml,
+)
+from evalwright.stores.local_files.lines import LineEncoder, reserved_words
+from evalwright.stores.local_files.reader import (
+    PLAN,
+    RESULTS,
+    SUMMARY,
+    TRACES,
+    VERDICTS,
+    LocalReader,
+    read_whole,
+    stored_plan,
+)
+from evalwright.stores.lock import RunLock
+
+if TYPE_CHECKING:
+    from evalwright.stores.index.keeper import IndexKeeper
+
+__all__ = ["LocalWriter"]
+
+_MOST_HELD = 1 << 16
+"""Bytes of records that wait to be written: more would no longer be in the processor's cache by then."""
+
+
+class LocalWriter(LocalReader):
+    """A run folder with the exclusive right to write."""
+
+    plan: Plan | None
+
+    def __init__(
+        self, folder: Path, lock: RunLock, masker: Masker, variables: Mapping[str, str] = {}, *, new: bool = False
+    ) -> None:
+        """Opening a run that is not `new` completes what a crash interrupted: it moves committed results and removes
+        torn last lines. The cases of a new run are read back with its secrets."""
+        self._lock = lock
+        self._files: list[AppendFile] = []
+        self._held: tuple[list[bytes], ...] = ([], [], [])
+        self._later: Callable[[Callable[[], None]], object] | None = None
+        self._is_due, self._size = False, 0
+        self._failure: StorageError | None = None
+        self._keeper: IndexKeeper | None = None
+        self._indexing = Lock()
+        self._grown = False
+        try:
+            super().__init__(folder, masker.secrets if new else variables)
+            if self.plan is not None:
+                masker = masker.keeping(reserved_words(self.plan))
+            self._masker = masker
+            self._encoder = LineEncoder(masker)
+            if not new:
+                self._clear_up()
+            self._open_files()
+            if not new and self._has_index and (index := self.index()) is not None:
+                index.close()  # a change from outside is only detectable until the files have grown
+        except BaseException:  # the lock is held by now, and must be released whatever happens
+            self.close()
+            raise
+
+    def reveal(self, variables: Mapping[str, str]) -> dict[str, str]:
+        """See `RunWriter.reveal`."""
+        named = named_in_plan(read_whole(self.folder / PLAN), variables)
+        self._masker = self._masker.hiding(named)
+        self._encoder = LineEncoder(self._masker)
+        self._variables = {**variables, **self._masker.secrets}
+        self.plan, self._placeholders = stored_plan(self.folder / PLAN, self._variables)
+        self.unresolved: list[str] = sorted(self._placeholders)
+        return named
+
+    def _clear_up(self) -> None:
+        from evalwright.stores.local_files.judgements import drop_abandoned, finish_commit
+
+        finish_commit(self.folder)  # before the files are opened, because it replaces them
+        drop_abandoned(self.folder)
+        for leftover in self.folder.glob(".*.tmp"):
+            with suppress(OSError):
+                leftover.unlink()
+
+    def _open_files(self) -> None:
+        for name in (TRACES, RESULTS, VERDICTS):
+            path = self.folder / name
+            # First: AppendFile takes the length that it finds for the end of the last whole line.
+            if path.exists() and (cut := repair_tail(path)):
+                self.damage.append(Mended(f"{name}: torn tail of {cut} bytes, cut"))
+            self._files.append(AppendFile(path, PRIVATE))
+
+    def append_trace(self, trace: Trace) -> None:
+        self._append(0, self._encoder.unfinished((trace,)))
+        self._grown = True
+
+    def append_results(self, results: Sequence[EvaluationResult]) -> None:
+        if results:
+            self._append(1, self._encoder.unfinished(results))
+
+    def append_verdict(self, verdict: CaseVerdict) -> None:
+        self._append(2, self._encoder.unfinished((verdict,)))
+
+    def append_lines(self, results: bytes, verdicts: bytes) -> None:
+        """See `JudgedBlocks`."""
+        self._append(1, results)
+        self._append(2, verdicts)
+
+    def _append(self, file: int, lines: bytes) -> None:
+        if self._later is None:
+            self._files[file].append(self._encoder.finished(lines))
+            return
+        self._held[file].append(lines)
+        self._size += len(lines)
+        if self._size > _MOST_HELD:
+            self._write_held()
+        elif not self._is_due:
+            self._is_due = True
+            self._later(self._due)
+
+    def hold(self, later: Callable[[Callable[[], None]], object] | None) -> Callable[[], None]:
+        """Keep what is appended until `later` calls the function that it gets, so that many cells take one write per
+        file.
+
+        With None, as in the beginning, each record is written at once. The returned function writes everything that is
+        kept, at any time.
+        """
+        self._later = later
+        self._write_held()
+        return self._write_held
+
+    def _due(self) -> None:
+        self._is_due = False
+        self._write_held()
+
+    def _write_held(self) -> None:
+        """Traces first, verdicts last, as if each record had been written by itself."""
+        if self._failure is not None:  # no verdict may follow later if its trace cannot be written
+            raise self._failure
+        self._size = 0
+        try:
+            for file, held in zip(self._files, self._held, strict=False):
+                if held:
+                    block = b"".join(held)
+                    held.clear()
+                    file.append(self._encoder.finished(block))
+        except StorageError as error:
+            self._failure = error
+            raise
+
+    @property
+    def encoder(self) -> LineEncoder:
+        """Encodes the lines that `append_finished` accepts, also in another process."""
+        return self._encoder
+
+    def append_finished(self, traces: bytes, results: bytes, verdicts: bytes) -> None:
+        """Append the records of many cells, as lines of `encoder`; several processes do so in turns."""
+        self.follow()
+        for file, lines in zip(self._files, (traces, results, verdicts), strict=True):
+            if lines:
+                file.append(lines)
+
+    def follow(self) -> None:
+        """Take note of what other processes appended in their turns, so that `sync` covers it too."""
+        for file in self._files:
+            file.follow()
+
+    def sync(self) -> None:
+        for file in self._files:
+            file.sync()
+        if self._grown and self._is_large():
+            self._keep_index()
+
+    def _keep_index(self) -> None:
+        """Bring the index up to date with what was appended. Only for a run that grows, so re-evaluating creates
+        none."""
+        from evalwright.stores.index.keeper import IndexKeeper
+
+        with self._indexing:  # the last sync of a run may come while one in a thread is still working
+            if self._keeper is None:
+                self._keeper = IndexKeeper(self.folder, self._numbering)
+            self._keeper.follow()
+
+    def save_summary(self, summary: RunSummary) -> None:
+        replace_file(
+            self.folder / SUMMARY, summary_to_yaml(self._masker.mask_strings(summary_to_plain(summary))), PRIVATE
+        )
+
+    def mask(self, text: str) -> str:
+        return self._masker.mask_text(text)
+
+    def save_artifact(self, artifact: FilesystemArtifact) -> None:
+        from evalwright.stores.artifacts import write_artifact
+
+        write_artifact(self.artifacts, artifact.artifacts_path, self._encoder.line(artifact))
+
+    def save_plan(self, plan: Plan) -> None:
+        masker = self._masker.keeping(reserved_words(plan))
+        replace_file(self.folder / PLAN, plan_to_json(plan, masker, self._placeholders), PRIVATE)
+        self.plan = plan
+
+    def rewrite_judgements(self) -> JudgementWriter:
+        from evalwright.stores.local_files.judgements import LocalJudgements
+
+        numbering = None
+        if self._numbering is not None and self._keeper is None and self._has_index:
+            from evalwright.stores.index.numbering import PlanNumbering
+
+            numbering = PlanNumbering(self._numbering)
+        return LocalJudgements(self.folder, self._masker, self._take_over, numbering)
+
+    def _take_over(self, commit: Callable[[], None], notes: Sequence[BinaryIO]) -> None:
+        """Replace the old files with new ones, and append to those from now on."""
+        kept = self._index_keeper() if notes and not self.damage else None
+        for file in self._files[1:]:
+            file.close()
+        try:
+            commit()
+        finally:  # also after a failure: the run can continue with whichever set is there
+            self._files[1:] = [AppendFile(self.folder / name, PRIVATE) for name in (RESULTS, VERDICTS)]
+        if kept is not None:
+            with self._indexing, closing(kept):
+                if kept.rejudge(notes):
+                    return
+        if not self.damage and self._is_large():  # all traces were read, and the rest is our own
+            with self._indexing, closing(self._index_keeper()) as keeper:
+                keeper.follow(last=True)
+
+    def _index_keeper(self) -> IndexKeeper:
+        from evalwright.stores.index.keeper import IndexKeeper
+
+        return IndexKeeper(self.folder, self._numbering)
+
+    def close(self) -> None:
+        """Sync what is not synced yet, then release the lock. Raises StorageError."""
+        try:
+            self._write_held()
+            for file in self._files:
+                file.sync()
+        finally:
+            if self._keeper is not None:
+                with self._indexing:
+                    self._keeper.follow(last=True)
+                    self._keeper.close()
+            for file in self._files:
+                file.close()
+            super().close()
+            self._lock.release()  # last: the next writer must find everything written
