@@ -315,6 +315,7 @@ class JudgementShare(Protocol):
     def close(self) -> None: ...
 
 
+@runtime_checkable
 class JudgedBlocks(Protocol):
     """Takes results and verdicts as lines, the form in which they are stored."""
 
@@ -322,6 +323,7 @@ class JudgedBlocks(Protocol):
         """Append results and verdicts of some cells as lines of JSON, not masked yet."""
 
 
+@runtime_checkable
 class LineShare(JudgementShare, JudgedBlocks, Protocol):
     """A share that takes both records and lines, and wants to know which cells they belong to."""
 

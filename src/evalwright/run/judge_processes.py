@@ -22,9 +22,9 @@ from evalwright.errors import EvalwrightError, InputError, Interrupted
 from evalwright.evaluators.build import build
 from evalwright.evaluators.onlooker import Onlooker
 from evalwright.files.bulk import collector_eased
-from evalwright.model.cell_index import RejudgedCell, Rejudgement, index_of
+from evalwright.model.cell_index import Rejudgement, index_of
 from evalwright.model.plan import EvaluatorSpec, Plan
-from evalwright.model.protocols import JudgementShare, Part, RunWriter
+from evalwright.model.protocols import JudgementShare, LineShare, Part, RunWriter
 from evalwright.model.result import EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
@@ -286,7 +286,7 @@ class _Again:
         self._comparing: Comparing | None = None
         self._judged = 0
         self._lines = lines_by(judge, clock, share, tally)
-        self._note: Callable[[Sequence[RejudgedCell]], None] | None = getattr(share, "note", None)
+        self._note = share.note if isinstance(share, LineShare) else None
 
     async def judge(self, part: Part) -> None:
         job, judge = self._job, self._judge

@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 import msgspec
 from msgspec import UNSET
@@ -22,7 +22,7 @@ from evalwright.errors import Interrupted
 from evalwright.evaluators.onlooker import Look
 from evalwright.model.cell_index import RejudgedCell, Rejudgement
 from evalwright.model.plan import EvaluatorSpec
-from evalwright.model.protocols import JudgedBlocks
+from evalwright.model.protocols import JudgedBlocks, LineShare
 from evalwright.model.result import CaseVerdict, Evaluation, Status
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import SCHEMA_VERSION, Trace, TraceError
@@ -169,9 +169,9 @@ class _Attempt(NamedTuple):
 def lines_by(judge: Judge, clock: Clock, store: object, tally: Tally) -> JudgedLines | None:
     """Judges most cells of a run whose evaluators only look at traces; None for other runs, and for what takes no
     `JudgedBlocks`."""
-    if not hasattr(store, "append_lines") or tally.needs_records or (lookers := judge.lookers) is None:
+    if not isinstance(store, JudgedBlocks) or tally.needs_records or (lookers := judge.lookers) is None:
         return None
-    return JudgedLines(lookers, judge, clock, cast(JudgedBlocks, store), tally)
+    return JudgedLines(lookers, judge, clock, store, tally)
 
 
 class JudgedLines:
@@ -191,7 +191,7 @@ class JudgedLines:
     ) -> None:
         self._lookers = lookers
         self._verdict, self._append, self._tally = judge.verdict, blocks.append_lines, tally
-        self._note: Callable[[Sequence[RejudgedCell]], None] | None = getattr(blocks, "note", None)
+        self._note = blocks.note if isinstance(blocks, LineShare) else None
         self._watchdog, self._clock, self._limit = judge.watchdog, clock, judge.limit
         self._counts_alike: bool = tally.counts_alike
         self._kinds: dict[tuple[Any, ...], _Kind] = {}
