@@ -14,7 +14,7 @@ from evalwright.model.plan import RetryRule, Variant
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Answer, Output, Trace
 from evalwright.run.re_evaluation import re_evaluate
-from evalwright.run.resumption import resume
+from evalwright.run.resumption import resume, retry
 from evalwright.run.start import run_suite
 from evalwright.run.stored_run import open_run
 from run.suites import SAYS_LAST, suite
@@ -51,6 +51,30 @@ def test_a_target_that_cannot_be_closed_is_told_of_and_spoils_no_verdict(tmp_pat
     outcome = run_suite(suite(tmp_path, [1], variants=[Variant("main", "unclosable", {})]))
     said = ["closing 'main' raised RuntimeError: still busy"]
     assert (outcome.exit_code, outcome.summary.warnings, outcome.notes) == (0, said, said)
+
+
+class Doubtful(Unclosable):
+    doubted = True
+
+    async def run(self, case, trial):
+        if self.doubted:
+            raise RuntimeError("busy")
+        return await super().run(case, trial)
+
+    def doubts(self):
+        return ["found nothing in any of 2 replies"] if self.doubted else []
+
+    async def close(self):
+        pass
+
+
+def test_doubts_about_the_calls_of_one_session_do_not_outlive_those_of_the_next(tmp_path, monkeypatch):
+    monkeypatch.setitem(registry.KINDS["targets"], "doubtful", f"{__name__}:Doubtful")
+    run = run_suite(suite(tmp_path, [1, 2], variants=[Variant("main", "doubtful", {})])).run_dir
+    said = ["main: found nothing in any of 2 replies"]
+    assert open_run(run)[0].summary().warnings == re_evaluate(run).summary.warnings == said
+    monkeypatch.setattr(Doubtful, "doubted", False)
+    assert retry(run).summary.warnings == re_evaluate(run).summary.warnings == []
 
 
 def test_interrupting_a_pause_before_a_retry_leaves_the_cell_for_later(tmp_path, agents):

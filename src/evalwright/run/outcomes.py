@@ -153,7 +153,9 @@ def conclude(
     `earlier` are the summaries of the sessions that wrote the records, if this one neither called a system nor judged.
     """
     summary = summed_up(tally, writer, plan, datetime.now(UTC))
-    before = [one for one in (writer.summary(), *earlier) if one is not None]
+    # What a session finds in its own calls takes the place of what earlier ones found in theirs.
+    called = state is not None and state.done > state.already_done
+    before = [] if called else [one for one in (writer.summary(), *earlier) if one is not None]
     of_calls = [warning for one in before for warning in one.call_warnings or ()]
     ended = _ended(state, summary) if state is not None else []
     if state is not None:
