@@ -22,6 +22,7 @@ def test_agreement_has_the_reference_numbers() -> None:
         "cohen_kappa_linear": pytest.approx(0.7979797979798),
         "cohen_kappa_quadratic": pytest.approx(0.9132947976879),
         "spearman": pytest.approx(0.9174887357261),
+        "kendall_tau_b": pytest.approx(0.8544474935117),
         "mean_bias_judge_minus_human": pytest.approx(0.1),
         "krippendorff_nominal": pytest.approx(0.6309148264984),
         "krippendorff_ordinal": pytest.approx(0.9165187328364),

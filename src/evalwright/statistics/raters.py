@@ -9,7 +9,7 @@ from math import fsum, sqrt
 from typing import Any, NamedTuple
 
 from evalwright.statistics.distributions import Interval, two_sided_z
-from evalwright.statistics.ranks import spearman
+from evalwright.statistics.ranks import kendall_tau_b, spearman
 from evalwright.statistics.rates import wilson
 
 __all__ = [
@@ -35,6 +35,7 @@ class Agreement(NamedTuple):
     cohen_kappa_linear: float | None
     cohen_kappa_quadratic: float | None
     spearman: float | None
+    kendall_tau_b: float | None
     mean_bias_judge_minus_human: float | None
     krippendorff_nominal: float | None
     krippendorff_ordinal: float | None
@@ -54,7 +55,7 @@ def agreement(human: Sequence[Any], judge: Sequence[Any], labels: Sequence[Any] 
     n = len(human)
     names = list(labels) if labels is not None else sorted({*human, *judge})
     if not n:
-        return Agreement(0, *[None] * 13)
+        return Agreement(0, *[None] * 14)
     counts = Counter(zip(human, judge, strict=True))
     table: Table = [[counts[row, column] / n for column in names] for row in names]
     po, q = fsum(table[i][i] for i in range(len(names))), len(names)
@@ -71,6 +72,7 @@ def agreement(human: Sequence[Any], judge: Sequence[Any], labels: Sequence[Any] 
         _kappa(table, lambda i, j: abs(i - j)),
         _kappa(table, lambda i, j: (i - j) ** 2),
         spearman(human, judge) if numeric else None,
+        kendall_tau_b(human, judge) if numeric else None,
         fsum(y - x for x, y in zip(human, judge, strict=True)) / n if numeric else None,
         alpha.nominal,
         alpha.ordinal,
