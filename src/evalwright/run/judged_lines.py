@@ -30,6 +30,7 @@ from evalwright.run.judge import Judge
 from evalwright.run.records import Clock, reason_given
 from evalwright.scoring.counts import Measures
 from evalwright.scoring.tally import Tally
+from evalwright.scoring.verdict import told_of
 
 __all__ = ["JudgedLines", "lines_by"]
 
@@ -81,7 +82,7 @@ class _Said(msgspec.Struct, gc=False):
     reason: str
     kind: int
     line: bytes
-    told: bytes
+    told: bytes = b""
     """What the verdict says of it, in JSON; nothing if it keeps no cell from passing."""
     cost_usd: float | None = None
     error: TraceError | None = None
@@ -98,7 +99,6 @@ class _Sayings:
         self._name, self._most = spec.name, most
         self._begins = [_fields(evaluator=spec.name, evaluator_type=called, passed=one) + _GAP for one in either]
         self._ends = [_fields(latency_ms=0, error=None, skipped=one) + whose for one in either]
-        self._told = _encode(f"{spec.name}: ").removesuffix(b'"')
         self.known: dict[int, _Said] = {}
         """By the identity of what the check returned."""
         self._equal: dict[bytes, _Said] | None = {}
@@ -137,8 +137,10 @@ class _Sayings:
             )
         )
         kind = given.passed + 2 * given.skipped + 4 * (2 if score is None else int(score))
-        told = b"" if given.passed or given.skipped else self._told + why[1:]
-        return _Said(given, self._name, given.passed, given.skipped, score, given.misses, reason, kind, line, told)
+        said = _Said(given, self._name, given.passed, given.skipped, score, given.misses, reason, kind, line)
+        if (told := told_of(said)) is not None:
+            said.told = _encode(told)
+        return said
 
 
 class _Kind:
