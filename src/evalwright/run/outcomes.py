@@ -155,7 +155,7 @@ def conclude(
     summary = summed_up(tally, writer, plan, datetime.now(UTC))
     # What a session finds in its own calls takes the place of what earlier ones found in theirs.
     called = state is not None and state.done > state.already_done
-    before = [] if called else [one for one in (writer.summary(), *earlier) if one is not None]
+    before = [] if called else [one for one in earlier or (writer.summary(),) if one is not None]
     of_calls = [warning for one in before for warning in one.call_warnings or ()]
     ended = _ended(state, summary) if state is not None else []
     if state is not None:
