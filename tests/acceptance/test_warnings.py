@@ -90,7 +90,9 @@ def test_more_warnings_than_a_run_keeps_are_counted(tmp_path: Path) -> None:
     made = project(tmp_path, {"a": "thanks"})
     cases = [{"id": f"c{i}", "input": {"do": "thanks"}, f"key{i}": 1} for i in range(1200)]
     (tmp_path / "cases.jsonl").write_text("".join(json.dumps(case) + "\n" for case in cases))
-    warnings = json.loads(made.evalwright("run", "eval.yaml", "--json").out)["summary"]["warnings"]
+    ended = made.evalwright("run", "eval.yaml", "--json")
+    assert "... and 51 more lines of warnings" in ended.err
+    warnings = json.loads(ended.out)["summary"]["warnings"]
     assert len(warnings) == 101
     assert warnings[-1] == "… and at least 1,100 more"
     checked = json.loads(made.evalwright("validate", "eval.yaml", "--json").out)["warnings"]

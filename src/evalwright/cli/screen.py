@@ -44,7 +44,7 @@ def warn(problems: Iterable[Problem | str]) -> None:
     shown = list(problems)
     tell(f"warning: {problem}" for problem in shown[:_MOST_WARNINGS])
     if len(shown) > _MOST_WARNINGS:
-        tell([f"... and {len(shown) - _MOST_WARNINGS:,} more warnings"])
+        tell([f"... and {len(shown) - _MOST_WARNINGS:,} more lines of warnings"])
 
 
 def tell(lines: Iterable[str]) -> None:
