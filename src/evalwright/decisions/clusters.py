@@ -110,11 +110,10 @@ def explain(a: RunReader, b: RunReader, decisions: Iterable[Decision], *, keep_c
 def _joined(found: Iterable[tuple[str, _Count]]) -> dict[str, _Count]:
     """Signatures of about the same words under the most frequent of them."""
     kept: list[tuple[str, _Count]] = []
-    having: dict[str, list[int]] = {}
-    """Which of these have a word."""
+    having: dict[str, list[int]] = {}  # the places of those that have a word
     for text, count in found:
         words = count.words
-        # Whatever is alike has at least one of any so many words; the rarest of them leave the fewest to compare.
+        # One that is alike shares at least one of any so many words: the rarest leave the fewest to compare.
         enough = len(words) - int(_ALIKE * len(words)) + 1
         rarest = sorted(words, key=lambda word: len(having.get(word, ())))[:enough]
         near = sorted({place for word in rarest for place in having.get(word, ())})

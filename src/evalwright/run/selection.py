@@ -32,6 +32,7 @@ __all__ = [
 
 _MOST_COMPARED = 1000
 _MOST_KINDS, _MOST_ALIKE = 1000, 3
+"""Kinds of problems that are held, as each case may have one of its own, and the problems of a kind that are listed."""
 _POSITION = re.compile(r"\[\d+\]")
 """The position of a case in a key."""
 _MOST_WARNINGS = 100
