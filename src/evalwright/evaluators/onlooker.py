@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
+from typing import Any
 
 import msgspec
 
@@ -11,7 +12,7 @@ from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 
-__all__ = ["PASSED", "Look", "Onlooker"]
+__all__ = ["PASSED", "Look", "Onlooker", "own_copy"]
 
 Look = Callable[[Case, Trace], Evaluation]
 
@@ -41,5 +42,15 @@ class Onlooker(msgspec.Struct, frozen=True, dict=True):
     def evaluate(self, case: Case, trace: Trace) -> Evaluation:
         """An evaluation for the caller alone."""
         said = self.look(case, trace)
-        lists = [*said.hits], [*said.misses]
-        return Evaluation(said.passed, said.score, said.reason, {**said.detail}, said.skipped, said.cost_usd, *lists)
+        parts = own_copy(said.detail), said.skipped, said.cost_usd, own_copy(said.hits), own_copy(said.misses)
+        return Evaluation(said.passed, said.score, said.reason, *parts)
+
+
+def own_copy(value: Any) -> Any:
+    """A part of an evaluation for one result alone: an onlooker may return the same evaluation again, in any run.
+
+    What a mapping holds is copied, too, as those are lists.
+    """
+    if value.__class__ is dict:
+        return {key: one.copy() if one.__class__ in (dict, list) else one for key, one in value.items()}
+    return value.copy() if value.__class__ is list else value

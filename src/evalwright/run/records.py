@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from evalwright.errors import EvaluatorError, LimitExceeded
+from evalwright.evaluators.onlooker import own_copy
 from evalwright.evaluators.wording import shown
 from evalwright.files.plain import plain
 from evalwright.model.plan import EvaluatorSpec
@@ -180,22 +181,17 @@ def result_of(
         trace.run_id,
         said.score,
         reason,
-        _own(said.detail),
+        own_copy(said.detail),
         latency_ms,
         error,
         said.skipped,
         trace.trial,
         trace.attempt,
         said.cost_usd,
-        _own(said.hits),
-        _own(said.misses),
+        own_copy(said.hits),
+        own_copy(said.misses),
         occurrence=trace.occurrence,
     )
-
-
-def _own(value: Any) -> Any:
-    """A part of an evaluation for one result alone: an onlooker may return the same evaluation again."""
-    return value.copy() if value.__class__ is dict or value.__class__ is list else value
 
 
 def _reason(said: Evaluation, error: TraceError | None, spec: EvaluatorSpec | None) -> str:

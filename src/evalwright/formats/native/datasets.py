@@ -109,7 +109,7 @@ class Dataset:
         yield from self._empty_texts()
 
     def _idle(self, parts: Collection[str]) -> Iterator[Problem]:
-        """Evaluators that need what is in `expected` of no case; `parts` are those that there are."""
+        """Evaluators that need parts of `expected` that no case has; `parts` are those that some case has."""
         for name, keys in self._needed.items():
             if not any(key in parts for key in keys):
                 none = f"no case has {' or '.join(f'expected.{key}' for key in sorted(keys))}"
