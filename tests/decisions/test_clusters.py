@@ -27,6 +27,8 @@ from evalwright.testing import MemoryRun, MemoryStore, a_plan, a_verdict
         ("nothing of the '90s", "nothing of the '<n>s"),
         ("timeout after 12.5 s at 2026-01-02T10:11:12Z", "timeout after <n> s at <time>"),
         ("GET https://a.example/x?y=1 failed for a@b.example", "GET <url> failed for <address>"),
+        ("no reply from a@b.example", "no reply from <address>"),
+        (r"""missing: 'a. b… "c" \' d...', and "it's…" ends""", "missing: <text>, and <text> ends"),
         ("no file /tmp/a/b.txt in ../c/d", "no file <path> in <path>"),
         ("request 3f2504e0-4f89-11d3-9a0c-0305e82c3301 at 0x7f3a", "request <id> at <id>"),
         ("a" * 500, "a" * 160),

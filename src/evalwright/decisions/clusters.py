@@ -25,13 +25,13 @@ _ALIKE = 0.6
 """The share of common words (Jaccard) from which two reasons count as the same."""
 _MOST = 300
 """How many signatures are compared with each other, the most frequent first."""
-_MASKS: tuple[tuple[re.Pattern[str], str], ...] = (  # quotes first, so that the others have less text to look at
-    (
-        re.compile(
-            r"(?<!\w)(['\"])(?:\\.|(?!\1)[^\\\n]|\1(?=\w))*?(?:\1(?!\w)|(?:\.\.\.|…)(?=[;,)]|$))|`[^`\n]*`|“[^”\n]*”"
-        ),
-        "<text>",  # even if it was cut off; an apostrophe within a word is not a quote
-    ),
+_QUOTED = re.compile(
+    # what can neither end the quote nor has to be looked at is taken at once: `++` returns nothing of it
+    r"(?<!\w)(['\"])(?:[^\\\n'\".…]++|\\.|(?!\1)['\".…]|\1(?=\w))*?(?:\1(?!\w)|(?:\.\.\.|…)(?=[;,)]|$))"
+    r"|`[^`\n]*`|“[^”\n]*”"
+)
+"""A quote, even if it was cut off; an apostrophe within a word is not one."""
+_MASKS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b[a-z][a-z0-9+.-]*://\S+"), "<url>"),
     (re.compile(r"\b[\w.+-]+@[\w-]+\.[\w.-]+"), "<address>"),
     (re.compile(r"(?<![\w/])(?:~|\.{0,2})?/[\w.\-/]+"), "<path>"),
@@ -39,7 +39,8 @@ _MASKS: tuple[tuple[re.Pattern[str], str], ...] = (  # quotes first, so that the
     (re.compile(r"\b(?=[0-9a-f-]*\d)[0-9a-f]{8}(?:-?[0-9a-f]{4,})*\b|\b0x[0-9a-f]+\b", re.IGNORECASE), "<id>"),
     (re.compile(r"[-+]?\d+(?:[.,]\d+)*(?:e[-+]?\d+)?%?", re.IGNORECASE), "<n>"),
 )
-_SPACES = re.compile(r"\s+")
+_MASKABLE = re.compile(r"[\d/@]")
+"""A character that every match of these masks has; most reasons have none once their quotes are masked."""
 _WORDS = re.compile(r"\w+|<\w+>")
 
 
@@ -177,6 +178,8 @@ def _masked(row: _Why, known: dict[tuple[str, ...], tuple[str, ...]]) -> tuple[s
 
 def masked_reason(text: str) -> str:
     """A reason without the parts that differ from case to case."""
-    for pattern, mask in _MASKS:
-        text = pattern.sub(mask, text[:_LONGEST_READ])
-    return _SPACES.sub(" ", text).strip()[:_LONGEST]
+    text = _QUOTED.sub("<text>", text[:_LONGEST_READ])[:_LONGEST_READ]
+    if _MASKABLE.search(text):
+        for pattern, mask in _MASKS:
+            text = pattern.sub(mask, text[:_LONGEST_READ])
+    return " ".join(text.split())[:_LONGEST]
