@@ -113,11 +113,15 @@ def _field(label: str, text: str | None, paint: Paint, limit: int | None, style:
 
 
 def _labelled(label: str, items: Sequence[str], paint: Paint) -> list[str]:
-    labels = [paint(label.ljust(_LABEL), "dim"), *(" " * _LABEL for _ in items[1:])]
-    return [f"  {name}{item}" for name, item in zip(labels, items, strict=False)]
+    if not items:
+        return []
+    beside = " " * (_LABEL + 2)
+    return [f"  {paint(label.ljust(_LABEL), 'dim')}{items[0]}", *(f"{beside}{item}" for item in items[1:])]
 
 
 def _steps(trace: Trace, paint: Paint, limit: int | None) -> list[str]:
+    if not trace.spans:
+        return []
     most = len(trace.spans) if limit is None else _MOST_STEPS
     lines = [_step(depth, span, paint, limit) for depth, span in islice(outlined(trace.spans), most)]
     left_out = len(trace.spans) - len(lines)
@@ -195,11 +199,13 @@ def _result(result: EvaluationResult, paint: Paint, limit: int | None) -> str:
     reason = error_text(result.error) if result.error else result.reason
     head = f"{paint(MARKS[status], status)} {one_line(result.evaluator, 60)}{paint(score, 'dim')}"
     lines = [f"{head}  {block(reason, _INDENT, limit)}" if reason else head]
-    for sign, texts, style in (("+", result.hits, "pass"), ("-", result.misses, "fail")):
-        lines += [
-            f"{_INDENT}  {paint(sign, style)} {block(text, _INDENT, limit)}" for text in texts if text not in reason
-        ]
-    lines += [f"{_INDENT}  {paint('votes', 'dim')} {line}" for line in _votes(result.detail, paint)]
+    if result.hits or result.misses:
+        for sign, texts, style in (("+", result.hits, "pass"), ("-", result.misses, "fail")):
+            lines += [
+                f"{_INDENT}  {paint(sign, style)} {block(text, _INDENT, limit)}" for text in texts if text not in reason
+            ]
+    if "votes" in result.detail:
+        lines += [f"{_INDENT}  {paint('votes', 'dim')} {line}" for line in _votes(result.detail, paint)]
     if limit is None:
         detail = dict(result.detail)
         calls = detail.pop("judge_calls", None)
@@ -212,7 +218,7 @@ def _result(result: EvaluationResult, paint: Paint, limit: int | None) -> str:
 
 def _votes(detail: Mapping[str, Any], paint: Paint) -> Iterator[str]:
     """The result of each judge in a panel, if they do not all agree."""
-    votes = detail.get("votes")
+    votes = detail["votes"]
     rows = [row for row in votes if isinstance(row, dict)] if isinstance(votes, list) else []
     if len({row.get("passed") for row in rows}) < 2:
         return

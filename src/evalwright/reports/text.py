@@ -53,9 +53,14 @@ def harmless(text: str) -> str:
 
     The same applies to text at the start of a later line that GitHub would take for a command.
     """
-    if text.isascii() and text.isprintable():
+    if _is_plain(text):
         return text
     return _COMMAND.sub(r"\1\\x3a:", _HARMFUL.sub(_escape, text))
+
+
+def _is_plain(text: str) -> bool:
+    """Whether it is ASCII without a control character or a line end, as nearly all texts are: they stay as they are."""
+    return text.isascii() and text.isprintable()
 
 
 def _escape(match: re.Match[str]) -> str:
@@ -79,7 +84,9 @@ def one_line(text: str, limit: int | None = None) -> str:
     """Harmless text on one line, at most about `limit` characters long."""
     if limit is not None and len(text) > 4 * limit:  # enough remains to show where the cut is
         text = text[: 4 * limit] + "…"
-    line = harmless(_SPACE.sub(" ", text)).strip()
+    if "  " in text or not _is_plain(text):
+        text = harmless(_SPACE.sub(" ", text))
+    line = text.strip()
     return line if limit is None or len(line) <= limit else line[: limit - 1].rstrip() + "…"
 
 
@@ -116,7 +123,10 @@ def folded(pieces: Iterable[str], columns: int | None, first: str = "", indent: 
 
 def block(text: str, indent: str, limit: int | None) -> str:
     """Harmless text of several lines, at most `limit` characters, its later lines indented."""
-    return harmless(capped(text, limit)).replace("\t", "    ").replace("\n", "\n" + indent)
+    shown = capped(text, limit)
+    if _is_plain(shown):
+        return shown
+    return harmless(shown).replace("\t", "    ").replace("\n", "\n" + indent)
 
 
 def width(text: str) -> int:
@@ -143,8 +153,9 @@ class Paint:
     """Whether texts and names outside tables are never cut, because the reader is a program."""
 
     def __call__(self, text: str, style: str) -> str:
-        code = _STYLES.get(style)
-        return f"\x1b[{code}m{text}\x1b[0m" if self.on and code and text else text
+        if not self.on or not text or (code := _STYLES.get(style)) is None:
+            return text
+        return f"\x1b[{code}m{text}\x1b[0m"
 
 
 def is_terminal(stream: TextIO) -> bool:
