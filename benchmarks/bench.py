@@ -9,10 +9,10 @@ sum over the process tree. Every run's verdicts are counted and compared with th
 figure with a wrong count is void.
 
 `limit` is the least that the work needs, measured in the same session and in turns with ours: decoding the same records
-(W1, W4), a loop that decodes, calls, checks and writes (W2), as many bare sleeps (W3), a program that checks
-and writes one case (W5). Goals are ratios to it, as machines differ by a factor of two and more, and so do hours of
-one machine. Wall-clock figures need a quiet machine. Without byte code every start compiles all modules: the first line
-says how evalwright is installed.
+(W1, W4), a loop that decodes, calls, checks and writes (W2), as many bare sleeps (W3), a program that checks and writes
+one case (W5), a comparison of runs of one case (W6). Goals are ratios to it, as machines differ by a factor of two and
+more, and so do hours of one machine. Wall-clock figures need a quiet machine. Without byte code every start compiles
+all modules: the first line says how evalwright is installed.
 
 W1 load and check cases      W2 run with an instant target    W3 run with a target that takes 200 ms
 W4 judge stored traces anew  W5 start                         W6 compare two runs
@@ -193,10 +193,16 @@ class Bench:
         after = self.child("run", self._suite("w6-after", count, answer="worse"), repeats=1)[0]
         runs = [before.said["run_dir"], after.said["run_dir"]]
         small = median(self.command([*CLI, "compare", one, one], statuses=(0, 1)), whole_cpu)
-        cpu = median(self.command([*CLI, "compare", *runs], statuses=(0, 1)), whole_cpu)
         void = self._void([before], data.cases, count)
-        name = f"compare two runs of {count:,} x 3, CPU; limit: of one case"
-        self.say(Line("W6", name, cpu, "s", small, 2.5, void=void))
+        costs: dict[str, list[Cost]] = {"without an index": [], "again": []}
+        for _ in range(self.repeats):
+            for run in runs:
+                (Path(run) / "index.sqlite").unlink(missing_ok=True)
+            for found in costs.values():  # the first one leaves indexes behind
+                found += self.command([*CLI, "compare", *runs], 1, statuses=(0, 1))
+        for (when, found), goal in zip(costs.items(), (2.5, 1.2), strict=True):
+            name = f"compare two runs of {count:,} x 3 {when}, CPU"
+            self.say(Line("W6", name, median(found, whole_cpu), "s", small, goal, void=void))
 
     # ------------------------------------------------------------ material
 

@@ -7,6 +7,7 @@ from contextlib import closing
 from pathlib import Path
 
 import msgspec
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -20,6 +21,7 @@ from evalwright.decisions.sides import PASS_RATE, sides_of
 from evalwright.decisions.terms import Guard, Terms
 from evalwright.errors import InputError
 from evalwright.run.stored_run import open_run
+from evalwright.stores.index.file import INDEX
 from stores.histories import History, Scanned
 
 GUARDS = (Guard("cost", 1.1), Guard("latency_p95", 1.1), Guard("tokens", 1.2), Guard("evaluator:quick", -0.01))
@@ -63,6 +65,18 @@ def test_kinds_say_what_cells_say(tmp_path_factory, one, other, variants, groupe
     for terms in TERMS:
         assert compared(made, terms, scanned=False)[0] == compared(made, terms, scanned=True)[0]
     shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize(("least", "trials", "kept"), [(5, 1, True), (6, 1, False), (5, 2, False)])
+def test_counting_many_single_trials_leaves_an_index_behind(tmp_path, monkeypatch, least, trials, kept):
+    monkeypatch.setattr("evalwright.decisions.sides.WORTH_AN_INDEX", least)
+    history = History(tmp_path / "a", 2 * (trials - 1))  # a suite of five cases
+    for _ in range(9):
+        history.cell()
+    history.close()
+    with closing(history.reader()) as reader:
+        sides_of(reader, reader.plan)
+    assert (history.folder / INDEX).exists() is kept
 
 
 def test_pairs_are_counted_without_their_names_where_the_cases_are_the_same(tmp_path):

@@ -74,6 +74,22 @@ def test_a_run_with_one_cell_less_is_small(kept: Kept, large_from) -> None:
         assert reader.index() is None
 
 
+def test_a_smaller_run_has_one_for_a_caller_whose_scan_costs_more(kept: Kept) -> None:
+    with closing(kept.store().read(stored(kept))) as reader:
+        assert reader.index(least=CELLS + 1) is None
+        assert reader.index(least=CELLS, make=False) is None
+        with closing(reader.index(least=CELLS)) as index:
+            assert (len(index), index.path) == (CELLS, next(kept.folder.rglob(INDEX)))
+        with closing(reader.index(least=CELLS, make=False)) as index:
+            assert len(index) == CELLS
+
+
+def test_a_large_run_has_one_whatever_a_caller_wants(kept: Kept, large_from) -> None:
+    large_from(CELLS)
+    with closing(kept.store().read(stored(kept))) as reader, closing(reader.index(least=CELLS + 1)) as index:
+        assert len(index) == CELLS
+
+
 def test_a_large_run_whose_suite_wants_no_index_has_none(kept: Kept, large_from) -> None:
     large_from(CELLS)
     with closing(kept.store().read(stored(kept, RunSettings(index=False)))) as reader:

@@ -17,8 +17,8 @@ __all__ = ["command"]
 def command(run: Path) -> int:
     """Build or update the index of RUN and print its size.
 
-    Commands that read a run of 20,000 cells or more build it themselves. An index is derived from the records:
-    deleting `index.sqlite` is safe at any time. It is in the run folder, beside a SQLite file, or in the user's cache.
+    Commands that read a large run build it themselves. An index is derived from the records: deleting `index.sqlite` is
+    safe at any time. It is in the run folder, beside a SQLite file, or in the user's cache.
     """
     import time
     from contextlib import closing

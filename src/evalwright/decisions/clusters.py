@@ -9,6 +9,7 @@ from sys import intern
 
 import msgspec
 
+from evalwright.decisions.sides import WORTH_AN_INDEX
 from evalwright.model.cell import OfCase
 from evalwright.model.cell_index import CellSelection, StaleIndex, index_of
 from evalwright.model.decision import Decision, FailureCluster
@@ -147,7 +148,7 @@ def _reasons(reader: RunReader, variant: str) -> Iterator[tuple[str, str]]:
 
 def _failed(reader: RunReader, variant: str) -> Iterable[_Why]:
     """The verdicts other than pass; only those are read if the run has an index."""
-    if (index := index_of(reader)) is not None:
+    if (index := index_of(reader, least=WORTH_AN_INDEX, make=False)) is not None:
         with closing(index), suppress(StaleIndex):
             return list(index.verdicts(_Why, CellSelection(variant=variant, statuses=_FAILED)))
     newest: dict[tuple[str, int], _Why] = {}

@@ -23,9 +23,12 @@ from evalwright.scoring.newest import over_cells
 from evalwright.scoring.verdict import cell_status, names_needed
 from evalwright.statistics.units import Cluster, Units, units_from, units_of
 
-__all__ = ["PASS_RATE", "CaseTotal", "SideCounts", "sides_of", "units_of_cases"]
+__all__ = ["PASS_RATE", "WORTH_AN_INDEX", "CaseTotal", "SideCounts", "sides_of", "units_of_cases"]
 
 PASS_RATE = "pass_rate"
+WORTH_AN_INDEX = 5_000
+"""Cells, each of one trial, from which a run gets an index when it is counted: creating one takes no longer than
+counting and comparing case by case, and the next comparison of the run finds it."""
 
 
 class CaseTotal(msgspec.Struct, gc=False):
@@ -174,11 +177,12 @@ def sides_of(reader: RunReader, plan: Plan) -> dict[str, SideCounts]:
     if plan.evaluators_by_case:
         stored = {(v.case_key, v.variant_name, v.trial, v.attempt): v.status for v in reader.verdicts(_Verdicts)}
     judging = _Judging(plan, names_needed(reader, plan), stored)
-    if not plan.evaluators_by_case and (index := index_of(reader)) is not None:
-        if any((variant.trials or plan.run.trials) > 1 for variant in plan.variants):
-            with closing(index):
-                return _in_order(_counted(indexed_cells(index), judging), plan)
-        return _in_order(_of_kinds(HeldIndex(index), judging), plan)
+    single = all((variant.trials or plan.run.trials) == 1 for variant in plan.variants)
+    if not plan.evaluators_by_case and (index := index_of(reader, least=WORTH_AN_INDEX if single else None)) is not None:
+        if single:
+            return _in_order(_of_kinds(HeldIndex(index), judging), plan)
+        with closing(index):
+            return _in_order(_counted(indexed_cells(index), judging), plan)
     return _in_order(over_cells(reader, plan, lambda cells: _counted(cells, judging)), plan)
 
 

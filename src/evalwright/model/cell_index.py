@@ -334,15 +334,16 @@ class CellIndex(Protocol):
 
 
 class _Indexed(Protocol):
-    def index(self, *, small: bool, make: bool) -> CellIndex | None: ...
+    def index(self, *, small: bool, make: bool, least: int | None) -> CellIndex | None: ...
 
 
-def index_of(reader: object, *, small: bool = False, make: bool = True) -> CellIndex | None:
+def index_of(reader: object, *, small: bool = False, make: bool = True, least: int | None = None) -> CellIndex | None:
     """The index of a run, created or brought up to date; None if the caller has to scan the records.
 
     That is the case if the store keeps no index, the run has fewer than 20,000 cells (with `small` it gets an index in
     memory), lines cannot be read, or another process is creating the index. Without `make`, also if there is no index
     yet: for a caller that reads a few fields once and then replaces the records, creating it costs more than it saves.
+    With `least`, a run of that many cells has one, too: for a caller to whom a scan costs more than creating it.
     """
     indexed = cast(_Indexed, reader) if hasattr(reader, "index") else None
-    return None if indexed is None else indexed.index(small=small, make=make)
+    return None if indexed is None else indexed.index(small=small, make=make, least=least)

@@ -227,12 +227,14 @@ class LocalReader:
             raise newer_version(str(self.folder / SUMMARY), summary.schema_version)
         return summary
 
-    def index(self, *, small: bool = False, keep: bool = False, make: bool = True) -> RunIndex | None:
+    def index(
+        self, *, small: bool = False, keep: bool = False, make: bool = True, least: int | None = None
+    ) -> RunIndex | None:
         """See `evalwright.model.cell_index.index_of`. An index that is in the folder is used whatever its size.
 
         With `keep` there is one in the folder afterwards, even for a small run.
         """
-        large = keep or self._is_large()
+        large = keep or self._is_large(least)
         if not ((make and (large or small)) or self._has_index):
             return None
         from evalwright.stores.index import opened_index
@@ -243,11 +245,12 @@ class LocalReader:
     def _has_index(self) -> bool:
         return (self.folder / _INDEX).exists()
 
-    def _is_large(self) -> bool:
+    def _is_large(self, least: int | None = None) -> bool:
+        cells = INDEXED_FROM if least is None else min(least, INDEXED_FROM)
         if self._numbering is None:
             traces = self.folder / TRACES
-            return traces.exists() and traces.stat().st_size >= INDEXED_FROM * _BYTES_OF_CELL
-        return cells_of(self._numbering) >= INDEXED_FROM and self._numbering.run.index is not False
+            return traces.exists() and traces.stat().st_size >= cells * _BYTES_OF_CELL
+        return cells_of(self._numbering) >= cells and self._numbering.run.index is not False
 
     def close(self) -> None:
         if self._cases is not None:

@@ -114,18 +114,22 @@ class TableReader:
             raise newer_version(f"{self.location} summaries", summary.schema_version)
         return summary
 
-    def index(self, *, small: bool = False, keep: bool = False, make: bool = True) -> RunIndex | None:
+    def index(
+        self, *, small: bool = False, keep: bool = False, make: bool = True, least: int | None = None
+    ) -> RunIndex | None:
         """See `evalwright.model.cell_index.index_of`. With `keep` there is one afterwards, even for a small run."""
-        if not (keep or small or self._is_large()):
+        keep = keep or self._is_large(least)
+        if not (keep or small):
             return None
         from evalwright.stores.tables.index import index_of_tables
 
-        return index_of_tables(self._tables, self._numbering, keep=keep or self._is_large(), make=make)
+        return index_of_tables(self._tables, self._numbering, keep=keep, make=make)
 
-    def _is_large(self) -> bool:
+    def _is_large(self, least: int | None) -> bool:
+        cells = INDEXED_FROM if least is None else min(least, INDEXED_FROM)
         if self._numbering is None:
-            return self._tables.span("traces")[1] >= INDEXED_FROM
-        return cells_of(self._numbering) >= INDEXED_FROM and self._numbering.run.index is not False
+            return self._tables.span("traces")[1] >= cells
+        return cells_of(self._numbering) >= cells and self._numbering.run.index is not False
 
     def close(self) -> None:
         self._tables.close()
@@ -240,9 +244,11 @@ class TableWriter(TableReader):
             self._failure = error
             raise
 
-    def index(self, *, small: bool = False, keep: bool = False, make: bool = True) -> RunIndex | None:
+    def index(
+        self, *, small: bool = False, keep: bool = False, make: bool = True, least: int | None = None
+    ) -> RunIndex | None:
         self._settle()
-        return super().index(small=small, keep=keep, make=make)
+        return super().index(small=small, keep=keep, make=make, least=least)
 
     def _records(self, table: str, kind: type[T], part: Part | None = None) -> Iterator[T]:
         self._settle()
