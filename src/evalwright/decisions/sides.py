@@ -178,12 +178,13 @@ def sides_of(reader: RunReader, plan: Plan) -> dict[str, SideCounts]:
         stored = {(v.case_key, v.variant_name, v.trial, v.attempt): v.status for v in reader.verdicts(_Verdicts)}
     judging = _Judging(plan, names_needed(reader, plan), stored)
     single = all((variant.trials or plan.run.trials) == 1 for variant in plan.variants)
-    if not plan.evaluators_by_case and (index := index_of(reader, least=WORTH_AN_INDEX if single else None)) is not None:
-        if single:
-            return _in_order(_of_kinds(HeldIndex(index), judging), plan)
-        with closing(index):
-            return _in_order(_counted(indexed_cells(index), judging), plan)
-    return _in_order(over_cells(reader, plan, lambda cells: _counted(cells, judging)), plan)
+    index = None if plan.evaluators_by_case else index_of(reader, least=WORTH_AN_INDEX if single else None)
+    if index is None:
+        return _in_order(over_cells(reader, plan, lambda cells: _counted(cells, judging)), plan)
+    if single:
+        return _in_order(_of_kinds(HeldIndex(index), judging), plan)
+    with closing(index):
+        return _in_order(_counted(indexed_cells(index), judging), plan)
 
 
 def _of_kinds(held: HeldIndex, judging: _Judging) -> dict[str, SideCounts]:
