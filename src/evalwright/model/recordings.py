@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from itertools import islice
 from typing import Any
 
 import msgspec
@@ -42,43 +41,32 @@ def recorded_of(case: Case) -> Trace | list[Trace] | None:
 
 def _complete(trace: Trace) -> None:
     """Add what follows from the recording of a trace that has nothing else."""
+    global _last
     recording = trace.extra.get(RECORDING)
     messages = recording.get("messages") if isinstance(recording, dict) else None
     if trace.messages or not isinstance(messages, list):
         return
-    conversation = conversation_in(messages)
+    told = _Told()
+    conversation = _read(messages, told)
+    _last = (messages, conversation)
     trace.output = Output(conversation.final_response)
-    trace.tool_calls = [ToolCall(call.name, call.id, _mapping(call.arguments)) for call in conversation.tool_calls]
-    trace.tool_results = [
-        ToolResult(output.name or "", _content(output.content), output.tool_call_id)
-        for output in conversation.tool_outputs
-    ]
-    wrong: list[str] = []
-    trace.messages = _messages(messages, trace.tool_calls, wrong)
-    if wrong:
-        trace.error = TraceError("malformed_messages", "; ".join(wrong))
+    trace.messages, trace.tool_calls, trace.tool_results = told.messages, told.calls, told.results
+    if told.wrong:
+        trace.error = TraceError("malformed_messages", "; ".join(told.wrong))
 
 
-def _messages(messages: list[dict[str, Any]], calls: list[ToolCall], wrong: list[str]) -> list[TraceMessage]:
-    """The conversation for readers and for evaluators that do not know about recordings; one message for each call.
+class _Told:
+    """The conversation for readers, and for evaluators that do not know about recordings."""
 
-    A bare number of calls is reported to `wrong`: the calls themselves are unknown. Texts and objects hold none.
-    """
-    said: list[TraceMessage] = []
-    made = iter(calls)
-    for number, message in enumerate(messages):
-        role, content = message.get("role"), message.get("content")
-        if not isinstance(role, str):
-            continue
-        if content is not None or role != "assistant":
-            name = message.get("name")
-            said.append(TraceMessage(role, content, None, None, name if isinstance(name, str) else None))
-        if role == "assistant" and ("tool_calls" in message or "function_call" in message):
-            own = islice(made, len(_calls_in(message)))
-            said.extend([TraceMessage(role, None, None, call) for call in own])
-            if (listed := message.get("tool_calls")) and isinstance(listed, (int, float)):
-                wrong.append(f"messages[{number}].tool_calls: expected a list of calls, found {json.dumps(listed)}")
-    return said
+    __slots__ = ("calls", "messages", "results", "wrong")
+
+    def __init__(self) -> None:
+        self.messages: list[TraceMessage] = []
+        """One for each call, and one for each text or other content."""
+        self.calls: list[ToolCall] = []
+        self.results: list[ToolResult] = []
+        self.wrong: list[str] = []
+        """Bare numbers of calls: the calls themselves are unknown. Texts and objects hold none."""
 
 
 def _mapping(given: Any) -> dict[str, Any]:
@@ -108,23 +96,48 @@ def conversation_in(messages: list[Any]) -> Conversation:
 
 def normalized(messages: Sequence[Any]) -> Conversation:
     """The conversation in messages; anything that is not a message of a known role is skipped."""
+    return _read(messages)
+
+
+def _read(messages: Sequence[Any], told: _Told | None = None) -> Conversation:
+    """See `normalized`; `told` gets the same conversation for readers, in which any role may speak."""
     found = Conversation(list(messages))
     for message in messages:
-        role = message.get("role") if isinstance(message, dict) else None
-        if role == "assistant":
-            found.tool_calls += _calls_in(message)
-            text = text_of(message.get("content"))
-            if text:
+        if not isinstance(message, dict):
+            continue
+        role, content = message.get("role"), message.get("content")
+        if told is not None and (content is not None or role != "assistant") and isinstance(role, str):
+            name = message.get("name")
+            told.messages.append(TraceMessage(role, content, None, None, name if isinstance(name, str) else None))
+        if role == "user" or role == "system":
+            text = text_of(content)
+            if text is not None:
+                (found.user_messages if role == "user" else found.system_prompts).append(text)
+        elif role == "assistant":
+            if "tool_calls" in message or "function_call" in message:
+                calls = _calls_in(message)
+                found.tool_calls += calls
+                if told is not None:
+                    _tell_calls(told, calls, message, messages)
+            if text := text_of(content):
                 found.assistant_messages.append(text)
                 found.final_response = text
         elif role == "tool":
-            name, call_id = message.get("name"), message.get("tool_call_id")
-            found.tool_outputs.append(ToolOutput(_word(call_id), _word(name), message.get("content")))
-        elif role == "user" or role == "system":
-            text = text_of(message.get("content"))
-            if text is not None:
-                (found.user_messages if role == "user" else found.system_prompts).append(text)
+            output = ToolOutput(_word(message.get("tool_call_id")), _word(message.get("name")), content)
+            found.tool_outputs.append(output)
+            if told is not None:
+                told.results.append(ToolResult(output.name or "", _content(content), output.tool_call_id))
     return found
+
+
+def _tell_calls(told: _Told, calls: list[ToolUse], message: dict[str, Any], messages: Sequence[Any]) -> None:
+    for use in calls:
+        call = ToolCall(use.name, use.id, _mapping(use.arguments))
+        told.calls.append(call)
+        told.messages.append(TraceMessage("assistant", None, None, call))
+    if (listed := message.get("tool_calls")) and isinstance(listed, (int, float)):
+        number = next(i for i, one in enumerate(messages) if one is message)
+        told.wrong.append(f"messages[{number}].tool_calls: expected a list of calls, found {json.dumps(listed)}")
 
 
 def json_text(value: Any) -> str:

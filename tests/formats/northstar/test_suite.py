@@ -17,7 +17,7 @@ from evalwright.formats.loading import load_suite
 from evalwright.model.recordings import recorded_of
 from evalwright.model.result import CaseVerdict
 from evalwright.model.snapshot import Case
-from evalwright.model.trace import ToolCall, ToolResult, Trace
+from evalwright.model.trace import UNDATED, Output, ToolCall, ToolResult, Trace
 from evalwright.reports.cells import Choice, chosen_cells
 from evalwright.run.options import RunOptions
 from evalwright.run.outcomes import Outcome
@@ -300,3 +300,12 @@ def test_a_number_in_place_of_calls_is_the_error_of_its_case(tmp_path: Path) -> 
     with closing(open_run(outcome.run_dir)[0]) as run:
         errors = [trace.error.message for trace in run.traces(Trace) if trace.error is not None]
     assert errors == ["messages[0].tool_calls: expected a list of calls, found 2"]
+
+
+def test_what_is_no_message_in_a_recording_is_passed_over() -> None:
+    """As by whoever judges it: a run folder may come from anyone."""
+    recording = {"messages": [5, *SAID, None, ANSWERED]}
+    stored = Trace("c", "recorded", UNDATED, UNDATED, None, None, Output(), extra={"recording": recording})
+    found = recorded_of(Case("c", None, recorded=msgspec.Raw(msgspec.json.encode(stored))))
+    assert isinstance(found, Trace)
+    assert (found.output.final_answer, len(found.messages)) == ("a", 3)
