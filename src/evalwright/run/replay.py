@@ -15,6 +15,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
@@ -51,8 +52,10 @@ __all__ = ["processes_for", "replay_in_processes"]
 _FEWEST = 5_000
 """Cells below which starting processes is not worth it."""
 _BATCH = 50
-"""Cells in one message. The lines of more take blocks of memory that the system maps anew for each."""
+"""Cells that are written together. The lines of more take blocks of memory that the system maps anew for each."""
 _SYNC_PERIOD = 0.25
+_TOLD_AFTER = 0.1
+"""Seconds between messages about finished cells: each costs as much as judging some."""
 
 
 class _Batch(msgspec.Struct):
@@ -61,8 +64,7 @@ class _Batch(msgspec.Struct):
     traces: list[bytes] = []
     results: list[bytes] = []
     verdicts: list[bytes] = []
-    statuses: list[str] = []
-    cost_usd: float = 0.0
+    cells: int = 0
 
 
 def processes_for(plan: Plan, writer: RunWriter) -> int:
@@ -208,6 +210,7 @@ class _Share:
 
             self._pricing = Pricing(plan)
         self._batch = _Batch()
+        self._statuses, self._cost_usd, self._told = Counter[str](), 0.0, 0.0
         self.tally = Tally.of(plan)
         self._lines = lines_by(self._judge, self._clock, self, self.tally)
 
@@ -217,13 +220,15 @@ class _Share:
             if cell.case_index >= end:
                 break
             await self._cell(cell)
-            if len(self._batch.statuses) >= _BATCH:
-                self._write(turn, sender)
-        self._write(turn, sender)
+            if self._batch.cells >= _BATCH:
+                self._write(turn)
+                self._tell(sender)
+        self._write(turn)
+        self._tell(sender, last=True)
         if self._lines is not None:
             self._lines.close()
 
-    def _write(self, turn: Lock, sender: Connection) -> None:
+    def _write(self, turn: Lock) -> None:
         if self._lines is not None:
             self._lines.flush()
         batch, self._batch = self._batch, _Batch()
@@ -231,7 +236,13 @@ class _Share:
         lines = [finished(b"".join(part)) for part in (batch.traces, batch.results, batch.verdicts)]
         with turn:
             self._writer.append_finished(*lines)
-        sender.send((Counter(batch.statuses), batch.cost_usd))
+
+    def _tell(self, sender: Connection, *, last: bool = False) -> None:
+        """Tell the parent about the cells that were written since the last message."""
+        now = time.monotonic()
+        if last or now - self._told >= _TOLD_AFTER:
+            sender.send((self._statuses, self._cost_usd))
+            self._statuses, self._cost_usd, self._told = Counter(), 0.0, now
 
     async def _cell(self, cell: Cell) -> None:
         now = self._clock.now()
@@ -239,9 +250,10 @@ class _Share:
         if self._pricing is not None:
             self._pricing.fill(trace)
         self._batch.traces.append(self._stored(trace))
-        self._batch.cost_usd += trace.metrics.cost_usd or 0.0
+        self._cost_usd += trace.metrics.cost_usd or 0.0
         status = None if self._lines is None else self._lines.judge(cell.case, trace)
-        self._batch.statuses.append(status or await self._judged(cell.case, trace))
+        self._statuses[status or await self._judged(cell.case, trace)] += 1
+        self._batch.cells += 1
 
     def _stored(self, trace: Trace) -> bytes:
         try:
