@@ -123,7 +123,8 @@ def build(spec: EvaluatorSpec) -> Built:
 
         extractor = build_extractor(spec.extractor.type, spec.extractor.config)
         # An extracted text is always judged with the case, which decides whether there is one ground truth or several.
-        evaluator, traits = Extracted(evaluator, extractor), msgspec.structs.replace(traits, uses_case=True)
+        evaluator = Extracted(evaluator, extractor)
+        traits = msgspec.structs.replace(traits, uses_case=True, expected_keys=None)
     if spec.threshold is not None:
         from evalwright.evaluators.combined.thresholds import Threshold
 
@@ -152,6 +153,7 @@ def _traits(kind: Any, evaluator: Any) -> Traits:
     return msgspec.structs.replace(
         _declared(kind),
         uses_case=getattr(evaluator, "uses_case", True),
+        expected_keys=getattr(evaluator, "expected_keys", None),
         uses_artifact=getattr(evaluator, "uses_artifact", False),
         uses_results=getattr(evaluator, "uses_results", False),
         asks=getattr(evaluator, "asks", None),

@@ -103,6 +103,8 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
 
     uses_case: bool = True
     """False: it never looks at `case`, which then need not be read when stored traces are re-evaluated."""
+    expected_keys: frozenset[str] | None = None
+    """The keys of the case's `expected` that it reads, if these are all that it looks at in a case."""
     uses_artifact: bool = False
     """`evaluate` gets an `Artifact | None` as a third argument: what the cell did to the files of its workspace."""
     uses_results: bool = False

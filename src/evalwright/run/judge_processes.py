@@ -31,6 +31,7 @@ from evalwright.model.trace import Trace
 from evalwright.registry import load
 from evalwright.run.cells import RunState
 from evalwright.run.comparisons import compares_cells
+from evalwright.run.expectations import expects
 from evalwright.run.judge import Judge, ask_models
 from evalwright.run.judged_lines import lines_by
 from evalwright.run.limits import Watchdog, end_loose_tasks
@@ -80,6 +81,19 @@ def _looks(spec: EvaluatorSpec) -> bool:
     return isinstance(kind, type) and issubclass(kind, Onlooker)
 
 
+def _needs_cases(plan: Plan, writer: RunWriter) -> bool:
+    """Whether evaluators may find anything in a case; in others' folders, a trace that lost its case must be reported
+    in any case."""
+    if writer.plan is None or plan.evaluators_by_case or not all(map(_looks, plan.evaluators)):
+        return True
+    keys: frozenset[str] = frozenset()
+    for traits in (build(spec).traits for spec in plan.evaluators):
+        if traits.uses_case and traits.expected_keys is None:
+            return True
+        keys |= traits.expected_keys if traits.uses_case and traits.expected_keys else frozenset()
+    return bool(keys) and expects(writer, keys, writer.plan.cases_total)
+
+
 class Judged(NamedTuple):
     """The outcome of a re-evaluation."""
 
@@ -95,6 +109,8 @@ class _Job(msgspec.Struct):
     writer: Any
     case_of: CaseOf
     newest: Newest
+    needs_cases: bool
+    """Whether evaluators may look at the cases of the traces."""
     new_tally: Callable[[], Tally]
     only: str | None
     width: int
@@ -128,8 +144,9 @@ def judge_again(
     state.total = newest.count
     together = bool(only) or ask_models(plan) or compares_cells(plan, writer)
     parts = writer.parts(1 if together else processes or _worthwhile(plan, newest.count))
+    needs_cases, width = _needs_cases(plan, writer), concurrency or plan.run.max_concurrency
     judgements = writer.rewrite_judgements()
-    job = _Job(plan, writer, case_of, newest, new_tally, only, concurrency or plan.run.max_concurrency)
+    job = _Job(plan, writer, case_of, newest, needs_cases, new_tally, only, width)
     try:
         with signals.raising():
             shares = [judgements.share(i) for i in range(len(parts))]
@@ -290,8 +307,7 @@ class _Again:
 
     async def judge(self, part: Part) -> None:
         job, judge = self._job, self._judge
-        # in others' folders a trace may have lost its case, which must be reported whether the case is needed or not
-        needs_case = judge.uses_case or job.writer.plan is None
+        needs_case = job.needs_cases and (judge.uses_case or job.writer.plan is None)
         waiting: deque[asyncio.Task[Sequence[_Cell]]] = deque()
         for trace in job.writer.traces(Trace, part):
             if job.newest.winners:

@@ -212,10 +212,10 @@ def _read_of_expected(evaluators: Iterable[EvaluatorSpec]) -> frozenset[str] | N
     read: frozenset[str] = frozenset()
     for spec in evaluators:
         try:
-            evaluator, traits = build(spec)
+            traits = build(spec).traits
         except InputError:
             return None
-        own: frozenset[str] | None = getattr(evaluator, "expected_keys", None) if traits.uses_case else frozenset()
+        own = traits.expected_keys if traits.uses_case else frozenset[str]()
         if own is None:
             return None
         read |= own
