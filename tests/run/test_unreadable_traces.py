@@ -174,3 +174,19 @@ def test_cases_that_are_missing_are_named(tmp_path):
         path.write_text(path.read_text().splitlines(keepends=True)[0])
     with pytest.raises(InputError, match=r"cases\.jsonl .*there is no case 2: lines are missing"):
         resume(run, trust=Trust(run=True))
+
+
+def test_what_no_evaluator_reads_may_be_damaged_but_must_be_json(tmp_path):
+    """Messages that a check of the answer passes over are not looked at; they are, where they are asked for."""
+    run = run_suite(suite(tmp_path, ["done", "no"], evaluators=[SAYS_DONE], max_concurrency=1)).run_dir
+    traces = run / "traces.jsonl"
+    whole = traces.read_text()
+    assert whole.count('"messages":[]') == 2
+    traces.write_text(whole.replace('"messages":[]', '"messages":7', 1))
+    assert re_evaluate(run).unreadable == 0
+    with closing(LocalFiles(run.parent).read(run.name)) as reader:
+        assert [verdict.status for verdict in reader.verdicts(CaseVerdict)] == ["pass", "fail"]
+        assert len([*reader.traces(Trace)]) == 1
+        assert "traces.jsonl:1" in reader.damage[0]
+    traces.write_text(whole.replace('"messages":[]', '"messages":[', 1))
+    assert re_evaluate(run).unreadable == 1

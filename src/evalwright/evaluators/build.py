@@ -19,6 +19,7 @@ from evalwright.evaluators.wording import in_words, noun, shown
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.protocols import Evaluator, Extractor, Traits
 from evalwright.model.result import Evaluation
+from evalwright.model.trace_parts import TRACE_PARTS
 from evalwright.registry import load
 
 __all__ = [
@@ -124,7 +125,7 @@ def build(spec: EvaluatorSpec) -> Built:
         extractor = build_extractor(spec.extractor.type, spec.extractor.config)
         # An extracted text is always judged with the case, which decides whether there is one ground truth or several.
         evaluator = Extracted(evaluator, extractor)
-        traits = msgspec.structs.replace(traits, uses_case=True, expected_keys=None)
+        traits = msgspec.structs.replace(traits, uses_case=True, expected_keys=None, reads=TRACE_PARTS)
     if spec.threshold is not None:
         from evalwright.evaluators.combined.thresholds import Threshold
 
@@ -154,6 +155,7 @@ def _traits(kind: Any, evaluator: Any) -> Traits:
         _declared(kind),
         uses_case=getattr(evaluator, "uses_case", True),
         expected_keys=getattr(evaluator, "expected_keys", None),
+        reads=getattr(evaluator, "reads", TRACE_PARTS),
         uses_artifact=getattr(evaluator, "uses_artifact", False),
         uses_results=getattr(evaluator, "uses_results", False),
         asks=getattr(evaluator, "asks", None),

@@ -17,10 +17,12 @@ import msgspec
 
 from evalwright.errors import EvaluatorError
 from evalwright.evaluators.wording import shorten
+from evalwright.model.cell import OfCase
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
+from evalwright.model.trace_parts import TRACE_PARTS
 
-__all__ = ["ABSENT", "Absent", "as_stored", "must_be_there", "part_of_trace", "select", "text_at"]
+__all__ = ["ABSENT", "Absent", "as_stored", "must_be_there", "part_of_trace", "parts_at", "select", "text_at"]
 
 
 class Absent:
@@ -53,8 +55,8 @@ def select(path: str) -> Callable[[Any], Any]:
 
     def first(record: Any) -> Any:
         try:
-            found = read(record) if record.__class__ is Trace else _walk(record, steps)
-        except AttributeError:  # the trace was made from plain data
+            found = read(record) if isinstance(record, OfCase) else _walk(record, steps)
+        except AttributeError:  # the trace was made from plain data, or the record is none
             found = _walk(record, steps)
         return found if found.__class__ in _AS_THEY_ARE else as_stored(found)
 
@@ -65,6 +67,12 @@ def part_of_trace(path: str) -> Callable[[Trace], Any] | None:
     """Reads a part that every trace has in memory just as it is stored; None for other paths."""
     steps = _steps(path)
     return None if steps is None else _part_of_trace(steps)
+
+
+def parts_at(path: str) -> frozenset[str]:
+    """The `TRACE_PARTS` of a trace in which the first match of `path` may be."""
+    steps = _steps(path)
+    return TRACE_PARTS if steps is None else TRACE_PARTS.intersection(steps[:1])
 
 
 def _steps(path: str) -> list[str | int] | None:

@@ -28,6 +28,7 @@ from evalwright.model.protocols import JudgementShare, LineShare, Part, RunWrite
 from evalwright.model.result import EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
+from evalwright.model.trace_parts import TRACE_PARTS, trace_with
 from evalwright.registry import load
 from evalwright.run.cells import RunState
 from evalwright.run.comparisons import compares_cells
@@ -308,8 +309,9 @@ class _Again:
     async def judge(self, part: Part) -> None:
         job, judge = self._job, self._judge
         needs_case = job.needs_cases and (judge.uses_case or job.writer.plan is None)
+        kind = trace_with(TRACE_PARTS if self._lines is None else judge.reads)
         waiting: deque[asyncio.Task[Sequence[_Cell]]] = deque()
-        for trace in job.writer.traces(Trace, part):
+        for trace in job.writer.traces(kind, part):
             if job.newest.winners:
                 key = (trace.case_key, trace.variant_name, trace.trial)
                 if job.newest.superseded(key, trace.attempt, trace.started_at):

@@ -141,6 +141,7 @@ class Latency(Onlooker, frozen=True):
     threshold: Annotated[float, msgspec.Meta(ge=0)]
 
     uses_case = False
+    reads = frozenset({"extra"})
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
         return _all([_within(_duration_of(trace), self.threshold, "ms")])
@@ -152,6 +153,7 @@ class Cost(Onlooker, frozen=True):
     budget: Annotated[float, msgspec.Meta(ge=0)]
 
     uses_case = False
+    reads = frozenset[str]()
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
         return _all([_within(_number(trace.metrics.cost_usd), self.budget, "US dollars")])
@@ -165,6 +167,7 @@ class TokenUsage(Onlooker, frozen=True):
     max_output: _Limit = None
 
     uses_case = False
+    reads = frozenset({"extra"})
 
     @staticmethod
     def config_problems(values: dict[str, Any]) -> list[Problem]:

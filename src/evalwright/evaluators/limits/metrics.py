@@ -39,6 +39,7 @@ class LatencyUnder(Onlooker, frozen=True):
 
     max_ms: _PositiveInt
     uses_case = False
+    reads = frozenset[str]()
 
     def looking(self) -> Look:
         limit = self.max_ms
@@ -57,6 +58,7 @@ class CostUnder(Onlooker, frozen=True):
 
     max_usd: _PositiveNumber
     uses_case = False
+    reads = frozenset[str]()
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
         return _under(trace.metrics.cost_usd, self.max_usd, "cost", "USD")
@@ -67,6 +69,7 @@ class ThinkingTokensUnder(Onlooker, frozen=True):
 
     max_tokens: _PositiveInt
     uses_case = False
+    reads = frozenset[str]()
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
         return _under(trace.metrics.token_thinking, self.max_tokens, "thinking", "tokens")
@@ -77,6 +80,7 @@ class LatencyFirstTokenUnder(Onlooker, frozen=True):
 
     max_ms: _PositiveInt
     uses_case = False
+    reads = frozenset[str]()
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
         return _under(trace.metrics.latency_first_token_ms, self.max_ms, "latency of the first token", "ms")
@@ -87,6 +91,7 @@ class TokensPerSecondAbove(Onlooker, frozen=True):
 
     min_tps: _PositiveNumber
     uses_case = False
+    reads = frozenset[str]()
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
         speed = trace.metrics.tokens_per_second
@@ -101,6 +106,7 @@ class StreamCompleted(Onlooker, frozen=True):
     """Whether the stream of the answer reached its end."""
 
     uses_case = False
+    reads = frozenset[str]()
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
         completed = trace.metrics.stream_completed

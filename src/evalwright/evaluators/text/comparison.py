@@ -33,6 +33,7 @@ class TextCheck(Onlooker, frozen=True):
     negate: bool = False
 
     uses_case = False
+    reads = frozenset({"output"})
 
     @staticmethod
     def config_problems(values: dict[str, Any]) -> list[Problem]:

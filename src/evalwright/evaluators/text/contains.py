@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from evalwright.evaluators.fields import text_at
+from evalwright.evaluators.fields import parts_at, text_at
 from evalwright.evaluators.onlooker import PASSED, Look, Onlooker
 from evalwright.evaluators.wording import listed, shown
 from evalwright.model.result import Evaluation
@@ -36,6 +36,10 @@ class ContainsText(Onlooker, frozen=True):
     @property
     def uses_case(self) -> bool:
         return bool(self.expected_keys)
+
+    @property
+    def reads(self) -> frozenset[str]:
+        return parts_at(self.field)
 
     @property
     def expected_keys(self) -> frozenset[str]:
@@ -120,6 +124,7 @@ class Answered(Onlooker, frozen=True):
     """
 
     uses_case = False
+    reads = frozenset({"output", "extra"})
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
         if trace.output.final_answer:
@@ -134,6 +139,7 @@ class ThinkingPresent(Onlooker, frozen=True):
     """Whether the answer comes with thinking; white space counts."""
 
     uses_case = False
+    reads = frozenset({"output"})
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
         thinking = trace.output.thinking

@@ -54,12 +54,17 @@ class ToolCalled(Onlooker, frozen=True):
         ]
 
     @property
+    def reads(self) -> frozenset[str]:
+        counts_errors = self.tool_name is not None and self.must_succeed
+        return frozenset({"tool_calls", "tool_results"}) if counts_errors else frozenset({"tool_calls"})
+
+    @property
     def uses_case(self) -> bool:
         return self.tool_name is None or has_template(self.args_match)
 
     @property
     def expected_keys(self) -> frozenset[str] | None:
-        """The keys of `expected` that it reads; None if a template may read any."""
+        """The keys of `expected` that it reads; None if a template may read anything of the case."""
         return None if self.tool_name is not None else frozenset({"must_call_tools"})
 
     @property
@@ -218,6 +223,8 @@ class ToolCallsMatch(Onlooker, frozen=True):
             return []
         said = "every trace has these calls, none: name calls, or set mode: exact if there must be none"
         return [Problem("", said, key="expected")]
+
+    reads = frozenset({"tool_calls"})
 
     @property
     def uses_case(self) -> bool:

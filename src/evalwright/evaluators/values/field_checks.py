@@ -12,7 +12,7 @@ from typing import Any, Literal
 import msgspec
 
 from evalwright.errors import EvaluatorError, Problem
-from evalwright.evaluators.fields import ABSENT, part_of_trace, select
+from evalwright.evaluators.fields import ABSENT, part_of_trace, parts_at, select
 from evalwright.evaluators.onlooker import PASSED, Look, Onlooker
 from evalwright.evaluators.values.plain_schema import Check, NotPlain, asks_for_size, plain_check
 from evalwright.evaluators.values.schema_patterns import with_bounded_patterns
@@ -45,6 +45,10 @@ class ExactMatch(Onlooker, frozen=True):
         if "expected" in values or values.get("expected_from") is not None:
             return []
         return [Problem("", "needs 'expected' or 'expected_from', found neither", key="expected")]
+
+    @property
+    def reads(self) -> frozenset[str]:
+        return parts_at(self.field)
 
     @property
     def uses_case(self) -> bool:
@@ -107,6 +111,10 @@ class SchemaMatch(Onlooker, frozen=True):
         if config.get("schema") != {}:
             return []
         return [Problem("", "every value satisfies this schema: say what the value must be", key="schema")]
+
+    @property
+    def reads(self) -> frozenset[str]:
+        return parts_at(self.field)
 
     def looking(self) -> Look:
         field, read, check = self.field, select(self.field), self._check
@@ -200,6 +208,10 @@ class FieldCheck(Onlooker, frozen=True):
         except (re.error, OverflowError, RecursionError) as error:
             return [Problem("", f"'matches' must be a regular expression, found: {error}", key="matches")]
         return []
+
+    @property
+    def reads(self) -> frozenset[str]:
+        return frozenset() if self.uses_case else parts_at(self.field)
 
     @property
     def uses_case(self) -> bool:
