@@ -36,6 +36,7 @@ from evalwright.run.call import (
 )
 from evalwright.run.cells import Cell, RunState
 from evalwright.run.judge import Judge
+from evalwright.run.judge_queue import JudgeQueue
 from evalwright.run.judged_lines import lines_by
 from evalwright.run.records import Clock, Pending, drop_answer, trace_of
 from evalwright.scoring.tally import Tally
@@ -106,6 +107,7 @@ class Pipeline:
         self._write_records: Callable[[], None] = lambda: None
         self.write: Callable[[], None] = self._write_records
         """Writes the records and lines that are held, if any are."""
+        self._judge_queue: JudgeQueue | None = None
 
     async def open(self) -> None:
         """Prepare what cells need. Raises InputError if the user's setup code fails or takes too long."""
@@ -124,6 +126,8 @@ class Pipeline:
         if (hold := getattr(self._writer, "hold", None)) is not None:
             self._write_records = hold(lambda write: later(self._flushing(write)))
             self.write = self._flushing(self._write_records)
+        if self._lines is not None:
+            self._judge_queue = JudgeQueue(self.judge, self._state.running, self._write_records, self.write, later)
 
     def _flushing(self, write: Callable[[], None]) -> Callable[[], None]:
         lines = self._lines
@@ -136,8 +140,15 @@ class Pipeline:
 
         return flush
 
+    def leave_unjudged(self) -> None:
+        """Leave cells that are not judged yet to a later session."""
+        if self._judge_queue is not None:
+            self._judge_queue.clear()
+
     def release(self) -> None:
-        """Write and count everything that is held, at the end of the session."""
+        """Judge, write and count everything that is held, at the end of the session."""
+        if self._judge_queue is not None:
+            self._judge_queue.judge_all()
         if self._lines is not None:
             self._lines.close()
         if (hold := getattr(self._writer, "hold", None)) is not None:
@@ -297,7 +308,10 @@ class Pipeline:
         return trace
 
     async def record(self, cell: Cell, trace: Trace, *, at_once: bool = False) -> None:
-        """Store the trace of a cell, `at_once` or with those of other cells, and judge it. Raises StorageError."""
+        """Store the trace of a cell, and judge it at once or a little later. Raises StorageError.
+
+        With `at_once`, the trace is written before that, and not together with the verdict.
+        """
         if self._money is not None:  # before anything is awaited, as `run` relies on it
             self._money.spend(trace.metrics.cost_usd)
         # The artifact goes first: a stored trace is never judged without its files.
@@ -309,6 +323,10 @@ class Pipeline:
         except (TypeError, ValueError, RecursionError) as error:
             drop_answer(trace, error)  # nothing has been written so far
             self._writer.append_trace(trace)
+        queue = self._judge_queue
+        if queue is not None and (at_once or queue) and self._state.listener is None:
+            queue.put(cell.case, trace, artifact)
+            return
         if at_once:  # an evaluator that blocks, or ends the process, must not lose an answer that took its time
             self._write_records()
         if (rest := self.judge(cell.case, trace, artifact)) is not None:

@@ -111,8 +111,9 @@ class Runner:
         self._loop.call_soon_threadsafe(self.stop_now)
 
     def stop_now(self) -> None:
-        """Cancel what runs; those cells are left for a later session."""
+        """Cancel what runs; those cells, and those that are not judged yet, are left for a later session."""
         self._state.stopping = True
+        self._pipeline.leave_unjudged()
         for call in self._calls:
             call.end()
         if self.setting_up is not None:
