@@ -47,6 +47,14 @@ def test_an_eased_collector_is_as_it_was_afterwards_and_comes_no_more_often_than
             gc.freeze()
 
 
+def test_an_eased_collector_comes_the_less_often_the_more_calls_are_in_flight():
+    thresholds = []
+    for calls in (0, 10, 1_000, 10_000):
+        with collector_eased(calls):
+            thresholds.append(gc.get_threshold()[0])
+    assert thresholds[0] == thresholds[1] < thresholds[2] < thresholds[3]
+
+
 def test_only_what_occurs_more_than_once_is_remembered_as_such():
     seen = Repeats()
     for number in [*range(1000), 70, 134, 70, 70]:  # 70 and 134 are kept together, with a dozen others

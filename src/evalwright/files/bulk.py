@@ -13,6 +13,8 @@ _BUCKETS = 64
 """Hashes are kept in this many groups and searched group by group, so that only one group at a time is in a set."""
 _YOUNG = 2_000
 """New objects after which the collector looks at them, as Python does from 3.14 on; 700 before."""
+_OF_CALL = 20
+"""Objects for each call in flight: about half of those that it holds."""
 
 
 class Repeats:
@@ -53,16 +55,16 @@ def collector_paused() -> Iterator[None]:
 
 
 @contextmanager
-def collector_eased() -> Iterator[None]:
+def collector_eased(calls: int = 0) -> Iterator[None]:
     """Make the garbage collector ignore existing objects, and look less often at new ones.
 
-    Each of a thousand calls in flight holds objects that are no garbage, and it would visit all of them many times.
+    Each of so many calls in flight holds objects that are no garbage, and it would visit all of them many times.
     """
     young, *older = gc.get_threshold()
     if not (frozen := gc.get_freeze_count()):
         gc.freeze()
     if young:  # else whoever set it wants no collector
-        gc.set_threshold(max(young, _YOUNG), *older)
+        gc.set_threshold(max(young, _YOUNG, _OF_CALL * calls), *older)
     try:
         yield
     finally:

@@ -21,7 +21,7 @@ from evalwright.llm.choices import ModelChoices
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter, Target
 from evalwright.run.call import target_of
-from evalwright.run.cells import Grid, RunState, most_at_once
+from evalwright.run.cells import Grid, RunState, fitted, groups_of, most_at_once
 from evalwright.run.judge import Judge
 from evalwright.run.limits import LAST_SECONDS, Watchdog, end_loose_tasks
 from evalwright.run.pipeline import Pipeline
@@ -110,7 +110,8 @@ def work(job: Job, watch: Watch | None = None) -> bool:
                 replay_in_processes(plan, job.writer, targets, job.tally, state, processes)
             return state.done < state.total
     users_begin()
-    eased = collector_eased() if ours else contextlib.nullcontext()  # elsewhere the collector is not ours
+    calls = sum(width for _, width in fitted(groups_of(plan), state.total - state.done, state.at_once))
+    eased = collector_eased(calls) if ours else contextlib.nullcontext()  # elsewhere the collector is not ours
     with watchdog, display, eased, _interruptible(runner, watchdog, job):
         _run_loop(runner, job)
     return state.stopping and not state.answered and state.done < state.total
