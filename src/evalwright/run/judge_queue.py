@@ -37,6 +37,8 @@ class JudgeQueue:
         self._judge, self._running, self._later = judge, running, later
         self._write_traces, self._write = write_traces, write
         self._cells = deque[tuple[Case, Trace, Artifact | None]]()
+        self._most = 0
+        """How many ran at once."""
         self._since = 0.0
         """When answers began to come, or cells were judged last."""
         self._came = self._looks = False
@@ -46,12 +48,13 @@ class JudgeQueue:
         return bool(self._cells)
 
     def put(self, case: Case, trace: Trace, artifact: Artifact | None = None) -> None:
-        """Add a cell. If more wait than are `running`, the oldest is judged at once, as memory must not grow."""
+        """Add a cell. If more wait than were `running` at once, the oldest is judged now, as memory must not grow."""
         if not self._cells:
             self._since = time.monotonic()
         self._cells.append((case, trace, artifact))
         self._came = True
-        if len(self._cells) > len(self._running):
+        self._most = max(self._most, len(self._running))
+        if len(self._cells) > self._most:
             self._write_traces()
             self._judge(*self._cells.popleft())
         self._look_later()
