@@ -27,8 +27,16 @@ as they are, whatever the messages say.
 
 _decode = msgspec.json.Decoder(Trace | list[Trace] | None).decode
 _decode_any = msgspec.json.Decoder().decode
-_last: tuple[list[Any] | None, Conversation] = (None, Conversation())
-"""Messages and their conversation. Read and replaced as a whole, so that threads only parse again what others have."""
+
+
+class _Heard(list[Any]):
+    """The messages of a replayed recording with their conversation, for which whoever judges them asks again."""
+
+    __slots__ = ("conversation",)
+
+    def __init__(self, messages: list[Any], conversation: Conversation) -> None:
+        super().__init__(messages)
+        self.conversation = conversation
 
 
 def recorded_of(case: Case) -> Trace | list[Trace] | None:
@@ -41,14 +49,12 @@ def recorded_of(case: Case) -> Trace | list[Trace] | None:
 
 def _complete(trace: Trace) -> None:
     """Add what follows from the recording of a trace that has nothing else."""
-    global _last
     recording = trace.extra.get(RECORDING)
-    messages = recording.get("messages") if isinstance(recording, dict) else None
-    if trace.messages or not isinstance(messages, list):
+    if trace.messages or not isinstance(recording, dict) or not isinstance(messages := recording.get("messages"), list):
         return
     told = _Told()
     conversation = _read(messages, told)
-    _last = (messages, conversation)
+    recording["messages"] = _Heard(messages, conversation)
     trace.output = Output(conversation.final_response)
     trace.messages, trace.tool_calls, trace.tool_results = told.messages, told.calls, told.results
     if told.wrong:
@@ -85,13 +91,8 @@ def _content(content: Any) -> dict[str, Any] | str:
 
 
 def conversation_in(messages: list[Any]) -> Conversation:
-    """Like `normalized`; the last one is kept, as whoever judges a recording asks for it again."""
-    global _last
-    known, conversation = _last
-    if known is not messages:
-        conversation = normalized(messages)
-        _last = (messages, conversation)
-    return conversation
+    """Like `normalized`; those of a replayed recording are not read again."""
+    return messages.conversation if isinstance(messages, _Heard) else normalized(messages)
 
 
 def normalized(messages: Sequence[Any]) -> Conversation:

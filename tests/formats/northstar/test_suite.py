@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from contextlib import closing
 from pathlib import Path
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 
 from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
-from evalwright.model.recordings import recorded_of
+from evalwright.model.recordings import conversation_in, recorded_of
 from evalwright.model.result import CaseVerdict
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import UNDATED, Output, ToolCall, ToolResult, Trace
@@ -309,3 +310,14 @@ def test_what_is_no_message_in_a_recording_is_passed_over() -> None:
     found = recorded_of(Case("c", None, recorded=msgspec.Raw(msgspec.json.encode(stored))))
     assert isinstance(found, Trace)
     assert (found.output.final_answer, len(found.messages)) == ("a", 3)
+
+
+def test_messages_that_were_replayed_can_be_copied_and_stored_like_any_list(tmp_path: Path) -> None:
+    (case,) = load_suite(written(tmp_path, GOOD)).cases
+    replayed = recorded_of(case)
+    assert isinstance(replayed, Trace)
+    messages = replayed.extra["recording"]["messages"]
+    copies = [copy.copy(messages), copy.deepcopy(messages)]
+    assert copies == [SAID] * 2
+    assert [conversation_in(one) for one in copies] == [conversation_in(SAID)] * 2
+    assert msgspec.json.encode(messages) == msgspec.json.encode(SAID)
