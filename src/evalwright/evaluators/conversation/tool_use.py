@@ -62,9 +62,9 @@ class RequiredTools(Onlooker, frozen=True):
         if names is None:
             return _NO_REQUIRED
         called = {call.name for call in conversation_of(trace).tool_calls}
-        missing = [name for name in names if name not in called]
-        if not missing:
+        if called.issuperset(names):
             return _all_called(tuple(names))
+        missing = [name for name in names if name not in called]
         reason = f"not called: {listed(missing)}; called: {listed(sorted(called)) or 'no tool'}"
         return graded(False, reason, {"missing_tools": missing, "required_tools": names})
 
@@ -84,9 +84,9 @@ class ForbiddenTools(Onlooker, frozen=True):
         if names is None:
             return _NO_FORBIDDEN
         called = {call.name for call in conversation_of(trace).tool_calls}
-        used = [name for name in names if name in called]
-        if not used:
+        if called.isdisjoint(names):
             return _none_called(tuple(names))
+        used = [name for name in names if name in called]
         return graded(False, f"called: {listed(used)}", {"forbidden_tools": names, "used_forbidden_tools": used})
 
 
