@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import msgspec
 
@@ -141,7 +141,7 @@ class Latency(Onlooker, frozen=True):
     threshold: Annotated[float, msgspec.Meta(ge=0)]
 
     uses_case = False
-    reads = frozenset({"extra"})
+    reads: ClassVar[frozenset[str]] = frozenset({"extra"})
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
         return _all([_within(_duration_of(trace), self.threshold, "ms")])
@@ -153,7 +153,7 @@ class Cost(Onlooker, frozen=True):
     budget: Annotated[float, msgspec.Meta(ge=0)]
 
     uses_case = False
-    reads = frozenset[str]()
+    reads: ClassVar[frozenset[str]] = frozenset()
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
         return _all([_within(_number(trace.metrics.cost_usd), self.budget, "US dollars")])
@@ -167,7 +167,7 @@ class TokenUsage(Onlooker, frozen=True):
     max_output: _Limit = None
 
     uses_case = False
-    reads = frozenset({"extra"})
+    reads: ClassVar[frozenset[str]] = frozenset({"extra"})
 
     @staticmethod
     def config_problems(values: dict[str, Any]) -> list[Problem]:

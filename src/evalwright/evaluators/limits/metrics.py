@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, ClassVar
 
 import msgspec
 
@@ -39,7 +39,7 @@ class LatencyUnder(Onlooker, frozen=True):
 
     max_ms: _PositiveInt
     uses_case = False
-    reads = frozenset[str]()
+    reads: ClassVar[frozenset[str]] = frozenset()
 
     def looking(self) -> Look:
         limit = self.max_ms
@@ -58,7 +58,7 @@ class CostUnder(Onlooker, frozen=True):
 
     max_usd: _PositiveNumber
     uses_case = False
-    reads = frozenset[str]()
+    reads: ClassVar[frozenset[str]] = frozenset()
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
         return _under(trace.metrics.cost_usd, self.max_usd, "cost", "USD")
@@ -69,7 +69,7 @@ class ThinkingTokensUnder(Onlooker, frozen=True):
 
     max_tokens: _PositiveInt
     uses_case = False
-    reads = frozenset[str]()
+    reads: ClassVar[frozenset[str]] = frozenset()
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
         return _under(trace.metrics.token_thinking, self.max_tokens, "thinking", "tokens")
@@ -80,7 +80,7 @@ class LatencyFirstTokenUnder(Onlooker, frozen=True):
 
     max_ms: _PositiveInt
     uses_case = False
-    reads = frozenset[str]()
+    reads: ClassVar[frozenset[str]] = frozenset()
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
         return _under(trace.metrics.latency_first_token_ms, self.max_ms, "latency of the first token", "ms")
@@ -91,7 +91,7 @@ class TokensPerSecondAbove(Onlooker, frozen=True):
 
     min_tps: _PositiveNumber
     uses_case = False
-    reads = frozenset[str]()
+    reads: ClassVar[frozenset[str]] = frozenset()
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
         speed = trace.metrics.tokens_per_second
@@ -106,7 +106,7 @@ class StreamCompleted(Onlooker, frozen=True):
     """Whether the stream of the answer reached its end."""
 
     uses_case = False
-    reads = frozenset[str]()
+    reads: ClassVar[frozenset[str]] = frozenset()
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
         completed = trace.metrics.stream_completed

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from evalwright.errors import Problem
 from evalwright.evaluators.combined.banded import banded
@@ -33,7 +33,7 @@ class TextCheck(Onlooker, frozen=True):
     negate: bool = False
 
     uses_case = False
-    reads = frozenset({"output"})
+    reads: ClassVar[frozenset[str]] = frozenset({"output"})
 
     @staticmethod
     def config_problems(values: dict[str, Any]) -> list[Problem]:

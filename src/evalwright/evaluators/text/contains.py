@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from evalwright.evaluators.fields import parts_at, text_at
 from evalwright.evaluators.onlooker import PASSED, Look, Onlooker
@@ -124,7 +124,7 @@ class Answered(Onlooker, frozen=True):
     """
 
     uses_case = False
-    reads = frozenset({"output", "extra"})
+    reads: ClassVar[frozenset[str]] = frozenset({"output", "extra"})
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
         if trace.output.final_answer:
@@ -139,7 +139,7 @@ class ThinkingPresent(Onlooker, frozen=True):
     """Whether the answer comes with thinking; white space counts."""
 
     uses_case = False
-    reads = frozenset({"output"})
+    reads: ClassVar[frozenset[str]] = frozenset({"output"})
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
         thinking = trace.output.thinking

@@ -7,6 +7,7 @@ The ground truth is the configuration's `ground_truth`, else the case's: `extra.
 from __future__ import annotations
 
 import re
+from typing import ClassVar
 
 from evalwright.evaluators.onlooker import Onlooker
 from evalwright.evaluators.wording import shown
@@ -24,7 +25,7 @@ class Equals(Onlooker, frozen=True):
     """Whether answer and ground truth are equal, ignoring white space around them."""
 
     ground_truth: str | None = None
-    reads = frozenset({"output"})
+    reads: ClassVar[frozenset[str]] = frozenset({"output"})
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
         truth, answer = _truth(self.ground_truth, case), trace.output.final_answer or ""
@@ -37,7 +38,7 @@ class Contained(Onlooker, frozen=True):
     """Whether the answer contains the ground truth, ignoring case."""
 
     ground_truth: str | None = None
-    reads = frozenset({"output"})
+    reads: ClassVar[frozenset[str]] = frozenset({"output"})
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
         truth, answer = _truth(self.ground_truth, case), trace.output.final_answer or ""
@@ -50,7 +51,7 @@ class Matches(Onlooker, frozen=True):
     """Whether the ground truth, a regular expression, is found anywhere in the answer."""
 
     ground_truth: str | None = None
-    reads = frozenset({"output"})
+    reads: ClassVar[frozenset[str]] = frozenset({"output"})
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
         truth, answer = _truth(self.ground_truth, case), trace.output.final_answer or ""
@@ -67,7 +68,7 @@ class AsciiPrintableOnly(Onlooker, frozen=True):
     """Whether every character except CR and LF is between U+0020 and U+007E."""
 
     uses_case = False
-    reads = frozenset({"output"})
+    reads: ClassVar[frozenset[str]] = frozenset({"output"})
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
         answer = trace.output.final_answer or ""

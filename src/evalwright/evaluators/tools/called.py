@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
@@ -224,7 +224,7 @@ class ToolCallsMatch(Onlooker, frozen=True):
         said = "every trace has these calls, none: name calls, or set mode: exact if there must be none"
         return [Problem("", said, key="expected")]
 
-    reads = frozenset({"tool_calls"})
+    reads: ClassVar[frozenset[str]] = frozenset({"tool_calls"})
 
     @property
     def uses_case(self) -> bool:
