@@ -1,12 +1,12 @@
 """Shards of a run, merged, are the run on one machine: in any order, of any store, and wherever they were killed."""
 
 import json
-import os
 import random
 import re
 import resource
 import shutil
 from collections import Counter
+from itertools import count, islice
 from pathlib import Path
 
 import pytest
@@ -75,9 +75,10 @@ def test_a_changed_byte_is_refused_by_the_hash_of_its_manifest(tmp_path, name):
 def test_more_shards_than_files_may_be_open(tmp_path):
     parts = sharded(suite(tmp_path, TEXTS, max_concurrency=1), 9, tmp_path)
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    os.close(taken := os.dup(0))
     with Session():  # not the owner of the process, whose limit it leaves alone
-        resource.setrlimit(resource.RLIMIT_NOFILE, (taken + 22, hard))
+        taken = {int(one.name) for one in Path("/dev/fd").iterdir()}  # those of other tests may have gaps
+        limit = next(islice((number for number in count() if number not in taken), 21, None))
+        resource.setrlimit(resource.RLIMIT_NOFILE, (limit, hard))
         try:
             merged = merge(parts, tmp_path / "merged")
         finally:
