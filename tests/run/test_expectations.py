@@ -2,15 +2,17 @@
 
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from evalwright.model.plan import EvaluatorSpec
+from evalwright.model.plan import EvaluatorSpec, PassCriteria
 from evalwright.model.result import CaseVerdict
 from evalwright.model.snapshot import Case, Expected
 from evalwright.model.trace import Output
 from evalwright.run.expectations import expects
 from evalwright.run.locations import Place
+from evalwright.scoring.bands import THRESHOLD
 from evalwright.stores.local_files import LocalFiles
 from evalwright.testing import a_plan, a_trace
 from run.judged_runs import judged_again
@@ -20,10 +22,10 @@ BLOCK = 1 << 20
 """Bytes of cases that are searched at once."""
 
 
-def stored(folder: Path, cases: list[Case], check: EvaluatorSpec) -> Place:
+def stored(folder: Path, cases: list[Case], *checks: EvaluatorSpec, criteria: PassCriteria | None = None) -> Place:
     """A run whose system always said "blue"."""
     store = LocalFiles(folder)
-    plan = a_plan(run_id="stored", evaluators=[check])
+    plan = a_plan(run_id="stored", evaluators=[*checks], pass_criteria=criteria or PassCriteria())
     with closing(store.create(plan, cases, {})) as writer:
         for index, case in enumerate(cases):
             writer.append_trace(
@@ -33,6 +35,7 @@ def stored(folder: Path, cases: list[Case], check: EvaluatorSpec) -> Place:
                     variant_name=plan.variants[0].name,
                     run_id=plan.run_id,
                     output=Output("blue"),
+                    latency_ms=5,
                 )
             )
     return Place(store, plan.run_id, folder / plan.run_id)
@@ -90,3 +93,21 @@ def test_cases_that_are_missing_are_looked_for(tmp_path: Path) -> None:
     with closing(place.store.read(place.run_id)) as reader:
         assert not expects(reader, [AVOIDED], 1)
         assert expects(reader, [AVOIDED], 2)
+
+
+def looks_like(name: str, kind: str, *configs: dict[str, Any]) -> list[EvaluatorSpec]:
+    return [EvaluatorSpec(f"{name}{number}", kind, config) for number, config in enumerate(configs)]
+
+
+@pytest.mark.parametrize(
+    "checks",
+    [
+        looks_like("says", "contains_text", {"all_of": ["blue"]}, {"all_of": ["red"]}),
+        looks_like("quick", "latency_under", {"max_ms": 1_000_000}, {"max_ms": 1}),
+    ],
+    ids=["some expect nothing", "none reads it"],
+)
+def test_a_rule_of_verdicts_that_looks_at_the_case_gets_it(tmp_path: Path, checks: list[EvaluatorSpec]) -> None:
+    """Half of the checks pass, which is enough if the case says so."""
+    cases = [Case("c0", "in", extra={THRESHOLD: 0.4}), Case("c1", "in", extra={THRESHOLD: 0.6})]
+    assert judged(stored(tmp_path, cases, *checks, criteria=PassCriteria(rule="bands"))) == ["pass", "fail"]

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from evalwright.run.judge_thread import JudgeThread
     from evalwright.run.steps.spoil import Spoiling
 
-__all__ = ["Judge", "ask_models", "compares"]
+__all__ = ["Judge", "ask_models", "by_common_rule", "compares"]
 
 _GRACE = 10.0
 """Seconds that an evaluator has after its own time limit to report that the limit was reached."""
@@ -80,11 +80,11 @@ class Judge:
 
             self._spoiling = Spoiling(plan)
         self._criteria = plan.pass_criteria
-        own = format_of_run(plan.totals, plan.dialect).verdicts
-        self._by_common_rule = own is None and plan.pass_criteria.rule != "bands"
+        self._by_common_rule = by_common_rule(plan)
         self._verdict = self._verdict_by(plan)
-        self.uses_case: bool = self._by_case or bool(self._comparisons) or any(check.uses_case for check in self._built)
-        """Whether any evaluator looks at the case; if none does, `case` may be anything."""
+        by_case = self._by_case or bool(self._comparisons) or not self._by_common_rule
+        self.uses_case: bool = by_case or any(check.uses_case for check in self._built)
+        """Whether an evaluator or the rule of verdicts may look at the case; if none does, `case` may be anything."""
         self.uses_artifact: bool = self._by_case or any(check.uses_artifact for check in self._built)
         """Whether any evaluator looks at what the cell did to files."""
 
@@ -241,6 +241,11 @@ class Judge:
         verdict = self._verdict(case, trace, [*known, *results] if known else results)
         verdict.case_index = trace.case_index
         return verdict
+
+
+def by_common_rule(plan: Plan) -> bool:
+    """Whether the results alone decide about a cell; other rules may look at the case, too."""
+    return format_of_run(plan.totals, plan.dialect).verdicts is None and plan.pass_criteria.rule != "bands"
 
 
 @cache

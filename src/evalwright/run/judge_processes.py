@@ -33,7 +33,7 @@ from evalwright.registry import load
 from evalwright.run.cells import RunState
 from evalwright.run.comparisons import compares_cells
 from evalwright.run.expectations import expects
-from evalwright.run.judge import Judge, ask_models
+from evalwright.run.judge import Judge, ask_models, by_common_rule
 from evalwright.run.judged_lines import lines_by
 from evalwright.run.limits import Watchdog, end_loose_tasks
 from evalwright.run.newest import Newest, newest_of
@@ -83,9 +83,10 @@ def _looks(spec: EvaluatorSpec) -> bool:
 
 
 def _needs_cases(plan: Plan, writer: RunWriter) -> bool:
-    """Whether evaluators may find anything in a case; in others' folders, a trace that lost its case must be reported
-    in any case."""
-    if writer.plan is None or plan.evaluators_by_case or not all(map(_looks, plan.evaluators)):
+    """Whether anything that is judged may depend on a case; in others' folders, a trace that lost its case must be
+    reported in any case."""
+    looked_at = plan.evaluators_by_case or not by_common_rule(plan)
+    if writer.plan is None or looked_at or not all(map(_looks, plan.evaluators)):
         return True
     keys: frozenset[str] = frozenset()
     for traits in (build(spec).traits for spec in plan.evaluators):
