@@ -151,7 +151,7 @@ def test_a_trace_without_results_is_a_missing_cell_not_a_failure(tmp_path):
 @pytest.mark.slow("a judgement that is interrupted while it waits")
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # between `open` and `with`
 def test_interrupting_a_new_judgement_keeps_the_old_one(tmp_path):
-    outcome = run_suite(suite(tmp_path, ["done"] * 8000, max_concurrency=8))
+    outcome = run_suite(suite(tmp_path, ["done"] * 19_000, max_concurrency=8))
     before = (outcome.run_dir / "results.jsonl").read_bytes()
     for processes in (1, 2):
         timer = threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT))
@@ -162,4 +162,4 @@ def test_interrupting_a_new_judgement_keeps_the_old_one(tmp_path):
         assert (outcome.run_dir / "results.jsonl").read_bytes() == before
     reader, _ = open_run(outcome.run_dir)
     assert not any(row.error for row in reader.results(EvaluationResult))
-    assert len(list(reader.verdicts(CaseVerdict))) == 8000
+    assert len(list(reader.verdicts(CaseVerdict))) == 19_000
