@@ -48,7 +48,10 @@ def pattern(lines):
         if line.strip() == "...":
             parts.append(r"(?:.*\n)*?")
         elif line.strip():
-            parts.append(".*".join(map(_spaced, line.rstrip().split("..."))) + r"[ \t]*\n(?:[ \t]*\n)*")
+            said = line.rstrip()
+            whole = said.removesuffix(" ...").rstrip()  # further columns: there is none for latencies that are all 0
+            more = "" if whole == said else r"(?:[ \t].*)?"
+            parts.append(".*".join(map(_spaced, whole.split("..."))) + more + r"[ \t]*\n(?:[ \t]*\n)*")
     return re.compile(r"(?:.*\n)*?" + "".join(parts))
 
 
