@@ -1,11 +1,13 @@
 """Judging again reads the cases only if one of them may say something that an evaluator looks for."""
 
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from evalwright.errors import InputError
 from evalwright.model.plan import EvaluatorSpec, PassCriteria
 from evalwright.model.result import CaseVerdict
 from evalwright.model.snapshot import Case, Expected
@@ -69,7 +71,7 @@ def test_what_a_single_case_expects_is_judged(
 def expected_in(folder: Path, cases: list[Case], *keys: str) -> bool:
     place = stored(folder, cases, SAYS)
     with closing(place.store.read(place.run_id)) as reader:
-        return expects(reader, keys, len(cases))
+        return expects(reader, keys)
 
 
 @pytest.mark.parametrize("before", [0, 1, 12, len(AVOIDED) + 1])
@@ -88,11 +90,31 @@ def test_a_text_that_looks_like_an_expectation_is_none(tmp_path: Path) -> None:
     assert not expected_in(tmp_path, [Case("c", said), Case(said, {"text": said})], AVOIDED, INCLUDED)
 
 
-def test_cases_that_are_missing_are_looked_for(tmp_path: Path) -> None:
-    place = stored(tmp_path, [Case("c", "in")], SAYS)
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda line: b"\n",
+        lambda line: b"#" * (len(line) - 1) + b"\n",
+        lambda line: line[:30] + b"\n",
+        lambda line: line.replace(b'"c1"', b'"c2"'),
+        lambda line: b"",
+    ],
+    ids=["blank", "overwritten", "cut", "another case", "missing"],
+)
+def test_without_a_case_that_may_expect_something_nothing_is_judged(
+    tmp_path: Path, damage: Callable[[bytes], bytes]
+) -> None:
+    """An answer would pass for which nobody knows what was expected."""
+    cases = [Case("c0", "in"), Case("c1", "in", Expected(answer_should_not_include=["blue"]))]
+    place = stored(tmp_path, cases, SAYS)
+    assert judged(place) == ["pass", "fail"]
+    file = tmp_path / place.run_id / "cases.jsonl"
+    first, second = file.read_bytes().splitlines(keepends=True)
+    file.write_bytes(first + damage(second))
+    with pytest.raises(InputError, match=r"cases"):
+        judged_again(place)
     with closing(place.store.read(place.run_id)) as reader:
-        assert not expects(reader, [AVOIDED], 1)
-        assert expects(reader, [AVOIDED], 2)
+        assert [verdict.status for verdict in reader.verdicts(CaseVerdict)] == ["pass", "fail"]
 
 
 def looks_like(name: str, kind: str, *configs: dict[str, Any]) -> list[EvaluatorSpec]:

@@ -93,7 +93,7 @@ def _needs_cases(plan: Plan, writer: RunWriter) -> bool:
         if traits.uses_case and traits.expected_keys is None:
             return True
         keys |= traits.expected_keys if traits.uses_case and traits.expected_keys else frozenset()
-    return bool(keys) and expects(writer, keys, writer.plan.cases_total)
+    return bool(keys) and expects(writer, keys)
 
 
 class Judged(NamedTuple):
