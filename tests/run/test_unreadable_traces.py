@@ -7,6 +7,7 @@ import pytest
 
 from evalwright.errors import InputError
 from evalwright.model.cell_index import CellSelection
+from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
 from evalwright.reports.failures import newest_verdicts
@@ -21,6 +22,7 @@ from evalwright.stores.local_files import LocalFiles
 from run.suites import SAYS_DONE, SAYS_LAST, suite
 from stores.stores import KINDS, Kept
 
+FEW_MESSAGES = EvaluatorSpec("few", "schema_match", {"field": "messages", "schema": {"maxItems": 9}})
 HARMLESS = {
     "of a wrong type": lambda line: line.replace('"latency_ms":', '"latency_ms":"q","w":'),
     "torn": lambda line: line[: len(line) // 2],
@@ -190,3 +192,16 @@ def test_what_no_evaluator_reads_may_be_damaged_but_must_be_json(tmp_path):
         assert "traces.jsonl:1" in reader.damage[0]
     traces.write_text(whole.replace('"messages":[]', '"messages":[', 1))
     assert re_evaluate(run).unreadable == 1
+
+
+@pytest.mark.parametrize(("evaluators", "unreadable"), [([SAYS_DONE], 1), ([SAYS_DONE, FEW_MESSAGES], 2)])
+def test_a_cell_is_judged_anew_or_keeps_its_judgement(tmp_path, evaluators, unreadable):
+    """A trace whose messages are damaged can be read, unless they are looked at: both ways, its cell counts once."""
+    run = run_suite(suite(tmp_path, ["done", "no", "done"], evaluators=evaluators, max_concurrency=1)).run_dir
+    traces = run / "traces.jsonl"
+    first, second, third = traces.read_text().splitlines(keepends=True)
+    traces.write_text(first.replace('"messages":[]', '"messages":7', 1) + second[:50] + "\n" + third)
+    assert re_evaluate(run).unreadable == unreadable
+    with closing(LocalFiles(run.parent).read(run.name)) as reader:
+        assert sorted(verdict.case_id for verdict in reader.verdicts(CaseVerdict)) == ["c0", "c1", "c2"]
+        assert len([*reader.results(EvaluationResult)]) == 3 * len(evaluators)

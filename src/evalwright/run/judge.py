@@ -42,7 +42,6 @@ class _Check(NamedTuple):
     spec: EvaluatorSpec
     evaluate: Callable[..., Any]
     uses_case: bool
-    reads: frozenset[str]
     uses_artifact: bool
     uses_results: bool
     scores: tuple[float, float]
@@ -102,7 +101,7 @@ class Judge:
         patience = max(self.limit, traits.timeout_seconds + _GRACE)
         if self._thread is not None:
             evaluate, patience = self._thread.bounded(evaluate, self.limit, patience), math.inf
-        uses = traits.uses_case, traits.reads, traits.uses_artifact, traits.uses_results
+        uses = traits.uses_case, traits.uses_artifact, traits.uses_results
         return _Check(spec, evaluate, *uses, traits.scores, look if spec.required is None else None, patience)
 
     def _verdict_by(self, plan: Plan) -> Callable[[Case, Trace, Sequence[EvaluationResult]], CaseVerdict]:
@@ -130,11 +129,6 @@ class Judge:
         if any(check.look is None for check in self._built):
             return None
         return [(check.spec, check.look) for check in self._built if check.look is not None]
-
-    @property
-    def reads(self) -> frozenset[str]:
-        """The parts of a trace that the evaluators look at."""
-        return frozenset[str]().union(*(check.reads for check in self._built))
 
     def verdict(self, trace: Trace, results: Sequence[ReasonedResult]) -> CaseVerdict:
         """By the common rule."""
@@ -177,7 +171,7 @@ class Judge:
         tick = monotonic()
         date = date_of(tick)
         checks = self._build(case.evaluators or ()) if self._by_case else self._built
-        for spec, evaluate, _, _, uses_artifact, comes_last, scores, _, patience in checks:
+        for spec, evaluate, _, uses_artifact, comes_last, scores, _, patience in checks:
             if known and spec.name in known:
                 continue
             outcome: Any

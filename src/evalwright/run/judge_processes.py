@@ -24,11 +24,11 @@ from evalwright.evaluators.onlooker import Onlooker
 from evalwright.files.bulk import collector_eased
 from evalwright.model.cell_index import Rejudgement, index_of
 from evalwright.model.plan import EvaluatorSpec, Plan
-from evalwright.model.protocols import JudgementShare, LineShare, Part, RunWriter
+from evalwright.model.protocols import JudgementShare, LineShare, Part, RunWriter, Traits
 from evalwright.model.result import EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
-from evalwright.model.trace_parts import TRACE_PARTS, trace_with
+from evalwright.model.trace_parts import trace_with
 from evalwright.registry import load
 from evalwright.run.cells import RunState
 from evalwright.run.comparisons import compares_cells
@@ -82,14 +82,21 @@ def _looks(spec: EvaluatorSpec) -> bool:
     return isinstance(kind, type) and issubclass(kind, Onlooker)
 
 
-def _needs_cases(plan: Plan, writer: RunWriter) -> bool:
+def _onlookers(plan: Plan) -> list[Traits] | None:
+    """What the evaluators declare, if all of them only look at traces and nothing but their results decides about a
+    cell."""
+    if plan.evaluators_by_case or not by_common_rule(plan) or not all(map(_looks, plan.evaluators)):
+        return None
+    return [build(spec).traits for spec in plan.evaluators]
+
+
+def _needs_cases(onlookers: list[Traits] | None, writer: RunWriter) -> bool:
     """Whether anything that is judged may depend on a case; in others' folders, a trace that lost its case must be
     reported in any case."""
-    looked_at = plan.evaluators_by_case or not by_common_rule(plan)
-    if writer.plan is None or looked_at or not all(map(_looks, plan.evaluators)):
+    if writer.plan is None or onlookers is None:
         return True
     keys: frozenset[str] = frozenset()
-    for traits in (build(spec).traits for spec in plan.evaluators):
+    for traits in onlookers:
         if traits.uses_case and traits.expected_keys is None:
             return True
         keys |= traits.expected_keys if traits.uses_case and traits.expected_keys else frozenset()
@@ -113,6 +120,8 @@ class _Job(msgspec.Struct):
     newest: Newest
     needs_cases: bool
     """Whether evaluators may look at the cases of the traces."""
+    kind: type[Trace]
+    """The traces with what evaluators look at, and also which of them can be read."""
     new_tally: Callable[[], Tally]
     only: str | None
     width: int
@@ -146,9 +155,11 @@ def judge_again(
     state.total = newest.count
     together = bool(only) or ask_models(plan) or compares_cells(plan, writer)
     parts = writer.parts(1 if together else processes or _worthwhile(plan, newest.count))
-    needs_cases, width = _needs_cases(plan, writer), concurrency or plan.run.max_concurrency
+    onlookers, width = _onlookers(plan), concurrency or plan.run.max_concurrency
+    needs_cases = _needs_cases(onlookers, writer)
+    kind = Trace if onlookers is None else trace_with(frozenset[str]().union(*(one.reads for one in onlookers)))
     judgements = writer.rewrite_judgements()
-    job = _Job(plan, writer, case_of, newest, needs_cases, new_tally, only, width)
+    job = _Job(plan, writer, case_of, newest, needs_cases, kind, new_tally, only, width)
     try:
         with signals.raising():
             shares = [judgements.share(i) for i in range(len(parts))]
@@ -178,7 +189,7 @@ def _kept(job: _Job, before: int, judged: int, share: JudgementShare) -> int:
     with closing(share):
         if not lost_traces(job.writer, before, judged):
             return 0
-        kept = keep_judgements(job.writer, job.newest, share)
+        kept = keep_judgements(job.writer.traces(job.kind), job.writer, job.newest, share)
     if not judged:
         damage = [*job.writer.damage] or ["there are none"]
         raise InputError(f"no trace of {job.writer.location} can be read: {'; '.join(damage[:_MOST_SHOWN])}")
@@ -310,9 +321,8 @@ class _Again:
     async def judge(self, part: Part) -> None:
         job, judge = self._job, self._judge
         needs_case = job.needs_cases and (judge.uses_case or job.writer.plan is None)
-        kind = trace_with(TRACE_PARTS if self._lines is None else judge.reads)
         waiting: deque[asyncio.Task[Sequence[_Cell]]] = deque()
-        for trace in job.writer.traces(kind, part):
+        for trace in job.writer.traces(job.kind, part):
             if job.newest.winners:
                 key = (trace.case_key, trace.variant_name, trace.trial)
                 if job.newest.superseded(key, trace.attempt, trace.started_at):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import closing
 
 import msgspec
@@ -46,13 +46,13 @@ def lost_traces(writer: RunWriter, before: int, judged: int) -> bool:
     return before > judged or any(note.startswith("traces") for note in writer.damage)
 
 
-def keep_judgements(writer: RunWriter, newest: Newest, share: JudgementShare) -> int:
-    """Copy the results and verdicts of cells whose newest trace cannot be read; returns the number of cells.
+def keep_judgements(judged: Iterable[Trace], writer: RunWriter, newest: Newest, share: JudgementShare) -> int:
+    """Copy the results and verdicts of cells that are not among the `judged`; returns the number of cells.
 
     Eight bytes are held for each trace.
     """
     read = _Attempts()
-    for trace in writer.traces(Trace):
+    for trace in judged:
         if not newest.superseded((trace.case_key, trace.variant_name, trace.trial), trace.attempt, trace.started_at):
             read.add(trace)
     read.sort()
