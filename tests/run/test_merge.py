@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from evalwright.errors import InputError
+from evalwright.errors import InputError, StorageError
 from evalwright.model.plan import Plugin, Shard
 from evalwright.run.locations import find_run
 from evalwright.run.merge import merge, runs_matching
@@ -84,6 +84,18 @@ def test_more_shards_than_files_may_be_open(tmp_path):
         finally:
             resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert merged.summary.cells_total == len(TEXTS)
+
+
+def test_a_full_disk_ends_a_merge_as_a_storage_error_and_leaves_nothing(tmp_path):
+    parts = sharded(suite(tmp_path, ["done " * 4000] * 4), 2, tmp_path)
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, hard))
+    try:
+        with pytest.raises(StorageError, match=r"cannot write .*/traces.jsonl"):
+            merge(parts, tmp_path / "merged")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert not (tmp_path / "merged").exists()
 
 
 def test_a_copy_of_a_shard_counts_once(tmp_path):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
@@ -20,12 +21,17 @@ __all__ = ["case_blocks", "copy_artifacts", "created_file", "spool", "write_line
 _BUFFER = 1 << 20
 
 
-def created_file(path: Path) -> BinaryIO:
-    """A new file to write, which only the user may read. Raises StorageError."""
+@contextmanager
+def created_file(path: Path) -> Iterator[BinaryIO]:
+    """A new file to write, which only the user may read; it is on disk when the block ends. Raises StorageError."""
     try:
-        return open(path, "xb", buffering=_BUFFER, opener=lambda name, flags: os.open(name, flags, PRIVATE))
+        # Closing writes what is still buffered, and that may fail like any other write.
+        with open(path, "xb", buffering=_BUFFER, opener=lambda name, flags: os.open(name, flags, PRIVATE)) as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
     except OSError as error:
-        raise storage_error("create", path, error) from error
+        raise storage_error("write", path, error) from error
 
 
 def copy_artifacts(source: Path, target: Path) -> list[Problem]:
@@ -43,8 +49,6 @@ def copy_artifacts(source: Path, target: Path) -> list[Problem]:
             copy.parent.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
             with path.open("rb") as original, created_file(copy) as file:
                 shutil.copyfileobj(original, file, _BUFFER)
-                file.flush()
-                os.fsync(file.fileno())
         except OSError as error:
             raise storage_error("copy", path, error) from error
     return problems
@@ -72,9 +76,4 @@ def case_blocks(reader: RunReader) -> Iterator[bytes]:
 def write_lines(path: Path, lines: Iterable[bytes]) -> None:
     """Write a new file, durably. Raises StorageError."""
     with created_file(path) as file:
-        try:
-            file.writelines(lines)
-            file.flush()
-            os.fsync(file.fileno())
-        except OSError as error:
-            raise storage_error("write", path, error) from error
+        file.writelines(lines)

@@ -6,14 +6,12 @@ have an index, the merged run's index is built from theirs along the way.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from heapq import merge
 from pathlib import Path
 from typing import Protocol
 
-from evalwright.files.durable import storage_error
 from evalwright.model.plan import Plan
 from evalwright.model.result import Status
 from evalwright.stores.index.joined import JoinedIndex
@@ -51,19 +49,15 @@ def write_merged(shards: Sequence[MergedShard], folder: Path, plan: Plan) -> Non
     with ExitStack() as stack:
         if index is not None:
             stack.callback(index.close)
-        files = [stack.enter_context(created_file(folder / name)) for name in (TRACES, RESULTS, VERDICTS)]
-        traces, results, verdicts = (file.write for file in files)
-        try:
+        with ExitStack() as files:
+            traces, results, verdicts = (
+                files.enter_context(created_file(folder / name)).write for name in (TRACES, RESULTS, VERDICTS)
+            )
             for _, trace, rows, verdict, known in merge(*(shard.cells() for shard in shards)):
                 traces(trace)
                 results(rows)
                 verdicts(verdict)
                 if index is not None and known is not None:
                     index.add(known.row, known.profile, known.numbers, len(trace), known.lengths, len(verdict))
-            for file in files:
-                file.flush()
-                os.fsync(file.fileno())
-        except OSError as error:
-            raise storage_error("write", folder, error) from error
         if index is not None:
             index.finish()
