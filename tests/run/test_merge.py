@@ -1,6 +1,8 @@
 """Shards of a run, merged, are the run on one machine: in any order, of any store, and wherever they were killed."""
 
+import hashlib
 import json
+import os
 import random
 import re
 import resource
@@ -31,6 +33,10 @@ def refused(runs, out: Path, **options) -> str:
         merge(runs, out, **options)
     assert not out.exists()
     return str(error.value)
+
+
+def out_of_time() -> None:
+    raise TimeoutError
 
 
 def test_what_is_no_whole_run_is_refused_by_name_and_leaves_nothing(tmp_path):
@@ -249,7 +255,37 @@ def test_a_file_that_the_manifest_names_and_nobody_has_is_refused(tmp_path):
     (parts[0] / "manifest.json").unlink()
     resume(parts[0])
     artifact.unlink()
-    assert f"{artifact}  cannot be read, but manifest.json names it" in refused(parts, tmp_path / "merged")
+    said = f"{parts[0] / 'manifest.json'}  names 'artifacts/c0/main/artifact.json', which the run does not have"
+    assert said in refused(parts, tmp_path / "merged")
+
+
+@pytest.mark.parametrize("name", ["../{}", "{}", "artifacts/link/{}", "a\0b"])
+def test_a_manifest_is_no_reason_to_open_what_is_not_the_runs(tmp_path, name):
+    parts, outside = sharded(suite(tmp_path, TEXTS), 2, tmp_path), tmp_path / "1" / "outside.txt"
+    outside.write_text("x")
+    (parts[0] / "artifacts").mkdir()
+    (parts[0] / "artifacts" / "link").symlink_to(outside.parent)
+    name = name.format(outside if name == "{}" else outside.name)
+    manifest = json.loads((parts[0] / "manifest.json").read_text())
+    manifest["files"][name] = {"bytes": 1, "sha256": hashlib.sha256(b"x").hexdigest()}
+    (parts[0] / "manifest.json").write_text(json.dumps(manifest))
+    assert f"names {name!r}, which the run does not have" in refused(parts, tmp_path / "merged")
+    with pytest.raises(TimeoutError):
+        finished_shards([str(tmp_path / "1")], 1, pause=out_of_time)
+
+
+def test_a_manifest_that_is_nested_too_deeply_is_refused(tmp_path):
+    parts = sharded(suite(tmp_path, TEXTS), 2, tmp_path)
+    (parts[0] / "manifest.json").write_text('{"x":' + "[" * 100_000 + "]" * 100_000 + "}")
+    assert "manifest.json  is not a manifest" in refused(parts, tmp_path / "merged")
+
+
+def test_shards_are_not_waited_for_in_a_pipe(tmp_path):
+    parts = sharded(suite(tmp_path, TEXTS), 2, tmp_path)
+    (parts[0] / "manifest.json").unlink()
+    os.mkfifo(parts[0] / "manifest.json")
+    with pytest.raises(TimeoutError):
+        finished_shards([str(tmp_path)], pause=out_of_time)
 
 
 def test_the_manifest_of_a_merged_run_counts_the_verdicts_of_all_shards(tmp_path):

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from glob import glob
 from pathlib import Path
 
 from evalwright.errors import InputError
 from evalwright.model.plan import Shard
-from evalwright.stores.local_files import is_run
-from evalwright.stores.local_files.reader import LocalReader
-from evalwright.stores.manifest import manifest_of
+from evalwright.stores.local_files import LocalFiles, is_run
+from evalwright.stores.manifest import files_of, manifest_of
 
 __all__ = ["finished_shards"]
 
@@ -67,9 +66,10 @@ def _missing(there: set[int], of: int | None, places: Sequence[str]) -> str:
 
 def _finished(places: Iterable[str]) -> Iterator[tuple[Path, Shard]]:
     for path in {path.absolute(): None for place in places for path in _folders(place)}:
-        with suppress(InputError, OSError):  # a folder that is being copied may be incomplete
-            if _is_whole(path) and (plan := LocalReader(path).plan) is not None and plan.shard is not None:
-                yield path, plan.shard
+        # A folder that is being copied may be incomplete.
+        with suppress(InputError, OSError), closing(LocalFiles(path.parent).read(path.name)) as reader:
+            if _is_whole(path) and reader.plan is not None and reader.plan.shard is not None:
+                yield path, reader.plan.shard
 
 
 def _folders(place: str) -> Iterator[Path]:
@@ -85,4 +85,5 @@ def _is_whole(folder: Path) -> bool:
     manifest = manifest_of(folder)
     if manifest is None or manifest.shards:
         return False
-    return all((folder / name).stat().st_size == mark.bytes for name, mark in manifest.files.items())
+    there = set(files_of(folder))
+    return all(name in there and (folder / name).stat().st_size == mark.bytes for name, mark in manifest.files.items())

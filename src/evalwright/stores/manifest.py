@@ -18,7 +18,17 @@ from evalwright.model.trace import is_newer
 from evalwright.stores.documents import newer_version
 from evalwright.stores.local_files.reader import ARTIFACTS, CASES, PLAN, RESULTS, TRACES, VERDICTS
 
-__all__ = ["MANIFEST", "SHARD", "FileMark", "Manifest", "check_files", "drop_manifest", "manifest_of", "write_manifest"]
+__all__ = [
+    "MANIFEST",
+    "SHARD",
+    "FileMark",
+    "Manifest",
+    "check_files",
+    "drop_manifest",
+    "files_of",
+    "manifest_of",
+    "write_manifest",
+]
 
 MANIFEST = "manifest.json"
 SHARD = "shard.json"
@@ -55,7 +65,7 @@ class Manifest(msgspec.Struct, omit_defaults=True):
 def write_manifest(folder: Path, cells: Mapping[str, int], shards: Mapping[str, str] = {}) -> None:
     """Note what the files of a run folder now contain. Raises StorageError."""
     try:
-        files = {name: _mark(folder / name, name in _RECORDS) for name in _files(folder)}
+        files = {name: _mark(folder / name, name in _RECORDS) for name in files_of(folder)}
     except OSError as error:
         raise storage_error("read", folder, error) from error
     manifest = Manifest(files, dict(cells), dict(shards))
@@ -81,7 +91,7 @@ def manifest_of(folder: Path) -> Manifest | None:
         manifest = msgspec.json.decode(path.read_bytes(), type=Manifest)
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(Problem(str(path), f"is not a manifest: {error}")) from error
     if is_newer(manifest.schema_version):
         raise newer_version(str(path), manifest.schema_version)
@@ -90,21 +100,28 @@ def manifest_of(folder: Path) -> Manifest | None:
 
 def check_files(folder: Path, manifest: Manifest) -> list[Problem]:
     """Files that differ from the manifest or are missing, and artifacts that it does not name."""
-    problems: list[Problem] = []
-    for name, mark in manifest.files.items():
+    there = set(files_of(folder))
+    # Nothing else is opened: a manifest may come from anyone, and name any file of this machine, or a pipe.
+    problems = [
+        Problem(str(folder / MANIFEST), f"names {name!r}, which the run does not have")
+        for name in manifest.files.keys() - there
+    ]
+    for name in sorted(manifest.files.keys() & there):
+        mark = manifest.files[name]
         try:
             found = _mark(folder / name, count=False)
         except OSError as error:
-            problems.append(Problem(str(folder / name), f"cannot be read, but {MANIFEST} names it: {error.strerror}"))
+            problems.append(Problem(str(folder / name), f"cannot be read: {error.strerror}"))
             continue
         if (found.bytes, found.sha256) != (mark.bytes, mark.sha256):
             said = f"was changed or damaged since {MANIFEST} was written: its SHA-256 is another one"
             problems.append(Problem(str(folder / name), said))
-    extra = sorted(set(_files(folder)) - manifest.files.keys())
+    extra = sorted(there - manifest.files.keys())
     return problems + [Problem(str(folder / name), f"is not in {MANIFEST}") for name in extra]
 
 
-def _files(folder: Path) -> Iterator[str]:
+def files_of(folder: Path) -> Iterator[str]:
+    """The files of a run folder that its manifest names: records, documents and artifacts; links are not followed."""
     yield from (name for name in (*_DOCUMENTS, *_RECORDS) if (folder / name).is_file())
     artifacts = (path for path in sorted((folder / ARTIFACTS).rglob("*")) if path.is_file() and not path.is_symlink())
     yield from (path.relative_to(folder).as_posix() for path in artifacts)
