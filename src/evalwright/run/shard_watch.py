@@ -11,7 +11,7 @@ from pathlib import Path
 from evalwright.errors import InputError
 from evalwright.model.plan import Shard
 from evalwright.stores.local_files import LocalFiles, is_run
-from evalwright.stores.manifest import files_of, manifest_of
+from evalwright.stores.manifest import manifest_of, marked_files
 
 __all__ = ["finished_shards"]
 
@@ -85,5 +85,5 @@ def _is_whole(folder: Path) -> bool:
     manifest = manifest_of(folder)
     if manifest is None or manifest.shards:
         return False
-    there = set(files_of(folder))
+    there = set(marked_files(folder))
     return all(name in there and (folder / name).stat().st_size == mark.bytes for name, mark in manifest.files.items())

@@ -25,8 +25,8 @@ __all__ = [
     "Manifest",
     "check_files",
     "drop_manifest",
-    "files_of",
     "manifest_of",
+    "marked_files",
     "write_manifest",
 ]
 
@@ -65,7 +65,7 @@ class Manifest(msgspec.Struct, omit_defaults=True):
 def write_manifest(folder: Path, cells: Mapping[str, int], shards: Mapping[str, str] = {}) -> None:
     """Note what the files of a run folder now contain. Raises StorageError."""
     try:
-        files = {name: _mark(folder / name, name in _RECORDS) for name in files_of(folder)}
+        files = {name: _mark(folder / name, name in _RECORDS) for name in marked_files(folder)}
     except OSError as error:
         raise storage_error("read", folder, error) from error
     manifest = Manifest(files, dict(cells), dict(shards))
@@ -100,7 +100,7 @@ def manifest_of(folder: Path) -> Manifest | None:
 
 def check_files(folder: Path, manifest: Manifest) -> list[Problem]:
     """Files that differ from the manifest or are missing, and artifacts that it does not name."""
-    there = set(files_of(folder))
+    there = set(marked_files(folder))
     # Nothing else is opened: a manifest may come from anyone, and name any file of this machine, or a pipe.
     problems = [
         Problem(str(folder / MANIFEST), f"names {name!r}, which the run does not have")
@@ -120,7 +120,7 @@ def check_files(folder: Path, manifest: Manifest) -> list[Problem]:
     return problems + [Problem(str(folder / name), f"is not in {MANIFEST}") for name in extra]
 
 
-def files_of(folder: Path) -> Iterator[str]:
+def marked_files(folder: Path) -> Iterator[str]:
     """The files of a run folder that its manifest names: records, documents and artifacts; links are not followed."""
     yield from (name for name in (*_DOCUMENTS, *_RECORDS) if (folder / name).is_file())
     artifacts = (path for path in sorted((folder / ARTIFACTS).rglob("*")) if path.is_file() and not path.is_symlink())
