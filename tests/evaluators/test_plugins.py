@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -38,13 +39,80 @@ def test_every_mistake_in_the_arguments_of_a_class_is_named(tmp_path: Path) -> N
     assert "the required key 'folder' is missing" in said
 
 
+_OURS_CHANGED = """
+from evalwright.evaluators.text.contains import ContainsText
+from evalwright.plugins import Evaluation
+
+def said(trace):
+    return Evaluation(False, 0.0, f"{len(trace.tool_calls)} calls")
+
+class Evaluates(ContainsText, frozen=True):
+    def evaluate(self, case, trace):
+        return said(trace)
+
+class Looks(ContainsText, frozen=True):
+    def look(self, case, trace):
+        return said(trace)
+
+class IsLooking(ContainsText, frozen=True):
+    def looking(self):
+        return lambda case, trace: said(trace)
+"""
+_SUITE = """
+eval: {name: changed}
+output: {type: local_files, path: runs}
+dataset: {type: jsonl, path: cases.jsonl}
+systems: [{name: agent, adapter: python_function, target: "agent:answer"}]
+evaluators:
+  - {name: Evaluates, type: Evaluates, config: {all_of: [blue]}}
+  - {name: Looks, type: Looks, config: {all_of: [blue]}}
+  - {name: IsLooking, type: IsLooking, config: {all_of: [blue]}}
+"""
+_AGENT = """
+from evalwright.plugins import Answer, ToolCall
+
+def answer(case):
+    return Answer.of("blue", tool_calls=[ToolCall("look"), ToolCall("tell")])
+"""
+
+
+def test_a_class_that_changes_how_one_of_ours_judges_is_asked_itself(tmp_path: Path) -> None:
+    """In a run, and when its answers are judged again, where checks of ours get only what they read."""
+    (tmp_path / "changed.py").write_text(_OURS_CHANGED)
+    names = ("Evaluates", "Looks", "IsLooking")
+    environ = _installed(tmp_path, {name: f"changed:{name}" for name in names})
+    for file, text in {
+        "eval.yaml": _SUITE,
+        "agent.py": _AGENT,
+        "cases.jsonl": '{"id": "c", "input": {"text": "?"}}\n',
+    }.items():
+        (tmp_path / file).write_text(text)
+
+    def judged(*arguments: str) -> dict[str, str]:
+        command = [sys.executable, "-m", "evalwright", *arguments]
+        done = subprocess.run(command, env=environ, cwd=tmp_path, capture_output=True, text=True)
+        assert done.returncode == 1, done.stderr
+        [results] = tmp_path.rglob("results.jsonl")
+        rows = map(json.loads, results.read_text().splitlines())
+        return {row["evaluator"]: row["reason"] for row in rows}
+
+    assert judged("run", "eval.yaml") == dict.fromkeys(names, "2 calls")
+    assert judged("re-evaluate", str(*(tmp_path / "runs").iterdir())) == dict.fromkeys(names, "2 calls")
+
+
 def _built(folder: Path, reference: str, config: str) -> str:
     """What is printed when an evaluator of another package is built."""
+    environ = _installed(folder, {"odd": reference})
+    program = f"from evalwright.evaluators.build import build_evaluator; build_evaluator('odd', {config})"
+    done = subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, text=True)
+    return done.stdout + done.stderr
+
+
+def _installed(folder: Path, evaluators: dict[str, str]) -> dict[str, str]:
+    """The environment of a process that finds evaluators of another package, which is in a folder."""
     package = folder / "odd-1.0.dist-info"
     package.mkdir()
     (package / "METADATA").write_text("Metadata-Version: 2.1\nName: odd\nVersion: 1.0\n")
-    (package / "entry_points.txt").write_text(f"[evalwright.evaluators]\nodd = {reference}\n")
-    program = f"from evalwright.evaluators.build import build_evaluator; build_evaluator('odd', {config})"
-    environ = {**os.environ, "PYTHONPATH": str(folder)}
-    done = subprocess.run([sys.executable, "-c", program], env=environ, capture_output=True, text=True)
-    return done.stdout + done.stderr
+    points = "".join(f"{name} = {reference}\n" for name, reference in evaluators.items())
+    (package / "entry_points.txt").write_text(f"[evalwright.evaluators]\n{points}")
+    return {**os.environ, "PYTHONPATH": str(folder)}

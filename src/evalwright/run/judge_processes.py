@@ -20,7 +20,7 @@ import msgspec
 
 from evalwright.errors import EvalwrightError, InputError, Interrupted
 from evalwright.evaluators.build import build
-from evalwright.evaluators.onlooker import Onlooker
+from evalwright.evaluators.onlooker import looks
 from evalwright.files.bulk import collector_eased
 from evalwright.model.cell_index import Rejudgement, index_of
 from evalwright.model.plan import EvaluatorSpec, Plan
@@ -78,8 +78,7 @@ def _worthwhile(plan: Plan, cells: int) -> int:
 
 
 def _looks(spec: EvaluatorSpec) -> bool:
-    kind = load("evaluators", spec.type)
-    return isinstance(kind, type) and issubclass(kind, Onlooker)
+    return looks(load("evaluators", spec.type))
 
 
 def _onlookers(plan: Plan) -> list[Traits] | None:
