@@ -125,6 +125,25 @@ def test_tool_calls_in_the_shape_of_openai_are_read():
     assert (found.id, found.name, found.arguments) == ("c", "f", {"a": 1})
 
 
+def test_messages_in_the_shape_of_openai_keep_every_call_and_its_result():
+    calls = [{"id": i, "type": "function", "function": {"name": f"f{i}", "arguments": "{}"}} for i in "ab"]
+    results = [{"role": "tool", "tool_call_id": i, "content": {"error": i}} for i in "ba"]
+    answer = answer_of({"messages": [{"role": "assistant", "content": "hm", "tool_calls": calls}, *results]})
+    assert [(m.role, m.content, m.tool_call and m.tool_call.name, m.name) for m in answer.messages] == [
+        ("assistant", "hm", "fa", None),
+        ("assistant", None, "fb", None),
+        ("tool", {"error": "b"}, None, "fb"),
+        ("tool", {"error": "a"}, None, "fa"),
+    ]
+    assert [(r.tool_call_id, r.name) for r in answer.tool_results] == [("b", "fb"), ("a", "fa")]
+
+
+@pytest.mark.parametrize("calls", ["f", {"name": "f"}, 3])
+def test_calls_of_a_message_that_are_no_list_are_refused(calls):
+    with pytest.raises(TargetError, match=r"messages\[1\]\.tool_calls must be a list"):
+        answer_of({"messages": ["hello", {"role": "assistant", "tool_calls": calls}]})
+
+
 def test_texts_of_other_types_become_strings():
     output = answer_of({"final_answer": 42, "thinking": 7.5}).output
     assert (output.final_answer, output.thinking) == ("42", "7.5")
@@ -133,6 +152,12 @@ def test_texts_of_other_types_become_strings():
 def test_structured_must_be_a_mapping():
     with pytest.raises(TargetError, match=r"structured.*list"):
         answer_of({"structured": [1]})
+
+
+@pytest.mark.parametrize("metrics", [[1], "5", 0])
+def test_metrics_must_be_a_mapping(metrics):
+    with pytest.raises(TargetError, match="metrics must be a mapping, found"):
+        answer_of({"final_answer": "x", "metrics": metrics})
 
 
 def test_null_lists_are_empty():

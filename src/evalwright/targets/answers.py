@@ -97,11 +97,14 @@ def _answer(returned: dict[str, Any], notes: list[str]) -> Answer:
     answer = Answer(output=_output(returned, notes))
     if not _OF_OUTPUT.issuperset(returned):
         if returned.get("tool_calls") is not None:
-            answer.tool_calls = [_tool_call(x, i, notes) for i, x in enumerate(_items(returned, "tool_calls"))]
+            calls = enumerate(_items(returned, "tool_calls"))
+            answer.tool_calls = [_tool_call(call, f"tool_calls[{i}]", notes) for i, call in calls]
         if returned.get("tool_results") is not None:
-            answer.tool_results = [_tool_result(x, i, notes) for i, x in enumerate(_items(returned, "tool_results"))]
+            results = enumerate(_items(returned, "tool_results"))
+            answer.tool_results = [_tool_result(result, f"tool_results[{i}]", notes) for i, result in results]
         if returned.get("messages") is not None:
-            answer.messages = [_message(x, i, notes) for i, x in enumerate(_items(returned, "messages"))]
+            answer.messages, told = _messages(_items(returned, "messages"), notes)
+            answer.tool_results = answer.tool_results or told
         if returned.get("metrics") is not None:
             answer.metrics = _metrics(returned["metrics"], notes)
         if returned.get("extra") is not None:
@@ -248,12 +251,12 @@ def _name(value: Any, place: str, notes: list[str]) -> str:
     return _text(value, place, notes) or ""
 
 
-def _items(returned: dict[str, Any], key: str) -> list[Any]:
+def _items(returned: dict[str, Any], key: str, within: str = "") -> list[Any]:
     value = returned.get(key)
     if value is None:
         return []
     if not isinstance(value, (list, tuple)):
-        raise TargetError(f"{key} must be a list, found {type(value).__name__}")
+        raise TargetError(f"{within}{key} must be a list, found {type(value).__name__}")
     return list(value)
 
 
@@ -277,8 +280,7 @@ def _arguments(value: Any, place: str, notes: list[str]) -> dict[str, Any]:
     return _mapping(value, place, notes)
 
 
-def _tool_call(item: Any, position: int, notes: list[str]) -> ToolCall:
-    place = f"tool_calls[{position}]"
+def _tool_call(item: Any, place: str, notes: list[str]) -> ToolCall:
     if isinstance(item, str):
         return ToolCall(name=clean_text(item, place, notes))
     if not isinstance(item, dict):
@@ -294,8 +296,7 @@ def _tool_call(item: Any, position: int, notes: list[str]) -> ToolCall:
     )
 
 
-def _tool_result(item: Any, position: int, notes: list[str]) -> ToolResult:
-    place = f"tool_results[{position}]"
+def _tool_result(item: Any, place: str, notes: list[str]) -> ToolResult:
     if not isinstance(item, dict):
         return ToolResult(name="", content=_name(item, place, notes))
     content = item.get("content")
@@ -308,23 +309,49 @@ def _tool_result(item: Any, position: int, notes: list[str]) -> ToolResult:
     )
 
 
-def _message(item: Any, position: int, notes: list[str]) -> TraceMessage:
-    place = f"messages[{position}]"
-    if not isinstance(item, dict):
-        return TraceMessage(role="assistant", content=_text(item, place, notes))
-    call = item.get("tool_call")
-    return TraceMessage(
-        role=_text(item.get("role"), place, notes) or "assistant",
-        content=plain(item.get("content"), f"{place}.content", notes),
-        thinking=_text(item.get("thinking"), place, notes),
-        tool_call=None if call is None else _tool_call(call, position, notes),
-        name=_text(item.get("name"), place, notes),
-    )
+def _messages(items: list[Any], notes: list[str]) -> tuple[list[TraceMessage], list[ToolResult]]:
+    """The messages, and the results of tools that they tell, with the ids of their calls.
+
+    Messages in the shape of OpenAI's API are read too. Their further calls are messages of their own after the first,
+    as in all traces, and their results have the name of the call.
+    """
+    messages: list[TraceMessage] = []
+    results: list[ToolResult] = []
+    called: dict[str, str] = {}
+    for i, item in enumerate(items):
+        place = f"messages[{i}]"
+        if not isinstance(item, dict):
+            messages.append(TraceMessage(role="assistant", content=_text(item, place, notes)))
+            continue
+        calls = _calls(item, place, notes)
+        called.update({call.id: call.name for call in calls if call.id is not None})
+        name = item.get("name")
+        message = TraceMessage(
+            role=_text(item.get("role"), place, notes) or "assistant",
+            content=plain(item.get("content"), f"{place}.content", notes),
+            thinking=_text(item.get("thinking"), place, notes),
+            tool_call=calls[0] if calls else None,
+            name=_text(called.get(str(item.get("tool_call_id"))) if name is None else name, place, notes),
+        )
+        messages.append(message)
+        messages += [TraceMessage(role=message.role, tool_call=call) for call in calls[1:]]
+        if message.role == "tool":
+            results.append(_tool_result({**item, "name": message.name}, place, notes))
+    return messages, results
+
+
+def _calls(message: dict[str, Any], place: str, notes: list[str]) -> list[ToolCall]:
+    """The calls of a message: `tool_call`, or several in `tool_calls`."""
+    one = message.get("tool_call")
+    if one is not None:
+        return [_tool_call(one, f"{place}.tool_call", notes)]
+    several = enumerate(_items(message, "tool_calls", f"{place}."))
+    return [_tool_call(call, f"{place}.tool_calls[{i}]", notes) for i, call in several]
 
 
 def _metrics(value: Any, notes: list[str]) -> Metrics:
     if not isinstance(value, dict):
-        return Metrics()
+        raise TargetError(f"metrics must be a mapping, found {type(value).__name__}")
     metrics = Metrics()
     for name, given in value.items():  # only those present: most answers report two or three of twelve
         if name in _INTEGERS:

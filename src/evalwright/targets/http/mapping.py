@@ -13,7 +13,7 @@ from evalwright.targets.http.paths import JsonPath
 __all__ = ["MAPPING_KEYS", "NEEDED", "ResponseMapping", "answer_of_parts", "text_of", "tool_call_items"]
 
 _MARKS = {
-    "messages": ("role", "content", "thinking", "tool_call"),
+    "messages": ("role", "content", "thinking", "tool_call", "tool_calls"),
     "tool_results": ("content",),
 }
 """Keys for the items of a list that was found: an item with none of them would lose its content."""
