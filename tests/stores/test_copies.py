@@ -46,9 +46,9 @@ def test_a_place_that_cannot_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(InputError, match="cannot copy"):
         copy_artifacts(source, tmp_path / "file")
-    with pytest.raises(InputError, match="cannot create"):
-        created_file(tmp_path / "file")
-    with pytest.raises(InputError, match="cannot create"):
+    with pytest.raises(InputError, match="cannot write"), created_file(tmp_path / "file"):
+        pass
+    with pytest.raises(InputError, match="cannot write"):
         write_lines(tmp_path / "file", [b"x\n"])
 
 

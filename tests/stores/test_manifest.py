@@ -57,8 +57,8 @@ def test_each_file_that_is_another_is_named(run: Path) -> None:
     (run / "verdicts.jsonl").unlink()
     (run / "artifacts" / "more").write_text("more")
     assert [(str(p.file).removeprefix(f"{run}/"), p.message[:14]) for p in check_files(run, manifest)] == [
+        ("manifest.json", "names 'verdict"),
         ("cases.jsonl", "was changed or"),
-        ("verdicts.jsonl", "cannot be read"),
         ("artifacts/more", "is not in mani"),
     ]
 
