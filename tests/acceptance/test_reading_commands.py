@@ -236,6 +236,18 @@ def test_list_runs_has_a_line_for_each(made: Project) -> None:
     assert ended.out.splitlines()[1].endswith("complete      8  v 100.0%, w 66.7%")
 
 
+@pytest.mark.parametrize("name", ["plan.json", "store.json"])
+def test_a_document_that_is_nested_too_deeply_hides_no_other_run(made: Project, tmp_path: Path, name: str) -> None:
+    for copy in ("one", "two"):
+        shutil.copytree(run_of(made, "a"), tmp_path / copy)
+    (tmp_path / "one" / name).write_text('{"x":' + "[" * 100_000 + "]" * 100_000 + "}")
+    ended = made.evalwright("list", "runs", tmp_path)
+    assert ended.code == 0
+    assert "  damaged  " in ended.out
+    assert "v 100.0%, w 66.7%\n" in ended.out
+    assert made.evalwright("report", tmp_path / "one").code == 2
+
+
 def test_list_of_a_folder_without_runs_says_so(made: Project) -> None:
     (made.folder / "empty").mkdir()
     assert made.evalwright("list", "runs", "empty").out == "no runs in empty\n"

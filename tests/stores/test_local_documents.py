@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from contextlib import closing
 from datetime import UTC, datetime
@@ -254,6 +255,28 @@ def test_a_plan_that_is_none_is_refused_by_name(tmp_path: Path) -> None:
             LocalFiles(tmp_path).read(writer.folder.name)
         with pytest.raises(InputError, match=r"plan\.json"):
             LocalFiles(tmp_path).open(writer.folder.name)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("shard", {"index": 3, "of": 2}, "there is no shard 3 of 2"),
+        ("shard", {"index": 0, "of": 0}, "there is no shard 0 of 0"),
+        ("shard", {"index": 1, "of": 10**30}, "there is no shard 1 of 1"),
+        ("started_at", "2026-01-02T03:04:05", "timezone"),
+        ("cases_total", -1, "cases_total"),
+        ("cases_total", 10**30, "cases_total"),
+        ("cases_total", 2 * 10**9, "it has 2,000,000,000 cells"),
+        ("run", {"trials": -2}, "trials"),
+    ],
+)
+def test_a_plan_with_impossible_numbers_is_refused(tmp_path: Path, key: str, value: object, said: str) -> None:
+    writer = created(tmp_path)
+    writer.close()
+    path = writer.folder / "plan.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), key: value}))
+    with pytest.raises(InputError, match=rf"plan\.json  is not a valid plan of a run: .*{said}"):
+        LocalFiles(tmp_path).read(writer.folder.name)
 
 
 def test_plans_are_equal_after_storing(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ Values that came from secret environment variables are stored as `${NAME}` and e
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 
@@ -24,6 +24,9 @@ __all__ = [
     "UntilDecided",
     "Variant",
 ]
+
+_Count = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+_MOST_SHARDS = 999_999
 
 
 class Plugin(msgspec.Struct, frozen=True):
@@ -87,7 +90,7 @@ class Variant(msgspec.Struct, frozen=True):
     concurrency: int | None = None
     isolation: str = "none"
     """`process` runs the target in worker processes of its own, so that it cannot end or corrupt the run."""
-    trials: int | None = None
+    trials: _Count | None = None
     """Overrides the run's number of trials."""
     pool: str | None = None
     """One of `RunSettings.pools`: the variant shares its limit of calls with other variants in the pool."""
@@ -162,7 +165,7 @@ class RunSettings(msgspec.Struct, frozen=True):
 
     max_concurrency: int = 4
     per_variant_concurrency: int | None = None
-    trials: int = 1
+    trials: _Count = 1
     retry: RetryRule = RetryRule()
     baseline_variant: str | None = None
     evaluator_timeout_seconds: float = 60.0
@@ -216,6 +219,10 @@ class Shard(msgspec.Struct, frozen=True):
     suite_sha256: str = ""
     """SHA-256 (hex) of the suite without the values of secrets: keys differ between machines, and expire."""
 
+    def __post_init__(self) -> None:
+        if not 1 <= self.index <= self.of <= _MOST_SHARDS:
+            raise ValueError(f"there is no {self}")
+
     def __str__(self) -> str:
         return f"shard {self.index} of {self.of}"
 
@@ -234,10 +241,10 @@ class Plan(msgspec.Struct):
     run_id: str
     name: str
     dialect: str
-    started_at: datetime
+    started_at: Annotated[datetime, msgspec.Meta(tz=True)]
     config_path: str
     config_hash: str
-    cases_total: int
+    cases_total: _Count
     variants: list[Variant]
     evaluators: list[EvaluatorSpec]
     pass_criteria: PassCriteria = PassCriteria()

@@ -195,7 +195,7 @@ def _noted(folder: Path, secrets: Mapping[str, str], named: Plugin | None, trust
         note = msgspec.json.decode(file.read_bytes(), type=_Note)
         if is_newer(note.schema_version):
             raise newer_version(str(file), note.schema_version)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise InputError(Problem(str(file), f"is not a note of a run: {error}")) from error
     if safe_id(note.run_id) != note.run_id:  # it becomes the name of a folder
         raise InputError(Problem(str(file), f"is not a note of a run: {note.run_id!r} is not the id of one"))

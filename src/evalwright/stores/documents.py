@@ -35,6 +35,8 @@ __all__ = [
 
 INDEXED_FROM = 20_000
 """Number of cells from which a run's index is worth keeping: with fewer, a scan takes only a moment."""
+_MOST_CELLS = 10**9
+"""Some bytes of memory are taken for each cell of a run that is continued."""
 _KEY_BYTES = 32
 _SEALED = (
     "dialect", "config_path", "config_hash", "variants", "evaluators", "evaluators_by_case", "import_paths", "mirrors",
@@ -72,6 +74,8 @@ def plan_from_json(place: str, data: bytes, environ: Mapping[str, str]) -> tuple
         plain = expand(msgspec.json.decode(data), environ, unresolved)
         _must_be_readable(place, plain)
         plan = msgspec.convert(plain, Plan)
+        if cells_of(plan) > _MOST_CELLS:
+            raise ValueError(f"it has {cells_of(plan):,} cells, and a run has at most {_MOST_CELLS:,}")
         if plan.gate is not None:
             from evalwright.stores.stored_gates import gate_mistake
 

@@ -265,7 +265,7 @@ class _Start(msgspec.Struct):
 
 
 def _started(folder: Path) -> datetime:
-    with suppress(OSError, ValueError):
+    with suppress(OSError, ValueError, RecursionError):
         plan = (folder / PLAN).read_bytes() if (folder / PLAN).is_file() else b""  # a pipe would keep us waiting
         started = msgspec.json.decode(plan, type=_Start).started_at
         return started if started.tzinfo else started.replace(tzinfo=UTC)
