@@ -50,6 +50,38 @@ def test_a_column_that_says_nothing_of_a_case_is_refused():
     ]
 
 
+def test_columns_that_say_the_same_thing_twice_are_refused(tmp_path):
+    pandas = pytest.importorskip("pandas")
+    columns = ["input", "input.text", "input"]
+    (tmp_path / "cases.csv").write_text(f"{','.join(columns)}\na,b,c\n")
+    for cases in (tmp_path / "cases.csv", pandas.DataFrame([["a", "b", "c"]], columns=columns)):
+        again, part = problems(cases, agents.upper, evaluators=passes)
+        assert "there is more than one such column" in again
+        assert "would be a part of the column 'input'" in part
+
+
+def test_each_column_of_facts_is_a_fact(tmp_path):
+    (tmp_path / "cases.csv").write_text("input,expected.facts.city,expected.facts.at\nx,Paris,[1]\n")
+    [cell] = evaluate(tmp_path / "cases.csv", lambda case: "ok")
+    assert cell.case.expected.facts == {"city": "Paris", "at": [1]}
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "says"),
+    [
+        (b'id,input\na,x\nb,"y\nc,z\n', 3, "a quote is never closed"),
+        (b'id,input\na,x" y\n', 2, "a cell contains a quote but does not begin with one"),
+        ("id,input\na,é\n".encode("latin-1"), None, "is not UTF-8 text"),
+        (b"id,input\na,b,c\n", 2, "has more cells than there are columns"),
+    ],
+)
+def test_a_table_that_is_no_csv_is_refused_with_its_line(tmp_path, text, line, says):
+    (tmp_path / "cases.csv").write_bytes(text)
+    with pytest.raises(ew.InputError, match=says) as raised:
+        evaluate(tmp_path / "cases.csv", lambda case: "ok")
+    assert [(problem.line, problem.file) for problem in raised.value.problems] == [(line, str(tmp_path / "cases.csv"))]
+
+
 FILES = {
     "cases.jsonl": '{"id": "a", "input": "x"}\n\n{"input": "y"}\n',
     "cases.json": '[{"id": "a", "input": "x"}, {"input": "y"}]',

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 from evalwright.errors import InputError, Problem, did_you_mean
+from evalwright.files.csv_records import CsvError, csv_records
 
 __all__ = ["is_frame", "rows_of_csv", "rows_of_frame", "rows_of_parquet"]
 
@@ -42,13 +43,19 @@ def rows_of_frame(frame: Any, file: str = "") -> Iterator[dict[str, Any]]:
 
 def rows_of_csv(path: Path) -> Iterator[dict[str, Any]]:
     """Each line as a case; a cell that begins with `[` or `{` is JSON. Raises InputError."""
-    with path.open(newline="", encoding="utf-8-sig") as file:
-        reader = csv.DictReader(file)
-        _check(reader.fieldnames or (), str(path))
-        for row in reader:
-            if None in row:
-                raise InputError(Problem(str(path), "has more cells than there are columns", reader.line_num))
-            yield _case({key: _of_text(value) for key, value in row.items() if value})
+    try:
+        with path.open(newline="", encoding="utf-8-sig") as file:
+            records = csv_records(file)
+            _, columns = next(records, (1, []))
+            _check(columns, str(path))
+            for line, cells in records:
+                if len(cells) > len(columns):
+                    raise InputError(Problem(str(path), "has more cells than there are columns", line))
+                yield _case({name: _of_text(cell) for name, cell in zip(columns, cells, strict=False) if cell})
+    except CsvError as error:
+        raise InputError(Problem(str(path), f"is not CSV: {error}", error.line)) from None
+    except UnicodeDecodeError as error:
+        raise InputError(Problem(str(path), f"is not UTF-8 text: {error}")) from None
 
 
 def rows_of_parquet(path: Path) -> Iterator[dict[str, Any]]:
@@ -62,6 +69,7 @@ def rows_of_parquet(path: Path) -> Iterator[dict[str, Any]]:
 def _check(columns: Iterable[str], file: str) -> None:
     known = [*_COLUMNS, *(f"{name}.…" for name in _NESTED)]
     listed = list(columns)
+    again = [name for name, count in Counter(listed).items() if count > 1]
     strange = [c for c in listed if c not in _COLUMNS and not (c.partition(".")[0] in _NESTED and c.partition(".")[2])]
     problems = []
     if not any(c == "input" or c.startswith("input.") for c in listed):
@@ -72,6 +80,13 @@ def _check(columns: Iterable[str], file: str) -> None:
         key = name if file else f"cases[{name!r}]"
         near = did_you_mean(name, _COLUMNS)
         problems.append(Problem(file, f"unknown column{near} (known: {', '.join(known)})", key=key))
+    twice = "there is more than one such column"
+    problems += (Problem(file, twice, key=name if file else f"cases[{name!r}]") for name in again)
+    for whole in ("input", "expected.facts"):
+        for part in listed:
+            if whole in listed and part.startswith(f"{whole}."):
+                key = part if file else f"cases[{part!r}]"
+                problems.append(Problem(file, f"would be a part of the column {whole!r}, which is there, too", key=key))
     if problems:
         raise InputError(problems)
 
@@ -83,7 +98,7 @@ def _case(row: Mapping[str, Any]) -> dict[str, Any]:
             continue
         section, _, key = column.partition(".")
         if key and section == "expected":
-            case.setdefault("expected", {}).update(_expected(key, value))
+            _expect(case.setdefault("expected", {}), key, value)
         elif key:
             case.setdefault(section, {})[key] = value
         elif column == "tags":
@@ -93,11 +108,12 @@ def _case(row: Mapping[str, Any]) -> dict[str, Any]:
     return case
 
 
-def _expected(key: str, value: Any) -> dict[str, Any]:
+def _expect(expected: dict[str, Any], key: str, value: Any) -> None:
     section, _, fact = key.partition(".")
     if section == "facts" and fact:
-        return {"facts": {fact: value}}
-    return {key: [value] if key in _LISTS and isinstance(value, str) else value}
+        expected.setdefault("facts", {})[fact] = value
+    else:
+        expected[key] = [value] if key in _LISTS and isinstance(value, str) else value
 
 
 def _of_text(value: str) -> Any:

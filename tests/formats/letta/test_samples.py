@@ -103,6 +103,13 @@ def test_tables_that_cannot_be_used_are_refused(tmp_path, text):
     assert problems(written(tmp_path, text, "d.csv"))
 
 
+def test_a_column_that_is_there_twice_is_refused_if_it_means_something(tmp_path):
+    with pytest.raises(InputError, match=r"'input' occurs more than once[^']*'tags' occurs more than once"):
+        read(written(tmp_path, "input,tags,input,tags\na,,b,\n", "d.csv"))
+    (case,) = read(written(tmp_path, "note,input,note\nx,a,y\n", "d.csv"))
+    assert case.input == "a"
+
+
 def test_variables_that_graders_need_must_be_there(tmp_path):
     path = written(tmp_path, '{"input": "a", "rubric_vars": {"x": 1}}\n{"input": "b"}\n')
     assert problems(path, declared={"g": ["x"]}) == [(2, "rubric_vars")]

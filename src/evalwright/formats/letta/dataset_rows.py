@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -11,10 +12,11 @@ from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.jsonl import advice_on, decoded, lines_of
 from evalwright.formats.shared.findings import kind_found
 
-__all__ = ["SAMPLE_OBJECTS", "VARIABLES", "DatasetRow", "kind_in_sample", "rows_of"]
+__all__ = ["SAMPLE_KEYS", "SAMPLE_OBJECTS", "VARIABLES", "DatasetRow", "kind_in_sample", "rows_of"]
 
 VARIABLES = ("agent_args", "rubric_vars", "extra_vars")
 SAMPLE_OBJECTS = (*VARIABLES, "metadata")
+SAMPLE_KEYS = {"id", "sample_id", "input", "prompt", "ground_truth", "tags", "rubric", "rubric_path", *SAMPLE_OBJECTS}
 _CSV_LIMIT = 1 << 30
 """Bytes of one cell; the standard library's own limit is 128 KiB."""
 
@@ -89,6 +91,8 @@ def _records(reader: Any, file: str) -> Iterator[DatasetRow]:
                 1,
             )
         )
+    if again := [name for name, count in Counter(header).items() if count > 1 and name in SAMPLE_KEYS]:
+        raise InputError(Problem(file, f"line 1: the column {name!r} occurs more than once", 1) for name in again)
     readers = [_CELLS.get(name) for name in header]
     number = -1
     while True:

@@ -13,17 +13,22 @@ from evalwright.files.boundary import Boundary, OutsideError
 from evalwright.files.bulk import Repeats
 from evalwright.files.key_paths import Place
 from evalwright.files.paths import seen_from_here
-from evalwright.formats.letta.dataset_rows import SAMPLE_OBJECTS, VARIABLES, DatasetRow, kind_in_sample, rows_of
+from evalwright.formats.letta.dataset_rows import (
+    SAMPLE_KEYS,
+    VARIABLES,
+    DatasetRow,
+    kind_in_sample,
+    rows_of,
+)
 from evalwright.model.case import ExpectedBehavior, ForeignCase
 
-__all__ = ["RESERVED", "SAMPLE_KEYS", "Samples", "Selection"]
+__all__ = ["RESERVED", "Samples", "Selection"]
 
 RESERVED = ("input", "ground_truth", "submission")
 """Names in rubrics that a sample's own variables must not use."""
 _MOST_PROBLEMS = 100
 _EMPTY = "the dataset is empty: no samples"
 _NOTHING = ExpectedBehavior()
-SAMPLE_KEYS = {"id", "sample_id", "input", "prompt", "ground_truth", "tags", "rubric", "rubric_path", *SAMPLE_OBJECTS}
 
 Tell = Callable[[str, str], None]
 """Reports a mistake: the field and the message."""

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from evalwright import registry
-from evalwright.formats.letta.dataset_rows import SAMPLE_OBJECTS
+from evalwright.formats.letta.dataset_rows import SAMPLE_KEYS, SAMPLE_OBJECTS
 from evalwright.formats.letta.graders import JUDGES, OF_JUDGE, OF_TOOL, PROVIDERS, TOOL_GRADERS
-from evalwright.formats.letta.samples import SAMPLE_KEYS
 from evalwright.formats.letta.suite import OF_TARGET, SUITE_KEYS
 from evalwright.formats.letta.target_section import NAMED_BY, SOURCES, TARGET_KINDS
 from evalwright.formats.shared.gate_schema import gate_schemas
