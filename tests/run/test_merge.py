@@ -16,7 +16,7 @@ import pytest
 from evalwright.errors import InputError, StorageError
 from evalwright.model.plan import Plugin, Shard
 from evalwright.run.locations import find_run
-from evalwright.run.merge import merge, runs_matching
+from evalwright.run.merge import merge, named_runs, runs_matching
 from evalwright.run.options import RunOptions
 from evalwright.run.resumption import resume, retry
 from evalwright.run.shard_watch import finished_shards
@@ -66,6 +66,38 @@ def test_runs_that_lie_deeper_are_pointed_at(tmp_path):
         with pytest.raises(InputError, match=re.escape(f"but '{tmp_path}/{deeper}' matches some")):
             runs_matching(f"{tmp_path}/{text}")
     assert len(runs_matching(f"{tmp_path}/out/*/*")) == 2
+
+
+def test_pipes_and_links_beside_runs_are_no_runs(tmp_path):
+    sharded(suite(tmp_path, TEXTS), 2, tmp_path / "out")
+    os.mkfifo(tmp_path / "out" / "1" / "pipe")
+    (tmp_path / "out" / "1" / "self").symlink_to("self")
+    assert len(runs_matching(f"{tmp_path}/out/*/*")) == 2
+
+
+def test_an_empty_name_is_the_working_directory_and_not_the_root(tmp_path, monkeypatch):
+    sharded(suite(tmp_path, TEXTS), 2, tmp_path / "out")
+    monkeypatch.chdir(tmp_path / "out")
+    with pytest.raises(InputError, match=r"^\. is not a run folder, but '\*/\*' matches some$"):
+        runs_matching("")
+
+
+def test_all_runs_that_cannot_be_merged_are_named_at_once(tmp_path):
+    mine = suite(tmp_path, TEXTS)
+    whole, parts = run_suite(mine).run_dir, sharded(mine, 2, tmp_path)
+    with pytest.raises(InputError) as error:
+        named_runs([f"{tmp_path}/none/*", str(parts[0]), f"{tmp_path}/nowhere"])
+    none, nowhere = (problem.message for problem in error.value.problems)
+    assert none == f"{tmp_path}/none/* matches no run"
+    assert nowhere.startswith(f"{tmp_path}/nowhere does not exist")
+    said = refused([whole, parts[0], run_suite(mine).run_dir], tmp_path / "merged")
+    assert said.count("is not a shard: expected runs that `evalwright run --shard k/n` made") == 2
+
+
+def test_a_merged_run_has_the_name_of_its_suite_though_it_looks_like_that_of_a_shard(tmp_path):
+    mine = suite(tmp_path, TEXTS)
+    mine.name = "test-shard-1"
+    assert merge(sharded(mine, 2, tmp_path), tmp_path / "merged").run_dir.name.endswith("_test-shard-1")
 
 
 @pytest.mark.parametrize("name", ["cases.jsonl", "traces.jsonl", "results.jsonl", "verdicts.jsonl", "plan.json"])
@@ -215,6 +247,10 @@ def test_shards_that_ran_other_code_say_so_wherever_each_machine_has_it(tmp_path
         write_manifest(part, {"pass": 0})
     warnings = merge(parts, tmp_path / "merged").summary.warnings
     assert [line for line in warnings if "different" in line] == ["agents.py was a different file in shard 2"]
+    plan = json.loads((parts[1] / "plan.json").read_text())  # where a plan that anyone may have written says it was
+    (parts[1] / "plan.json").write_text(json.dumps({**plan, "config_path": "eval.yaml"}))
+    write_manifest(parts[1], {"pass": 0})
+    assert "agents.py" in " ".join(merge(parts, tmp_path / "merged").summary.warnings)
 
 
 def test_shards_in_one_file_are_found_by_a_glob_and_merged_with_a_folder(tmp_path):

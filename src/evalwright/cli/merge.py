@@ -44,15 +44,13 @@ def command(
     if of is not None and not watch:
         raise click.UsageError("--of says how many shards --watch waits for: add --watch")
     from evalwright.cli.outcome import present
-    from evalwright.run.locations import find_run
-    from evalwright.run.merge import merge, runs_matching
+    from evalwright.run.merge import merge, named_runs
 
     if watch:
         from evalwright.run.shard_watch import finished_shards
 
         say = (lambda text: None) if quiet else (lambda text: click.echo(text, err=True))
         runs = tuple(map(str, finished_shards(runs, of, say=say)))
-    chosen = store_choice(click.get_current_context())
-    places = [find_run(path, **chosen) for text in runs for path in runs_matching(text)]
+    places = named_runs(runs, **store_choice(click.get_current_context()))
     outcome = merge(places, out, partial=partial)
     return present(outcome, as_json=as_json, quiet=quiet)

@@ -6,12 +6,12 @@ import hashlib
 import os
 import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, closing, suppress
 from fnmatch import fnmatchcase
 from glob import glob, has_magic
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 import msgspec
 
@@ -42,7 +42,10 @@ from evalwright.stores.merge.indexed import IndexedShard
 from evalwright.stores.merge.scanned import ScannedShard
 from evalwright.stores.merge.writing import MergedShard, write_merged
 
-__all__ = ["merge", "runs_matching"]
+__all__ = ["merge", "named_runs", "runs_matching"]
+
+S = TypeVar("S")
+T = TypeVar("T")
 
 _SQLITE = b"SQLite format 3\0"
 _DOCUMENTS = ("config.yaml", "config_hash.txt")
@@ -81,7 +84,7 @@ def runs_matching(text: str) -> list[Path]:
     """
     if not has_magic(text) or os.path.lexists(text):
         if Path(text).is_dir() and not _leads_to_run(Path(text)) and (below := _runs_below(text)):
-            raise InputError(f"{text} is not a run folder{below}")
+            raise InputError(f"{Path(text)} is not a run folder{below}")
         return [Path(text)]
     above, _, pattern = text.rpartition("/")
     if above.startswith("postgres:"):
@@ -96,13 +99,35 @@ def runs_matching(text: str) -> list[Path]:
     return found
 
 
+def named_runs(texts: Iterable[str], **store: Any) -> list[Place]:
+    """Where the runs are that each text names or matches; `store` is passed to `find_run`. Raises InputError for all
+    texts that lead to none."""
+    found = _each(lambda text: [find_run(path, **store) for path in runs_matching(text)], texts)
+    return [place for places in found for place in places]
+
+
+def _each(function: Callable[[S], T], values: Iterable[S]) -> list[T]:
+    """What the function returns for each value. Raises InputError with what is wrong with all of them."""
+    found, refused = list[T](), list[InputError]()
+    for value in values:
+        try:
+            found.append(function(value))
+        except InputError as error:
+            refused.append(error)
+    if len(refused) > 1:
+        raise InputError([problem for one in refused for problem in one.problems or [Problem("", one.headline)]])
+    if refused:
+        raise refused[0]
+    return found
+
+
 def _runs_at(pattern: str) -> list[Path]:
     return [path for path in map(Path, sorted(glob(pattern))) if _leads_to_run(path)]  # noqa: PTH207
 
 
 def _runs_below(text: str) -> str:
     """A hint at the runs that were probably meant: `--out DIR/$TASK` puts them a folder deeper than `--out DIR`."""
-    patterns = (f"{text.rstrip('/')}/{more}" for more in ("*", "*/*"))
+    patterns = (os.path.join(text, more) for more in ("*", "*/*"))  # noqa: PTH118
     return next((f", but '{pattern}' matches some" for pattern in patterns if _runs_at(pattern)), "")
 
 
@@ -110,7 +135,9 @@ def _leads_to_run(path: Path) -> bool:
     """Whether a path matched by a glob is a run; logs and other folders may be beside runs."""
     if path.is_dir():
         return is_run(path) or (path / NOTE).is_file()
-    with suppress(OSError), path.open("rb") as file:  # a link may lead nowhere
+    if not os.path.isfile(path):  # a link may lead nowhere, and a pipe would keep us waiting
+        return False
+    with suppress(OSError), path.open("rb") as file:
         return file.read(len(_SQLITE)) == _SQLITE
     return False
 
@@ -123,7 +150,7 @@ def merge(runs: Sequence[Path | Place], out: Path | None = None, *, partial: boo
     for shards that are not of one run, or not all there, or changed since they were finished; nothing is written then.
     """
     with ExitStack() as stack:
-        given = sorted((_part(run, stack) for run in runs), key=lambda one: (one.shard.index, str(one.address)))
+        given = sorted(_each(lambda run: _part(run, stack), runs), key=lambda one: (one.shard.index, str(one.address)))
         _must_be_one_run(given)
         parts = _once(given)
         if not partial:
@@ -231,7 +258,7 @@ def _merged_plan(parts: Sequence[_Part]) -> Plan:
     warnings = dict.fromkeys(line for part in parts for line in part.plan.warnings)
     return msgspec.structs.replace(
         plan,
-        run_id=plan.run_id.partition(f"-shard-{earliest.shard.index}")[0],
+        run_id=_id_of_all(plan.run_id, f"-shard-{earliest.shard.index}"),
         shard=None,
         store=Plugin("local_files"),  # without its path: merged elsewhere, the run has the same bytes
         warnings=[*warnings, *_other_files(parts)],
@@ -239,6 +266,12 @@ def _merged_plan(parts: Sequence[_Part]) -> Plan:
         seal="ours" if all(part.plan.seal for part in parts) else "",
         exports=plan.exports if all(part.plan.seal for part in parts) else [],
     )
+
+
+def _id_of_all(run_id: str, suffix: str) -> str:
+    """The id of a shard without its suffix, and without what follows that; the suite's name may have it, too."""
+    before, found, _ = run_id.rpartition(suffix)
+    return before if found else run_id
 
 
 def _other_files(parts: Sequence[_Part]) -> Iterator[str]:
@@ -257,7 +290,8 @@ def _by_place(plan: Plan) -> dict[str, str]:
     folder = os.path.dirname(plan.config_path)  # noqa: PTH120
     placed = {}
     for path, digest in plan.files.items():
-        is_near = os.path.isabs(path) and os.path.commonpath([path, folder]) != os.sep  # noqa: PTH117
+        both_absolute = os.path.isabs(path) and os.path.isabs(folder)  # noqa: PTH117
+        is_near = both_absolute and os.path.commonpath([path, folder]) != os.sep
         placed[os.path.relpath(path, folder) if is_near else path] = digest
     return placed
 
