@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from evalwright.errors import InputError
+from evalwright.errors import InputError, RunLockedError
 from evalwright.llm.choices import ModelChoices
 from evalwright.model.plan import EvaluatorSpec, Shard
 from evalwright.run.forecast import forecast
@@ -155,6 +155,38 @@ def test_of_two_copies_of_a_shard_the_newer_one_is_gone_on_with(tmp_path):
     for name in ("1999", "9999"):
         shutil.copytree(folder, folder.with_name(name + folder.name[4:]))
     assert shard(tmp_path, 1, 2).run_dir.name == "9999" + folder.name[4:]
+
+
+class Meanwhile(list):
+    """Cases; the first time that they are read, something else happens before."""
+
+    def __init__(self, cases, happens):
+        super().__init__(cases)
+        self._happens = [happens]
+
+    def __iter__(self):
+        while self._happens:
+            self._happens.pop()()
+        return super().__iter__()
+
+
+def test_a_shard_that_another_process_is_beginning_is_not_begun_twice(tmp_path, agents):
+    options = RunOptions(shard=Shard(1, 2), out=tmp_path / "deep" / "out")
+    mine, refused = suite(tmp_path, TEXTS), []
+
+    def at_once():
+        with pytest.raises(RunLockedError, match=r"shard 1 of 2 in .* is being written by process") as error:
+            run_suite(suite(tmp_path, TEXTS), options)
+        refused.append(error)
+        raise InputError("and then a case cannot be read")
+
+    mine.cases = Meanwhile(mine.cases, at_once)
+    with pytest.raises(InputError, match="and then"):
+        run_suite(mine, options)
+    assert (len(refused), agents.calls) == (1, [])
+    assert not (tmp_path / "deep").exists()
+    assert run_suite(mine, options).exit_code == 0
+    assert len([*(tmp_path / "deep" / "out").iterdir()]) == 1
 
 
 def with_variable(tmp_path, name, value, **system):

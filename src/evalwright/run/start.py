@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -42,17 +42,17 @@ def run_suite(suite: Suite, options: RunOptions | None = None, watch: Watch | No
     Raises InputError (nothing was run) or StorageError (what was written stays valid, and `resume` continues).
     """
     options = options or RunOptions()
-    if options.shard is not None and options.out is not None:
-        from evalwright.run.origin import Trust
-        from evalwright.run.resumption import resume
+    with ExitStack() as turn:
+        if options.shard is not None and options.out is not None:
+            from evalwright.run.shards import turn_to_begin
 
-        if (stored := _begun(suite, options)) is not None:
-            trust, models = Trust(suite, plan=stored.plan), options.models
-            if models is not None and models.budget_usd is not None:
-                models = replace(models, spent_usd=stored.spent_on_models())
-            return resume(stored.folder, watch, models, keep_going=options.keep_going, trust=trust)
-    with _new_run(suite, options) as (job, outcome):
-        return outcome(work(job, watch))
+            turn.enter_context(turn_to_begin(options.shard, options.out))
+            if (stored := _begun(suite, options)) is not None:
+                turn.close()
+                return _resumed(stored, suite, options, watch)
+        with _new_run(suite, options) as (job, outcome):
+            turn.close()
+            return outcome(work(job, watch))
 
 
 async def run_suite_here(suite: Suite, options: RunOptions | None = None, watch: Watch | None = None) -> Outcome:
@@ -68,6 +68,16 @@ def _begun(suite: Suite, options: RunOptions) -> Begun | None:
     masker = Masker.of(suite.secrets, os.environ)
     cases, config = map(with_digest, chosen_cases(suite, options)), documents(suite, masker)["config.yaml"]
     return begun_shard(plan_of(suite, options), cases, options, masker, config)
+
+
+def _resumed(stored: Begun, suite: Suite, options: RunOptions, watch: Watch | None) -> Outcome:
+    from evalwright.run.origin import Trust
+    from evalwright.run.resumption import resume
+
+    trust, models = Trust(suite, plan=stored.plan), options.models
+    if models is not None and models.budget_usd is not None:
+        models = replace(models, spent_usd=stored.spent_on_models())
+    return resume(stored.folder, watch, models, keep_going=options.keep_going, trust=trust)
 
 
 def _must_not_replace(places: Iterable[Path], suite: Suite) -> None:
