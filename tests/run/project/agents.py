@@ -6,6 +6,9 @@ import os
 import socket
 import time
 
+import msgspec
+
+from evalwright.errors import TargetError
 from evalwright.llm.patience import standing_still
 from evalwright.model.trace import Answer
 
@@ -247,3 +250,10 @@ def tabled_until(case, variant):
     for interrupt in interrupts:
         interrupt()
     return tabled(case, variant)
+
+
+def recite(case, variant):
+    """Gives the answer, or has the error, that the input says."""
+    if (error := case["input"].get("error")) is not None:
+        raise TargetError(error["message"], error["type"])
+    return msgspec.convert(case["input"]["answer"], Answer)
