@@ -113,6 +113,8 @@ def same_as_one_machine(seed: int, tmp_path: Path) -> None:
     for options in shards.values():
         outcome = run_suite(suite, options)
         for _ in range(dice.randint(0, 2)):
+            if dice.random() < 0.5:
+                indexed(outcome.run_dir)
             crash(outcome.run_dir, dice)
             outcome = run_suite(suite, options) if dice.random() < 0.5 else resume(outcome.run_dir)
         assert outcome.exit_code == 0

@@ -21,6 +21,7 @@ from evalwright.run.schedulers import shard_from
 from evalwright.run.shards import limits_of, share_of
 from evalwright.run.start import run_suite
 from evalwright.run.stored_run import open_run
+from run.merging import indexed
 from run.suites import suite
 from run.test_going_on import cut
 
@@ -30,6 +31,10 @@ TEXTS = ["done", "no", "done", "done", "no", "done", "done"]
 def shard(tmp_path, index, of, texts=TEXTS, out="out", **settings):
     options = RunOptions(shard=Shard(index, of), out=tmp_path / out)
     return run_suite(suite(tmp_path, texts, **settings), options)
+
+
+def rows_of(folder: Path, name: str):
+    return [json.loads(line) for line in (folder / f"{name}.jsonl").read_text().splitlines()]
 
 
 def stored(folder: Path, name: str):
@@ -128,6 +133,42 @@ def test_the_same_command_line_resumes_a_shard_and_then_has_nothing_to_do(tmp_pa
     assert any("nothing to do" in note for note in idle.notes)
     assert (folder / "manifest.json").read_bytes() == before
     assert shard(tmp_path, 2, 2).run_dir.parent == folder.parent  # another shard of the same run may lie beside it
+
+
+@pytest.mark.parametrize("index", [1, 2, 3])
+@pytest.mark.parametrize("left", [0, 1, 2])
+def test_a_shard_with_an_index_is_resumed_where_it_stopped(tmp_path, agents, index, left):
+    """Its index has the numbers that the cells have in the whole run."""
+    folder = indexed(shard(tmp_path, index, 3, trials=2, max_concurrency=1).run_dir)
+    made = [(row["case_id"], row["trial"]) for row in rows_of(folder, "verdicts")]
+    for name in ("results", "verdicts"):
+        cut(folder / f"{name}.jsonl", left)
+    cut(folder / "traces.jsonl", left + 1)  # one answer that is only to be judged
+    (folder / "manifest.json").unlink()
+    agents.calls.clear()
+    again = shard(tmp_path, index, 3, trials=2, max_concurrency=1)
+    assert agents.calls == [case for case, _ in made[left + 1 :]]
+    assert sorted((row["case_id"], row["trial"]) for row in rows_of(folder, "verdicts")) == made
+    assert again.summary.cells_missing == 0
+    assert any("nothing to do" in note for note in shard(tmp_path, index, 3, trials=2).notes)
+    agents.calls.clear()
+    retry(folder, evaluator_failures=True)
+    failed = [row["case_id"] for row in rows_of(folder, "verdicts")[: len(made)] if row["status"] == "fail"]
+    assert sorted(agents.calls) == sorted(failed)
+
+
+def test_records_of_another_shard_are_left_alone_with_an_index_too(tmp_path, agents):
+    folder, other = shard(tmp_path, 1, 2).run_dir, shard(tmp_path, 2, 2).run_dir
+    for name in ("traces", "results", "verdicts"):
+        with (folder / f"{name}.jsonl").open("ab") as file:
+            file.write((other / f"{name}.jsonl").read_bytes())
+    (folder / "manifest.json").unlink()
+    agents.calls.clear()
+    again = resume(indexed(folder))
+    assert (agents.calls, again.exit_code) == ([], 0)
+    assert any("nothing to do" in note for note in again.notes)
+    retry(folder, evaluator_failures=True)
+    assert agents.calls == ["c4"]
 
 
 @pytest.mark.parametrize(

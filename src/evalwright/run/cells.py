@@ -70,6 +70,16 @@ class Grid:
         """The number of a cell in the grid of the whole run, if this grid is a shard's."""
         return self.case_index(number) * self.per_case + number % self.per_case
 
+    def number_here(self, number_in_run: int) -> int | None:
+        """The number in this grid of the cell with this number in the whole run, as an index has it; None for a cell of
+        another shard."""
+        if self._step == 1 or not self.total:
+            return number_in_run if number_in_run < self.total else None
+        case_index, place = divmod(number_in_run, self.per_case)
+        nth, beside = divmod(case_index - self._first, self._step)
+        number = nth * self.per_case + place
+        return None if beside or not 0 <= number < self.total else number
+
     def beside(self, number: int) -> list[int]:
         """The cells of the same case and trial, including this one, in the order of the variants."""
         first = number // self.per_case * self.per_case

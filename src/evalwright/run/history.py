@@ -73,7 +73,7 @@ def history_of(reader: RunReader, grid: Grid) -> History:
     history = History(zeros, array("H", zeros), bytearray(grid.total), bytearray(grid.total))
     if (index := index_of(reader)) is not None:
         with closing(index):
-            return _looked_up(index, history)
+            return _looked_up(index, history, grid)
     spent = ExactSum()
     for trace in reader.traces(_TraceMark):
         spent.add(trace.metrics.cost_usd or 0)
@@ -99,11 +99,15 @@ def is_finished(reader: RunReader, grid: Grid) -> bool:
         return len(index) == grid.total and not index.count(CellSelection(statuses=[None]))
 
 
-def _looked_up(index: CellIndex, history: History) -> History:
+def _looked_up(index: CellIndex, history: History, grid: Grid) -> History:
     usual, others = index.attempts()
+    usual = min(usual, grid.total)
     ones = array("H", b"\1\0" * usual if byteorder == "little" else b"\0\1" * usual)
     history.traced[:usual], history.judged[:usual], history.passed[:usual] = ones, ones, b"\1" * usual
-    for number, attempt, errored, status in others:
+    for number_in_run, attempt, errored, status in others:
+        number = grid.number_here(number_in_run)
+        if number is None:
+            continue
         history.traced[number] = attempt
         history.judged[number] = 0 if status is None else attempt
         history.errored[number] = errored
@@ -117,8 +121,8 @@ def unjudged_traces(reader: RunReader, grid: Grid, history: History) -> dict[int
     wanted = history.unjudged()
     if wanted and (index := index_of(reader)) is not None:
         with closing(index), suppress(StaleIndex):
-            unfinished = index.cells(CellSelection(statuses=[None]))
-            return {cell.number: index.records(cell).trace for cell in unfinished if cell.number in wanted}
+            unfinished = ((grid.number_here(cell.number), cell) for cell in index.cells(CellSelection(statuses=[None])))
+            return {number: index.records(cell).trace for number, cell in unfinished if number in wanted}
     return newest_traces(reader, grid, history, wanted)
 
 
