@@ -153,13 +153,13 @@ def conclude(
     `earlier` are the summaries of the sessions that wrote the records, if this one neither called a system nor judged.
     """
     summary = summed_up(tally, writer, plan, datetime.now(UTC))
-    # What a session finds in its own calls takes the place of what earlier ones found in theirs.
-    called = state is not None and state.done > state.already_done
-    before = [] if called else [one for one in earlier or (writer.summary(),) if one is not None]
+    before = [one for one in earlier or (writer.summary(),) if one is not None]
     of_calls = [warning for one in before for warning in one.call_warnings or ()]
     ended = _ended(state, summary) if state is not None else []
     if state is not None:
-        of_calls += [*state.unclosed, *state.doubts]
+        # What a session finds in its own calls of a system takes the place of what earlier ones found in theirs.
+        called = tuple(f"{name}: " for name in state.called)
+        of_calls = [*(warning for warning in of_calls if not warning.startswith(called)), *state.doubts]
     if of_calls:
         summary.call_warnings = [*dict.fromkeys(of_calls)]
     said = [warning for one in earlier if one is not None for warning in one.warnings]
@@ -189,4 +189,4 @@ def conclude(
 def _ended(state: RunState, summary: RunSummary) -> list[str]:
     """Why systems were no longer called, and what went wrong when they were closed."""
     stopped = dict.fromkeys(state.stuck.values()) if summary.cells_missing else ()
-    return [*stopped, *dict.fromkeys(state.unclosed), *dict.fromkeys(state.doubts)]
+    return [*stopped, *dict.fromkeys(state.doubts)]

@@ -164,9 +164,9 @@ class Pipeline:
                 try:
                     await asyncio.wait_for(closing(), GRACE)
                 except TimeoutError:
-                    self._state.unclosed.append(f"{name!r} was not closed within {GRACE:g} seconds")
+                    self._state.doubts.append(f"{name}: was not closed within {GRACE:g} seconds")
                 except Exception as error:  # the user's code: the other targets must still be closed
-                    self._state.unclosed.append(f"closing {name!r} raised {type(error).__name__}: {error}")
+                    self._state.doubts.append(f"{name}: closing it raised {type(error).__name__}: {error}")
         if self._sites is not None:
             await self._sites.close()
 
@@ -272,7 +272,9 @@ class Pipeline:
         return error.type == WORKER_LOST and lost + 1 < MOST_LOST and not self._state.stopping
 
     def _ask(self, call: Call, cell: Cell) -> Awaitable[Answer | TraceError]:
-        target, sites = self._targets[cell.variant.name], self._sites
+        name, sites = cell.variant.name, self._sites
+        target = self._targets[name]
+        self._state.called.add(name)
         return call.ask(target, cell) if sites is None else sites.ask(call, target, cell)
 
     async def _room_made(self) -> bool:
