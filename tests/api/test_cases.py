@@ -85,7 +85,10 @@ def test_a_table_that_is_no_csv_is_refused_with_its_line(tmp_path, text, line, s
 FILES = {
     "cases.jsonl": '{"id": "a", "input": "x"}\n\n{"input": "y"}\n',
     "cases.json": '[{"id": "a", "input": "x"}, {"input": "y"}]',
+    "marked.jsonl": '\ufeff{"id": "a", "input": "x"}\r\n{"input": "y"}\r\n',
+    "LOUD.JSONL": '{"id": "a", "input": "x"}\n{"input": "y"}\n',
     "cases.yaml": "cases:\n  - {id: a, input: x}\n  - y\n",
+    "versioned.yaml": 'schema_version: "1.0"\ncases:\n  - {id: a, input: x}\n  - y\n',
     "cases.csv": 'id,input,tags\na,x,"t,u"\n,y,\n',
 }
 

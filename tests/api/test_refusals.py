@@ -44,10 +44,54 @@ def test_every_problem_is_listed_with_its_place():
         ((["a"], agents.upper), {"evaluators": passes, "timeout": "soon"}, "timeout: expected a number"),
         ((["a"], agents.upper), {"evaluators": passes, "tags": "x"}, "tags: expected a list"),
         ((["a"], agents.upper), {"evaluators": passes, "tags": ["x"]}, "no case matches tag x"),
+        ((["a"], agents.upper), {"evaluators": passes, "tags": [1]}, "tags: expected a list of tags, found [1]"),
+        ((["a"], agents.upper), {"evaluators": passes, "seed": "x"}, "seed: expected a whole number, found 'x'"),
+        ((["a"], agents.upper), {"evaluators": passes, "out": 5}, "out: expected a folder, found 5"),
+        ((["a"], agents.upper), {"evaluators": passes, "resume": "no"}, "resume: expected True or False"),
+        ((["a"], ew.System(agents.upper, timeout=0)), {"evaluators": passes}, "system.timeout: expected a number"),
+        ((["a"], {"b": ew.System(agents.upper, concurrency=0)}), {"evaluators": passes}, "['b'].concurrency: expected"),
     ],
 )
 def test_what_cannot_be_used_is_refused_before_anything_runs(arguments, options, said):
     assert said in "\n".join(problems(*arguments, **options))
+
+
+@pytest.mark.parametrize(
+    ("case", "said"),
+    [
+        (ew.Case(5, "x"), ".id: expected str, found int"),
+        (ew.Case("", "x"), ".id: expected an id that is not empty"),
+        ({"id": "", "input": "x"}, ".id: expected an id that is not empty"),
+        ({"id": True, "input": "x"}, ".id: expected str, found bool"),
+        (ew.Case("a", "x", tags="smoke"), ".tags: expected array, found str"),
+        (ew.Case("a", "x", expected={"facts": {}}), ".expected: expected an Expected, found dict"),
+        (ew.Case("a", object()), ": expected a case that JSON can hold: encoding objects of type object"),
+        (ew.Case("a", {"b": [1, float("nan")]}), ".input.b[1]: expected a JSON value, found nan"),
+        ({"input": None, "metadata": {"b": float("-inf")}}, ".metadata.b: expected a JSON value, found -inf"),
+        ("\ud800", ": expected an input that JSON can hold: 'utf-8' codec can't encode"),
+    ],
+)
+def test_a_case_that_no_run_can_store_is_refused(case, said):
+    [found] = problems(["fits", case, ew.Case("fits, too", {"b": None})], agents.upper, evaluators=passes)
+    assert found.startswith(f"cases[1]{said}")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "places"),
+    [
+        ("c.jsonl", b'{"input": 1}\n{bad\n\nworse\n', [2, 4]),
+        ("c.jsonl", '{"input": "é"}\n'.encode("latin-1"), [1]),
+        ("c.yaml", b'schema_version: "2.0"\ncases: [a]\n', [None]),
+        ("c.yaml", b"schema_version: 1.0\ncases: [a]\n", [None]),
+    ],
+)
+def test_every_broken_line_of_a_file_of_cases_is_listed(tmp_path, name, content, places):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(ew.InputError) as raised:
+        evaluate(tmp_path / name)
+    assert [(problem.file, problem.line) for problem in raised.value.problems] == [
+        (str(tmp_path / name), line) for line in places
+    ]
 
 
 def test_an_unknown_keyword_is_pythons_own_error():

@@ -13,6 +13,9 @@ import msgspec
 from evalwright.api.problems import refused
 from evalwright.api.tables import is_frame, rows_of_csv, rows_of_frame, rows_of_parquet
 from evalwright.errors import InputError, Problem, did_you_mean
+from evalwright.files.jsonl import advice_on, decoded, lines_of
+from evalwright.files.key_paths import Place, bracketed, steps_of
+from evalwright.files.plain import not_finite
 from evalwright.model.snapshot import Case, Expected, snapshot
 
 if TYPE_CHECKING:
@@ -31,7 +34,13 @@ CasesLike: TypeAlias = (
 )
 """What is asked of the systems: inputs, cases or mappings; a mapping from id to input; a DataFrame; a file."""
 
-_KEYS = tuple(f.name for f in msgspec.structs.fields(Case) if f.name not in ("recorded", "evaluators", "occurrence"))
+_DEFAULTS = {
+    field.name: field.default
+    for field in msgspec.structs.fields(Case)
+    if field.name not in ("recorded", "evaluators", "occurrence")
+}
+_KEYS = tuple(_DEFAULTS)
+_VERSION = "schema_version"
 _EXPECTED = tuple(f.name for f in msgspec.structs.fields(Expected))
 
 
@@ -50,18 +59,23 @@ def given_cases(given: Any) -> list[Case]:
 
 def _cases(given: Any, problems: list[Problem]) -> Iterator[Case]:
     for position, item in enumerate(_items(given)):
-        place = f"cases[{position}]"
-        if isinstance(item, Case):
-            case: Case | str = item
-        elif isinstance(item, Mapping):
-            case = _of_mapping(item, position)
-        else:
-            case = _of_input(item, position)
-        if isinstance(case, str):
-            key, _, message = case.rpartition("\0")
-            problems.append(refused(f"{place}{key}", message))
-        else:
-            yield case
+        try:
+            if isinstance(item, Case):
+                yield _of_case(item)
+            elif isinstance(item, Mapping):
+                yield _of_mapping(item, position)
+            else:
+                yield Case(str(position + 1), _json_data(item, "an input"))
+        except _NoCaseError as error:
+            problems += (refused(bracketed(("cases", position, *place)), text) for place, text in error.mistakes)
+
+
+class _NoCaseError(Exception):
+    """What is wrong with a case: places in it, each with a message."""
+
+    def __init__(self, *mistakes: tuple[Place, str]) -> None:
+        super().__init__(mistakes)
+        self.mistakes = mistakes
 
 
 def _items(given: Any) -> Iterable[Any]:
@@ -81,13 +95,14 @@ def _of_file(path: Path) -> Iterable[Any]:
     """The cases of a file; of a suite file, the suite's."""
     if not path.is_file():
         raise InputError(refused("cases", f"there is no file {path}; a single input is written [{str(path)!r}]"))
-    if path.suffix == ".csv":
+    suffix = path.suffix.lower()
+    if suffix == ".csv":
         return rows_of_csv(path)
-    if path.suffix == ".parquet":
+    if suffix == ".parquet":
         return rows_of_parquet(path)
-    if path.suffix not in (".jsonl", ".json", ".yaml", ".yml"):
+    if suffix not in (".jsonl", ".json", ".yaml", ".yml"):
         raise InputError(refused("cases", f"expected .jsonl, .json, .csv, .yaml or .parquet, found {path.name}"))
-    found = _of_lines(path) if path.suffix == ".jsonl" else _of_document(path)
+    found = _of_lines(path) if suffix == ".jsonl" else _of_document(path)
     if found is None:
         from evalwright.formats.loading import load_suite
 
@@ -98,50 +113,81 @@ def _of_file(path: Path) -> Iterable[Any]:
 def _of_lines(path: Path) -> list[Any] | None:
     """The objects of a JSON Lines file; None if its cases are those of a suite format."""
     lines: list[Any] = []
-    for number, line in enumerate(path.read_bytes().splitlines(), 1):
-        if line.strip():
-            try:
-                lines.append(msgspec.json.decode(line))
-            except (msgspec.DecodeError, RecursionError) as error:
-                raise InputError(Problem(str(path), f"broken JSON: {error}", number)) from error
+    problems: list[Problem] = []
+    for number, line in lines_of(path):
+        try:
+            lines.append(decoded(line))
+        except ValueError as error:
+            problems.append(Problem(str(path), f"broken JSON: {error}{advice_on(line)}", number))
+    if problems:
+        raise InputError(problems)
     return lines if not lines or not isinstance(lines[0], dict) or "input" in lines[0] else None
 
 
 def _of_document(path: Path) -> list[Any] | None:
+    """The cases of a list or of a file of cases; None for anything else, such as a suite."""
     from evalwright.files import yaml
 
     value = yaml.load(path, "true_false").value
-    if isinstance(value, dict) and value.keys() == {"cases"}:
+    if isinstance(value, dict) and "cases" in value and value.keys() <= {"cases", "schema_version"}:
+        version = value.get("schema_version", "1.0")
+        if not (isinstance(version, str) and version.startswith("1.")):
+            raise InputError(Problem(str(path), f"expected a version 1.x in quotes, found {version!r}", None, _VERSION))
         value = value["cases"]
     return value if isinstance(value, list) else None
 
 
-def _of_input(item: Any, position: int) -> Case | str:
-    try:
-        return Case(str(position + 1), msgspec.to_builtins(item))
-    except (TypeError, ValueError, RecursionError) as error:
-        return f"\0expected an input that JSON can hold: {error}"
+def _of_case(case: Case) -> Case:
+    """The case, if the types of its fields are right: nothing checked them when it was made."""
+    if not isinstance(case.expected, Expected):
+        raise _NoCaseError((("expected",), f"expected an Expected, found {type(case.expected).__name__}"))
+    given = {key: value for key, default in _DEFAULTS.items() if (value := getattr(case, key)) is not default}
+    _convert(_json_data(given, "a case"))
+    return case
 
 
-def _of_mapping(item: Mapping[str, Any], position: int) -> Case | str:
-    """A case, or its problem as a key path and a message."""
-    strange = next((key for key in item if key not in _KEYS), None)
-    if strange is not None:
-        return f".{strange}\0unknown key{did_you_mean(str(strange), _KEYS)} (known: {', '.join(_KEYS)})"
-    if "input" not in item:
-        return "\0the key 'input' is missing"
+def _of_mapping(item: Mapping[str, Any], position: int) -> Case:
+    mistakes: list[tuple[Place, str]]
+    mistakes = [((str(key),), f"unknown key{did_you_mean(str(key), _KEYS)}") for key in item if key not in _KEYS]
+    if mistakes:
+        place, message = mistakes[-1]
+        mistakes[-1] = place, f"{message} (known: {', '.join(_KEYS)})"
+    elif "input" not in item:
+        mistakes.append(((), "the key 'input' is missing"))
     expected = item.get("expected")
     if isinstance(expected, Mapping):
-        strange = next((key for key in expected if key not in _EXPECTED), None)
-        if strange is not None:
-            return f".expected.{strange}\0unknown key{did_you_mean(str(strange), _EXPECTED)}"
+        strange = (key for key in expected if key not in _EXPECTED)
+        mistakes += ((("expected", str(key)), f"unknown key{did_you_mean(str(key), _EXPECTED)}") for key in strange)
+    if mistakes:
+        raise _NoCaseError(*mistakes)
     given = {"id": str(position + 1), **{key: value for key, value in item.items() if value is not None}}
     given.setdefault("input", None)
-    if isinstance(given["id"], int):
+    if isinstance(given["id"], int) and not isinstance(given["id"], bool):
         given["id"] = str(given["id"])
+    return _convert(_json_data(given, "a case"))
+
+
+def _convert(given: dict[str, Any]) -> Case:
+    if given.get("id") == "":
+        raise _NoCaseError((("id",), "expected an id that is not empty, by which results name the case, found ''"))
     try:
-        return msgspec.convert(msgspec.to_builtins(given), Case)
-    except (msgspec.ValidationError, TypeError, ValueError, RecursionError) as error:
+        return msgspec.convert(given, Case)
+    except msgspec.ValidationError as error:
         message, _, inside = str(error).partition(" - at `$")
         message = message.replace("`", "").replace(", got ", ", found ")
-        return f"{inside.rstrip('`')}\0{message[:1].lower()}{message[1:]}"
+        raise _NoCaseError((steps_of(inside.rstrip("`")), f"{message[:1].lower()}{message[1:]}")) from None
+
+
+def _json_data(value: Any, what: str) -> Any:
+    """The value as plain data that a run can store unchanged."""
+    try:
+        data = msgspec.to_builtins(value)
+        encoded = msgspec.json.encode(data)
+    except (TypeError, ValueError, RecursionError) as error:
+        found = f"{error}"
+        raise _NoCaseError(((), f"expected {what} that JSON can hold: {found[:1].lower()}{found[1:]}")) from None
+    if b"null" in encoded:  # NaN and infinities are written like this, too
+        endless = [(place, f"expected a JSON value, found {found}") for place, found in not_finite(data)]
+        if endless:
+            raise _NoCaseError(*endless)
+    return data

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
 from inspect import Parameter, Signature
 from typing import TYPE_CHECKING, Any, TypedDict
 
-from evalwright.api.problems import refused
+from evalwright.api.problems import refused, too_small
 from evalwright.errors import Problem, did_you_mean
 
 if TYPE_CHECKING:
@@ -72,17 +72,18 @@ class Settings:
 
     def problems(self) -> list[Problem]:
         """Problems of single values."""
-        found = []
+        found = list[Problem]()
         for key, least in _LEAST.items():
+            found += too_small(key, getattr(self, key), least, whole=key not in ("timeout", "budget_usd"))
+        tags: Any = self.tags
+        if isinstance(tags, str):  # a string is a sequence, too: of its letters
+            found.append(refused("tags", f"expected a list of tags, found the text {tags!r}"))
+        elif not (isinstance(tags, Collection) and all(isinstance(tag, str) for tag in tags)):
+            found.append(refused("tags", f"expected a list of tags, found {tags!r}"))
+        for key, (kinds, expected) in _KINDS.items():
             value = getattr(self, key)
-            if value is None:
-                continue
-            whole = key not in ("timeout", "budget_usd")
-            if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)) or not value >= least:
-                word = "a whole number" if whole else "a number"
-                found.append(refused(key, f"expected {word} of at least {least:g}, found {value!r}"))
-        if isinstance(self.tags, str):  # a string is a sequence, too: of its letters
-            found.append(refused("tags", f"expected a list of tags, found the text {self.tags!r}"))
+            if not (value is None or isinstance(value, kinds)) or (isinstance(value, bool) and bool not in kinds):
+                found.append(refused(key, f"expected {expected}, found {value!r}"))
         name: object = self.name
         if name is not None and not (isinstance(name, str) and name.strip()):
             found.append(refused("name", f"expected text, found {self.name!r}"))
@@ -100,6 +101,14 @@ _LEAST: Mapping[str, float] = {
     "limit": 1,
     "budget_usd": 0.0,
     "stop_after_equal_errors": 1,
+}
+
+
+_KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
+    "seed": ((int,), "a whole number"),
+    "out": ((str, os.PathLike), "a folder"),
+    "progress": ((bool,), "True or False"),
+    "resume": ((bool,), "True or False"),
 }
 
 

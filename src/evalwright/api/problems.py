@@ -7,12 +7,20 @@ from contextlib import contextmanager
 
 from evalwright.errors import InputError, Problem
 
-__all__ = ["named_as_arguments", "points_of", "refused"]
+__all__ = ["named_as_arguments", "points_of", "refused", "too_small"]
 
 
 def refused(place: str, message: str) -> Problem:
     """A problem of an argument; `place` is its path, such as `evaluators[1]`."""
     return Problem("", message, key=place)
+
+
+def too_small(place: str, value: object, least: float, *, whole: bool) -> Iterator[Problem]:
+    """The problem of an argument that is neither None nor a number of at least `least`."""
+    kind = int if whole else (int, float)
+    if value is not None and (isinstance(value, bool) or not isinstance(value, kind) or not value >= least):
+        word = "a whole number" if whole else "a number"
+        yield refused(place, f"expected {word} of at least {least:g}, found {value!r}")
 
 
 @contextmanager

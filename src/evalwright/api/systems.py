@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeAlias
 import msgspec
 
 from evalwright.api.places import Passed, name_of
-from evalwright.api.problems import refused
+from evalwright.api.problems import refused, too_small
 from evalwright.errors import InputError, Problem
 from evalwright.model.plan import Variant
 from evalwright.model.trace import Answer
@@ -95,6 +95,8 @@ def _variant(
         expected = "a function, a System or 'module:callable'"
         problems.append(refused(place, f"expected {expected}, found {type(call).__name__}"))
         return None
+    problems += too_small(f"{place}.timeout", system.timeout, 0.001, whole=False)
+    problems += too_small(f"{place}.concurrency", system.concurrency, 1, whole=True)
     try:
         settings = msgspec.to_builtins(dict(system.settings))
     except (TypeError, ValueError, RecursionError) as error:

@@ -6,14 +6,15 @@ stored record says that it differs from what the system returned.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from evalwright.errors import TargetError
+from evalwright.files.key_paths import Place
 
-__all__ = ["MAX_DEPTH", "clean_text", "plain"]
+__all__ = ["MAX_DEPTH", "clean_text", "not_finite", "plain"]
 
 MAX_DEPTH = 200
 """Levels of nesting that are accepted; deeper data is rejected rather than cut."""
@@ -61,6 +62,19 @@ def plain(value: Any, place: str, notes: list[str], depth: int = 0) -> Any:
     if isinstance(value, (list, tuple, set, frozenset)):
         return [plain(item, f"{place}[{i}]" if depth < 8 else place, notes, depth + 1) for i, item in enumerate(value)]
     return _from_object(value, place, notes, depth)
+
+
+def not_finite(value: Any, place: Place = ()) -> Iterator[tuple[Place, float]]:
+    """The places of NaN and infinities in plain data: a run is stored as JSON, which would change them."""
+    if isinstance(value, float):
+        if value - value != 0:
+            yield place, value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from not_finite(item, (*place, key))
+    elif isinstance(value, list):
+        for i, item in enumerate(value):
+            yield from not_finite(item, (*place, i))
 
 
 def _is_plain(value: Any) -> bool:

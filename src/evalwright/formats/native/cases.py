@@ -15,6 +15,7 @@ from pydantic_core import from_json, to_jsonable_python
 from evalwright.errors import Problem, did_you_mean
 from evalwright.files.jsonl import advice_on
 from evalwright.files.key_paths import Place, steps_of
+from evalwright.files.plain import not_finite
 from evalwright.formats.shared.findings import expectation, kind_found, remedy
 from evalwright.model.case import EvalCase, ExpectedBehavior
 from evalwright.model.trace import Trace, is_newer
@@ -68,7 +69,7 @@ def checked(raw: Any, tell: Tell) -> tuple[FileCase | None, list[Problem]]:
     if not isinstance(raw, dict):
         return None, [tell((), f"expected a mapping, found {kind_found(raw)}")]
     given = {key: value for key, value in raw.items() if value is not None or key not in _EMPTY_AS_NULL}
-    endless = [tell(place, f"expected a JSON value, found {found}") for place, found in _not_finite(raw, ())]
+    endless = [tell(place, f"expected a JSON value, found {found}") for place, found in not_finite(raw)]
     try:
         case = FileCase.model_validate(given)
     except ValidationError as error:
@@ -103,19 +104,6 @@ def _read_slowly(line: bytes, tell: Tell) -> tuple[FileCase | None, list[Problem
         reason, _, column = str(error).partition(" at line 1 column ")
         return None, [tell((), f"malformed JSON: {reason} (col {column or 1}){advice_on(line)}")]
     return checked(raw, tell)
-
-
-def _not_finite(value: Any, place: Place) -> Iterator[tuple[Place, float]]:
-    """The places of NaN and infinities: a run is stored as JSON, which would change them."""
-    if isinstance(value, float):
-        if value - value != 0:
-            yield place, value
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from _not_finite(item, (*place, key))
-    elif isinstance(value, list):
-        for i, item in enumerate(value):
-            yield from _not_finite(item, (*place, i))
 
 
 def _problems(error: ValidationError, tell: Tell) -> Iterator[Problem]:
