@@ -187,7 +187,7 @@ class Tests:
             for one in tests_in(self._sources.text(path, origin), path.name, origin):
                 yield _Test(one, origin)
         elif path.suffix == ".jsonl":
-            for number, line in enumerate(self._sources.text(path, origin).splitlines(), 1):
+            for number, line in enumerate(self._sources.lines(path, origin), 1):
                 if line.strip():
                     yield from self._line(line, number, path, origin)
         elif path.suffix in _OF_TESTS:
@@ -285,13 +285,16 @@ class Tests:
                 self._sources.code(value, origin.at("vars", name))
             yield dict(variables)
             return
-        choices = [self._choices(name, value, origin.at("vars", name)) for name, value in variables.items()]
+        choices = [self._choices(value, origin.at("vars", name)) for name, value in variables.items()]
         for values in itertools.product(*choices):
             yield dict(zip(variables, values, strict=True))
 
-    def _choices(self, name: str, value: Any, origin: Origin) -> list[Any]:
+    def _choices(self, value: Any, origin: Origin) -> list[Any]:
         if isinstance(value, list) and value and isinstance(value[0], str):
-            return [one for item in value for one in self._choices(name, item, origin)]
+            return [one for item in value for one in self._files(item, origin)]
+        return self._files(value, origin)
+
+    def _files(self, value: Any, origin: Origin) -> list[Any]:
         if not in_file(value) or "{{" in value:
             return [value]
         path, _ = split_function(value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -111,7 +111,7 @@ class _Reading:
         if suffix in SCRIPTS:
             yield {"function": [shown, name], "label": f"{shown}:{name}" if name else shown}
         elif suffix == ".txt":
-            pieces = _pieces(self._sources.text(path, origin))
+            pieces = _pieces(self._sources.lines(path, origin))
             if not pieces:
                 origin.tell(f"{shown!r} contains no prompt")
             for piece in pieces:
@@ -119,7 +119,7 @@ class _Reading:
         elif suffix == ".csv":
             yield from self._of_csv(path, shown, origin)
         elif suffix == ".jsonl":
-            for line in filter(str.strip, self._sources.text(path, origin).splitlines()):
+            for line in filter(str.strip, self._sources.lines(path, origin)):
                 yield {"raw": line, "label": f"{shown}: {line}"}
         elif suffix in (".yaml", ".yml"):
             document = self._sources.document(path, origin)
@@ -136,7 +136,7 @@ class _Reading:
         text = self._sources.text(path, origin)
         header, rows = rows_of(text, shown, origin)
         if "prompt" not in header:
-            for line in filter(str.strip, text.splitlines()):
+            for line in filter(str.strip, self._sources.lines(path, origin)):
                 yield {"raw": line, "label": line}
             return
         for _, row in rows:
@@ -145,12 +145,12 @@ class _Reading:
                 yield {"raw": cells["prompt"], "label": cells.get("label") or cells["prompt"]}
 
 
-def _pieces(text: str) -> list[str]:
+def _pieces(text: Sequence[str]) -> list[str]:
     """The prompts in a text file, which are separated by lines of three hyphens."""
     separator = os.environ.get("PROMPTFOO_PROMPT_SEPARATOR", "---")
     lines: list[list[str]] = [[]]
-    for line in text.splitlines():
-        if line.rstrip() == separator:
+    for line in text:
+        if line.strip() == separator:
             lines.append([])
         else:
             lines[-1].append(line)

@@ -78,6 +78,10 @@ class Sources:
             origin.tell(f"{path.name!r} cannot be read: {error}")
             return ""
 
+    def lines(self, path: Path, origin: Origin) -> list[str]:
+        """The lines of such a file. Only a line feed ends one: JSON may contain the other separators of Unicode."""
+        return [line.removesuffix("\r") for line in self.text(path, origin).split("\n")]
+
     def document(self, path: Path, origin: Origin) -> yaml.Document | None:
         """A YAML or JSON file; None, after a report, if it cannot be parsed."""
         try:

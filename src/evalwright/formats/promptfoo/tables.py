@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import io
+import re
 from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from evalwright.errors import counted
 from evalwright.formats.promptfoo.origin import Origin
@@ -19,22 +18,44 @@ class CsvRow(NamedTuple):
     cells: list[str]
 
 
+_CELL = re.compile(r'"((?:[^"]++|"")*+)"(?=[,\r\n]|\Z)|[^,\r\n]*+')
+"""As promptfoo reads cells: a quotation mark that does not enclose a whole cell is an ordinary character."""
+_OPEN = re.compile(r'"(?:[^"]++|"")*+\Z')
+
+
 def rows_of(text: str, file: str, origin: Origin) -> tuple[list[str], Iterator[CsvRow]]:
     """The header of a table, and its rows; rows that do not match the header are reported."""
-    lines = io.StringIO(text, newline="")
-    header = next(csv.reader(lines, strict=False), [])
-    first = text.count("\n", 0, lines.tell()) + 1
-    return header, _fitting(csv.reader(lines, strict=False), file, first, header, origin)
+    records = _records(text, file, origin)
+    header = next(records, CsvRow("", [])).cells
+    return header, _fitting(records, header, origin)
 
 
-def _fitting(rows: Any, file: str, first: int, header: Sequence[str], origin: Origin) -> Iterator[CsvRow]:
-    line = first
-    for row in rows:
-        place, line = f"{file}:{line}", first + rows.line_num
-        cells = row or [""] * (len(header) == 1)
-        if len(cells) == len(header):
-            yield CsvRow(place, cells)
-        elif cells:
-            hint = "; a comma within a cell needs quotation marks around the cell" if len(row) > len(header) else ""
-            found = f"found {counted(len(row), 'cell')}, expected {len(header)}, as the header has"
-            origin.tell(f"{place}: {found}{hint}")
+def _records(text: str, file: str, origin: Origin) -> Iterator[CsvRow]:
+    at, line, counted_to = 0, 1, 0
+    while at < len(text):
+        line, counted_to = line + text.count("\n", counted_to, at), at
+        place, cells = f"{file}:{line}", list[str]()
+        while True:
+            if (found := _CELL.match(text, at)) is None:  # it matches the empty text, too
+                return
+            if found[1] is None and _OPEN.match(text, at):
+                origin.tell(f"{place}: a quotation mark is never closed")
+                return
+            cells.append(found[0] if found[1] is None else found[1].replace('""', '"'))
+            at = found.end()
+            if text[at : at + 1] != ",":
+                break
+            at += 1
+        at += 2 if text.startswith("\r\n", at) else 1
+        yield CsvRow(place, cells)
+
+
+def _fitting(records: Iterator[CsvRow], header: Sequence[str], origin: Origin) -> Iterator[CsvRow]:
+    for row in records:
+        if len(row.cells) == len(header):
+            yield row
+        elif row.cells != [""]:
+            more = len(row.cells) > len(header)
+            hint = "; a comma within a cell needs quotation marks around the cell" if more else ""
+            found = f"found {counted(len(row.cells), 'cell')}, expected {len(header)}, as the header has"
+            origin.tell(f"{row.place}: {found}{hint}")
