@@ -43,6 +43,11 @@ def test_variables_are_data_in_prompts_of_json_and_templates_in_other_prompts(tm
     assert json.loads(as_json) == [f"{given['loud']}; bo {given['loud']}; {given['data']}; {given['cut']}"]
 
 
+def test_keys_of_a_prompt_of_json_are_no_templates(tmp_path):
+    ran = run(tmp_path, {**ECHO, "prompts": ['{"{{q}}": "{{q}}"}'], "tests": [{"vars": {"q": "x"}}]})
+    assert [json.loads(output) for output in ran.outputs] == [{"{{q}}": "x"}]
+
+
 def test_whatever_is_json_is_a_prompt_of_json(tmp_path):
     """As promptfoo renders it: what stands in it is escaped, unless a tag does not end on its line."""
     texts = ['"hi {{q}}"', "5.0", "1e3", "null", "NaN", '"cut {{ q {% if"', '["a {% b", "{{q}}"]']
@@ -63,6 +68,36 @@ def test_lists_of_texts_are_multiplied_out_and_other_lists_are_values(tmp_path):
     test = {"vars": {"a": ["x", "y"], "b": ["1", "2"], "c": [{"k": 1}]}}
     found = run(tmp_path, {"prompts": ["{{a}}{{b}}{{ c | dump }}"], "providers": ["echo"], "tests": [test]})
     assert found.outputs == [f'{a}{b}[{{"k":1}}]' for a in "xy" for b in "12"]
+
+
+def test_a_list_within_a_list_of_texts_is_one_of_its_values(tmp_path):
+    cases = load_suite(write(tmp_path, {**ECHO, "tests": [{"vars": {"q": ["a", ["b", "c"], 3]}}]})).cases
+    assert [case.input["q"] for case in cases] == ["a", ["b", "c"], 3]
+
+
+def test_only_line_feeds_end_the_lines_of_files(tmp_path):
+    """JSON may contain the line separators of Unicode as they are."""
+    odd = "a\u2028b\x85c"
+    files = {
+        "prompts.txt": f"{odd} {{{{q}}}}\n---\nsecond",
+        "prompts.jsonl": f'["{odd}"]\n',
+        "tests.jsonl": f'{{"vars": {{"q": "{odd}"}}}}\n',
+    }
+    config = {"prompts": ["file://prompts.txt", "file://prompts.jsonl"], "providers": ["echo"], "tests": "tests.jsonl"}
+    first, second, third = run(tmp_path, config, **files).outputs
+    assert (first, second, json.loads(third)) == (f"{odd} {odd}", "second", [odd])
+
+
+def test_a_cell_of_a_table_may_be_as_long_as_it_likes_and_contain_quotation_marks(tmp_path):
+    rows = [["x" * 200_000, "no"], ['"5"" pipe, ""iron"""', "quoted"], ['5" pipe', "bare"], ['"a"b', "bare"]]
+    text = "q,__description\n" + "".join(",".join(row) + "\n" for row in rows)
+    cases = load_suite(write(tmp_path, {**ECHO, "tests": "t.csv"}, **{"t.csv": text})).cases
+    assert [case.input["q"] for case in cases] == ["x" * 200_000, '5" pipe, "iron"', '5" pipe', '"a"b']
+
+
+def test_a_quotation_mark_that_is_never_closed_is_named_with_its_line(tmp_path):
+    with pytest.raises(InputError, match=r"t.csv:3: a quotation mark is never closed"):
+        load_suite(write(tmp_path, {**ECHO, "tests": "t.csv"}, **{"t.csv": 'q,r\na,b\nc,"d\ne,f\n'}))
 
 
 def test_the_tests_of_files_come_in_order(tmp_path):
@@ -275,6 +310,9 @@ NUNJUCKS = {
     "{% if {} %}T{% endif %}{% if [] %}T{% endif %} {{ '3' * 4 }} {{ -7 % 3 }} {{ 3 > '2' }}": "TT 12 -1 true",
     "{{ '7x' | int }} {{ 'x' | int }}|{{ '7.5z' | float }} {{ 'x y\\nz q' | title }}": "7 |7.5 X Y\nz Q",
     "{{ [1, 2, 3] | select('odd') | length }} {{ none is null }} {{ 3.14159.toFixed(2) }}": "2 true 3.14",
+    "{% for x in none %}x{% else %}none {% endfor %}{% for k in {'a': 1} %}{{ k }}{% else %}-{% endfor %}": "none -",
+    "{{ 'a/b c!' | urlencode }} {{ '3.7' | round }}": "a%2Fb%20c! 4",
+    "{{ small.a }} {{ small.b }} {{ small | dump }}": '0.000015 1e-7 {"a":0.000015,"b":1e-7,"c":"x 1e-07"}',
     "{% verbatim %}{{ a }}{% endverbatim %} {{ [1, 'b'] | sum }}": "{{ a }} 1b",
 }  # fmt: skip
 """Each with what promptfoo's own Nunjucks gives."""
@@ -282,7 +320,7 @@ NUNJUCKS = {
 
 def test_filters_and_comparisons_are_those_of_nunjucks(tmp_path):
     prompts = [{"raw": template, "label": f"p{i}"} for i, template in enumerate(NUNJUCKS)]
-    tests = [{"vars": {"list": [{"k": 2}, {"k": 1}]}}]
+    tests = [{"vars": {"list": [{"k": 2}, {"k": 1}], "small": {"a": 1.5e-05, "b": 1e-07, "c": "x 1e-07"}}}]
     found = run(tmp_path, {"prompts": prompts, "providers": ["echo"], "tests": tests})
     assert sorted(found.outputs) == sorted(NUNJUCKS.values())
 

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Callable, Iterator
 from functools import reduce
 from typing import Any
+from urllib.parse import quote
 
 from jinja2 import Undefined
 
 from evalwright.formats.promptfoo.javascript_operators import (
     loosely_equal,
+    number_of,
     ordered_as,
     plus,
     string_of,
 )
 from evalwright.formats.promptfoo.nunjucks_values import List, Mapped, in_template
-from evalwright.formats.promptfoo.values import as_javascript, pretty_json, template_text
+from evalwright.formats.promptfoo.values import as_javascript, compact_json, pretty_json, template_text
 
 __all__ = ["FILTERS", "KEPT_FILTERS", "KEPT_TESTS", "TESTS"]
 
@@ -27,9 +28,7 @@ def _dump(value: Any, indent: int | None = None) -> str:
     if isinstance(value, Undefined):
         return ""
     value = list(value) if isinstance(value, Iterator) else value
-    if indent:
-        return pretty_json(value, int(indent))
-    return json.dumps(as_javascript(value), ensure_ascii=False, separators=(",", ":"), default=str)
+    return pretty_json(value, int(indent)) if indent else compact_json(value)
 
 
 _INT, _FLOAT = re.compile(r"\s*([+-]?\d+)"), re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)", re.IGNORECASE)
@@ -124,10 +123,12 @@ def _replaced(value: Any, old: str, new: str, count: int = -1) -> Any:
     return template_text(value).replace(template_text(old), template_text(new), count)
 
 
-def _rounded(value: float, digits: int = 0, method: str = "common") -> float:
+def _rounded(value: Any, digits: int = 0, method: str = "common") -> float:
     factor = 10**digits
     rounding = {"ceil": math.ceil, "floor": math.floor}.get(method)
-    scaled = value * factor
+    scaled = number_of(value) * factor
+    if not math.isfinite(scaled):
+        return float(scaled)
     whole: int = rounding(scaled) if rounding is not None else math.floor(scaled + 0.5)
     return float(whole / factor)
 
@@ -137,13 +138,28 @@ def _reversed(value: Any) -> Any:
 
 
 def _pairs(value: Any) -> Any:
-    return list(value.items()) if isinstance(value, dict) else value
+    return list(value.items()) if isinstance(value, dict) else _items(value)
+
+
+def _items(value: Any) -> Any:
+    """What a loop with a single name goes through: nothing unless it is a list or a text."""
+    return value if isinstance(value, (str, list, tuple, Iterator)) else ()
+
+
+def _url_part(value: Any) -> str:
+    return quote(template_text(value), safe="!~*'()")
+
+
+def _urlencoded(value: Any) -> str:
+    if isinstance(value, str):
+        return _url_part(value)
+    return "&".join(f"{_url_part(key)}={_url_part(one)}" for key, one in _pairs(value))
 
 
 KEPT_FILTERS = frozenset(
     (
         "abs", "center", "d", "default", "dictsort", "e", "escape", "first", "forceescape", "indent", "last", "list",
-        "random", "reject", "safe", "select", "sort", "striptags", "urlencode", "urlize", "wordcount",
+        "random", "reject", "safe", "select", "sort", "striptags", "urlize", "wordcount",
     )
 )  # fmt: skip
 """Filters of Jinja2 that Nunjucks has, too; it has none of the others."""
@@ -175,6 +191,7 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "join": _joined,
     "length": _length,
     "nl2br": lambda text: template_text(text).replace("\n", "<br />\n"),
+    "items of": _items,
     "pairs of": _pairs,
     "replace": _replaced,
     "rejectattr": _chosen(False),
@@ -186,5 +203,6 @@ FILTERS: dict[str, Callable[..., Any]] = {
     "lower": lambda text: template_text(text).lower(),
     "upper": lambda text: template_text(text).upper(),
     "truncate": _truncated,
+    "urlencode": _urlencoded,
     "trim": lambda text: template_text(text).strip(),
 }

@@ -31,8 +31,7 @@ def as_nunjucks(tree: nodes.Template) -> nodes.Template:
         if isinstance(pair.key, nodes.Name):
             pair.key = nodes.Const(pair.key.name)
     for loop in tree.find_all(nodes.For):
-        if isinstance(loop.target, nodes.Tuple):
-            loop.iter = _filtered(loop.iter, "pairs of")
+        loop.iter = _filtered(loop.iter, "pairs of" if isinstance(loop.target, nodes.Tuple) else "items of")
     _Literals().visit(tree)
     if shared := _set_in_loops(tree):
         _Shared(shared).visit(tree)

@@ -84,11 +84,11 @@ def render(text: str, names: Mapping[str, Any], filters: Mapping[str, Any] | Non
 
 
 def render_all(value: Any, names: Mapping[str, Any]) -> Any:
-    """The same for every string in plain data."""
+    """The same for every string in plain data; keys stay as they are."""
     if isinstance(value, str):
         return render(value, names)
     if isinstance(value, dict):
-        return {render(key, names): render_all(one, names) for key, one in value.items()}
+        return {key: render_all(one, names) for key, one in value.items()}
     return [render_all(one, names) for one in value] if isinstance(value, list) else value
 
 

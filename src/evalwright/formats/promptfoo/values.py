@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from datetime import date
+from decimal import Decimal
 from operator import is_
 from typing import Any
 
@@ -23,6 +25,10 @@ __all__ = [
 
 _EXACT = 10.0**21
 """From here on JavaScript prints a whole number with an exponent."""
+
+_LEAST = 1e-6
+"""Below this it prints any number with an exponent; Python does so below 1e-4."""
+_NUMBERS = re.compile(r'"(?:[^"\\]|\\.)*+"|-?[\d.]+e-0\d')
 
 _BLANKS = " \t\r\n"
 _JSON_BEGINS = ("[", "{", '"', "-", *"0123456789")
@@ -87,18 +93,28 @@ def number_text(value: float) -> str:
             return "NaN"
         if math.isinf(value):
             return "Infinity" if value > 0 else "-Infinity"
-        return str(as_javascript(value))
-    return str(value)
+        value = as_javascript(value)
+    written = str(value)
+    if "e-0" not in written:
+        return written
+    return f"{Decimal(written):f}" if abs(value) >= _LEAST else written.replace("e-0", "e-")
 
 
 def compact_json(value: Any) -> str:
     """`JSON.stringify(value)`."""
-    return json.dumps(as_javascript(value), ensure_ascii=False, separators=(",", ":"), default=str)
+    return _numbered(json.dumps(as_javascript(value), ensure_ascii=False, separators=(",", ":"), default=str))
 
 
 def pretty_json(value: Any, indent: int = 2) -> str:
     """`JSON.stringify(value, null, indent)`."""
-    return json.dumps(as_javascript(value), ensure_ascii=False, indent=indent or None, default=str)
+    return _numbered(json.dumps(as_javascript(value), ensure_ascii=False, indent=indent or None, default=str))
+
+
+def _numbered(text: str) -> str:
+    """JSON with its small numbers as JavaScript prints them."""
+    if "e-0" not in text:
+        return text
+    return _NUMBERS.sub(lambda found: found[0] if found[0][0] == '"' else number_text(float(found[0])), text)
 
 
 def shown_text(value: Any) -> str:
