@@ -59,10 +59,6 @@ class JudgeQueue:
             self._judge(*self._cells.popleft())
         self._look_later()
 
-    def judge_all(self) -> None:
-        while self._cells:
-            self._judge(*self._cells.popleft())
-
     def clear(self) -> None:
         """Leave the cells to a later session."""
         self._cells.clear()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Set
 
 from evalwright.model.plan import Plan
@@ -34,6 +35,7 @@ async def judge_leftovers(
         if _key(row) in wanted:
             rows.setdefault(_key(row), {})[row.evaluator] = row
     for number, trace in traces.items():
+        await asyncio.sleep(0)  # signals and limits rely on a loop that turns, also if no evaluator waits
         known = list(rows.get(_key(trace), {}).values())
         await pipeline.judge_stored(trace, known, finished=number in beside)
 

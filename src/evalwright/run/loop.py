@@ -202,11 +202,11 @@ def _interruptible(runner: Runner, watchdog: Watchdog, job: Job) -> Iterator[Non
     def stop(number: int) -> None:
         first = not state.stopping
         state.stopping = True
-        if number == signal.SIGINT and first and runner.setting_up is None:
+        if number == signal.SIGINT and first and not runner.setting_up:
             return
         # A blocked loop would not get to what is scheduled on it, and neither would the user.
         blocked = watchdog.beat is not None and time.monotonic() - watchdog.beat > 1.0
-        if blocked or (runner.setting_up is not None and not first):
+        if blocked or (runner.setting_up and not first):
             raise Interrupted
         if state.stop_now is not None:  # otherwise nothing has begun yet, or everything has ended
             state.stop_now()

@@ -145,10 +145,14 @@ class Pipeline:
         if self._judge_queue is not None:
             self._judge_queue.clear()
 
+    async def judged(self) -> None:
+        """Wait until no cell waits to be judged."""
+        while self._judge_queue:
+            await asyncio.sleep(0)
+
     def release(self) -> None:
-        """Judge, write and count everything that is held, at the end of the session."""
-        if self._judge_queue is not None:
-            self._judge_queue.judge_all()
+        """Write and count everything that is held, at the end of the session; what is not judged by then is left."""
+        self.leave_unjudged()
         if self._lines is not None:
             self._lines.close()
         if (hold := getattr(self._writer, "hold", None)) is not None:
@@ -402,8 +406,11 @@ class Pipeline:
     async def judge_stored(self, trace: Trace, known: Sequence[EvaluationResult], *, finished: bool = False) -> None:
         """`judge` for a trace of an earlier session that ended before it had its verdict.
 
-        One that is `finished` is only compared with, for unfinished cells of its case.
+        One that is `finished` is only compared with, for unfinished cells of its case. Once the run is to stop, all
+        are left to a later session.
         """
+        if self._state.stopping:
+            return
         assert trace.case_index is not None
         case = self._writer.case(trace.case_index)
         if finished:

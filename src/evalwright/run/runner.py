@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Awaitable, Callable, Iterator, Set
 from contextlib import closing, suppress
 from typing import TYPE_CHECKING
 
@@ -52,8 +52,10 @@ class Runner:
         self._taken = 0
         self._unwritten = 0
         """Cells that have ended since the last write."""
-        self.setting_up: asyncio.Task[None] | None = None
-        """The run's own task while it waits for the user's setup code, which may never end."""
+        self._waiting: asyncio.Task[None] | None = None
+        """The run's own task while it waits for the user's code, before the first cell."""
+        self.setting_up = False
+        """Whether that is setup code, which may never end."""
 
     async def run(self, attempts: History | None, again: Set[int]) -> None:
         """Run what is left. `again` contains cells to be run once more although they have a trace.
@@ -72,13 +74,15 @@ class Runner:
             if attempts is not None:
                 from evalwright.run.leftovers import judge_leftovers
 
+                left = judge_leftovers(self._pipeline, self._plan, self._writer, self._grid, attempts, again)
                 with suppress(Unsent):
-                    await judge_leftovers(self._pipeline, self._plan, self._writer, self._grid, attempts, again)
+                    await self._waited_for(left)
             for cells, width in self._queues(attempts, again):
                 for _ in range(width):
                     self._start_worker(cells)
             if self._calls:
                 await self._ended.wait()
+                await self._pipeline.judged()
         finally:
             self._state.stop_now = None  # first: from here on, a signal must not cancel anything that is being closed
             for task in ticker:
@@ -116,8 +120,8 @@ class Runner:
         self._pipeline.leave_unjudged()
         for call in self._calls:
             call.end()
-        if self.setting_up is not None:
-            self.setting_up.cancel()
+        if self._waiting is not None:
+            self._waiting.cancel()
         self._loop.call_later(GRACE, self._ended.set)  # for calls that ignore it: the run then ends without them
 
     def _queues(self, history: History | None, again: Set[int]) -> Iterator[tuple[Iterator[Cell], int]]:
@@ -259,13 +263,21 @@ class Runner:
 
     async def _set_up(self) -> bool:
         """Prepare what cells need; False if the user asked for the end before that. Raises InputError."""
-        self.setting_up = asyncio.current_task()
+        self.setting_up = True
         try:
-            await self._pipeline.open()
+            return await self._waited_for(self._pipeline.open())
+        finally:
+            self.setting_up = False
+
+    async def _waited_for(self, work: Awaitable[None]) -> bool:
+        """Await what comes before the first cell; False if the run was to stop now before that was done."""
+        self._waiting = asyncio.current_task()
+        try:
+            await work
         except asyncio.CancelledError:
             if not self._state.stopping:
                 raise
             return False
         finally:
-            self.setting_up = None
+            self._waiting = None
         return True
