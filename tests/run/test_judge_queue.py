@@ -17,16 +17,16 @@ class Turns:
         self.happened: list[str] = []
         self.next: list[Callable[[], None]] = []
         self.queue = JudgeQueue(
-            lambda case, *_: self.happened.append(case.id),
+            lambda case, _: self.happened.append(case.id),
             range(running),
             lambda: self.happened.append("traces"),
             lambda: self.happened.append("all"),
             self.next.append,
         )
 
-    def put(self, *names: str) -> None:
+    def put(self, *names: str, size: int = 1000) -> None:
         for name in names:
-            self.queue.put(a_case(id=name), a_trace(case_id=name))
+            self.queue.put(a_case(id=name), a_trace(case_id=name), size)
 
     def turn(self) -> list[str]:
         """What the next turn does."""
@@ -79,8 +79,25 @@ def test_no_more_cells_wait_than_are_running(patient) -> None:
     assert turns.turn() == ["traces", "c", "d", "all"]
 
 
+def test_no_more_wait_than_are_small_together(patient) -> None:
+    turns = Turns(running=9)
+    turns.put("a", "b", "c")
+    turns.put("d", size=1 << 23)
+    assert turns.happened == ["traces", "a", "b", "c"]
+    turns.turn()
+    assert turns.turn() == ["traces", "d", "all"]
+
+
+def test_a_cell_that_is_large_by_itself_does_not_wait(patient) -> None:
+    turns = Turns(running=9)
+    turns.put("a", size=1 << 24)
+    assert turns.happened == ["traces", "a"]
+
+
 def test_cells_that_are_left_to_a_later_session_are_not_judged(patient) -> None:
     turns = Turns(running=9)
-    turns.put("a", "b")
+    turns.put("a", "b", size=1 << 22)
     turns.queue.clear()
     assert (turns.turn(), turns.turn(), bool(turns.queue)) == (["traces"], [], False)
+    turns.put("c", size=1 << 22)
+    assert turns.happened == []

@@ -199,6 +199,16 @@ def test_a_disk_that_fails_while_a_resumed_run_judges_ends_it(tmp_path, monkeypa
     assert Judging.judged == ["c0", "c1"]
 
 
+def test_answers_that_are_large_together_are_judged_before_the_rest_comes(tmp_path, called):
+    """So that memory does not grow with how many are called at once."""
+    written: list[int] = []
+    Judging.look = lambda case: written.append(traced(*tmp_path.glob("runs/*")))
+    asked = ["much" * 250_000] * 20
+    outcome = run_suite(suite(tmp_path, asked, TOGETHER, evaluators=[LOOKS], max_concurrency=20))
+    assert (outcome.exit_code, len(called), written[0] < 12) == (0, 20, True)
+    check_complete(outcome.run_dir, 20)
+
+
 @pytest.mark.parametrize("error", [ValueError("odd"), SystemExit(3), KeyboardInterrupt()], ids=repr)
 def test_an_evaluator_that_raises_is_the_error_of_its_cell_alone(tmp_path, called, error):
     def look(case: Case) -> None:

@@ -271,7 +271,8 @@ class RunWriter(RunReader, Protocol):
         from now on in everything that is written.
         """
 
-    def append_trace(self, trace: Trace) -> None: ...
+    def append_trace(self, trace: Trace) -> int | None:
+        """Append a trace. Returns about how many bytes its record has, None if that is not known."""
 
     def append_results(self, results: Sequence[EvaluationResult]) -> None:
         """Append the rows of one cell in one write."""

@@ -10,7 +10,6 @@ import time
 from collections import deque
 from collections.abc import Callable, Sized
 
-from evalwright.model.artifact import Artifact
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 
@@ -20,6 +19,8 @@ _PATIENCE = 0.05
 """Seconds for which cells wait while more answers come."""
 _MOMENT = 0.02
 """Seconds for which cells are judged before calls go on: less than the precision of their limits."""
+_MOST_BYTES = 1 << 23
+"""Bytes of traces that may wait: many times what a thousand calls usually return. In memory they take more."""
 
 
 class JudgeQueue:
@@ -27,7 +28,7 @@ class JudgeQueue:
 
     def __init__(
         self,
-        judge: Callable[[Case, Trace, Artifact | None], object],
+        judge: Callable[[Case, Trace], object],
         running: Sized,
         write_traces: Callable[[], None],
         write: Callable[[], None],
@@ -36,7 +37,8 @@ class JudgeQueue:
         """`judge` must not wait for anything; `later` calls a function in the next turn of the event loop."""
         self._judge, self._running, self._later = judge, running, later
         self._write_traces, self._write = write_traces, write
-        self._cells = deque[tuple[Case, Trace, Artifact | None]]()
+        self._cells = deque[tuple[Case, Trace, int]]()
+        self._bytes = 0
         self._most = 0
         """How many ran at once."""
         self._since = 0.0
@@ -47,21 +49,33 @@ class JudgeQueue:
     def __bool__(self) -> bool:
         return bool(self._cells)
 
-    def put(self, case: Case, trace: Trace, artifact: Artifact | None = None) -> None:
-        """Add a cell. If more wait than were `running` at once, the oldest is judged now, as memory must not grow."""
+    def put(self, case: Case, trace: Trace, size: int) -> None:
+        """Add a cell, whose stored trace has about `size` bytes. As memory must not grow, the oldest are judged now if
+        more wait than were `running` at once, or if they are too large together."""
         if not self._cells:
             self._since = time.monotonic()
-        self._cells.append((case, trace, artifact))
+        self._cells.append((case, trace, size))
+        self._bytes += size
         self._came = True
         self._most = max(self._most, len(self._running))
-        if len(self._cells) > self._most:
+        if self._is_full():
             self._write_traces()
-            self._judge(*self._cells.popleft())
+            while self._is_full():
+                self._judge_oldest()
         self._look_later()
 
     def clear(self) -> None:
         """Leave the cells to a later session."""
         self._cells.clear()
+        self._bytes = 0
+
+    def _is_full(self) -> bool:
+        return len(self._cells) > self._most or self._bytes > _MOST_BYTES
+
+    def _judge_oldest(self) -> None:
+        case, trace, size = self._cells.popleft()
+        self._bytes -= size
+        self._judge(case, trace)
 
     def _look_later(self) -> None:
         if self._cells and not self._looks:
@@ -76,7 +90,7 @@ class JudgeQueue:
         if not came or time.monotonic() - self._since > _PATIENCE:
             until = time.monotonic() + _MOMENT
             while self._cells and time.monotonic() < until:
-                self._judge(*self._cells.popleft())
+                self._judge_oldest()
             self._write()
             self._since = time.monotonic()
         self._look_later()

@@ -325,13 +325,13 @@ class Pipeline:
         if self._mirrors is not None:  # before the trace is stored: mirrors add their ids to it
             self._mirrors.prepare(trace)
         try:
-            self._writer.append_trace(trace)
+            size = self._writer.append_trace(trace)
         except (TypeError, ValueError, RecursionError) as error:
             drop_answer(trace, error)  # nothing has been written so far
-            self._writer.append_trace(trace)
+            size = self._writer.append_trace(trace)
         queue = self._judge_queue
         if queue is not None and (at_once or queue) and self._state.listener is None:
-            queue.put(cell.case, trace, artifact)
+            queue.put(cell.case, trace, size or 0)
             return
         if at_once:  # an evaluator that blocks, or ends the process, must not lose an answer that took its time
             self._write_records()
@@ -339,7 +339,7 @@ class Pipeline:
             await rest
 
     def judge(
-        self, case: Case, trace: Trace, artifact: Artifact | None, known: Sequence[EvaluationResult] = ()
+        self, case: Case, trace: Trace, artifact: Artifact | None = None, known: Sequence[EvaluationResult] = ()
     ) -> Awaitable[None] | None:
         """Judge a stored trace, except for the results that are `known`, and mark its cell as finished.
 

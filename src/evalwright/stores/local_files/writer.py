@@ -107,9 +107,11 @@ class LocalWriter(LocalReader):
                 self.damage.append(Mended(f"{name}: torn tail of {cut} bytes, cut"))
             self._files.append(AppendFile(path, PRIVATE))
 
-    def append_trace(self, trace: Trace) -> None:
-        self._append(0, self._encoder.unfinished((trace,)))
+    def append_trace(self, trace: Trace) -> int:
+        line = self._encoder.unfinished((trace,))
+        self._append(0, line)
         self._grown = True
+        return len(line)
 
     def append_results(self, results: Sequence[EvaluationResult]) -> None:
         if results:
