@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import sys
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 
@@ -224,24 +226,94 @@ def test_judges_that_are_programs_know_the_variables_of_their_question(tmp_path)
         assert {key: value for key, value in reply["reason"].items() if value is not None} == {"q": "asked", **known}
 
 
-def test_what_makes_the_output_of_a_response_sees_its_status_and_headers(tmp_path):
-    asked = []
+@contextmanager
+def service(answer=lambda method, path, body: b'{"a": "b"}'):
+    """The address of a service on this machine, and the requests that it got."""
+    requests = []
 
     class Handler(BaseHTTPRequestHandler):
-        def do_GET(self):
-            asked.append(self.path)
+        def answer(self):
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+            requests.append((self.command, self.path, body, self.headers.get("Content-Type")))
             self.send_response(201)
             self.send_header("X-Part", "7")
             self.end_headers()
-            self.wfile.write(b'{"a": "b"}')
+            self.wfile.write(answer(self.command, self.path, body))
+
+        do_GET = do_POST = answer
 
         def log_message(self, *args):
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
         Thread(target=server.serve_forever).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}", requests
+        finally:
+            server.shutdown()
+
+
+def test_what_makes_the_output_of_a_response_sees_its_status_and_headers(tmp_path):
+    with service() as (address, asked):
         code = "[json.a, context.response.status, context.response.headers['x-part'], context.vars.q].join(' ')"
-        provider = {"id": f"http://127.0.0.1:{server.server_port}/p?x={{{{q}}}}", "config": {"transformResponse": code}}
+        provider = {"id": f"{address}/p?x={{{{q}}}}", "config": {"transformResponse": code}}
         found = run(tmp_path, {**ECHO, "providers": [provider], "tests": [{"vars": {"q": "hi there"}}]})
-        server.shutdown()
-    assert (found.outputs, asked) == (["b 201 7 hi there"], ["/p?x=hi%20there"])
+    assert (found.outputs, [path for _, path, *_ in asked]) == (["b 201 7 hi there"], ["/p?x=hi%20there"])
+
+
+JSON = {"Content-Type": "application/json"}
+SAID = 'say "é"\nnow'
+FORM = "application/x-www-form-urlencoded"
+
+
+@pytest.mark.parametrize(
+    ("config", "body"),
+    [
+        ({"headers": JSON, "body": '{"p": {{prompt | dump}}, "o": {{o | dump}}}'}, {"p": SAID, "o": [1]}),
+        ({"headers": JSON, "body": '{"p": "{{prompt}}", "n": {{n}}}'}, {"p": SAID, "n": 5}),
+        ({"headers": JSON, "body": "not JSON: {{prompt}}"}, f"not JSON: {SAID}"),
+        ({"body": "p={{prompt}}"}, f"p={SAID}"),
+        ({"headers": JSON, "body": {"k": 1}, "transformRequest": "({p: prompt})"}, {"k": 1, "p": SAID}),
+        ({"headers": JSON, "body": {"p": "{{prompt}}"}, "transformRequest": "return prompt[0]"}, {"p": SAID[0]}),
+        ({"headers": JSON, "body": {"k": 1}, "transformRequest": "file://request.js"}, {"k": 1, "n": 5}),
+    ],
+)
+def test_bodies_of_requests_are_those_of_promptfoo(tmp_path, config, body):
+    with service() as (address, asked):
+        provider = {"id": "http", "config": {"url": address, "method": "POST", **config}}
+        test = {"vars": {"q": SAID, "o": [1], "n": 5}}
+        script = "module.exports = (prompt, vars, context) => ({n: context.vars.n})"
+        run(tmp_path, {**ECHO, "providers": [provider], "tests": [test]}, **{"request.js": script})
+    [(_, _, sent, kind)] = asked
+    assert (json.loads(sent) if isinstance(body, dict) else sent) == body
+    assert kind == config.get("headers", {"Content-Type": FORM})["Content-Type"]
+
+
+def test_a_request_by_get_has_no_body_and_null_is_the_text_of_a_response(tmp_path):
+    with service(lambda *_: b"null") as (address, asked):
+        provider = {"id": address, "config": {"headers": JSON, "body": {"a": 1}}}
+        assert run(tmp_path, {**ECHO, "providers": [provider], "tests": [{"vars": {"q": "x"}}]}).outputs == ["null"]
+    assert [(method, body) for method, _, body, _ in asked] == [("GET", "")]
+
+
+def test_an_endless_nesting_in_a_response_is_a_text(tmp_path):
+    with service(lambda *_: b"[" * 100_000) as (address, _):
+        found = run(tmp_path, {**ECHO, "providers": [address], "tests": [{"vars": {"q": "x"}}]})
+    assert found.outputs == ["[" * 100_000]
+
+
+def test_code_sees_the_prompt_as_it_was_written_and_the_variables_as_they_were_made(tmp_path):
+    """And a command has its `config`, even if there is none."""
+    (tmp_path / "show.py").write_text("import json, sys\nprint(json.loads(sys.argv[2])['config'])\n")
+    options = {
+        "transformVars": "({q: vars.q + '!', r: 1})",
+        "transform": "[output, context.prompt.raw, context.prompt.template, context.vars.q].join(' ')",
+    }
+    config = {
+        **ECHO,
+        "providers": [f"exec:{sys.executable} show.py"],
+        "tests": [{"vars": {"q": "x"}, "options": options}],
+    }
+    [trace] = run(tmp_path, config).traces.values()
+    assert trace.extra["promptfoo"]["output"] == "{} {{q}} {{q}} x!"
+    assert trace.extra["promptfoo"]["vars"] == {"q": "x!", "r": 1}

@@ -96,14 +96,17 @@ class PromptfooTarget:
         self, case: Case, trial: int, own: Mapping[str, Any], options: Mapping[str, Any], seen: dict[str, Any]
     ) -> Answer:
         """The answer. What is known about the cell is added to `seen`, even if there is no answer."""
-        values, prompt, config = await self._prompted(case, options)
+        given = await self._given(case, options)
+        values, prompt, config = await self._prompted(case, given, options)
+        authored: Mapping[str, Any] = self._config["prompt"]
+        template = dict.fromkeys(("raw", "template"), authored["raw"]) if "raw" in authored else {"raw": prompt}
         context = {
             "vars": {key: value for key, value in values.items() if key not in _NOT_KEPT},
-            "prompt": {"raw": prompt, "label": self._config["prompt"]["label"], "config": config},
+            "prompt": {**template, "label": authored["label"], "config": config},
         }
         provider = own.get("provider", self._provider)
         described = {"id": provider["id"], "label": provider["label"]}
-        seen.update(prompt=prompt, vars=recorded({**self._kept, **case.input}), provider=described)
+        seen.update(prompt=prompt, vars=recorded({**self._kept, **given}), provider=described)
         resolved = {name: value for name, value in context["vars"].items() if seen["vars"].get(name) != value}
         if resolved:
             seen["resolved"] = resolved
@@ -125,10 +128,15 @@ class PromptfooTarget:
             await asyncio.sleep(float(delay) / 1000)
         return _answered(reply, output, seen)
 
-    async def _prompted(self, case: Case, options: Mapping[str, Any]) -> tuple[dict[str, Any], str, dict[str, Any]]:
+    async def _given(self, case: Case, options: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The variables of the test, after `transformVars`."""
         given: Mapping[str, Any] = case.input if isinstance(case.input, dict) else {}
-        if code := options.get("transformVars"):
-            given = await transformed_vars(code, given, {"vars": given}, self._folder)
+        code = options.get("transformVars")
+        return await transformed_vars(code, given, {"vars": given}, self._folder) if code else given
+
+    async def _prompted(
+        self, case: Case, given: Mapping[str, Any], options: Mapping[str, Any]
+    ) -> tuple[dict[str, Any], str, dict[str, Any]]:
         values = await self._rendering.variables({**self._kept, **given})
         if self._remembers and options.get("disableConversationVar") is not True:
             values["_conversation"] = self._talks[talk_of(case)]

@@ -27,7 +27,8 @@ class Command:
         if not self._words:
             raise InputError(Problem("", f"{provider['id']!r} names no command", key="providers"))
         self._folder = folder
-        self._options = compact_json({key: provider[key] for key in ("id", "label", "config") if key in provider})
+        known = {key: provider[key] for key in ("id", "label", "config") if key in provider}
+        self._options = compact_json({"config": {}, **known})
 
     async def __call__(self, call: ProviderCall) -> ProviderReply:
         words = [*self._words, call.prompt, self._options, compact_json(call.context)]

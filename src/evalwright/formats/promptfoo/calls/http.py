@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import aclosing
 from typing import Any
@@ -13,7 +14,8 @@ from evalwright.errors import TargetError
 from evalwright.formats.promptfoo.calls import ProviderCall, ProviderReply
 from evalwright.formats.promptfoo.faults import ScriptError, TemplateError
 from evalwright.formats.promptfoo.providers import Provider
-from evalwright.formats.promptfoo.scripts import run_javascript
+from evalwright.formats.promptfoo.scripts import call_file, run_javascript
+from evalwright.formats.promptfoo.sources import in_file
 from evalwright.formats.promptfoo.templates import render, render_all
 from evalwright.formats.promptfoo.transforms import response_of
 from evalwright.formats.promptfoo.values import as_javascript, compact_json, template_text
@@ -23,9 +25,10 @@ from evalwright.targets.http.body import EXCERPT_BYTES, pieces, shortened
 
 __all__ = ["HttpProvider"]
 
+_RETURN = re.compile(r"\breturn\b")
 _CAP = 10 * 2**20
 """Bytes of a response."""
-_JSON = "application/json"
+_JSON, _FORM = "application/json", "application/x-www-form-urlencoded"
 
 
 class HttpProvider:
@@ -49,34 +52,44 @@ class HttpProvider:
 
     async def _request(self, client: httpx.AsyncClient, names: Mapping[str, Any], call: ProviderCall) -> httpx.Request:
         config = self._config
+        method = str(config.get("method", "GET")).upper()
         headers = {name: render(template_text(value), names) for name, value in config.get("headers", {}).items()}
         body, content = config.get("body"), None
+        made: Any = None
         if code := config.get("transformRequest"):
-            body = await self._made(code, call.prompt, names)
-        elif isinstance(body, (dict, list)):
+            made = await self._made(code, call, names)
+            names = names if isinstance(made, (dict, list)) else {**names, "prompt": made}
+        if isinstance(body, (dict, list)):
             body = _filled(body, names)
         elif isinstance(body, str):
             body = _written(body, names, headers)
-        if isinstance(body, (dict, list)):
-            content = compact_json(body).encode()
+        if isinstance(made, dict) and isinstance(body, dict):
+            body = {**body, **made}
+        elif body is None or isinstance(made, (dict, list)):
+            body = made
+        if body is not None and method != "GET":  # as in promptfoo, whose GET requests have no body
+            structured = isinstance(body, (dict, list))
+            content = (compact_json(body) if structured else template_text(body)).encode()
             if not any(name.lower() == "content-type" for name in headers):
-                headers["Content-Type"] = _JSON
-        elif body is not None:
-            content = template_text(body).encode()
+                headers["Content-Type"] = _JSON if structured else _FORM
         query = {name: render(template_text(value), names) for name, value in config.get("queryParams", {}).items()}
         url = httpx.URL(render(self._url, names))
         url = url.copy_merge_params(query) if query else url  # httpx encodes the whole query again
-        return client.build_request(str(config.get("method", "GET")).upper(), url, headers=headers, content=content)
+        return client.build_request(method, url, headers=headers, content=content)
 
-    async def _made(self, code: Any, prompt: str, names: Mapping[str, Any]) -> Any:
-        """The body from `transformRequest`: a template, or code over `prompt` and `vars`."""
+    async def _made(self, code: Any, call: ProviderCall, names: Mapping[str, Any]) -> Any:
+        """What `transformRequest` makes of the prompt: keys of the body, or another text for it."""
+        given = {"prompt": call.prompt, "vars": call.context["vars"], "context": call.context}
+        if in_file(code):
+            return await call_file(self._folder, code, "transform_request", [*given.values()])
         if not isinstance(code, str):
             return render_all(code, names)
         if "{{" in code and "=>" not in code:
             return _parsed(render(code, names))
-        given = {"prompt": prompt, "vars": {key: one for key, one in names.items() if key not in ("env", "prompt")}}
         if "=>" in code.partition("\n")[0] or code.startswith("function"):
-            code = f"({code.rstrip(';')})(prompt, vars)"
+            code = f"({code.rstrip(';')})(prompt, vars, context)"
+        elif _RETURN.search(code):
+            code = f"\n{code}"  # the body of a function, even on a single line
         return await run_javascript(self._folder, code, given)
 
     async def _sent(self, client: httpx.AsyncClient, request: httpx.Request) -> tuple[int, httpx.Headers, str]:
@@ -113,7 +126,7 @@ class HttpProvider:
         document = _parsed(text)
         code = self._config.get("transformResponse", self._config.get("responseParser"))
         if not code:
-            return ProviderReply(document)
+            return ProviderReply(text if document is None else document)
         whole = document if isinstance(document, (dict, list)) else None
         phrase = httpx.codes.get_reason_phrase(status)
         response = {"data": document, "status": status, "statusText": phrase, "headers": dict(headers)}
@@ -154,18 +167,19 @@ def _filled(value: Any, names: Mapping[str, Any]) -> Any:
 
 
 def _written(body: str, names: Mapping[str, Any], headers: Mapping[str, str]) -> Any:
-    """A text body; if it is JSON, values are escaped for it."""
+    """A text body. If it is to be JSON, values are escaped where it needs that: not those that `dump` has quoted."""
     if any(name.lower() == "content-type" and "json" in value for name, value in headers.items()):
         try:
             return _filled(json.loads(body), names)
-        except ValueError:
-            escaped = {key: json.dumps(one)[1:-1] if isinstance(one, str) else one for key, one in names.items()}
-            return _parsed(render(body, escaped))
+        except (ValueError, RecursionError):
+            escaped = {key: compact_json(one)[1:-1] if isinstance(one, str) else one for key, one in names.items()}
+            found = (_parsed(render(body, values)) for values in (names, escaped))
+            return next((one for one in found if not isinstance(one, str)), render(body, names))
     return render(body, names)
 
 
 def _parsed(text: str) -> Any:
     try:
         return as_javascript(json.loads(text))
-    except ValueError:
+    except (ValueError, RecursionError):
         return text

@@ -42,7 +42,9 @@ def icontains(question: Asked) -> Evaluation:
 
 def starts_with(question: Asked) -> Evaluation:
     """The text begins with the value."""
-    value = _text(question)
+    value = question.value
+    if not isinstance(value, str) or not value:
+        raise _needs(question, "a text")
     return question.of(question.text.startswith(value), f"the output begins otherwise: {question.text[:_SHOWN]!r}")
 
 
@@ -95,13 +97,22 @@ def regex(question: Asked) -> Evaluation:
 def word_count(question: Asked) -> Evaluation:
     """The number of words is the value, or lies within its `min` and `max`."""
     count, value = len(question.text.split()), question.value
-    if isinstance(value, dict):
-        low, high = value.get("min", 0), value.get("max", float("inf"))
-        return question.of(low <= count <= high, f"{count} words")
+    given = [value.get("min"), value.get("max")] if isinstance(value, dict) else [value, value]
     try:
-        return question.of(count == int(float(value)), f"{count} words, expected {value}")
-    except (TypeError, ValueError):
-        raise _needs(question, "a number, or a mapping with min and max") from None
+        low, high = (None if one is None else _number(one) for one in given)
+    except ValueError:
+        low = high = None
+    if (low is None and high is None) or (low is not None and high is not None and low > high):
+        raise _needs(question, "a number, or a mapping with min and max")
+    fits = (low is None or low <= count) and (high is None or count <= high)
+    return question.of(fits, f"{count} words" if isinstance(value, dict) else f"{count} words, expected {value}")
+
+
+def _number(value: Any) -> float:
+    """A number, also one in a text. Raises ValueError."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, str)):
+        raise ValueError
+    return float(value)
 
 
 def _lacks(question: Asked, what: str) -> str:
