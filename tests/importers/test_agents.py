@@ -293,6 +293,21 @@ def test_pieces_of_a_message_are_one_text(tmp_path):
     assert (trace["latency_ms"], trace["metrics"]["token_input"], case["id"]) == (9, 4, "g")
 
 
+@pytest.mark.parametrize(
+    ("document", "answer", "failure"),
+    [
+        ({"error": {"type": "Quota", "message": "none left"}}, None, ("agent_error", "none left")),
+        ({"session_id": "g", "response": "Yes", "stats": {}}, "Yes", None),
+    ],
+)
+def test_a_document_of_gemini_is_none_of_its_streams(tmp_path, document, answer, failure):
+    (tmp_path / "out.json").write_text(json.dumps(document))
+    _, (case,) = imported(tmp_path, "gemini", tmp_path / "out.json")
+    trace = case["embedded_trace"]
+    found = trace["error"] and (trace["error"]["type"], trace["error"]["message"])
+    assert (trace["output"]["final_answer"], found) == (answer, failure)
+
+
 @pytest.mark.parametrize("shape", ["flat", "events"])
 def test_both_shapes_of_copilot_say_the_same(tmp_path, shape):
     flat = [

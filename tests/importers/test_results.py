@@ -70,6 +70,16 @@ def test_two_providers_of_one_name_are_no_trials(tmp_path):
         promptfoo(tmp_path, [row(0, 0, "a"), row(0, 2, "a")])
 
 
+def test_rows_that_are_no_objects_are_mistakes(tmp_path):
+    with pytest.raises(InputError) as raised:
+        promptfoo(tmp_path, [row(0, 0, "a"), 5, row(1, 0, "a"), None])
+    found = [(problem.key, problem.message) for problem in raised.value.problems]
+    assert found == [
+        ("results.results[1]", "expected an object, found the number 5"),
+        ("results.results[3]", "expected an object, found nothing"),
+    ]
+
+
 def sample(doc: int, **more: object) -> dict:
     return {
         "doc_id": doc, "target": "5", "arguments": {"gen_args_0": {"arg_0": "Q", "arg_1": {}}}, "resps": [["raw"]],

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+import msgspec
+
 from evalwright.importers.blocks import texts_of
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.json_lines import each_record
@@ -44,7 +46,11 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
 def _is_document(file: Path) -> bool:
     """Whether it is the one object of `--output-format json`, which has no type."""
     first = next((text for _, text in lines(file)), b"")
-    return b'"type"' not in first and first.lstrip().startswith(b"{") and b'"session_id"' not in first
+    try:
+        value = msgspec.json.decode(first)
+    except (ValueError, RecursionError):
+        return b'"type"' not in first and first.lstrip().startswith(b"{")
+    return isinstance(value, dict) and "type" not in value
 
 
 class _Session:

@@ -40,7 +40,11 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
         config = document.get("config")
         if isinstance(config, dict) and isinstance(config.get("description"), str):
             reading.name = config["description"]
-        yield from _Rows(file, list(dictionaries(rows)), _prompts(results), reading).records()
+        unusable = [(i, row) for i, row in enumerate(rows) if not isinstance(row, dict)]
+        for i, row in unusable:
+            reading.mistakes.add(file, f"expected an object, found {described(row)}", key=f"results.results[{i}]")
+        if not unusable:
+            yield from _Rows(file, rows, _prompts(results), reading).records()
 
 
 def _prompts(results: Any) -> list[dict[str, Any]]:
