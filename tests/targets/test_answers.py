@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 
 import msgspec
 import pydantic
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 from evalwright.errors import TargetError
 from evalwright.files.plain import MAX_DEPTH, plain
-from evalwright.model.trace import Answer, Output
+from evalwright.model.trace import Answer, Output, ToolCall
 from evalwright.targets.answers import answer_of
 
 
@@ -34,7 +35,23 @@ def test_a_text_is_the_answer():
 
 def test_an_answer_is_taken_as_it_is():
     answer = Answer(output=Output(final_answer="done"))
-    assert answer_of(answer) is answer
+    assert answer_of(answer) == answer
+
+
+@pytest.mark.parametrize(
+    ("answer", "named"),
+    [
+        (Answer.of("x", tool_calls=[ToolCall("look", {"day": 1})]), "tool_calls[0].id"),  # type: ignore[arg-type]
+        (Answer.of(5), "output.final_answer"),  # type: ignore[arg-type]
+        (Answer.of("x", cost_usd="0.01"), "metrics.cost_usd"),  # type: ignore[arg-type]
+        (Answer.of("x", tokens_in=1.5), "metrics.token_input"),  # type: ignore[arg-type]
+        (Answer.of("x", extra={"it": object()}), "type object"),
+        (Answer.of("x\ud800"), "surrogates"),
+    ],
+)
+def test_an_answer_that_no_reader_could_read_back_is_an_error(answer: Answer, named: str):
+    with pytest.raises(TargetError, match=re.escape(named)):
+        answer_of(answer)
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def answer_of(
     `any_mapping`, a mapping without any key of ours is the structured answer.
     """
     if isinstance(returned, Answer):
-        return returned
+        return _as_stored(returned, function)
     notes: list[str] = []
     if returned.__class__ is not dict:
         returned = _fields(returned)
@@ -91,6 +91,18 @@ def answer_of(
     if notes:
         answer.extra = {**answer.extra, "replaced": notes}
     return answer
+
+
+def _as_stored(answer: Answer, function: Any) -> Answer:
+    """The answer as a reader of the run will find it. Python checks no types, so without this a part of another type
+    would be stored, judged, and never be readable again.
+
+    Raises TargetError for such a part.
+    """
+    try:
+        return msgspec.json.decode(msgspec.json.encode(answer), type=Answer)
+    except (msgspec.ValidationError, TypeError, ValueError, RecursionError) as error:
+        raise TargetError(f"the Answer{_place(function)} cannot be stored: {error}") from None
 
 
 def _answer(returned: dict[str, Any], notes: list[str]) -> Answer:
