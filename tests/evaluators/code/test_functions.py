@@ -48,6 +48,20 @@ def test_what_a_function_may_return(returned, expected):
 
 
 @pytest.mark.parametrize(
+    ("returned", "named"),
+    [
+        (Evaluation(True, reason=5), "reason"),  # type: ignore[arg-type]
+        (Evaluation(True, hits=[1]), r"hits\[0\]"),  # type: ignore[list-item]
+        (Evaluation(True, cost_usd="0.1"), "cost_usd"),  # type: ignore[arg-type]
+        (Evaluation(True, detail=["a"]), "detail"),  # type: ignore[arg-type]
+    ],
+)
+def test_an_evaluation_that_no_reader_could_read_back_is_an_error(returned: Evaluation, named: str):
+    with pytest.raises(EvaluatorError, match=named):
+        judged(lambda output: returned)
+
+
+@pytest.mark.parametrize(
     ("returned", "said"),
     [
         (None, "found None"),
