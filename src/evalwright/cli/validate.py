@@ -107,8 +107,9 @@ class _Checked:
 
     def add(self, file: Path, dialect: str | None, options: dict[str, Any], *, keep: bool) -> None:
         """Read a suite. With `keep`, the cases are shown that its format describes in full."""
+        from evalwright.files.problems import ProblemKinds
         from evalwright.run.missing_packages import missing_packages
-        from evalwright.run.selection import all_warnings, grouped
+        from evalwright.run.selection import all_warnings
 
         try:
             suite, absent = loaded_to_check(file, dialect, options)
@@ -117,7 +118,7 @@ class _Checked:
                 # as JSON, which shows what was read: a program may well generate the cases later
                 self._add_emptiness(suite, refuse=not keep)
             lost = getattr(suite.cases, "problems", ())
-            doubts = grouped(doubt for doubt in all_warnings(suite) if doubt not in lost)
+            doubts = ProblemKinds(doubt for doubt in all_warnings(suite) if doubt not in lost)
             self.warnings += [*absent, *doubts, *missing_packages(suite)]
             if lost:
                 raise InputError(lost)  # among cases that a run would report as errors

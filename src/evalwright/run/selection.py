@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import fnmatch
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
 from evalwright.errors import InputError, Problem, did_you_mean
+from evalwright.files.problems import ProblemKinds
 from evalwright.model.plan import Plan
 from evalwright.model.snapshot import Case, snapshot
 from evalwright.run.options import RunOptions
@@ -23,7 +22,6 @@ __all__ = [
     "all_warnings",
     "any_chosen",
     "chosen_cases",
-    "grouped",
     "lines_of_warnings",
     "must_not_be_empty",
     "unread_cases",
@@ -31,10 +29,6 @@ __all__ = [
 ]
 
 _MOST_COMPARED = 1000
-_MOST_KINDS, _MOST_ALIKE = 1000, 3
-"""Kinds of problems that are held, as each case may have one of its own, and the problems of a kind that are listed."""
-_POSITION = re.compile(r"\[\d+\]")
-"""The position of a case in a key."""
 _MOST_WARNINGS = 100
 """A limit for datasets with a different mistake in each of a million cases."""
 
@@ -140,45 +134,11 @@ def all_warnings(suite: Suite) -> Iterator[Problem]:
     yield from getattr(suite.cases, "unknown_keys", tuple)()
 
 
-@dataclass(slots=True)
-class _Kind:
-    listed: list[Problem]
-    more: int
-
-
-def grouped(found: Iterable[Problem]) -> Iterator[Problem]:
-    """The problems by kind: the first three of each are listed, and the others counted.
-
-    Otherwise a dataset with one mistake in every case would hide all others.
-    """
-    kinds: dict[tuple[str, str, str], _Kind] = {}
-    others = 0
-    for problem in found:
-        name = (problem.file, _POSITION.sub("", problem.key), problem.message)
-        kind = kinds.get(name)
-        if kind is None and len(kinds) == _MOST_KINDS:
-            others += 1
-            continue
-        if kind is None:
-            kind = kinds[name] = _Kind([], 0)
-        if len(kind.listed) < _MOST_ALIKE:
-            kind.listed.append(replace(problem, more=0))
-            kind.more += problem.more
-        else:
-            kind.more += 1 + problem.more
-    for kind in kinds.values():
-        *listed, last = kind.listed
-        yield from listed
-        yield replace(last, more=kind.more)
-    if others:
-        yield Problem("", "a problem of yet another kind", more=others - 1)
-
-
 def lines_of_warnings(found: Iterable[Problem]) -> list[str]:
     """The lines of `Plan.warnings`, each once."""
     lines: dict[str, None] = {}
     unlisted = 0
-    for problem in grouped(found):
+    for problem in ProblemKinds(found):
         if len(lines) < _MOST_WARNINGS:
             lines[str(problem)] = None
         else:

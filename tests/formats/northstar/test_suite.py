@@ -213,6 +213,17 @@ def test_what_is_most_likely_not_meant_is_told_and_strictly_refused(
     assert said in refusal(path, strict=True)
 
 
+def test_a_doubt_about_many_cases_is_told_once_and_hides_no_other(tmp_path: Path) -> None:
+    silent = [
+        {"id": f"c{i}", "messages": [{"role": "user"}, ANSWERED], "expected": {"contains": "a"}} for i in range(150)
+    ]
+    path = written(tmp_path, *silent, {"id": "x", "messages": [ANSWERED]})
+    *first, last, other = ran(path).summary.warnings
+    assert [told.startswith(f"{path}:{i}  messages[0].content  ") for i, told in enumerate(first, 1)] == [True, True]
+    assert last.endswith("says nothing (and in 147 more places)")
+    assert other.startswith(f"{path}:151  expected  nothing is expected")
+
+
 def test_a_sound_conversation_leaves_no_doubt(tmp_path: Path) -> None:
     asked = [{"role": "system", "content": "s"}, {"role": "user", "content": [{"type": "text", "text": "q"}]}]
     called = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from functools import cached_property
 from itertools import chain, islice
@@ -18,6 +18,7 @@ from evalwright.errors import EvalwrightError, InputError, Problem, counted
 from evalwright.files.jsonl import lines_of
 from evalwright.files.key_paths import bracketed
 from evalwright.files.plain import plain
+from evalwright.files.problems import ProblemKinds
 from evalwright.formats.northstar.doubts import Doubt, doubts_in
 from evalwright.formats.northstar.ids import Occurrences, ambiguous_ids, oddities
 from evalwright.formats.northstar.records import EvalCase, Record, checked, parsed_line, records_of
@@ -82,16 +83,16 @@ class Cases:
 
     def __init__(self, path: Path, *, lines: bool, strict: bool = False, must_expect: bool = False) -> None:
         self._path, self._lines, self._strict, self._must_expect = path, lines, strict, must_expect
-        self._doubts: list[Problem] = []
+        self._doubts = ProblemKinds()
 
-    def unknown_keys(self) -> list[Problem]:
+    def unknown_keys(self) -> Iterable[Problem]:
         """Doubtful keys and values in the cases, as far as the last pass got."""
         return self._doubts
 
     def __iter__(self) -> Iterator[Case]:
         problems: list[Problem] = []
         count, occurrences = 0, Occurrences(self._ambiguous)
-        doubts: list[Problem] = []
+        doubts = ProblemKinds()
         self._doubts = doubts
         try:
             for record, line, wrong in self._read():
@@ -104,8 +105,8 @@ class Cases:
                 if found is None:
                     continue
                 trace = _trace(found, UNDATED)
-                if len(doubts) <= _MOST_PROBLEMS:
-                    doubts += self._doubts_in(record, found, trace)
+                for doubt in self._doubts_in(record, found, trace):
+                    doubts.add(doubt)
                 if not problems:
                     case = _case(found, trace) if line is not None else _parsed_case(found, trace)
                     case.occurrence = occurrences.of(case.id)
@@ -138,7 +139,7 @@ class Cases:
         found = doubts_in(line.messages, line.expected, must_expect=self._must_expect)
         for place, what in chain(found, _doubts_of_steps(line, trace)):
             key = bracketed(place if self._lines else (record.number, *place))
-            yield Problem(str(self._path), f"{what} (case {line.id!r})", record.line, key)
+            yield Problem(str(self._path), what, record.line, key)
 
     def _checked(self, record: Record) -> tuple[_Line | None, list[Problem]]:
         case, problems = checked(record, str(self._path))
