@@ -220,11 +220,18 @@ def test_metrics_take_numeric_strings_and_note_everything_else():
     assert metrics.token_thinking is metrics.stream_chunks is metrics.stream_completed is None
     assert metrics.tokens_per_second is metrics.cost_thinking_usd is None
     assert answer.extra["replaced"] == [
-        "metrics.token_thinking: expected a finite number, found bool; left out",
-        "metrics.stream_chunks: expected a finite number, found 'x'; left out",
-        "metrics.tokens_per_second: expected a finite number, found float; left out",
-        "metrics.cost_thinking_usd: expected a finite number, found int; left out",
+        "metrics.token_thinking: expected a finite number from 0 on, found bool; left out",
+        "metrics.stream_chunks: expected a finite number from 0 on, found 'x'; left out",
+        "metrics.tokens_per_second: expected a finite number from 0 on, found nan; left out",
+        "metrics.cost_thinking_usd: expected a finite number from 0 on, found int; left out",
     ]
+
+
+@pytest.mark.parametrize("number", [-5, -0.5, "-1", -(10**30)])
+def test_a_negative_cost_is_no_cost_and_passes_no_limit(number):
+    answer = answer_of({"final_answer": "x", "metrics": {"cost_usd": number, "token_input": number}})
+    assert answer.metrics.cost_usd is answer.metrics.token_input is None
+    assert len(answer.extra["replaced"]) == 2
 
 
 def test_a_tool_call_inside_a_message_is_kept():

@@ -384,13 +384,17 @@ def _metrics(value: Any, notes: list[str]) -> Metrics:
 def _measured(name: str, given: Any, notes: list[str]) -> float | None:
     number = _number(given)
     if number is None and given is not None:
-        found = f"{given!r:.40}" if isinstance(given, str) else type(given).__name__
-        notes.append(f"metrics.{name}: expected a finite number, found {found}; left out")
+        readable = isinstance(given, (str, float)) or (type(given) is int and -(2**63) < given < 2**63)
+        found = f"{given!r:.40}" if readable else type(given).__name__
+        notes.append(f"metrics.{name}: expected a finite number from 0 on, found {found}; left out")
     return number
 
 
 def _number(value: Any) -> float | None:
-    """A finite number, also from a numeric string; None for anything else, including booleans."""
+    """A finite number from 0 on, also from a numeric string; None for anything else, including booleans.
+
+    A negative cost would pass any limit, and lower the cost of the run.
+    """
     if isinstance(value, bool) or not isinstance(value, (int, float, str)):
         return None
     try:
@@ -398,4 +402,4 @@ def _number(value: Any) -> float | None:
     except (ValueError, OverflowError):
         return None
     # Infinity minus itself is NaN, and so is NaN minus itself; and databases hold no integer beyond 64 bits.
-    return number if number - number == 0 and abs(number) < 2**63 else None
+    return number if number - number == 0 and 0 <= number < 2**63 else None
