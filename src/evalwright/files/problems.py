@@ -14,6 +14,8 @@ _MOST_KINDS, _MOST_ALIKE = 1000, 3
 """Kinds of problems that are held, as each case may have one of its own, and the problems of a kind that are listed."""
 _POSITION = re.compile(r"\[\d+\]")
 """The position of a case in a key."""
+_CASE = re.compile(r" \(case (['\"]).*\1\)$", re.DOTALL)
+"""The case at the end of a message, for files whose lines are not known."""
 
 
 @dataclass(slots=True)
@@ -23,7 +25,7 @@ class _Kind:
 
 
 class ProblemKinds:
-    """Problems that differ in their places alone are of one kind: the first three are held, the others counted."""
+    """Problems that differ only in place and case are of one kind: the first three are held, the others counted."""
 
     def __init__(self, found: Iterable[Problem] = ()) -> None:
         self._kinds: dict[tuple[str, str, str], _Kind] = {}
@@ -32,7 +34,7 @@ class ProblemKinds:
             self.add(problem)
 
     def add(self, problem: Problem) -> None:
-        name = (problem.file, _POSITION.sub("", problem.key), problem.message)
+        name = (problem.file, _POSITION.sub("", problem.key), _CASE.sub("", problem.message))
         kind = self._kinds.get(name)
         if kind is None and len(self._kinds) == _MOST_KINDS:
             self._others += 1

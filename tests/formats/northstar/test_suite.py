@@ -220,7 +220,7 @@ def test_a_doubt_about_many_cases_is_told_once_and_hides_no_other(tmp_path: Path
     path = written(tmp_path, *silent, {"id": "x", "messages": [ANSWERED]})
     *first, last, other = ran(path).summary.warnings
     assert [told.startswith(f"{path}:{i}  messages[0].content  ") for i, told in enumerate(first, 1)] == [True, True]
-    assert last.endswith("says nothing (and in 147 more places)")
+    assert last.endswith("says nothing (case 'c2') (and in 147 more places)")
     assert other.startswith(f"{path}:151  expected  nothing is expected")
 
 

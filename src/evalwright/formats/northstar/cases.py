@@ -139,7 +139,7 @@ class Cases:
         found = doubts_in(line.messages, line.expected, must_expect=self._must_expect)
         for place, what in chain(found, _doubts_of_steps(line, trace)):
             key = bracketed(place if self._lines else (record.number, *place))
-            yield Problem(str(self._path), what, record.line, key)
+            yield Problem(str(self._path), f"{what} (case {line.id!r})", record.line, key)
 
     def _checked(self, record: Record) -> tuple[_Line | None, list[Problem]]:
         case, problems = checked(record, str(self._path))
