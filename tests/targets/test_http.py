@@ -7,7 +7,7 @@ import pytest
 
 from evalwright.errors import InputError, TargetError
 from evalwright.model.snapshot import Case
-from targets.loopback import CASE, ask, build, opened, reply, sent, serving
+from targets.loopback import CASE, ask, build, chunked, opened, reply, sent, serving
 
 MAPPED = {"endpoint": "https://example.org/x", "response_mapping": {"final_answer": "$.a"}}
 
@@ -150,19 +150,40 @@ def test_what_is_found_and_cannot_be_read_did_not_not_happen(name, found):
         mapped({"x": found}, **{name: "$.x"})
 
 
-def test_a_path_that_finds_nothing_in_any_reply_is_told_at_the_end():
-    async def doubts(*documents):
-        mapping = {"final_answer": "$.a", "tool_calls": "$.toolz", "tokens.input": "$.n", "trace_id": "$.t"}
-        async with serving(*map(reply, documents)) as server:
-            endpoint = f"http://127.0.0.1:{server.port}/"
-            async with opened(endpoint=endpoint, response_mapping=mapping) as target:
-                for _ in documents:
-                    await target.run(CASE, 0)
-                return target.doubts()
+def doubts_after(*replies, **config):
+    """What a target says at the end of a run with these replies."""
 
-    said = asyncio.run(doubts({"a": "x", "t": "1"}, {"a": "x", "n": None, "tools": [1]}))
+    async def doubts():
+        async with serving(*replies) as server, opened(endpoint=f"http://127.0.0.1:{server.port}/", **config) as target:
+            for _ in replies:
+                await target.run(CASE, 0)
+            return target.doubts()
+
+    return asyncio.run(doubts())
+
+
+def test_a_path_that_finds_nothing_in_any_reply_is_told_at_the_end():
+    def doubts(*documents):
+        mapping = {"final_answer": "$.a", "tool_calls": "$.toolz", "tokens.input": "$.n", "trace_id": "$.t"}
+        return doubts_after(*map(reply, documents), response_mapping=mapping)
+
+    said = doubts({"a": "x", "t": "1"}, {"a": "x", "n": None, "tools": [1]})
     assert said == ["response_mapping.tool_calls $.toolz found nothing in any of 2 replies"]
-    assert asyncio.run(doubts({"a": "x", "toolz": [], "n": 1, "t": "1"})) == []
+    assert doubts({"a": "x", "toolz": [], "n": 1, "t": "1"}) == []
+
+
+def test_numbers_that_cannot_be_used_are_told_at_the_end():
+    mapping = {"final_answer": "$.a", "cost_usd": "$.c"}
+    documents = [{"a": "x", "c": "$0.5"}, {"a": "x", "c": 0.5}, {"a": "x", "c": -1}, {"a": "x", "c": None}]
+    said = doubts_after(*map(reply, documents), response_mapping=mapping)
+    assert said == ["response_mapping.cost_usd $.c found no number that can be used in 2 of 4 replies: '$0.5'"]
+
+
+def test_streams_without_their_end_are_told_at_the_end():
+    events = [b'data: {"t": "a"}\n\n', b'data: {"error": "too busy"}\n\n']
+    config = {"stream": True, "stream_format": "sse", "stream_event_field": "$.t", "response_mapping": {}}
+    said = doubts_after(chunked(*events), chunked(events[0]), **config)
+    assert said == ["the end of the stream is missing in 1 of 2 replies: the service reports an error: too busy"]
 
 
 def test_all_the_other_entries():

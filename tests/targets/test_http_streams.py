@@ -54,8 +54,40 @@ def test_a_stream_of_nothing_but_an_error_is_one(form, after):
         streamed(*pieces, form=form)
 
 
-def test_text_before_an_error_is_kept():
-    assert facts(streamed(*sse({"t": "a"}, {"error": "too busy"}))) == ("a", 2, 1, False)
+@pytest.mark.parametrize(
+    "error",
+    [
+        'data: {"error": {"message": "too busy"}}\n\n',
+        'event: error\ndata: {"status_code": 500, "message": "too busy"}\n\n',
+        "event: error\ndata: too busy\n\n",
+    ],
+)
+def test_text_before_an_error_is_kept_and_so_is_the_error(error):
+    answer = streamed(*sse({"t": "a"}), error)
+    assert facts(answer) == ("a", 2, 1, False)
+    assert "too busy" in answer.extra["stream_interrupted"]
+
+
+def test_an_event_that_is_named_error_is_no_text():
+    with pytest.raises(TargetError, match="too busy"):
+        streamed("event: error\ndata: too busy\n\n")
+    assert facts(streamed("event: error\n\n", *sse({"t": "a"}, "[DONE]")))[0] == "a"
+
+
+@pytest.mark.parametrize(
+    ("lines", "text"),
+    [
+        (("data: a", "data: b", ""), "a\nb"),
+        (("data: a", "data:", "data: b", ""), "a\n\nb"),
+        (("data: a", "", "data:  ", "", "data: b", ""), "a b"),
+        (('data: {"t":', 'data: "a"}', ""), "a"),
+        (('data: {"t": "a"}', 'data: {"t": "b"}', "data: [DONE]"), "ab"),
+        (("data: a", "data: [DONE]"), "a"),
+        (("data: a", "data: b"), "a\nb"),
+    ],
+)
+def test_several_lines_of_data_are_one_event(lines, text):
+    assert facts(streamed("".join(f"{line}\n" for line in lines)))[0] == text
 
 
 def test_comments_names_and_ids_are_no_events():
@@ -125,6 +157,31 @@ def test_tool_calls_in_fragments_are_put_together_by_their_index():
     ]  # fmt: skip
     answer = streamed(*sse(*events))
     assert [(c.name, c.arguments) for c in answer.tool_calls] == [("f", {"a": 1}), ("g", {"b": 2})]
+
+
+def test_fragments_may_have_their_arguments_beside_the_name():
+    events = [{"call": {"index": 0, "name": "f"}}, {"call": {"index": 0, "arguments": '{"a"'}}]
+    answer = streamed(*sse(*events, {"call": {"index": 0, "arguments": ": 1}"}}))
+    assert [(c.name, c.arguments) for c in answer.tool_calls] == [("f", {"a": 1})]
+
+
+@pytest.mark.parametrize("ids", [("1", "2"), (None, None)])
+def test_another_call_with_the_same_index_is_one_of_its_own(ids):
+    calls = [
+        {"index": 0, "id": one, "function": {"name": name, "arguments": '{"a": 1}'}}
+        for one, name in zip(ids, "fg", strict=True)
+    ]
+    answer = streamed(*sse(*({"call": [call]} for call in calls)))
+    assert [(c.id, c.name, c.arguments) for c in answer.tool_calls] == [
+        (ids[0], "f", {"a": 1}),
+        (ids[1], "g", {"a": 1}),
+    ]
+
+
+@pytest.mark.parametrize("found", [{"tool": "f", "args": {}}, "f", {"name": ""}, {"index": 0, "arguments": "{}"}])
+def test_what_is_found_in_events_and_is_no_call_did_not_not_happen(found):
+    with pytest.raises(TargetError, match=r"stream_tool_call_field \$\.call finds .*, expected a mapping with name"):
+        streamed(*sse({"t": "a"}, {"call": found}, "[DONE]"))
 
 
 def test_the_event_mapping_goes_before_the_single_keys():

@@ -22,7 +22,7 @@ from evalwright.model.trace import Answer
 from evalwright.targets.build import optional_parts
 from evalwright.targets.http.body import EXCERPT_BYTES, Interrupted, error_in, json_of, pieces, shortened
 from evalwright.targets.http.config import HTTP_KEYS, mistakes, place_of, unread_entries
-from evalwright.targets.http.mapping import NEEDED, ResponseMapping
+from evalwright.targets.http.mapping import NEEDED, ResponseMapping, strange_find
 from evalwright.targets.http.presets import PRESETS
 from evalwright.targets.http.request import RequestBody
 from evalwright.targets.http.streams import EventReader, StreamedAnswer, event_paths
@@ -80,6 +80,8 @@ class Http:
         self._lenient = variant.evalh_rules
         self._unfound = {} if variant.evalh_rules or self._stream_format else self._mapping.own
         self._replies = 0
+        self._losses: dict[str, tuple[int, str]] = {}
+        """What was lost of replies that were answers nevertheless: how often, and the first instance."""
         self._malformed = self._mapping.problems + [p.problem for p in self._event_paths.values() if p.problem]
         self._client: httpx.AsyncClient | None = None
 
@@ -119,11 +121,17 @@ class Http:
             raise TargetError(message, error.type, status=error.status, retry_after=error.retry_after) from None
 
     def doubts(self) -> list[str]:
-        """Warnings of paths that found nothing in any reply: most likely misspelt, and nothing else would show it."""
+        """Warnings of paths that found nothing in any reply: most likely misspelt, and nothing else would show it; and
+        of parts of replies that were lost."""
         if not self._replies:
             return []
         replies = counted(self._replies, "reply", "replies")
-        return [f"{path} found nothing in any of {replies}" for path in self._unfound.values()]
+        unfound = [f"{path} found nothing in any of {replies}" for path in self._unfound.values()]
+        return unfound + [f"{what} in {times} of {replies}: {one}" for what, (times, one) in self._losses.items()]
+
+    def _lost(self, what: str, instance: str) -> None:
+        times, first = self._losses.get(what, (0, instance))
+        self._losses[what] = (times + 1, first)
 
     async def close(self) -> None:
         if self._client is not None:
@@ -160,13 +168,15 @@ class Http:
             still = self._mapping.found_nothing(parts, document, self._unfound)
             self._unfound = {name: self._unfound[name] for name in still}
         self._replies += 1
-        return self._mapping.answer(parts)
+        answer = self._mapping.answer(parts)
+        for path, number in self._mapping.unread_numbers(parts, answer):
+            self._lost(f"{path} found no number that can be used", self._excerpt(number))
+        return answer
 
     def _refuse_error(self, message: str | None, response: httpx.Response) -> None:
         """Raise TargetError if a service reports an error with a success status."""
         if message is not None:
-            reason = shortened(self._masker.mask_text(message[:EXCERPT_BYTES]))
-            raise TargetError(f"HTTP {response.status_code}, but the body is an error: {reason}")
+            raise TargetError(f"HTTP {response.status_code}, but the body is an error: {self._excerpt(message)}")
 
     async def _streamed(self, form: str, response: httpx.Response, started: float) -> Answer:
         reader, whole, interruption = EventReader(form, self._event_paths), StreamedAnswer(), None
@@ -186,11 +196,22 @@ class Http:
     def _streamed_answer(self, whole: StreamedAnswer, response: httpx.Response, interruption: str | None) -> Answer:
         if whole.empty:
             self._refuse_error(whole.error, response)
+        if not self._lenient and whole.strange:
+            said = strange_find(self._event_paths["tool_call"].written, "tool_calls", whole.strange[0])
+            raise TargetError(self._masker.mask_text(said))
         if "final_answer" in self._needed and not whole.spoke and whole.empty:
             path = self._event_paths.get("token")
             where = f"{path.written} finds nothing in" if path is not None else "there is no text in"
             raise TargetError(f"no answer: {where} the {counted(whole.chunks, 'event')} of the stream")
+        if interruption is None and whole.error is not None:
+            interruption = f"the service reports an error: {self._excerpt(whole.error)}"
+        self._replies += 1
+        if interruption is not None:
+            self._lost("the end of the stream is missing", interruption)
         return whole.answer(self._strip_think, interruption)
+
+    def _excerpt(self, text: str) -> str:
+        return shortened(self._masker.mask_text(text[:EXCERPT_BYTES]))
 
 
 async def _refuse_redirect(response: httpx.Response) -> None:

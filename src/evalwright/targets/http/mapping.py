@@ -10,7 +10,16 @@ from evalwright.model.trace import Answer
 from evalwright.targets.answers import answer_in
 from evalwright.targets.http.paths import JsonPath
 
-__all__ = ["MAPPING_KEYS", "NEEDED", "ResponseMapping", "answer_of_parts", "text_of", "tool_call_items"]
+__all__ = [
+    "MAPPING_KEYS",
+    "NEEDED",
+    "ResponseMapping",
+    "answer_of_parts",
+    "strange_find",
+    "text_of",
+    "tool_call_in",
+    "tool_call_items",
+]
 
 _MARKS = {
     "messages": ("role", "content", "thinking", "tool_call", "tool_calls"),
@@ -86,10 +95,16 @@ class ResponseMapping:
     def strange(self, parts: Mapping[str, Any]) -> list[str]:
         """Warnings of finds of the wrong kind: silently left out, they would seem not to have happened."""
         return [
-            f"{self._paths[name].written} finds {str(item)!r:.80}, expected {_EXPECTED[name]}"
+            strange_find(self._paths[name].written, name, item)
             for name in _EXPECTED
             if (item := next(_strange_items(name, parts.get(name)), None)) is not None
         ]
+
+    def unread_numbers(self, parts: Mapping[str, Any], answer: Answer) -> Iterator[tuple[str, str]]:
+        """The paths of numbers whose finds are not in the answer of these parts, and what they found."""
+        for name, ours in _METRICS.items():
+            if (found := parts.get(name)) is not None and getattr(answer.metrics, ours) is None:
+                yield self._paths[name].written, repr(found)
 
     def found_nothing(self, parts: Mapping[str, Any], document: Any, names: Collection[str]) -> list[str]:
         """The paths among these without any match in a document with these parts."""
@@ -140,24 +155,32 @@ def text_of(value: Any) -> str | None:
 def tool_call_items(value: Any) -> Iterator[dict[str, Any]]:
     """Tool calls in any of the known shapes, as `{id, name, arguments}`; a single one need not be in a list."""
     for item in _items(value):
-        if not isinstance(item, dict):
-            continue
-        function = item.get("function")
-        inner = function if isinstance(function, dict) else {}
-        name = item.get("name", inner.get("name"))
-        if name is None:
-            continue
-        given = (item.get("arguments"), item.get("input"), inner.get("arguments"))
-        arguments = next((value for value in given if value is not None), None)
-        if not isinstance(arguments, dict | str | None):
-            arguments = {"_raw": arguments}
-        yield {"id": item.get("id"), "name": name, "arguments": arguments}
+        if (call := tool_call_in(item)) is not None and call["name"] is not None:
+            yield call
+
+
+def tool_call_in(item: Any) -> dict[str, Any] | None:
+    """The `{id, name, arguments}` of an item, which may be a fragment without a name; None if it is no mapping."""
+    if not isinstance(item, dict):
+        return None
+    function = item.get("function")
+    inner = function if isinstance(function, dict) else {}
+    given = (item.get("arguments"), item.get("input"), inner.get("arguments"))
+    arguments = next((value for value in given if value is not None), None)
+    if not isinstance(arguments, dict | str | None):
+        arguments = {"_raw": arguments}
+    return {"id": item.get("id"), "name": item.get("name", inner.get("name")), "arguments": arguments}
+
+
+def strange_find(path: str, name: str, found: Any) -> str:
+    """The message about something that the path of a part found and that is not such a part."""
+    return f"{path} finds {str(found)!r:.80}, expected {_EXPECTED[name]}"
 
 
 def _strange_items(name: str, value: Any) -> Iterator[Any]:
     items = [item for item in _items(value) if item is not None]
     if name == "tool_calls":
-        yield from (item for item in items if not any(True for _ in tool_call_items([item])))
+        yield from (item for item in items if not any(call["name"] for call in tool_call_items([item])))
     else:
         yield from (item for item in items if isinstance(item, dict) and item.keys().isdisjoint(_MARKS[name]))
 

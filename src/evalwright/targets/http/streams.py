@@ -11,7 +11,7 @@ from typing import Any
 from evalwright.errors import TargetError
 from evalwright.model.trace import Answer
 from evalwright.targets.http.body import error_in
-from evalwright.targets.http.mapping import answer_of_parts, text_of, tool_call_items
+from evalwright.targets.http.mapping import answer_of_parts, text_of, tool_call_in
 from evalwright.targets.http.paths import JsonPath
 
 __all__ = ["EVENT_KEYS", "FORMATS", "Event", "EventReader", "StreamedAnswer", "event_paths"]
@@ -55,6 +55,10 @@ class EventReader:
         self._form, self._paths = form, paths
         self._by_line = FORMATS[form]
         self._rest = bytearray()
+        self._data: list[str] = []
+        """The `data:` lines of an event that is not complete yet."""
+        self._name = ""
+        """What the `event:` line of that event says."""
         # Incremental: a piece may end in the middle of a character.
         self._decoder = codecs.getincrementaldecoder("utf-8")()
 
@@ -68,17 +72,16 @@ class EventReader:
             self._rest += line
             text = _utf8(bytes(self._rest))
             self._rest.clear()
-            if event := self._by_line(self, text.removesuffix("\r")):
-                yield event
+            yield from self._by_line(self, text.removesuffix("\r"))
         self._rest += rest
 
     def end(self) -> Iterator[Event]:
-        """The event in a last line without a line end, unless the line itself is incomplete."""
+        """The event in last lines without the end of a line or event, unless they themselves are incomplete."""
         line = _utf8(bytes(self._rest), whole=False)
-        if self._by_line is None or self._is_cut(line.removeprefix("data:").strip()):
+        if self._by_line is None or self._is_cut("\n".join([*self._data, line.removeprefix("data:")]).strip()):
             return
-        if event := self._by_line(self, line):
-            yield event
+        yield from self._by_line(self, line)
+        yield from self._whole_data()
 
     def _is_cut(self, text: str) -> bool:
         """Whether this is the beginning of JSON. In a format that allows other text, only its first character can
@@ -102,30 +105,54 @@ class EventReader:
         except UnicodeDecodeError:
             raise TargetError("the stream is not valid UTF-8") from None
 
-    def sse(self, line: str) -> Event | None:
-        """The event of a `data:` line; other lines have none. Data that is not JSON is text."""
-        if not line.startswith("data:"):
-            return None
-        data = line[5:].removeprefix(" ")
-        if not data.strip():
-            return None
-        if data.strip() == "[DONE]":
-            return Event(done=True)
+    def sse(self, line: str) -> Iterator[Event]:
+        """The event that a line completes. Several `data:` lines are one event, which ends with an empty line.
+
+        Servers may leave out the empty line after an object or `[DONE]`: these are events of their own.
+        """
+        name, _, value = line.partition(":")
+        if not line:
+            yield from self._whole_data()
+            self._name = ""
+        elif name == "event":
+            self._name = value.strip()
+        elif name == "data" and value.strip() == "[DONE]":
+            yield from self._whole_data()
+            yield Event(done=True)
+        elif name == "data":
+            self._data.append(value.removeprefix(" "))
+            if len(self._data) == 1 and value.lstrip().startswith("{") and not self._is_cut(value.strip()):
+                yield from self._whole_data()
+
+    def _whole_data(self) -> Iterator[Event]:
+        """The event of the `data:` lines so far, if there are any. Data that is not JSON is text."""
+        data = "\n".join(self._data)
+        self._data.clear()
+        if not data:
+            return
+        if self._name == "error":
+            yield Event(error=self._error_in(data))
+            return
         try:
             document = json.loads(data)
         except (ValueError, RecursionError):
-            return Event(token=data)
+            yield Event(token=data)
+            return
         event = self._event(document)
-        if event.token is None and isinstance(document, str | int | float):
-            return Event(token=data)
-        return event
+        yield Event(token=data) if event.token is None and isinstance(document, str | int | float) else event
 
-    def json_line(self, line: str) -> Event | None:
+    def _error_in(self, data: str) -> str:
+        try:
+            return error_in(json.loads(data)) or data
+        except (ValueError, RecursionError):
+            return data
+
+    def json_line(self, line: str) -> Iterator[Event]:
         """The event of a line that is a JSON document."""
         if not line.strip():
-            return None
+            return
         try:
-            return self._event(json.loads(line))
+            yield self._event(json.loads(line))
         except (ValueError, RecursionError) as error:
             raise TargetError(f"a line of the stream is not valid JSON: {error}") from None
 
@@ -140,12 +167,12 @@ class EventReader:
         )
 
 
-FORMATS: dict[str, Callable[[EventReader, str], Event | None] | None] = {
+FORMATS: dict[str, Callable[[EventReader, str], Iterator[Event]] | None] = {
     "json_lines": EventReader.json_line,
     "raw_chunks": None,
     "sse": EventReader.sse,
 }
-"""How a line becomes an event; None if each piece is an event as it arrives."""
+"""How lines become events; None if each piece is an event as it arrives."""
 
 
 def _utf8(line: bytes, *, whole: bool = True) -> str:
@@ -169,6 +196,7 @@ class StreamedAnswer:
         self._indexed: dict[int, dict[str, Any]] = {}
         self._first = self._last = self._ended = 0.0
         self._completed = False
+        self._unread: list[Any] = []
 
     def add(self, event: Event, seconds: float) -> bool:
         """Add an event; returns whether it is the last one."""
@@ -188,22 +216,35 @@ class StreamedAnswer:
     @property
     def empty(self) -> bool:
         """Whether neither text nor tool calls have arrived."""
-        return not self._tokens and not self._calls
+        return not self._tokens and not self._named
+
+    @property
+    def strange(self) -> list[Any]:
+        """What the path `tool_call` found and is not a call with a name."""
+        return [*self._unread, *(call for call in self._calls if not call["name"])]
+
+    @property
+    def _named(self) -> list[dict[str, Any]]:
+        return [call for call in self._calls if call["name"] is not None]
 
     def _add_calls(self, found: Any) -> None:
-        """Add tool calls. Those with an `index` arrive in fragments, whose argument texts are joined."""
+        """Add tool calls. Those with an `index` arrive in fragments, whose argument texts are joined.
+
+        Some servers give all calls the same index: another id or name begins another call.
+        """
         for item in found if isinstance(found, list) else [found]:
-            index = item.get("index") if isinstance(item, dict) else None
-            fragment = _argument_text(item)
-            if isinstance(index, int) and index in self._indexed:
-                earlier = self._indexed[index]
-                if isinstance(earlier["arguments"], str | None):
-                    earlier["arguments"] = (earlier["arguments"] or "") + fragment
+            call = tool_call_in(item)
+            if call is None:
+                self._unread += [] if item is None else [item]
                 continue
-            calls = list(tool_call_items(item))
-            self._calls += calls
-            if isinstance(index, int) and calls:
-                self._indexed[index] = calls[0]
+            index = item.get("index")
+            earlier = self._indexed.get(index) if isinstance(index, int) else None
+            if earlier is None or any(earlier[key] and call[key] not in (None, earlier[key]) for key in ("id", "name")):
+                self._calls.append(call)
+                if isinstance(index, int):
+                    self._indexed[index] = call
+            else:
+                _join(earlier, call)
 
     def answer(self, strip_think: bool, interruption: str | None) -> Answer:
         """The whole answer; `interruption` says why the connection failed before its end."""
@@ -213,7 +254,7 @@ class StreamedAnswer:
             None,
             strip_think,
             {
-                "tool_calls": self._calls,
+                "tool_calls": self._named,
                 "metrics": {
                     "token_output": tokens or None,
                     "latency_first_token_ms": int(self._first * 1000) if tokens else None,
@@ -227,7 +268,9 @@ class StreamedAnswer:
         )
 
 
-def _argument_text(item: Any) -> str:
-    function = item.get("function") if isinstance(item, dict) else None
-    arguments = function.get("arguments") if isinstance(function, dict) else None
-    return arguments if isinstance(arguments, str) else ""
+def _join(call: dict[str, Any], fragment: Mapping[str, Any]) -> None:
+    """Add a further fragment to a call."""
+    for key in ("id", "name"):
+        call[key] = call[key] or fragment[key]
+    begun, more = call["arguments"], fragment["arguments"]
+    call["arguments"] = begun + more if isinstance(begun, str) and isinstance(more, str) else begun or more
