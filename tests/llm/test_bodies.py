@@ -196,7 +196,7 @@ def test_a_reply_of_the_responses_api_has_thoughts_calls_and_usage():
     script = responded(thought, message({"text": "a"}, {"text": "b"}), call, listed)
     ([found], _) = asked([script], ChatRequest("gpt-test", [ChatMessage("user", "hi")], api="responses"))
     assert (found.text, found.thinking, found.model, found.finish_reason) == ("ab", "hm", "gpt-test-1", "completed")
-    assert found.tool_calls == [ToolCall("find", "c1", {"q": 1}), ToolCall("find", "c2", {})]
+    assert found.tool_calls == [ToolCall("find", "c1", {"q": 1}), ToolCall("find", "c2", {"_raw": "[1]"})]
     assert found.usage == Usage(30, 9, 4, 20)
 
 

@@ -64,6 +64,8 @@ def vectors(*found, tokens=2):
         {"choices": [{"message": SAID}], "model": 5},
         {"choices": [{"message": {"content": {"a": 1}}}]},
         {"choices": [{"message": {"role": "assistant", "content": None}, "finish_reason": "stop"}]},
+        {"choices": [{"message": {"role": "assistant", "content": []}, "finish_reason": "stop"}]},
+        {"choices": [{"message": {"content": [{"type": "image_url", "image_url": {"url": "x"}}]}}]},
     ],
     ids=json.dumps,
 )
@@ -96,6 +98,12 @@ def test_a_model_that_thought_up_to_its_limit_is_not_asked_again():
     body = {"choices": [{"message": {"role": "assistant", "content": None}, "finish_reason": "length"}]}
     (outcome,), server = asked([reply(body, headers=JSON)])
     assert (failed(outcome), len(server.requests)) == ("bad_reply", 1)
+
+
+def test_a_refusal_may_be_a_part_of_the_content():
+    body = {"choices": [{"message": {"content": [{"type": "refusal", "refusal": "never"}]}, "finish_reason": "stop"}]}
+    (said,), _ = asked([reply(body, headers=JSON)])
+    assert (said.text, said.refusal) == ("", "never")
 
 
 def test_json_that_is_too_deep_is_no_reply():

@@ -43,14 +43,18 @@ def test_a_reply_comes_with_tokens_and_cost():
 
 
 @pytest.mark.parametrize(
-    ("usage", "cost"), [(Usage(100, 10), 0.002), (Usage(100), 0.001), (Usage(None, 10), 0.001), (Usage(), None)]
+    ("usage", "cost"), [(Usage(100, 10), 0.002), (Usage(100), None), (Usage(None, 10), None), (Usage(), None)]
 )
-def test_what_a_reply_does_not_say_costs_nothing_and_without_a_word_the_cost_is_unknown(usage, cost):
+def test_without_a_count_of_tokens_that_cost_something_the_cost_is_unknown(usage, cost):
     told = []
     money = Spending(PRICED, None, tell=told.append)
     assert [money.cost("gpt-test", usage) for _ in range(2)] == [cost and pytest.approx(cost)] * 2
     unknown = ["the cost of calls of 'gpt-test' is unknown: its replies do not count tokens"]
     assert told == ([] if cost else unknown)
+
+
+def test_tokens_that_are_free_need_not_be_counted():
+    assert Spending({"gpt-test": Price(10.0, 0.0)}, None).cost("gpt-test", Usage(100)) == pytest.approx(0.001)
 
 
 def test_thinking_is_kept_apart():

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator
+from typing import Any
 
+import pytest
 from openai.types.chat import ChatCompletionChunk
 
 from evalwright.llm.streamed_replies import openai_completion
@@ -13,16 +15,31 @@ from evalwright.llm.streamed_replies import openai_completion
 
 async def chunks(*texts: str | None) -> AsyncIterator[ChatCompletionChunk]:
     for number, text in enumerate(texts, 1):
-        delta, ended = {"content": text}, "stop" if number == len(texts) else None
-        yield ChatCompletionChunk.model_validate(
-            {
-                "id": "1",
-                "object": "chat.completion.chunk",
-                "created": 0,
-                "model": "m",
-                "choices": [{"index": 0, "delta": delta, "finish_reason": ended}],
-            }
-        )
+        yield chunk({"content": text}, "stop" if number == len(texts) else None)
+
+
+def chunk(delta: dict[str, Any], ended: str | None = None, choice: int = 0) -> ChatCompletionChunk:
+    """A chunk as the client makes it from what a server sends: unchecked."""
+    return ChatCompletionChunk.construct(
+        id="1",
+        object="chat.completion.chunk",
+        created=0,
+        model="m",
+        choices=[{"index": choice, "delta": delta, "finish_reason": ended}],
+    )
+
+
+def called(*fragments: tuple[int | None, str | None, str | None, str]) -> list[tuple[str | None, str, str]]:
+    """The calls in a stream of fragments: index, id, name and arguments."""
+
+    async def sent() -> AsyncIterator[ChatCompletionChunk]:
+        for index, identity, name, arguments in fragments:
+            call = {"id": identity, "type": "function", "function": {"name": name, "arguments": arguments}}
+            yield chunk({"tool_calls": [{**call, "index": index}]})
+        yield chunk({}, "tool_calls")
+
+    message = asyncio.run(openai_completion(sent(), time.monotonic())).response.choices[0].message
+    return [(call.id, call.function.name, call.function.arguments) for call in message.tool_calls]
 
 
 def test_the_milliseconds_to_the_first_word_are_told() -> None:
@@ -34,3 +51,30 @@ def test_the_milliseconds_to_the_first_word_are_told() -> None:
 
 def test_a_stream_without_words_has_no_first_one() -> None:
     assert asyncio.run(openai_completion(chunks(None, ""), time.monotonic())).first_ms is None
+
+
+@pytest.mark.parametrize("index", [0, None])
+@pytest.mark.parametrize("ids", [("a", "b"), (None, None)])
+def test_calls_with_the_same_index_or_none_are_not_merged(
+    index: int | None, ids: tuple[str | None, str | None]
+) -> None:
+    found = called((index, ids[0], "refund", '{"a"'), (index, None, None, ": 1}"), (index, ids[1], "find", "{}"))
+    assert found == [(ids[0], "refund", '{"a": 1}'), (ids[1], "find", "{}")]
+
+
+def test_a_name_that_every_fragment_repeats_is_one_name() -> None:
+    assert called((0, "a", "refund", '{"a"'), (0, "a", "refund", ": 1}")) == [("a", "refund", '{"a": 1}')]
+
+
+def test_calls_are_in_the_order_of_their_indices() -> None:
+    fragments = [(1, "b", "find", ""), (0, "a", "refund", "{}"), (1, None, None, "{}")]
+    assert called(*fragments) == [("a", "refund", "{}"), ("b", "find", "{}")]
+
+
+def test_of_several_replies_the_first_one_counts() -> None:
+    async def sent() -> AsyncIterator[ChatCompletionChunk]:
+        for choice, text in ((0, "one"), (1, "two"), (0, "!")):
+            yield chunk({"content": text}, choice=choice)
+        yield chunk({}, "stop")
+
+    assert asyncio.run(openai_completion(sent(), time.monotonic())).response.choices[0].message.content == "one!"

@@ -64,6 +64,8 @@ def test_thinking_among_the_parts_of_a_content_is_told_apart() -> None:
     parts = [{"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}, {"type": "text", "text": YES}]
     assert content_and_thinking(parts) == (YES, "hm")
     assert content_and_thinking(YES) == (YES, None)
+    assert content_and_thinking([{"type": "output_text", "text": YES}]) == (YES, None)
+    assert content_and_thinking(parts[:1]) == (None, "hm")
 
 
 def test_a_reply_without_marks_is_the_same_reply() -> None:

@@ -106,6 +106,26 @@ def test_a_failure_later_keeps_what_was_said_before() -> None:
     assert answer.metrics.token_input == 100
 
 
+@pytest.mark.parametrize("reason", ["length", "max_tokens", "content_filter"])
+def test_a_reply_that_was_cut_off_before_its_first_word_is_no_answer(reason: str) -> None:
+    found, _ = answered(says("", finish_reason=reason))
+    assert found.error is not None
+    assert (found.error.type, reason in found.error.message) == ("bad_reply", True)
+    assert found.metrics.token_input == 100
+    found, _ = answered(says("", finish_reason="stop"))
+    assert (found.error, found.output.final_answer) == (None, "")
+
+
+@pytest.mark.parametrize(
+    ("costs", "total"), [((0.5, 0.25), 0.75), ((0.5, None), None), ((None, 0.5), None), ((None, None), None)]
+)
+def test_the_cost_of_all_turns_is_unknown_if_that_of_one_is(
+    costs: tuple[float | None, ...], total: float | None
+) -> None:
+    found, _ = answered(says("", called("7"), cost_usd=costs[0]), says("done", cost_usd=costs[1]))
+    assert found.metrics.cost_usd == total
+
+
 def test_a_refusal_is_an_answer() -> None:
     answer, _ = answered(says("", refusal="I would rather not.", finish_reason="stop"))
     assert answer.output.final_answer == "I would rather not."

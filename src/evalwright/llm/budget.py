@@ -125,11 +125,12 @@ class Spending:
         return price_in(self._prices, model) or (built_in_price(model) if self._built_in else None)
 
     def cost(self, model: str, usage: Usage, share: float = 1.0) -> float | None:
-        """US dollars of a call at a share of its price; None if the model has no price or no tokens were counted."""
+        """US dollars of a call at a share of its price; None if the model has no price or tokens were not counted."""
         price = self.price(model)
         if price is None:
             return None
-        if usage.token_input is None and usage.token_output is None:
+        lacks_input, lacks_output = usage.token_input is None, usage.token_output is None
+        if (lacks_input and lacks_output) or most_dollars(price, lacks_input, lacks_output):
             if most_dollars(price, 1, 1):
                 self._say(
                     "unknown", model, f"the cost of calls of {model!r} is unknown: its replies do not count tokens"

@@ -23,7 +23,7 @@ from evalwright.llm.kept_calls import kept_call, questions_of
 from evalwright.llm.packages import needed_package
 from evalwright.llm.rates import NOTHING, Demand, Rates
 from evalwright.llm.recorded_calls import CallRecorder, RecordedCalls
-from evalwright.llm.replies import TRUNCATED, cut_by_budget, truncated, writable
+from evalwright.llm.replies import TRUNCATED, UNFINISHED, cut_by_budget, truncated, writable
 from evalwright.llm.retries import Gate, Pace, Rules, retried
 from evalwright.llm.routes import Route, key_of, load_library, route_of
 from evalwright.llm.thinking import ends_thinking, spoken
@@ -43,7 +43,7 @@ Again = Callable[[CallFailed], Awaitable[None]]
 # Concurrent calls of an endpoint; a 429 halves them.
 _WIDTH = 64
 _UNCOUNTED = Most(0)
-_UNFINISHED = (*TRUNCATED, "content_filter", "refusal")
+_NOT_CACHED = (*UNFINISHED, "refusal")
 """Finish reasons of replies that are not cached: the same call may get a complete reply another time."""
 
 
@@ -116,7 +116,7 @@ class LiveModels:
             reply = await self._in_batch(key, request, route, self._choices.batch)
         else:
             reply = await self._at_once(request, route, purpose)
-        if cache is not None and reply.refusal is None and reply.finish_reason not in _UNFINISHED:
+        if cache is not None and reply.refusal is None and reply.finish_reason not in _NOT_CACHED:
             cache.keep(key, reply)
         return reply
 

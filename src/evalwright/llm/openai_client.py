@@ -15,7 +15,7 @@ from evalwright.llm.connections import bounded
 from evalwright.llm.failures import CallFailed, failure_of
 from evalwright.llm.fitting import Fit
 from evalwright.llm.posts import body_and_options, objects_of, posted
-from evalwright.llm.replies import checked_reply, count_of, reading_reply, silent
+from evalwright.llm.replies import arguments_in, checked_reply, count_of, reading_reply, silent
 from evalwright.llm.routes import DEPLOYMENTS, Route
 from evalwright.llm.streamed_replies import openai_completion
 from evalwright.llm.thinking import content_and_thinking
@@ -105,7 +105,7 @@ class OpenAIClient:
                 raise ValueError(f"expected {len(texts)} vectors, one for each text, found {len(data)}")
             vectors = [list(item.embedding) for item in data]
             return checked_reply(
-                Embedding(vectors, model, Usage(token_input=count_of(response.usage, "prompt_tokens")))
+                Embedding(vectors, model, Usage(count_of(response.usage, "prompt_tokens"), token_output=0))
             )
 
     async def moderate(self, model: str, text: str) -> Moderation:
@@ -181,6 +181,13 @@ def _thinking(message: Any) -> str | None:
     return next((text for text in found if isinstance(text, str) and text), None)
 
 
+def _refusal(message: Any) -> str | None:
+    """The refusal in a message, in a field of its own or as a part of the content."""
+    parts = message.content if isinstance(message.content, list) else ()
+    refusals = [part["refusal"] for part in parts if isinstance(part, dict) and part.get("type") == "refusal"]
+    return getattr(message, "refusal", None) or "".join(refusals) or None
+
+
 def reply_of(response: Any, model: str, latency_ms: int, limit: int | None = None) -> ChatReply:
     """The reply in a response of the chat completions API, at most `limit` tokens. Raises CallFailed."""
     if not getattr(response, "choices", None):
@@ -188,7 +195,9 @@ def reply_of(response: Any, model: str, latency_ms: int, limit: int | None = Non
     with reading_reply():
         choice = response.choices[0]
         message = choice.message
-        if message.content is None and not (message.tool_calls or getattr(message, "refusal", None)):
+        content, thought = content_and_thinking(message.content)
+        refusal = _refusal(message)
+        if content is None and not (message.tool_calls or refusal):
             raise silent(choice.finish_reason, limit)
         details = getattr(response.usage, "completion_tokens_details", None)
         asked = getattr(response.usage, "prompt_tokens_details", None)
@@ -198,7 +207,6 @@ def reply_of(response: Any, model: str, latency_ms: int, limit: int | None = Non
             count_of(details, "reasoning_tokens"),
             count_of(asked, "cached_tokens"),
         )
-        content, thought = content_and_thinking(message.content)
         reply = ChatReply(
             text="" if content is None else content,
             model=response.model or model,
@@ -207,15 +215,10 @@ def reply_of(response: Any, model: str, latency_ms: int, limit: int | None = Non
             usage=usage,
             latency_ms=latency_ms,
             finish_reason=choice.finish_reason,
-            refusal=getattr(message, "refusal", None),
+            refusal=refusal,
         )
         return checked_reply(reply)
 
 
 def _call(call: Any) -> ToolCall:
-    text = call.function.arguments
-    try:
-        arguments = json.loads(text) if text else {}
-    except ValueError:
-        arguments = {"_raw": text}
-    return ToolCall(call.function.name, call.id, arguments if isinstance(arguments, dict) else {"_raw": text})
+    return ToolCall(call.function.name, call.id, arguments_in(call.function.arguments))

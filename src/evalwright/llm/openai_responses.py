@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import time
 from typing import Any
 
 from evalwright.llm.failures import failure_of
 from evalwright.llm.fitting import Fit
 from evalwright.llm.posts import posted
-from evalwright.llm.replies import checked_reply, count_of, reading_reply, silent
+from evalwright.llm.replies import arguments_in, checked_reply, count_of, reading_reply, silent
 from evalwright.model.chat import ChatReply, ChatRequest, Usage
 from evalwright.model.trace import ToolCall
 
@@ -68,8 +67,7 @@ def _reply(response: Any, model: str, latency_ms: int, limit: int | None) -> Cha
         if item.type == "reasoning":
             thoughts += [part.text for part in (*(item.summary or ()), *(item.content or ()))]
         if item.type == "function_call":
-            arguments = json.loads(item.arguments) if item.arguments else {}
-            calls.append(ToolCall(item.name, item.call_id, arguments if isinstance(arguments, dict) else {}))
+            calls.append(ToolCall(item.name, item.call_id, arguments_in(item.arguments)))
         for part in item.content if item.type == "message" else ():
             if part.type == "refusal":
                 refusal = part.refusal

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
@@ -14,6 +15,8 @@ from evalwright.model.chat import ChatReply, ChatRequest, Embedding, Moderation,
 
 __all__ = [
     "TRUNCATED",
+    "UNFINISHED",
+    "arguments_in",
     "checked_reply",
     "count_of",
     "cut_by_budget",
@@ -28,6 +31,8 @@ W = TypeVar("W", ChatReply, ChatRequest, Embedding, Moderation)
 
 TRUNCATED = ("length", "max_tokens")
 """Finish reasons of replies that ended at their token limit."""
+UNFINISHED = (*TRUNCATED, "content_filter")
+"""Finish reasons of replies that the model did not end itself: without content, they are no answer."""
 _KEPT = 2000
 """Characters of a cut reply that its error keeps."""
 _MOST_TOKENS = 10**12
@@ -47,7 +52,7 @@ def reading_reply() -> Iterator[None]:
 def silent(finish_reason: Any, limit: int | None = None) -> CallFailed:
     """The failure of a reply without text, tool calls or refusal: an empty text would be judged like an answer."""
     # At its token limit, or because of a filter, the model would end the same way again.
-    again = finish_reason not in (*TRUNCATED, "content_filter")
+    again = finish_reason not in UNFINISHED
     at = f" at the limit of {limit} tokens, `max_tokens`" if limit and finish_reason in TRUNCATED else ""
     return CallFailed("bad_reply", f"the reply has no content (it ended with {finish_reason}{at})", retryable=again)
 
@@ -95,6 +100,15 @@ def _encodable(value: Any) -> Any:
     if isinstance(value, dict):
         return {_encodable(key): _encodable(item) for key, item in value.items()}
     return [_encodable(item) for item in value] if isinstance(value, list) else value
+
+
+def arguments_in(text: str | None) -> dict[str, Any]:
+    """The arguments of a tool call; a text that is not a JSON object is kept under `_raw`."""
+    try:
+        arguments = json.loads(text) if text else {}
+    except ValueError:
+        arguments = None
+    return arguments if isinstance(arguments, dict) else {"_raw": text}
 
 
 def count_of(usage: Any, name: str) -> int | None:

@@ -39,7 +39,8 @@ async def openai_completion(chunks: AsyncIterator[Any], started: float) -> Strea
     clock, whole = _Clock(started), _Completion()
     async for chunk in chunks:
         for choice in chunk.choices or ():
-            whole.add(choice, clock)
+            if not choice.index:  # of several replies (`n`) the first one counts, as without a stream
+                whole.add(choice, clock)
         whole.usage = getattr(chunk, "usage", None) or whole.usage
         whole.model = chunk.model or whole.model
     if whole.finish_reason is None:
@@ -53,7 +54,9 @@ class _Completion:
         self.usage: Any = None
         self.finish_reason: str | None = None
         self._texts: dict[str, list[str]] = {}
-        self._calls: dict[int, SimpleNamespace] = {}
+        self._calls: list[SimpleNamespace] = []
+        self._calls_at: dict[int | None, SimpleNamespace] = {}
+        """The last call at each index."""
 
     def add(self, choice: Any, clock: _Clock) -> None:
         self.finish_reason = choice.finish_reason or self.finish_reason
@@ -66,16 +69,28 @@ class _Completion:
                 clock.heard(text)
         for piece in delta.tool_calls or ():
             clock.heard(True)
+            self._add_call(piece)
+
+    def _add_call(self, piece: Any) -> None:
+        """Add a fragment of a tool call. Some servers give all calls the same index or none: another id, or another
+        name after arguments, begins another call. Others repeat the name in each fragment."""
+        name, arguments = (getattr(piece.function, key, None) or "" for key in ("name", "arguments"))
+        call = self._calls_at.get(piece.index)
+        if (
+            call is None
+            or (call.id and piece.id and call.id != piece.id)
+            or (name and name != call.function.name and call.function.arguments)
+        ):
             function = SimpleNamespace(name="", arguments="")
-            call = self._calls.setdefault(piece.index, SimpleNamespace(id=None, function=function))
-            call.id = piece.id or call.id
-            if piece.function is not None:
-                call.function.name += piece.function.name or ""
-                call.function.arguments += piece.function.arguments or ""
+            call = self._calls_at[piece.index] = SimpleNamespace(id=None, function=function, index=piece.index or 0)
+            self._calls.append(call)
+        call.id = piece.id or call.id
+        call.function.name += name if name != call.function.name else ""
+        call.function.arguments += arguments
 
     def response(self) -> Any:
         said = {name: "".join(texts) or None for name, texts in self._texts.items()}
-        calls = [call for _, call in sorted(self._calls.items())]
+        calls = sorted(self._calls, key=lambda call: call.index)
         message = SimpleNamespace(**{"content": None, "refusal": None, **said}, tool_calls=calls)
         choice = SimpleNamespace(message=message, finish_reason=self.finish_reason)
         return SimpleNamespace(choices=[choice], usage=self.usage, model=self.model)

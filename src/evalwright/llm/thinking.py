@@ -76,13 +76,16 @@ def ends_thinking(text: str, said: str) -> bool:
 
 
 def content_and_thinking(content: Any) -> tuple[Any, str | None]:
-    """The text of a message whose content comes in parts, and the thinking among them (Mistral's reasoning models)."""
+    """The text of a message whose content comes in parts, and the thinking among them (Mistral's reasoning models).
+
+    Without any text the content is None: an empty text would be an answer.
+    """
     if not isinstance(content, list):
         return content, None
-    texts = [part["text"] for part in content if isinstance(part, dict) and part.get("type") == "text"]
+    texts = [part["text"] for part in content if isinstance(part, dict) and isinstance(part.get("text"), str)]
     thoughts = [part["thinking"] for part in content if isinstance(part, dict) and part.get("type") == "thinking"]
     inner = [part["text"] if isinstance(part, dict) else part for thought in thoughts for part in thought]
-    return "".join(texts), "".join(inner) or None
+    return "".join(texts) if texts else None, "".join(inner) or None
 
 
 def _fenced(text: str) -> tuple[str, str] | None:

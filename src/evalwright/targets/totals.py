@@ -1,24 +1,24 @@
-"""Sums over the calls and turns of one answer: a number that no call reports stays None."""
+"""Sums over the calls and turns of one answer: a number of tokens that no call reports stays None."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from evalwright.model.chat import Usage
 from evalwright.model.trace import Metrics
 
-__all__ = ["add_metrics", "add_usage", "joined"]
+__all__ = ["add_metrics", "add_usage", "cost_of_all", "joined"]
 
 N = TypeVar("N", int, float)
 
 
-def add_usage(total: Metrics, usage: Usage, cost_usd: float | None) -> None:
-    """Add one model call. The part of its input that came from the provider's cache is counted separately."""
+def add_usage(total: Metrics, usage: Usage) -> None:
+    """Add the tokens of one model call. The part of its input that came from the provider's cache is counted
+    separately."""
     total.token_input = _sum(total.token_input, usage.token_input)
     total.token_output = _sum(total.token_output, usage.token_output)
     total.token_thinking = _sum(total.token_thinking, usage.token_thinking)
-    total.cost_usd = _sum(total.cost_usd, cost_usd)
     cached = {"cache_read_tokens": usage.token_cached, "cache_write_tokens": usage.token_cache_write}
     if any(cached.values()):
         more = {name: total.custom.get(name, 0) + tokens for name, tokens in cached.items() if tokens}
@@ -26,9 +26,15 @@ def add_usage(total: Metrics, usage: Usage, cost_usd: float | None) -> None:
 
 
 def add_metrics(total: Metrics, turn: Metrics) -> None:
-    """Add one turn of a system."""
-    add_usage(total, Usage(turn.token_input, turn.token_output, turn.token_thinking), turn.cost_usd)
+    """Add one turn of a system, except for its cost."""
+    add_usage(total, Usage(turn.token_input, turn.token_output, turn.token_thinking))
     total.cost_thinking_usd = _sum(total.cost_thinking_usd, turn.cost_thinking_usd)
+
+
+def cost_of_all(costs: Sequence[float | None]) -> float | None:
+    """The sum of the costs; None if any is unknown, as a part of the cost would pass limits that all of it exceeds."""
+    known = [cost for cost in costs if cost is not None]
+    return sum(known) if known and len(known) == len(costs) else None
 
 
 def joined(texts: Iterable[str | None]) -> str | None:

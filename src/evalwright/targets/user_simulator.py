@@ -22,7 +22,7 @@ from evalwright.targets.chat.messages import GOING_ON
 from evalwright.targets.failures import target_failure
 from evalwright.targets.settings import settings
 from evalwright.targets.stop import StopRule, stop_rule, unread_of_rule
-from evalwright.targets.totals import add_metrics, add_usage, joined
+from evalwright.targets.totals import add_metrics, add_usage, cost_of_all, joined
 
 __all__ = ["UserSimulator"]
 
@@ -253,6 +253,7 @@ class _Talk:
         self._calls: list[ToolCall] = []
         self._results: list[ToolResult] = []
         self._metrics = Metrics()
+        self._costs: list[float | None] = []
         self._structured: dict[str, Any] | None = None
 
     def hear_user(self, message: str) -> None:
@@ -278,6 +279,9 @@ class _Talk:
         self._calls += answer.tool_calls
         self._results += answer.tool_results
         add_metrics(self._metrics, answer.metrics)
+        if answer.error is None or answer.metrics.cost_usd is not None:
+            self._costs.append(answer.metrics.cost_usd)
+        self._metrics.cost_usd = cost_of_all(self._costs)
 
     def _speak(self, message: TraceMessage) -> None:
         self.messages.append(message)
@@ -285,7 +289,7 @@ class _Talk:
 
     def count_user(self, usage: Usage, cost_usd: float | None) -> None:
         """Add the tokens of the user's model. Its cost is kept separate: it is not the system's."""
-        add_usage(self._metrics, usage, None)
+        add_usage(self._metrics, usage)
         if cost_usd is not None:
             spent = self._metrics.custom.get("user_cost_usd", 0.0) + cost_usd
             self._metrics.custom = {**self._metrics.custom, "user_cost_usd": spent}

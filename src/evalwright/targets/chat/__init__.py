@@ -10,6 +10,7 @@ import msgspec
 from evalwright.errors import InputError, Problem, TargetError
 from evalwright.files.plain import clean_text, plain
 from evalwright.llm.endpoints import endpoint_problems
+from evalwright.llm.replies import UNFINISHED
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
@@ -22,7 +23,7 @@ from evalwright.targets.chat.tools import Tools, ToolSettings
 from evalwright.targets.failures import target_failure
 from evalwright.targets.settings import settings
 from evalwright.targets.templates import template_of
-from evalwright.targets.totals import add_usage, joined
+from evalwright.targets.totals import add_usage, cost_of_all, joined
 
 __all__ = ["Anthropic", "OpenAIChat", "ProviderChat"]
 
@@ -109,8 +110,11 @@ class _Chat:
 
     async def _converse(self, talk: _Talk, trial: int) -> None:
         for _ in range(self._settings.max_turns):
-            calls = talk.add(await session().models.chat(self._request(talk, trial), "system"))
+            reply = await session().models.chat(self._request(talk, trial), "system")
+            calls = talk.add(reply)
             if not calls:
+                if not (reply.text or reply.refusal) and reply.finish_reason in UNFINISHED:
+                    raise TargetError(f"the reply has no content (it ended with {reply.finish_reason})", "bad_reply")
                 return
             for call in calls:
                 talk.add_result(await self._tools.use(call))
@@ -166,6 +170,7 @@ class _Talk:
         self._results: list[ToolResult] = []
         self._thinking: list[str | None] = []
         self._metrics = Metrics()
+        self._costs: list[float | None] = []
         self._last: ChatReply
 
     def add(self, reply: ChatReply) -> list[ToolCall]:
@@ -179,7 +184,9 @@ class _Talk:
         self._recorded += recorded
         self._calls += calls
         self._thinking.append(reply.thinking)
-        add_usage(self._metrics, reply.usage, reply.cost_usd)
+        add_usage(self._metrics, reply.usage)
+        self._costs.append(reply.cost_usd)
+        self._metrics.cost_usd = cost_of_all(self._costs)
         if reply.first_ms is not None and self._metrics.latency_first_token_ms is None:
             self._metrics.latency_first_token_ms = reply.first_ms
         return calls
