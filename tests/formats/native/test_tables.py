@@ -105,6 +105,20 @@ def test_with_a_column_of_the_input_no_other_is_in_it(tmp_path):
     assert inputs(tmp_path, "id,input.q,note\n1,why?,x\n") == {"1": {"q": "why?"}}
 
 
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [
+        ("d.csv", "id,input.q,metadata.m,expcted.x\n1,why?,x,y\n"),
+        ("d.json", '[{"id": "1", "input": {"q": 1}, "expcted.x": 1}, {"id": "2", "input": {"q": 1}, "tags": ["t"]}]'),
+    ],
+)
+def test_a_column_that_is_part_of_no_case_is_a_warning_unless_a_map_chose(tmp_path, name, data):
+    (tmp_path / name).write_text(data)
+    told = [problem.message for problem in suite(tmp_path, path=name).cases.unknown_keys()]
+    assert told == ["nothing reads the column 'expcted.x': only those named input are the input"]
+    assert not [*suite(tmp_path, path=name, map={"id": "id"}).cases.unknown_keys()]
+
+
 def test_rows_without_an_id_are_numbered_without_blank_lines(tmp_path):
     assert inputs(tmp_path, "q\none\n\ntwo\n") == {"row-1": {"q": "one"}, "row-2": {"q": "two"}}
 
@@ -264,6 +278,8 @@ def test_what_is_no_table_is_refused_with_file_and_line(tmp_path, name, data, li
         ({"path": "d.csv", "types": {"q": ["int"]}}, "dataset.types.q", "['int']"),
         ({"path": "d.csv", "encoding": "hex"}, "dataset.encoding", "'hex'"),
         ({"path": "d.csv", "delimiter": 7}, "dataset.delimiter", "expected text, found 7"),
+        ({"path": "d.csv", "delimiter": ""}, "dataset.delimiter", "expected the text between cells, found ''"),
+        ({"path": "d.csv", "source": "no"}, "dataset.source", "expected true or false, found 'no'"),
     ],
 )
 def test_what_is_wrong_with_the_section_is_told_when_it_is_loaded(tmp_path, dataset, key, fact):
@@ -271,6 +287,14 @@ def test_what_is_wrong_with_the_section_is_told_when_it_is_loaded(tmp_path, data
     (tmp_path / "d.txt").write_text("x")
     problems = refusal(lambda: suite(tmp_path, **dataset)).problems
     assert [(problem.key, fact in problem.message) for problem in problems] == [(key, True)]
+
+
+def test_all_that_is_wrong_with_the_section_is_told_at_once(tmp_path):
+    (tmp_path / "d.csv").write_text("id,q\n1,x\n")
+    wrong = {"map": {"inptu": "q", "input": {"val": 3}}, "types": {"q": "date"}, "encoding": "none", "delimiter": 7}
+    problems = refusal(lambda: suite(tmp_path, path="d.csv", **wrong)).problems
+    keys = ["dataset.map", "dataset.map.input", "dataset.types.q", "dataset.encoding", "dataset.delimiter"]
+    assert sorted(problem.key for problem in problems) == sorted(keys)
 
 
 def test_both_places_of_an_id_are_named(tmp_path):

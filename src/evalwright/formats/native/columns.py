@@ -33,23 +33,18 @@ class Mapped:
         if given is not None and not isinstance(given, Mapping):
             raise InputError(Problem("", "expected a mapping of parts of a case to columns", key="dataset.map"))
         self._map: dict[str, Any] | None = None if given is None else dict(given)
-        wrong = [part for part in self._map or () if not _is_part(str(part))]
-        if wrong:
-            raise InputError(
-                Problem("", f"{part!r} is not part of a case{did_you_mean(str(part), _PARTS)}", key="dataset.map")
-                for part in wrong
-            )
-        fixed = {part: source for part, source in (self._map or {}).items() if isinstance(source, Mapping)}
-        odd = {part: [str(key) for key in source] for part, source in fixed.items() if [*source] != ["value"]}
-        if odd:
-            raise InputError(
-                Problem(
-                    "",
-                    f"expected a column or {{value: X}}, found a mapping of {_quoted(keys)}",
-                    key=f"dataset.map.{part}",
-                )
-                for part, keys in odd.items()
-            )
+        self.unread: dict[str, None] = {}
+        """Columns that became no part of a case, because others are named as its input."""
+        problems: list[Problem] = []
+        for part, source in (self._map or {}).items():
+            if not _is_part(str(part)):
+                message = f"{part!r} is not part of a case{did_you_mean(str(part), _PARTS)}"
+                problems.append(Problem("", message, key="dataset.map"))
+            elif isinstance(source, Mapping) and [*source] != ["value"]:
+                found = f"found a mapping of {_quoted([str(key) for key in source])}"
+                problems.append(Problem("", f"expected a column or {{value: X}}, {found}", key=f"dataset.map.{part}"))
+        if problems:
+            raise InputError(problems)
 
     def reads(self, column: str) -> bool:
         """Whether the column becomes a part of cases."""
@@ -69,7 +64,7 @@ class Mapped:
 
     def _parts(self, row: Mapping[str, Any], absent: list[str]) -> Iterator[tuple[str, Any]]:
         if self._map is None:
-            yield from _by_name(row)
+            yield from _by_name(row, self.unread)
             return
         for part, source in self._map.items():
             value = _found(row, source, absent)
@@ -98,7 +93,7 @@ def _name(source: Any) -> str:
     return source if isinstance(source, str) and not _FIELD.search(source) else "value"
 
 
-def _by_name(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+def _by_name(row: Mapping[str, Any], unread: dict[str, None]) -> Iterator[tuple[str, Any]]:
     """Columns named like parts of a case become those parts; if none is the input, all the others are."""
     own = {name for name in row if name.partition(".")[0] == "input"}
     for name, value in row.items():
@@ -109,6 +104,8 @@ def _by_name(row: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield "input.input", value
         elif not own:
             yield f"input.{name}", value
+        else:
+            unread[name] = None
 
 
 def _found(row: Mapping[str, Any], source: Any, absent: list[str]) -> Any:

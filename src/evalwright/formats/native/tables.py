@@ -12,10 +12,10 @@ import io
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 from evalwright.errors import InputError, Problem, counted, did_you_mean
 from evalwright.files.csv_records import CsvError, csv_records
@@ -81,12 +81,13 @@ class TableDataset(Dataset):
     def __init__(self, path: Path, name: str, config: Mapping[str, Any]) -> None:
         super().__init__(path, name, config)
         self.row_files: Sequence[Path] = config.get("files") or [path]
-        for key in ("delimiter", "encoding", "records"):
-            if not isinstance(found := config.get(key), str | None):
-                raise InputError(Problem("", f"expected text, found {found!r}", key=f"dataset.{key}"))
-        self._mapped = Mapped(config.get("map"))
-        self._conversions = Conversions(config.get("types") or {})
-        self._encoding = _known_encoding(config.get("encoding") or _UTF_8)
+        problems = [*_wrong_kinds(config)]
+        self._mapped = _made(Mapped, config.get("map"), None, problems)
+        self._conversions = _made(Conversions, config.get("types") or {}, {}, problems)
+        encoding = found if isinstance(found := config.get("encoding"), str) and found else _UTF_8
+        self._encoding: str = _made(_known_encoding, encoding, _UTF_8, problems)
+        if problems:
+            raise InputError(problems)
         self._delimiter: str | None = config.get("delimiter")
         self._records: str | None = config.get("records")
         self._source = bool(config.get("source"))
@@ -122,10 +123,13 @@ class TableDataset(Dataset):
         for column, number in self._missing.items():
             told = f"{counted(number, 'row')} without the column {column!r}: read as null"
             yield Problem(str(self._path), told)
+        for column in self._mapped.unread:
+            yield Problem(str(self._path), f"nothing reads the column {column!r}: only those named input are the input")
 
     def _assembled(self) -> Iterator[tuple[TableRow, dict[str, Any], list[Problem]]]:
         """Each row as the plain data of a case, with the mistakes in it."""
         self._missing.clear()
+        self._mapped.unread.clear()
         position, seen, header = 0, dict[str, None](), None
         for file in self.row_files:
             first = True
@@ -194,6 +198,28 @@ def _separated_by(header: Sequence[str]) -> str:
     name = header[0] if len(header) == 1 else ""
     found = next((one for one in _SEPARATORS if one in name), None)
     return "" if found is None else f": does `delimiter: {json.dumps(found)}` separate the columns?"
+
+
+T = TypeVar("T")
+
+
+def _made(make: Callable[[Any], T], given: Any, otherwise: Any, problems: list[Problem]) -> T:
+    """What a value of the section means; what `otherwise` does after a report of mistakes in it."""
+    try:
+        return make(given)
+    except InputError as error:
+        problems += error.problems
+        return make(otherwise)
+
+
+def _wrong_kinds(config: Mapping[str, Any]) -> Iterator[Problem]:
+    for key in ("delimiter", "encoding", "records"):
+        if not isinstance(found := config.get(key), str | None):
+            yield Problem("", f"expected text, found {found!r}", key=f"dataset.{key}")
+    if (delimiter := config.get("delimiter")) is not None and delimiter in ("", '"', "\n", "\r"):
+        yield Problem("", f"expected the text between cells, found {delimiter!r}", key="dataset.delimiter")
+    if not isinstance(found := config.get("source"), bool | None):
+        yield Problem("", f"expected true or false, found {found!r}", key="dataset.source")
 
 
 def _known_encoding(name: str) -> str:
