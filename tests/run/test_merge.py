@@ -7,13 +7,15 @@ import random
 import re
 import resource
 import shutil
+import threading
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from itertools import count, islice
 from pathlib import Path
 
 import pytest
 
-from evalwright.errors import InputError, StorageError
+from evalwright.errors import InputError, RunLockedError, StorageError
 from evalwright.model.plan import Plugin, Shard
 from evalwright.run.locations import find_run
 from evalwright.run.merge import merge, named_runs, runs_matching
@@ -169,6 +171,23 @@ def test_merging_into_the_same_folder_again_finds_the_run(tmp_path):
     assert (first.run_dir / "summary.yaml").is_file()
     retry(parts[0], evaluator_failures=True)
     assert merge(parts, tmp_path / "merged").run_dir.name == f"{first.run_dir.name}-2"
+
+
+def test_of_merges_at_the_same_time_one_makes_the_run(tmp_path):
+    parts, out = sharded(suite(tmp_path, ["done"] * 40), 2, tmp_path), tmp_path / "merged"
+    together = threading.Barrier(4)
+
+    def merged(_):
+        together.wait()
+        try:
+            return merge(parts, out).run_dir
+        except RunLockedError:
+            return None
+
+    with ThreadPoolExecutor(4) as pool:
+        made = {*pool.map(merged, range(4))} - {None}
+    assert len(made) == 1
+    assert [*out.iterdir()] == [*made]
 
 
 def test_the_newest_attempt_of_a_cell_is_merged(tmp_path, agents, monkeypatch):

@@ -18,7 +18,7 @@ import msgspec
 from evalwright.errors import InputError, Problem, counted
 from evalwright.files.durable import PRIVATE, replace_file
 from evalwright.files.masker import Masker
-from evalwright.files.paths import seen_from_here
+from evalwright.files.paths import safe_id, seen_from_here
 from evalwright.files.temporary import TemporaryFolder
 from evalwright.model.cell_index import StaleIndex, index_of
 from evalwright.model.plan import Plan, Plugin, Shard
@@ -35,6 +35,7 @@ from evalwright.stores.index.reading import RunIndex
 from evalwright.stores.local_files import LocalFiles, is_run
 from evalwright.stores.local_files.reader import ARTIFACTS, CASES
 from evalwright.stores.local_files.writer import LocalWriter
+from evalwright.stores.lock import turn_to_create
 from evalwright.stores.manifest import Manifest, check_files, manifest_of, write_manifest
 from evalwright.stores.merge.cells import renaming
 from evalwright.stores.merge.copies import case_blocks, copy_artifacts, spool, write_lines
@@ -161,6 +162,8 @@ def merge(runs: Sequence[Path | Place], out: Path | None = None, *, partial: boo
         store = LocalFiles(out or Path("runs"), Masker.of({}, os.environ))
         complete = len(parts) == parts[0].shard.of and all(part.whole for part in parts)
         digests = {str(part.shard.index): part.digest for part in parts} if complete else {}
+        run_id = safe_id(plan.run_id)
+        stack.enter_context(turn_to_create(store.folder, f"merge-{run_id}", store.folder / run_id))
         writer = _known(store, plan, digests) or _made(store, plan, parts, digests, stack)
     with closing(writer):
         assert writer.plan is not None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from evalwright.errors import InputError
-from evalwright.files.durable import storage_error
 from evalwright.files.masker import Masker
 from evalwright.llm.choices import ModelChoices
 from evalwright.model.plan import Plan, Shard
@@ -30,7 +29,6 @@ from evalwright.run.differences import first_difference_in
 from evalwright.stores.local_files import LocalFiles
 from evalwright.stores.local_files.lines import LineEncoder, reserved_words
 from evalwright.stores.local_files.reader import CASES
-from evalwright.stores.lock import RunLock
 from evalwright.stores.manifest import SHARD, manifest_of, write_manifest
 
 if TYPE_CHECKING:
@@ -46,7 +44,6 @@ __all__ = [
     "said_at_start",
     "share_of",
     "stored_config",
-    "turn_to_begin",
 ]
 
 _NANO = 1_000_000_000
@@ -119,26 +116,6 @@ def said_at_start(plan: Plan, choices: ModelChoices | None) -> list[str]:
     limits = ", ".join(filter(None, shares))
     line = f"{shard}: {shard.cases(plan.cases_total):,} of {plan.cases_total:,} cases"
     return [f"{line}; its share of the limits: {limits}" if limits else line]
-
-
-@contextmanager
-def turn_to_begin(shard: Shard, out: Path) -> Iterator[None]:
-    """The right to look for this shard in a folder and to begin it there: a scheduler may start the same command line
-    twice at once, and both would find none. Raises RunLockedError, which names the other process, and StorageError."""
-    folder = out.absolute()
-    made = [one for one in (folder, *folder.parents) if not one.exists()]
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise storage_error("create a run in", folder, error) from error
-    lock = RunLock(folder / f".shard-{shard.index}", f"{shard} in {out}", remove=True)
-    try:
-        yield
-    finally:
-        lock.release()
-        with suppress(OSError):  # there is a run in it
-            for one in made:
-                one.rmdir()
 
 
 class Begun(NamedTuple):

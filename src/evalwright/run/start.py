@@ -28,6 +28,7 @@ from evalwright.run.selection import chosen_cases, with_warnings
 from evalwright.scoring.tally import Tally
 from evalwright.session import Session, owns_process
 from evalwright.session.signals import Signals
+from evalwright.stores.lock import turn_to_create
 
 if TYPE_CHECKING:
     from evalwright.model.suite import Suite
@@ -44,9 +45,8 @@ def run_suite(suite: Suite, options: RunOptions | None = None, watch: Watch | No
     options = options or RunOptions()
     with ExitStack() as turn:
         if options.shard is not None and options.out is not None:
-            from evalwright.run.shards import turn_to_begin
-
-            turn.enter_context(turn_to_begin(options.shard, options.out))
+            out, shard = options.out.absolute(), options.shard
+            turn.enter_context(turn_to_create(out, f"shard-{shard.index}", f"{shard} in {options.out}"))
             if (stored := _begun(suite, options)) is not None:
                 turn.close()
                 return _resumed(stored, suite, options, watch)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import fcntl
 import os
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from evalwright.errors import RunLockedError
 from evalwright.files.durable import PRIVATE, storage_error
 
-__all__ = ["LOCK_NAME", "RunLock", "is_held"]
+__all__ = ["LOCK_NAME", "RunLock", "is_held", "turn_to_create"]
 
 LOCK_NAME = ".lock"
 
@@ -61,6 +62,25 @@ class RunLock:
                 fcntl.flock(self._descriptor, fcntl.LOCK_UN)
             with suppress(OSError):  # user code may have closed it, which released the lock
                 os.close(self._descriptor)
+
+
+@contextmanager
+def turn_to_create(folder: Path, name: str, run: object) -> Iterator[None]:
+    """The right to look in a folder for a run and to create it there: of two processes that look at once, both would
+    find none. `name` identifies the run, and `run` describes it. Raises as `RunLock` does."""
+    made = [one for one in (folder, *folder.parents) if not one.exists()]
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise storage_error("create a run in", folder, error) from error
+    lock = RunLock(folder / f".{name}{LOCK_NAME}", run, remove=True)
+    try:
+        yield
+    finally:
+        lock.release()
+        with suppress(OSError):  # there is a run in it
+            for one in made:
+                one.rmdir()
 
 
 def is_held(path: Path) -> bool:
