@@ -3,12 +3,14 @@
 import asyncio
 import types
 
+import msgspec
 import pytest
 
 from evalwright.errors import EvaluatorError, InputError
 from evalwright.evaluators.build import build_evaluator
 from evalwright.model.result import Evaluation
-from evalwright.model.trace import Output, TraceError
+from evalwright.model.snapshot import Expected
+from evalwright.model.trace import Output, ToolCall, TraceError
 from evalwright.session.imports import with_objects
 from evalwright.testing import a_case, a_result, a_trace
 
@@ -156,3 +158,22 @@ def test_a_function_of_a_module_needs_no_run():
 
 def of_module(output):
     return output == "Hello"
+
+
+def test_what_a_function_changes_is_changed_for_nobody_else():
+    def spoils(input, output, expected, case, trace, results):
+        input["tone"], case.input["words"] = "rude", []
+        output.clear()
+        case.metadata.clear()
+        trace.tool_calls.clear()
+        trace.output.final_answer = "spoilt"
+        expected.facts.clear()
+        results["other"].passed = False
+        return True
+
+    case = a_case(input={"words": ["a"]}, metadata={"k": 1}, expected=Expected(facts={"n": 1}))
+    trace = a_trace(output=Output(structured={"n": 1}), tool_calls=[ToolCall("look")])
+    other = a_result(evaluator="other")
+    before = msgspec.json.encode([case, trace, other])
+    assert built(spoils).evaluate(case, trace, [other]).passed
+    assert msgspec.json.encode([case, trace, other]) == before

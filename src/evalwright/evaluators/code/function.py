@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from copy import deepcopy
 from functools import cached_property
 from typing import Annotated, Any
 
@@ -90,7 +91,8 @@ class FunctionEvaluator(msgspec.Struct, frozen=True, dict=True):
     def evaluate(self, case: Case, trace: Trace, third: Third = None) -> Evaluation | Awaitable[Evaluation]:
         if trace.error is not None and "trace" not in self._parameters:
             raise EvaluatorError(f"there is no answer to evaluate: {trace.error.type}", "no_answer")
-        given = self._found(**{name: _GIVEN[name](case, trace, third) for name in self._parameters})
+        # copies: what a function changes must not be what the next evaluator, trial or variant sees
+        given = self._found(**{name: deepcopy(_GIVEN[name](case, trace, third)) for name in self._parameters})
         if isinstance(given, Awaitable):
             return self._awaited(given)
         return self._evaluation(given)
