@@ -1,5 +1,7 @@
 """The evaluators that `evaluate` takes, and those that it chooses by what cases expect."""
 
+import asyncio
+
 import pytest
 
 import evalwright as ew
@@ -50,6 +52,24 @@ def test_an_evaluator_that_raises_leaves_the_cell_without_a_verdict():
     [cell] = evaluate(["a"], evaluators=[cannot, passes])
     assert (cell.status, cell.results["passes"].passed) == ("error", True)
     assert "no idea" in cell.error
+
+
+def test_an_evaluator_that_is_cancelled_by_its_own_code_does_not_end_the_run():
+    async def cancelled(output):
+        if output == "B":
+            raise asyncio.CancelledError("mine")
+        return True
+
+    async def awaits_what_it_cancelled(output):
+        task = asyncio.get_running_loop().create_task(asyncio.sleep(60))
+        task.cancel()
+        await task
+
+    run = evaluate(["a", "b", "c"], evaluators=[cancelled, passes], concurrency=1)
+    assert [(cell.case_id, cell.status) for cell in run] == [("1", "pass"), ("2", "error"), ("3", "pass")]
+    assert "mine" in run.cell("2").error
+    run = evaluate(["a", "b"], evaluators=[awaits_what_it_cancelled, passes])
+    assert [cell.results["passes"].passed for cell in run.errors()] == [True, True]
 
 
 def test_a_judge_is_an_llm_judge():

@@ -17,7 +17,7 @@ from evalwright.model.protocols import Target
 from evalwright.model.trace import Answer, TraceError
 from evalwright.run.addresses import BUSY, BUSY_ATTEMPTS, LONGEST_PAUSE, asked_pause
 from evalwright.run.cells import Cell
-from evalwright.run.records import timed_out
+from evalwright.run.records import ends_the_run, timed_out
 from evalwright.session.open_files import has_run_out, limit_of_files
 from evalwright.targets.answers import says_nothing
 from evalwright.targets.build import build_target, optional_parts
@@ -163,11 +163,11 @@ async def set_up(variant: Variant, opening: Callable[[], Awaitable[object]]) -> 
             await opening()
     except TimeoutError:
         raise InputError(f"{variant.name!r} was not set up within {limit:g} seconds") from None
-    except (asyncio.CancelledError, Interrupted):
-        raise
     except InputError as error:
         raise InputError(f"{variant.name!r} cannot be set up: {error}") from error
     except BaseException as error:
+        if ends_the_run(error):
+            raise
         # Setup is the user's code, which may also raise SystemExit; it is reported as a mistake in the suite, not in
         # evalwright.
         failure = target_failure(error)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, timedelta
@@ -9,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from evalwright.errors import EvaluatorError, LimitExceeded
+from evalwright.errors import EvaluatorError, Interrupted, LimitExceeded
 from evalwright.evaluators.onlooker import own_copy
 from evalwright.evaluators.wording import shown
 from evalwright.files.plain import plain
@@ -24,6 +25,7 @@ __all__ = [
     "Pending",
     "append",
     "drop_answer",
+    "ends_the_run",
     "evaluator_failure",
     "fill",
     "keep",
@@ -260,6 +262,17 @@ def _clean(row: EvaluationResult) -> None:
     row.reason, row.detail = plain(str(row.reason), "reason", notes), plain(dict(row.detail), "detail", notes)
     if notes:
         row.detail["replaced"] = notes
+
+
+def ends_the_run(raised: BaseException) -> bool:
+    """Whether an exception in user code is a stop of the run.
+
+    A cancellation is one only if this task is being cancelled: user code may raise it, too, or await what it cancelled.
+    """
+    if isinstance(raised, asyncio.CancelledError):
+        task = asyncio.current_task()
+        return task is None or task.cancelling() > 0
+    return isinstance(raised, Interrupted)
 
 
 def evaluator_failure(error: BaseException, limit: float) -> TraceError:

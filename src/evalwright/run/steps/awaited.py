@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Awaitable, Sequence
 
-from evalwright.errors import Interrupted, LimitExceeded
+from evalwright.errors import LimitExceeded
 from evalwright.llm.kept_calls import keeping
 from evalwright.llm.patience import all_given, bounded_by
 from evalwright.model.result import EvaluationResult
-from evalwright.run.records import Clock, Pending, evaluator_failure, fill, keep, timed_out
+from evalwright.run.records import Clock, Pending, ends_the_run, evaluator_failure, fill, keep, timed_out
 
 __all__ = ["await_results"]
 
@@ -56,9 +55,11 @@ async def _fill(results: list[EvaluationResult], clock: Clock, pending: Pending)
             fill(row, await given if isinstance(given, Awaitable) else given, pending.scores, pending.spec)
     except TimeoutError:
         row.error = timed_out(limit)
-    except (asyncio.CancelledError, LimitExceeded, Interrupted):
-        raise  # the run stops, or a limit was reached that is not this evaluator's
+    except LimitExceeded:
+        raise  # not a limit of this evaluator
     except BaseException as raised:
+        if ends_the_run(raised):
+            raise
         # User code may raise SystemExit and the like: an error of this result, which must not end the run.
         row.error = evaluator_failure(raised, limit)
         keep(row, raised)

@@ -6,12 +6,11 @@ prevents that, the cell has a trace, and the next session judges it like any oth
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from contextlib import nullcontext
 from typing import Any, NamedTuple
 
-from evalwright.errors import EvaluatorError, Interrupted, LimitExceeded
+from evalwright.errors import EvaluatorError, LimitExceeded
 from evalwright.evaluators.build import build
 from evalwright.llm.kept_calls import keeping
 from evalwright.llm.patience import bounded_by
@@ -21,7 +20,7 @@ from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace, TraceError
 from evalwright.run.cells import Grid
 from evalwright.run.judge import Judge
-from evalwright.run.records import Clock, evaluator_failure, fill, keep, result_of, timed_out
+from evalwright.run.records import Clock, ends_the_run, evaluator_failure, fill, keep, result_of, timed_out
 
 __all__ = ["Compared", "Comparing"]
 
@@ -93,11 +92,13 @@ class Comparing:
                     given = await asked.compare(cells[0].case, seen)
             for row, one in zip(rows, given, strict=True):
                 fill(row, one, traits.scores, spec)
-        except (asyncio.CancelledError, LimitExceeded, Interrupted):
+        except LimitExceeded:
             raise
         except TimeoutError:
             _all_errors(rows, timed_out(limit))
         except BaseException as raised:  # user code may raise SystemExit: an error of these results
+            if ends_the_run(raised):
+                raise
             _all_errors(rows, evaluator_failure(raised, limit))
             keep(rows[0], raised)
         if calls:

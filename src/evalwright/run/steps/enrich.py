@@ -8,11 +8,11 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from evalwright.errors import Interrupted
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import Enricher
 from evalwright.model.trace import Trace
 from evalwright.registry import load
+from evalwright.run.records import ends_the_run
 from evalwright.targets.failures import target_failure
 
 __all__ = ["Enriching"]
@@ -39,9 +39,9 @@ class Enriching:
                     await enricher.enrich(trace)
             except TimeoutError:
                 _note(trace, name, f"no reply within {limit:g} seconds")
-            except (asyncio.CancelledError, Interrupted):
-                raise
             except BaseException as error:  # a plug-in may raise anything: the cell continues
+                if ends_the_run(error):
+                    raise
                 _note(trace, name, target_failure(error).message)
 
 
