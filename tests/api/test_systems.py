@@ -8,6 +8,7 @@ import pytest
 
 import evalwright as ew
 from api import agents
+from api.evaluations import evaluate
 
 
 def yields(text):
@@ -175,3 +176,52 @@ def test_prints_go_where_those_of_the_caller_go(capsys):
 
     ew.evaluate(["x"], prints, evaluators=lambda output: True, out=None)
     assert capsys.readouterr().out == "from the system\n"
+
+
+def stored(folder):
+    return b"".join(path.read_bytes() for path in folder.rglob("*") if path.is_file())
+
+
+def test_credentials_among_settings_are_not_stored_and_not_lost(tmp_path):
+    working = False
+
+    def answer(case, variant):
+        if not working:
+            raise ConnectionError(f"refused {variant.config['api_key']}")
+        return f"{variant.config['api_key']} {variant.config['tone']}"
+
+    system = ew.System(
+        answer,
+        settings={"api_key": "k9-literal-key", "headers": {"Authorization": "Bearer b7-token-text"}, "tone": "dry"},
+    )
+    run = evaluate(["a"], system, out=tmp_path, evaluators=lambda output: output == "k9-literal-key dry")
+    assert [cell.status for cell in run] == ["error"]
+    working = True
+    again = ew.resume(run, retry_errors=True)
+    assert [cell.status for cell in again] == ["pass"]
+    assert b"dry" in stored(tmp_path)
+    assert b"k9-literal-key" not in stored(tmp_path)
+    assert b"b7-token-text" not in stored(tmp_path)
+    with pytest.raises(ew.InputError, match="never stored"):
+        ew.resume(run.path, retry_errors=True)
+
+
+class Stopped(Exception):
+    """Raised to end a run."""
+
+
+def test_an_interrupted_run_goes_on_with_the_credentials_that_are_passed_again(tmp_path):
+    def answer(case, variant):
+        return variant.config["token"]
+
+    def stop(cell):
+        raise Stopped
+
+    cases = [str(number) for number in range(30)]
+    system = ew.System(answer, settings={"token": "t5-literal-token"})
+    judge = {"out": tmp_path, "evaluators": lambda output: output == "t5-literal-token"}
+    with pytest.raises(Stopped):
+        evaluate(cases, system, concurrency=1, on_cell=stop, **judge)
+    run = evaluate(cases, system, resume=True, **judge)
+    assert (len(run), run.passed, len(list(tmp_path.iterdir()))) == (30, True, 1)
+    assert b"t5-literal-token" not in stored(tmp_path)

@@ -53,13 +53,13 @@ def resume(
         from evalwright.run import resumption
         from evalwright.run.origin import Trust
 
-        trust = Trust(run=trust_run)
+        trust = Trust(found._suite, run=trust_run)
         if retry_errors:
             return resumption.retry(_where(found), watch=listener.watch, trust=trust)
         return resumption.resume(_where(found), listener.watch, trust=trust)
 
     _, listener = in_thread(work, found._objects, on_cell)
-    return Run(found._place, listener.stopped, found._objects)
+    return Run(found._place, listener.stopped, found._objects, found._suite)
 
 
 def re_evaluate(
@@ -106,7 +106,7 @@ def re_evaluate(
 
     if specs != []:
         in_thread(work, places.objects, None)
-    return Run(found._place, None, places.objects)
+    return Run(found._place, None, places.objects, found._suite)
 
 
 def _judged_by(run: Run, specs: list[EvaluatorSpec]) -> Suite:

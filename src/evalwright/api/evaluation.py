@@ -10,6 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, overload
 
+import msgspec
+
 from evalwright.api.cases import CasesLike
 from evalwright.api.cells import Cell
 from evalwright.api.options import Options, Settings, signature
@@ -78,9 +80,11 @@ def evaluate(cases: CasesLike | Suite, system: Systems = None, **options: Unpack
 
     def work(listener: Listener) -> Outcome:
         from evalwright.run import resumption, start
+        from evalwright.run.origin import Trust
 
         if todo.unfinished is not None:
-            return resumption.resume(todo.unfinished, listener.watch, todo.options.models)
+            trust = Trust(todo.suite)
+            return resumption.resume(todo.unfinished, listener.watch, todo.options.models, trust=trust)
         return start.run_suite(todo.suite, todo.options, listener.watch)
 
     outcome, listener = in_thread(
@@ -193,10 +197,12 @@ async def _streamed(todo: Preparation, settings: Settings) -> AsyncIterator[Asyn
 
 async def _work_here(todo: Preparation, listener: Listener) -> Outcome:
     from evalwright.run import resumption, start
+    from evalwright.run.origin import Trust
 
     with with_objects(todo.objects):
         if todo.unfinished is not None:
-            return await resumption.resume_here(todo.unfinished, listener.watch, todo.options.models)
+            trust = Trust(todo.suite)
+            return await resumption.resume_here(todo.unfinished, listener.watch, todo.options.models, trust=trust)
         return await start.run_suite_here(todo.suite, todo.options, listener.watch)
 
 
@@ -228,4 +234,4 @@ def _unfinished(todo: Preparation) -> Path | None:
 
 def run_from(outcome: Outcome, todo: Preparation, listener: Listener) -> Run:
     """The run that the work left."""
-    return Run(find_run(outcome.address), listener.stopped, todo.objects)
+    return Run(find_run(outcome.address), listener.stopped, todo.objects, msgspec.structs.replace(todo.suite, cases=[]))

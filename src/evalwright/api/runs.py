@@ -21,6 +21,7 @@ from evalwright.run.outcomes import Outcome, folded_summary
 if TYPE_CHECKING:
     from evalwright.model.plan import Plan
     from evalwright.model.protocols import RunReader
+    from evalwright.model.suite import Suite
     from evalwright.model.summary import RunSummary
     from evalwright.run.locations import Place
 
@@ -34,9 +35,16 @@ class Run:
     """A view of a stored run, which may still be in progress elsewhere. Iterating gives cells by case, variant and
     trial."""
 
-    def __init__(self, place: Place, stopped: str | None = None, objects: Mapping[str, Any] | None = None) -> None:
+    def __init__(
+        self,
+        place: Place,
+        stopped: str | None = None,
+        objects: Mapping[str, Any] | None = None,
+        suite: Suite | None = None,
+    ) -> None:
         """Do not call this: `evaluate` and `open_run` return runs."""
         self._place, self._stopped, self._objects = place, stopped, dict(objects or {})
+        self._suite = suite  # has the secrets that no record has
         reader, self._plan = self._opened()
         reader.close()
 

@@ -20,6 +20,7 @@ from evalwright.api.places import Passed
 from evalwright.api.problems import refused
 from evalwright.api.systems import SystemLike, variants_of
 from evalwright.errors import InputError, Problem, did_you_mean
+from evalwright.formats.shared.environment import literal_secrets
 from evalwright.formats.shared.findings import empty_text_expected
 from evalwright.llm.choices import ModelChoices
 from evalwright.model.case import EvalCase
@@ -142,6 +143,7 @@ def _of_cases(cases: CasesLike, system: Systems, settings: Settings, places: Pas
         pass_criteria=PassCriteria(errored_evaluators="error"),
         run=run,
         document=document,
+        secrets=literal_secrets(document),
         warnings=_empty_texts(found),
     )
 
@@ -185,6 +187,7 @@ def _of_suite(
             problems.append(refused("system", message))
     elif system is not None:
         variants = variants_of(system, settings.timeout or _TIMEOUT, places, problems)
+        changes["secrets"] = {**suite.secrets, **literal_secrets({"systems": msgspec.to_builtins(variants)})}
     if settings.timeout is not None:
         variants = [msgspec.structs.replace(variant, timeout_seconds=settings.timeout) for variant in variants]
     changes["variants"] = variants

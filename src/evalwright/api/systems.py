@@ -45,7 +45,8 @@ class System:
     name: str | None = None
     """The variant's name in results; None: the function's."""
     settings: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    """What the function gets as `variant.config`; plain data, stored with the run."""
+    """What the function gets as `variant.config`; plain data, stored with the run, except values of keys that name a
+    credential (`api_key`, `token`, ...)."""
     timeout: float | None = None
     """Seconds for one call; None: the run's."""
     concurrency: int | None = None

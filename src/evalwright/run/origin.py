@@ -123,9 +123,9 @@ def runnable(reader: RunReader, trust: Trust, *, idle: bool = False) -> Runnable
     lacking = [(owner, name) for owner, config in owners for name in missing if _stands_in(name, config)]
     if not lacking:
         return Runnable(unseen=unseen)
-    suite = _suite_of_origin(plan)
-    if suite is not None and config_hash(suite) == plan.config_hash:
-        return Runnable(suite, unseen=unseen)
+    for suite in (trust.suite, _suite_of_origin(plan)):
+        if suite is not None and config_hash(suite) == plan.config_hash:
+            return Runnable(suite, unseen=unseen)
     owner, name = lacking[0]
     raise InputError(
         f"the configuration of {owner!r} needs the secret {name}, which is never stored: "

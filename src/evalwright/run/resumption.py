@@ -51,10 +51,12 @@ def resume(
         return outcome(job is not None and work(job, watch))
 
 
-async def resume_here(run: Path | Place, watch: Watch | None = None, models: ModelChoices | None = None) -> Outcome:
+async def resume_here(
+    run: Path | Place, watch: Watch | None = None, models: ModelChoices | None = None, *, trust: Trust | None = None
+) -> Outcome:
     """As `resume`, in the caller's running event loop (`evalwright.run.loop.work_here`)."""
 
-    with _rest_of(run, models, _none_again) as (job, outcome):
+    with _rest_of(run, models, _none_again, trust=trust) as (job, outcome):
         return outcome(job is not None and await work_here(job, watch))
 
 
