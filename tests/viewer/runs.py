@@ -15,6 +15,7 @@ from starlette.testclient import TestClient
 from evalwright.cli.viewed_runs import runs_at
 from evalwright.formats.loading import load_suite
 from evalwright.llm.choices import ModelChoices
+from evalwright.model.plan import Shard
 from evalwright.run.options import RunOptions
 from evalwright.run.start import run_suite
 from evalwright.viewer.access import Access
@@ -70,6 +71,7 @@ def made_run(
     judge: Any = None,
     tagged: bool = True,
     count: int = 6,
+    shard: Shard | None = None,
 ) -> Path:
     """`count` cases and an attack: `lost` fails, 4 is an error, 5 is flaky, 3 is failed by the judge, 6 attacks the
     page; the variant `hasty` loses 0 as well where 1 is lost."""
@@ -107,7 +109,7 @@ def made_run(
     read = load_suite(folder / "eval.yaml")
     read.out = folder / "runs"
     try:
-        return run_suite(read, RunOptions(models=ModelChoices(no_cache=True))).run_dir
+        return run_suite(read, RunOptions(models=ModelChoices(no_cache=True), shard=shard)).run_dir
     finally:
         sys.modules.pop("viewed_agent", None)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 
 from evalwright.cli.viewed_runs import StoredRun
+from evalwright.model.plan import Shard
 from evalwright.viewer.live import LiveRun
 from viewer.runs import cut_short, made_run, site
 from viewer.test_pages import page, seen
@@ -27,6 +28,23 @@ def test_progress_counts_whole_lines_as_they_come(tmp_path):
     assert (over.state, over.done, over.failed, over.errors, over.running) == ("finished", 14, 5, 2, [])
     assert over.spent == begun.spent
     assert source.appended("verdicts", live._offsets["verdicts"]) == ([], live._offsets["verdicts"])
+
+
+def test_the_progress_of_a_shard_is_that_of_its_own_cells(tmp_path):
+    run = made_run(tmp_path, trials=2, shard=Shard(2, 3))
+    (run / "manifest.json").unlink()
+    verdicts = (run / "verdicts.jsonl").read_bytes().splitlines(keepends=True)
+    (run / "verdicts.jsonl").write_bytes(b"".join(verdicts[:3]))
+    (run / ".lock").write_text(f"{os.getpid()} {os.uname().nodename}\n")
+    source = StoredRun(run)
+    live = LiveRun(source, source.open()[1], lambda position: f"case-{position}")
+    begun = live._look()
+    assert (begun.state, begun.done, begun.total) == ("running", 3, 4)
+    assert begun.running == ["case-4, agent, trial 2: waits for its evaluators"]
+    (run / "verdicts.jsonl").write_bytes(b"".join(verdicts))
+    (run / ".lock").write_text("")
+    over = live._look()
+    assert (over.state, over.done, over.total) == ("finished", 4, 4)
 
 
 def test_the_page_of_a_run_says_whether_it_goes_on(tmp_path):

@@ -234,6 +234,15 @@ class Shard(msgspec.Struct, frozen=True):
         """Whether the case at this position of the dataset belongs to this shard."""
         return position % self.of == self.index - 1
 
+    def nth(self, position: int) -> int | None:
+        """The place among this shard's cases, from 0, of the case at this position of the dataset; None if the shard
+        does not have it."""
+        return position // self.of if self.has(position) else None
+
+    def position(self, nth: int) -> int:
+        """The position in the dataset of this shard's case at this place."""
+        return nth * self.of + self.index - 1
+
 
 class Plan(msgspec.Struct):
     """One run: its cells and how they are judged."""

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from evalwright.errors import counted, money
-from evalwright.model.plan import Plan
+from evalwright.model.plan import Plan, Shard
 
 __all__ = ["LiveRun", "Mark", "Progress", "Tail"]
 
@@ -89,7 +89,8 @@ class LiveRun:
         self._trials = [variant.trials or plan.run.trials for variant in plan.variants]
         self._width = max(1, sum(self._trials))
         self._before = [sum(self._trials[:place]) for place in range(len(self._trials))]
-        self._cells = bytearray(plan.cases_total * self._width)
+        self._shard = plan.shard or Shard(1, 1)
+        self._cells = bytearray(self._shard.cases(plan.cases_total) * self._width)
         self._answered = bytearray(len(self._cells))
         self._offsets = dict.fromkeys(_KINDS, 0)
         self._spent = dict.fromkeys(_KINDS, 0.0)
@@ -137,7 +138,8 @@ class LiveRun:
 
     def _spent_text(self) -> str:
         """`$0.21 of $2.00, judges $0.04, 3 cells repeated`."""
-        limits = self._plan.run.cost_limit_usd, None
+        shard = self._plan.shard
+        limits = self._plan.run.cost_limit_usd if shard is None else shard.cost_limit_usd, None
         said = []
         for name, kind, limit in zip(("", "judges "), ("traces", "results"), limits, strict=True):
             if self._spent[kind] or limit is not None:
@@ -148,8 +150,11 @@ class LiveRun:
         variant = self._variants.get(mark.variant_name)
         if variant is None or mark.case_index is None or not 0 <= mark.trial < self._trials[variant]:
             return None
-        place = mark.case_index * self._width + self._before[variant] + mark.trial
-        return place if place < len(self._cells) else None
+        nth = self._shard.nth(mark.case_index)
+        if nth is None:
+            return None
+        place = nth * self._width + self._before[variant] + mark.trial
+        return place if 0 <= place < len(self._cells) else None
 
     def _running(self) -> Iterator[str]:
         """The first cells without a verdict, as many as run at a time: cells begin in the order of the suite."""
@@ -157,10 +162,11 @@ class LiveRun:
         for _ in range(min(_MOST_RUNNING, self._plan.run.max_concurrency)):
             if place < 0:
                 return
-            position, inside = divmod(place, self._width)
+            nth, inside = divmod(place, self._width)
             variant = max(one for one, before in enumerate(self._before) if before <= inside)
             trial = inside - self._before[variant]
             several = f", trial {trial + 1}" if self._trials[variant] > 1 else ""
             waits = "its evaluators" if self._answered[place] else "the system"
-            yield f"{self._name(position)}, {self._plan.variants[variant].name}{several}: waits for {waits}"
+            case = self._name(self._shard.position(nth))
+            yield f"{case}, {self._plan.variants[variant].name}{several}: waits for {waits}"
             place = self._cells.find(0, place + 1)
