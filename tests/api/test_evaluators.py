@@ -72,6 +72,27 @@ def test_an_evaluator_that_is_cancelled_by_its_own_code_does_not_end_the_run():
     assert [cell.results["passes"].passed for cell in run.errors()] == [True, True]
 
 
+@pytest.mark.parametrize("raised", [SystemExit(0), KeyboardInterrupt()], ids=repr)
+def test_a_task_of_user_code_that_exits_does_not_end_the_run(raised):
+    async def exits():
+        raise raised
+
+    async def system(text):
+        if text == "b":
+            await asyncio.gather(exits(), asyncio.sleep(0))
+        return text
+
+    async def judge(output):
+        if output == "c":
+            await asyncio.gather(exits(), asyncio.sleep(0))
+        return True
+
+    run = ew.evaluate(["a", "b", "c", "d"], system, evaluators=[judge, passes], out=None, concurrency=1)
+    assert [cell.status for cell in run] == ["pass", "error", "error", "pass"]
+    assert type(raised).__name__ in run.cell("2").error
+    assert run.cell("3").results["passes"].passed
+
+
 def test_a_judge_is_an_llm_judge():
     judge = ew.Judge("gpt-5", "It is polite.", "It is short.", name="polite", samples=3)
     assert (judge.type, judge.name) == ("llm_judge", "polite")

@@ -12,13 +12,16 @@ import asyncio
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from types import CodeType, FrameType
-from typing import Any
+from typing import Any, TypeVar
 
 from evalwright.errors import LimitExceeded
 
-__all__ = ["LAST_SECONDS", "Watchdog", "end_loose_tasks"]
+__all__ = ["LAST_SECONDS", "Watchdog", "end_loose_tasks", "run_to_end"]
+
+T = TypeVar("T")
 
 _PERIOD = 0.2
 """Seconds between two signals. Each interrupts whatever runs in the main thread, including system calls, and nearly all
@@ -80,6 +83,19 @@ class Watchdog:
                 return deadline is not None and now > deadline
             frame = frame.f_back
         return False
+
+
+def run_to_end(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> T:
+    """What the coroutine returns, whatever other tasks raise.
+
+    A loop stops when any task raises SystemExit or KeyboardInterrupt, also one that user code has created: whoever
+    awaits that task gets the exception, and everything else goes on. Only for threads in which signals raise neither.
+    """
+    running = loop.create_task(work)
+    while not running.done():
+        with suppress(SystemExit, KeyboardInterrupt):
+            loop.run_until_complete(running)
+    return running.result()
 
 
 def end_loose_tasks(loop: asyncio.AbstractEventLoop) -> None:

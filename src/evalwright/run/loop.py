@@ -23,7 +23,7 @@ from evalwright.model.protocols import RunWriter, Target
 from evalwright.run.call import target_of
 from evalwright.run.cells import Grid, RunState, fitted, groups_of, most_at_once
 from evalwright.run.judge import Judge
-from evalwright.run.limits import LAST_SECONDS, Watchdog, end_loose_tasks
+from evalwright.run.limits import LAST_SECONDS, Watchdog, end_loose_tasks, run_to_end
 from evalwright.run.pipeline import Pipeline
 from evalwright.run.records import Clock
 from evalwright.run.runner import Runner
@@ -178,7 +178,7 @@ def _run_loop(runner: Runner, job: Job) -> None:
     loop.set_exception_handler(lambda _loop, _context: None)  # leftovers of user code deserve no log lines at the end
     try:
         with descriptors_kept(str(Path(job.writer.location).absolute())):
-            loop.run_until_complete(runner.run(job.history, job.again))
+            run_to_end(loop, runner.run(job.history, job.again))
     except OSError as error:
         if error.errno != errno.EBADF:  # caused by code that closes descriptors behind our back
             raise
