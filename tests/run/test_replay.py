@@ -18,9 +18,9 @@ from typing import Any
 import msgspec
 import pytest
 
-from evalwright.errors import StorageError
+from evalwright.errors import EvalwrightError, StorageError
 from evalwright.formats.loading import load_suite
-from evalwright.model.plan import EvaluatorSpec, Plugin, Price, RunSettings, Variant
+from evalwright.model.plan import EvaluatorSpec, Plan, Plugin, Price, RunSettings, Variant
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Metrics, Output, Trace
@@ -28,6 +28,7 @@ from evalwright.run.cells import RunState
 from evalwright.run.judge_processes import processors
 from evalwright.run.loop import targets_of
 from evalwright.run.options import RunOptions
+from evalwright.run.origin import Trust
 from evalwright.run.re_evaluation import re_evaluate
 from evalwright.run.replay import processes_for, replay_in_processes
 from evalwright.run.resumption import resume
@@ -105,15 +106,17 @@ class Unspeakable:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="children end with their parent on Linux only")
-def test_an_answer_that_json_cannot_hold_is_the_error_of_its_cell(tmp_path: Path) -> None:
-    cases = [a_case(id="even"), a_case(id="odd")]
-    plan = a_plan(variants=[Variant("v", "replay")], evaluators=[SAYS_DONE], cases_total=2)
-    state = RunState(total=2)
+@pytest.mark.parametrize("processes", [1, 3])
+def test_an_answer_that_json_cannot_hold_is_the_error_of_its_cell(tmp_path: Path, processes: int) -> None:
+    """Alone or among others."""
+    cases = [a_case(id=name) for name in ("even", "odd", "last")]
+    plan = a_plan(variants=[Variant("v", "replay")], evaluators=[SAYS_DONE], cases_total=3)
+    state = RunState(total=3)
     with Session(owns_process=True), closing(LocalFiles(tmp_path).create(plan, cases, {})) as writer:
-        replay_in_processes(plan, writer, {"v": Unspeakable()}, Tally.of(plan), state, 2)
-        errors = [trace.error.message for trace in writer.traces(Trace) if trace.error is not None]
-    assert (state.passed, state.errored) == (1, 1)
-    assert "cannot be stored" in errors[0]
+        replay_in_processes(plan, writer, {"v": Unspeakable()}, Tally.of(plan), state, processes)
+        errors = {trace.case_id: trace.error.message for trace in writer.traces(Trace) if trace.error is not None}
+    assert (state.passed, state.errored, [*errors]) == (2, 1, ["odd"])
+    assert "cannot be stored" in errors["odd"]
 
 
 CALL = {"id": "t", "function": {"name": "look", "arguments": '{"at": "the sea"}'}}
@@ -133,7 +136,9 @@ EXPECTED = [
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="children end with their parent on Linux only")
-def test_processes_write_the_records_of_one(tmp_path: Path) -> None:
+@pytest.mark.parametrize("processes", [1, 2])
+def test_processes_write_the_records_of_one(tmp_path: Path, processes: int) -> None:
+    """Each in the order of its cases."""
     path = tmp_path / "recorded.jsonl"
     with path.open("w") as file:
         for number in range(40):
@@ -152,19 +157,20 @@ def test_processes_write_the_records_of_one(tmp_path: Path) -> None:
         Session(owns_process=True),
         closing(LocalFiles(tmp_path / "shared").create(plan, one.cases(), {})) as writer,
     ):
-        replay_in_processes(plan, writer, targets_of(plan), tally, state, 2)
+        replay_in_processes(plan, writer, targets_of(plan), tally, state, processes)
         traces, verdicts = writer.traces(Trace), writer.verdicts(CaseVerdict)
         assert [one.case_index for one in traces] == [one.case_index for one in verdicts]
     for name in ("traces.jsonl", "results.jsonl", "verdicts.jsonl"):
-        assert timeless(Path(writer.location) / name) == timeless(alone.run_dir / name)
+        shared, lines = timeless(Path(writer.location) / name), timeless(alone.run_dir / name)
+        assert (shared == lines) if processes == 1 else (sorted(shared) == sorted(lines))
     summary = tally.summary(plan, plan.started_at)
     assert (summary.variants, summary.native) == (alone.summary.variants, alone.summary.native)
     assert (state.passed, state.failed, state.errored, state.skipped) == (7, 24, 1, 8)
 
 
 def timeless(path: Path) -> list[bytes]:
-    """The lines of a file in any order, without dates and without what judging took."""
-    return sorted(re.sub(rb'(_at":)\S+?Z"|("latency_ms":)\d+(?=,"error")', rb"\1\2", path.read_bytes()).splitlines())
+    """The lines of a file without dates and without what judging took."""
+    return re.sub(rb'(_at":)\S+?Z"|("latency_ms":)\d+(?=,"error")', rb"\1\2", path.read_bytes()).splitlines()
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="children end with their parent on Linux only")
@@ -187,6 +193,76 @@ def test_a_disk_that_is_full_for_one_of_the_processes_is_told_as_such(
         pytest.raises(StorageError, match="No space left"),
     ):
         replay_in_processes(plan, writer, targets_of(plan), Tally.of(plan), RunState(total=len(cases)), 2)
+
+
+def plan_of_recordings(number: int, length: int) -> tuple[Plan, list[Case]]:
+    said = msgspec.Raw(msgspec.json.encode(a_trace(output=Output("done" + "." * length))))
+    cases = [a_case(id=f"c{n}", recorded=said) for n in range(number)]
+    return a_plan(variants=[Variant("v", "replay")], evaluators=[SAYS_DONE], cases_total=number), cases
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="children end with their parent on Linux only")
+@pytest.mark.parametrize(("length", "together"), [(10, 50), (100_000, 3), (300_000, 1)])
+def test_the_larger_recordings_are_the_fewer_are_in_memory_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, length: int, together: int
+) -> None:
+    """Those are written together: here, a disk takes the first ones only."""
+    plan, cases = plan_of_recordings(60, length)
+    parent, write = os.getpid(), os.write
+    traces = tmp_path / plan.run_id / "traces.jsonl"
+
+    def written(descriptor: int, data: bytes) -> int:
+        if os.getpid() != parent and traces.stat().st_size and b'"metrics"' in data:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(descriptor, data)
+
+    with Session(owns_process=True), closing(LocalFiles(tmp_path).create(plan, cases, {})) as writer:
+        monkeypatch.setattr(os, "write", written)
+        with pytest.raises(StorageError, match="No space left"):
+            replay_in_processes(plan, writer, targets_of(plan), Tally.of(plan), RunState(total=60), 1)
+    assert len(traces.read_bytes().splitlines()) == together
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="children end with their parent on Linux only")
+def test_cells_that_are_written_in_several_turns_are_there_once_and_in_their_order(tmp_path: Path) -> None:
+    plan, cases = plan_of_recordings(120, 10)
+    state = RunState(total=120)
+    with Session(owns_process=True), closing(LocalFiles(tmp_path).create(plan, cases, {})) as writer:
+        replay_in_processes(plan, writer, targets_of(plan), Tally.of(plan), state, 1)
+    assert (state.done, state.passed) == (120, 120)
+    for name in ("traces.jsonl", "results.jsonl", "verdicts.jsonl"):
+        lines = (tmp_path / plan.run_id / name).read_bytes().splitlines()
+        assert [json.loads(line)["case_id"] for line in lines] == [case.id for case in cases]
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="children end with their parent on Linux only")
+@pytest.mark.parametrize("file", ["traces.jsonl", "results.jsonl", "verdicts.jsonl"])
+def test_a_process_that_dies_between_its_writes_leaves_cells_to_resume(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: str
+) -> None:
+    """Whatever it holds by then, no other process waits for it."""
+    plan, cases = plan_of_recordings(300, 10)
+    parent, write = os.getpid(), os.write
+    run = tmp_path / plan.run_id
+
+    def written(descriptor: int, data: bytes) -> int:
+        later = os.getpid() != parent and (run / "verdicts.jsonl").stat().st_size
+        if later and os.path.samestat(os.fstat(descriptor), (run / file).stat()):
+            os.kill(os.getpid(), signal.SIGKILL)
+        return write(descriptor, data)
+
+    with Session(owns_process=True), closing(LocalFiles(tmp_path).create(plan, cases, {})) as writer:
+        monkeypatch.setattr(os, "write", written)
+        with pytest.raises(EvalwrightError, match="ended without its result"):
+            replay_in_processes(plan, writer, targets_of(plan), Tally.of(plan), RunState(total=300), 2)
+    traced, judged = (len((run / name).read_bytes().splitlines()) for name in ("traces.jsonl", "verdicts.jsonl"))
+    assert (traced, judged) == (50 if file == "traces.jsonl" else 100, 50)
+    monkeypatch.setattr(os, "write", write)
+    outcome = resume(run, trust=Trust(run=True))
+    assert (outcome.exit_code, outcome.summary.cells_missing) == (0, 0)
+    for name in ("traces.jsonl", "results.jsonl", "verdicts.jsonl"):
+        found = [json.loads(line)["case_id"] for line in (run / name).read_bytes().splitlines()]
+        assert sorted(found) == sorted(case.id for case in cases)
 
 
 @pytest.mark.slow("worker processes")
