@@ -73,7 +73,7 @@ def test_an_evaluator_that_is_cancelled_by_its_own_code_does_not_end_the_run():
 
 
 @pytest.mark.parametrize("raised", [SystemExit(0), KeyboardInterrupt()], ids=repr)
-def test_a_task_of_user_code_that_exits_does_not_end_the_run(raised):
+def test_a_task_of_user_code_that_exits_does_not_end_the_run(tmp_path, raised):
     async def exits():
         raise raised
 
@@ -87,10 +87,13 @@ def test_a_task_of_user_code_that_exits_does_not_end_the_run(raised):
             await asyncio.gather(exits(), asyncio.sleep(0))
         return True
 
-    run = ew.evaluate(["a", "b", "c", "d"], system, evaluators=[judge, passes], out=None, concurrency=1)
+    out = tmp_path / "runs"
+    run = ew.evaluate(["a", "b", "c", "d"], system, evaluators=[judge, passes], out=out, concurrency=1)
     assert [cell.status for cell in run] == ["pass", "error", "error", "pass"]
     assert type(raised).__name__ in run.cell("2").error
     assert run.cell("3").results["passes"].passed
+    again = ew.re_evaluate(run, judge)
+    assert [cell.status for cell in again] == ["pass", "error", "error", "pass"]
 
 
 def test_a_judge_is_an_llm_judge():

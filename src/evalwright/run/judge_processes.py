@@ -35,7 +35,7 @@ from evalwright.run.comparisons import compares_cells
 from evalwright.run.expectations import expects
 from evalwright.run.judge import Judge, ask_models, by_common_rule
 from evalwright.run.judged_lines import lines_by
-from evalwright.run.limits import Watchdog, end_loose_tasks
+from evalwright.run.limits import Watchdog, end_loose_tasks, run_to_end
 from evalwright.run.newest import Newest, newest_of
 from evalwright.run.origin import acts
 from evalwright.run.records import Clock, Pending
@@ -289,7 +289,7 @@ def _judge_part(job: _Job, part: Part, share: JudgementShare, tally: Tally, repo
     again = _Again(job, judge, clock, share, tally, report)
     with watchdog, closing(asyncio.new_event_loop()) as loop:
         try:
-            loop.run_until_complete(again.judge(part))
+            run_to_end(loop, again.judge(part))
         finally:
             end_loose_tasks(loop)  # before the models are closed: a waiting call is then not made any more
             with contextlib.suppress(Exception):

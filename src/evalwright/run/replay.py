@@ -34,7 +34,7 @@ from evalwright.run.cells import Cell, Grid, RunState
 from evalwright.run.judge import Judge, ask_models, compares
 from evalwright.run.judge_processes import next_message, processors
 from evalwright.run.judged_lines import lines_by
-from evalwright.run.limits import Watchdog
+from evalwright.run.limits import Watchdog, run_to_end
 from evalwright.run.records import Clock, drop_answer, trace_of
 from evalwright.run.worker import end_with_parent
 from evalwright.scoring.fold import fold
@@ -183,7 +183,7 @@ def _child(
     share = _Share(plan, writer, targets, watchdog)
     try:
         with Session(owns_process=True), watchdog, closing(asyncio.new_event_loop()) as loop:
-            loop.run_until_complete(share.run(cut, turn, sender))
+            run_to_end(loop, share.run(cut, turn, sender))
         sender.send(share.tally)
     except EvalwrightError as error:
         sender.send(StorageError(str(error)) if isinstance(error, StorageError) else EvalwrightError(str(error)))
