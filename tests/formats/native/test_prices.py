@@ -42,6 +42,31 @@ def test_a_mistake_is_told_with_its_place(tmp_path, old, new, key, line):
     assert (key, line) in {(problem.key, problem.line) for problem in raised.value.problems}
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "found"),
+    [
+        ("10.5", "much", "found str 'much'"),
+        ("10.5", "-1", "found int '-1'"),
+        ('"t1"', "1", "found int '1'; put it in quotes"),
+    ],
+)
+def test_a_mistake_is_told_with_what_was_found(tmp_path, old, new, found):
+    (tmp_path / "p.yaml").write_text(SOUND.replace(old, new))
+    with pytest.raises(InputError, match=found):
+        read_prices(tmp_path / "p.yaml")
+
+
+def test_a_table_that_is_not_there_is_told_where_the_suite_names_it(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "prices.yaml").write_text(SOUND)
+    path = write(tmp_path, {**SUITE, "metrics": {"price_table_path": "price.yaml"}})
+    with pytest.raises(InputError, match=r"there is no file 'price\.yaml'.*prices\.yaml") as raised:
+        load_suite(path)
+    [problem] = raised.value.problems
+    assert (problem.file, problem.key) == (str(path), "metrics.price_table_path")
+    assert problem.line is not None
+
+
 def warned(tmp_path, **changes):
     """The prices of a suite whose systems name models, and what is said of them."""
     systems = [

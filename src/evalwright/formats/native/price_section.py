@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from evalwright.errors import InputError
 from evalwright.files.key_paths import Place
+from evalwright.files.paths import near_file
 from evalwright.formats.native.file import EvalFile
 from evalwright.formats.native.prices import built_in_prices, read_prices
 from evalwright.formats.native.suite_file import SuiteFile
@@ -28,6 +29,9 @@ def prices_of(
     else:
         try:
             table = suite.found(_PLACE, named)
+            if not table.is_file():
+                suite.complain(_PLACE, f"there is no file {named!r}{near_file(table)}")
+                return {}
             found = read_prices(table) if suite.must_be_inside(_PLACE, table) else {}
         except InputError as error:
             suite.findings.add(error)

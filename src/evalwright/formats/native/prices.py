@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import date
 from pathlib import Path
-from typing import Annotated, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field, StrictStr, ValidationError
 
 from evalwright.errors import InputError, Problem
 from evalwright.files import yaml
 from evalwright.files.key_paths import bracketed
-from evalwright.formats.shared.findings import expectation
+from evalwright.formats.shared.findings import expectation, kind_found, remedy
 from evalwright.model.plan import Price
 
 __all__ = ["PriceTable", "built_in_prices", "read_prices"]
@@ -56,6 +56,13 @@ def built_in_prices(models: Iterable[str], *, original: bool) -> tuple[dict[str,
     )
 
 
+def _message(item: Mapping[str, Any]) -> str:
+    expected = expectation(item["msg"])
+    if item["type"] in ("missing", "extra_forbidden"):
+        return expected
+    return f"{expected}, found {kind_found(item['input'])}{remedy(item['type'], item['input'])}"
+
+
 def read_prices(path: Path) -> dict[str, Price]:
     """Prices by model, US dollars per million tokens. Raises InputError with every mistake of the table."""
     document = yaml.load(path)
@@ -64,7 +71,7 @@ def read_prices(path: Path) -> dict[str, Price]:
     except ValidationError as error:
         raise InputError(
             [
-                Problem(str(path), expectation(item["msg"]), document.line(item["loc"]), bracketed(item["loc"]))
+                Problem(str(path), _message(item), document.line(item["loc"]), bracketed(item["loc"]))
                 for item in error.errors(include_url=False)
             ]
         ) from None

@@ -11,6 +11,7 @@ from evalwright.files import yaml as yaml_files
 from evalwright.files.key_paths import Place, bracketed
 from evalwright.formats.native.cases import FileCase, Tell, checked, make_plain, take_recording
 from evalwright.formats.native.datasets import Dataset, ReadCase
+from evalwright.formats.shared.findings import kind_found
 
 __all__ = ["fixture", "yaml"]
 
@@ -57,8 +58,9 @@ class Yaml(Dataset):
         if isinstance(cases, list):
             return cases
         if isinstance(value, dict):
-            raise self._refused(document, "cases", f"'cases' must be a list, found {type(cases).__name__}")
-        found = "the file is empty" if value is None else f"found {type(value).__name__}"
+            found = f"found {kind_found(cases)}" if "cases" in value else "it is missing"
+            raise self._refused(document, "cases", f"'cases' must be a list, {found}")
+        found = "the file is empty" if value is None else f"found {kind_found(value)}"
         raise InputError(Problem(str(self._path), f"{found}, expected a mapping with 'cases'"))
 
     def _refused(self, document: yaml_files.Document, key: str, message: str) -> InputError:
