@@ -56,9 +56,9 @@ def command(paths: tuple[Path, ...], dialect: str | None, import_: bool, as_json
         return InputError.exit_code if checked.refusals else 0
     warn(_told_once(checked.warnings))
     several = len(found.files) > 1
-    for file, counts, first in checked.sound:
+    for file, (counts, *more) in checked.sound:
         say([f"ok: {harmless(str(file))}: {counts}" if several else f"ok: {counts}"])
-        say([] if first is None else [f"first case: {harmless(first)}"])
+        say(map(harmless, more))
     if len(checked.refusals) == 1:
         raise checked.refusals[0]
     if checked.refusals:
@@ -100,7 +100,7 @@ class _Checked:
     def __init__(self) -> None:
         self.refusals: list[InputError] = []
         self.warnings: list[Problem] = []
-        self.sound: list[tuple[Path, str, str | None]] = []
+        self.sound: list[tuple[Path, list[str]]] = []
         self._cases: list[dict[str, object]] = []
         self._dialects: list[str] = []
         self._found: Counter[str] = Counter()
@@ -129,7 +129,9 @@ class _Checked:
         self._found.update(found)
         self._dialects.append(suite.dialect)
         counts = ", ".join(counted(number, noun.removesuffix("s")) for noun, number in found.items())
-        self.sound.append((file, counts, _first(suite.cases)))
+        more = [] if suite.contents is None else [suite.contents()]
+        first = _first(suite.cases)
+        self.sound.append((file, [counts, *more, *([] if first is None else [f"first case: {first}"])]))
 
     def _add_emptiness(self, suite: Suite, *, refuse: bool) -> None:
         from evalwright.run.selection import must_not_be_empty

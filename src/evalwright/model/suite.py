@@ -7,7 +7,7 @@ of a million cases is never held in memory.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -65,6 +65,8 @@ class Suite(msgspec.Struct, kw_only=True):
     """Files besides `source` that the suite is read from or runs; `Plan.files` has them, and the files of its code."""
     warnings: list[Problem] = []
     """What is valid but probably a mistake."""
+    contents: Callable[[], str] | None = None
+    """What it consists of in the words of its format, which `validate` prints below its own counts."""
     unexecuted: list[Problem] = []
     """What users' code would produce, missing if none is executed."""
     metadata: dict[str, Any] = {}

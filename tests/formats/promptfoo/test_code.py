@@ -161,6 +161,43 @@ def test_what_needs_node_is_counted(tmp_path):
     assert places_for_node(suite.variants, list(suite.cases)) == 6
 
 
+def test_code_of_requests_filters_scores_and_providers_of_tests_needs_node_too(tmp_path):
+    from evalwright.formats.loading import load_suite
+    from formats.promptfoo.runs import write
+
+    web = {"url": "http://127.0.0.1:9", "validateStatus": "status < 500", "transformRequest": "({p: prompt})"}
+    config = {
+        "prompts": ["{{q}}"],
+        "providers": [{"id": "http", "config": web}],
+        "nunjucksFilters": {"one": "./f.js", "other": "./f.py"},
+        "tests": [{"provider": "file://p.js", "assertScoringFunction": "file://p.js", "vars": {"q": "x"}}],
+    }
+    suite = load_suite(write(tmp_path, config, **{"p.js": "", "f.js": "", "f.py": ""}), to_run=False)
+    assert places_for_node(suite.variants, list(suite.cases)) == 5
+
+
+def test_validating_tells_tests_prompts_providers_cells_and_what_needs_node(tmp_path, capsys):
+    from evalwright.cli import main
+    from formats.promptfoo.runs import write
+
+    config = {
+        "prompts": ["a", "b"],
+        "providers": ["echo", {"id": "echo", "label": "x", "prompts": ["a"]}],
+        "evaluateOptions": {"repeat": 3},
+        "tests": [
+            {"vars": {"q": ["1", "2"]}, "prompts": ["a"], "assert": [{"type": "javascript", "value": "true"}]},
+            {"providers": ["x"], "options": {"repeat": 1}},
+        ],
+    }
+    with pytest.raises(SystemExit, match="0"):
+        main(["validate", str(write(tmp_path, config))])
+    assert "3 tests, 2 prompts, 2 providers, 13 cells; Node runs 1 place of it" in capsys.readouterr().out
+    write(tmp_path, ECHO)
+    with pytest.raises(SystemExit, match="0"):
+        main(["validate", str(tmp_path)])
+    assert "1 test, 1 prompt, 1 provider, 1 cell; nothing needs Node" in capsys.readouterr().out
+
+
 def test_nothing_is_executed_to_validate(tmp_path):
     from evalwright.formats.loading import load_suite
     from evalwright.session.imports import nothing_imported

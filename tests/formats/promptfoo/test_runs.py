@@ -236,7 +236,7 @@ def test_all_mistakes_are_told_at_once_with_their_lines(tmp_path):
         "prompts: [file://gone.txt]\n"
         "providers: [echo, 'nosuch:model']\n"
         "redteam: {}\n"
-        "derivedMetrics: [{name: m, value: a +}]\n"
+        "derivedMetrics: [{name: m, value: a +}, {name: n}]\n"
         "tests:\n"
         "  - assert: [{type: contians, value: a}]\n"
         "  - assert: nothing\n"
@@ -252,6 +252,7 @@ def test_all_mistakes_are_told_at_once_with_their_lines(tmp_path):
         (2, "unknown provider 'nosuch:model'"),
         (3, "'redteam' is of promptfoo's red team"),
         (4, "expected an expression of sums"),
+        (4, "expected a mapping with name and value, found {'name': 'n'}"),
         (6, "unknown assertion type 'contians'; did you mean \"contains\"?"),
         (7, "expected a list of assertions, found str"),
         (8, "an assertion needs a type"),

@@ -27,8 +27,12 @@ def places_for_node(variants: Iterable[Variant], cases: Iterable[Case]) -> int:
         if id(case.evaluators) in seen:
             continue
         seen.add(id(case.evaluators))
-        options = case.extra["promptfoo"].get("options", {})
-        count += sum(map(_is_javascript, (options.get(key) for key in ("transform", "postprocess", "transformVars"))))
+        own = case.extra["promptfoo"]
+        options = own.get("options", {})
+        codes = [options.get(key) for key in ("transform", "postprocess", "transformVars")]
+        codes += _codes_of_provider(own["provider"]) if own.get("provider") else ()
+        codes += [spec.config.get("function") for spec in case.evaluators or ()]
+        count += sum(map(_is_javascript, codes))
         for spec in case.evaluators or ():
             if "assertion" in spec.config:
                 count += sum(map(_is_javascript, _codes_in(spec.config["assertion"])))
@@ -36,14 +40,21 @@ def places_for_node(variants: Iterable[Variant], cases: Iterable[Case]) -> int:
 
 
 def _codes_of(config: Mapping[str, Any]) -> Iterator[Any]:
-    provider = config["provider"]
+    yield from _codes_of_provider(config["provider"])
+    yield from (f"file://{str(named).removeprefix('file://')}" for named in config.get("filters", {}).values())
+    if "function" in config["prompt"]:
+        yield f"file://{config['prompt']['function'][0]}"
+
+
+def _codes_of_provider(provider: Mapping[str, Any]) -> Iterator[Any]:
     if provider_kind(provider["id"]) == "javascript":
         yield "file://provider.js"
     yield provider.get("transform")
     inner = provider.get("config", {})
     yield inner.get("transformResponse", inner.get("responseParser"))
-    if "function" in config["prompt"]:
-        yield f"file://{config['prompt']['function'][0]}"
+    yield inner.get("validateStatus")
+    request = inner.get("transformRequest")
+    yield None if isinstance(request, str) and "{{" in request and "=>" not in request else request
 
 
 def _codes_in(assertion: Mapping[str, Any]) -> Iterator[Any]:

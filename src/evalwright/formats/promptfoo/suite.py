@@ -6,12 +6,13 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from itertools import islice
 from math import isfinite, nan
 from pathlib import Path
 from typing import Any
 
-from evalwright.errors import InputError, Problem, did_you_mean
+from evalwright.errors import InputError, Problem, counted, did_you_mean
 from evalwright.files.masker import may_be_secret
 from evalwright.formats.promptfoo import FORMAT
 from evalwright.formats.promptfoo.arithmetic import mistake_in
@@ -31,7 +32,7 @@ from evalwright.formats.promptfoo.kinds import COMPARISONS
 from evalwright.formats.promptfoo.node_needs import places_for_node
 from evalwright.formats.promptfoo.numbering import with_places
 from evalwright.formats.promptfoo.origin import Origin
-from evalwright.formats.promptfoo.prompts import prompts_of
+from evalwright.formats.promptfoo.prompts import allows, prompts_of
 from evalwright.formats.promptfoo.providers import Provider, providers_of
 from evalwright.formats.promptfoo.recorded_results import replaying
 from evalwright.formats.promptfoo.references import unknown_names
@@ -142,6 +143,7 @@ class _Reading:
             run=settings,
             gate=self._gate(),
             exports=self._exports(),
+            contents=partial(_contents, len(prompts), len(providers), variants, cases, settings.trials),
             document=self._document(),
             secrets={**literal_secrets({**raw, "env": self._own}), **self._secrets()},
             warnings=self._findings.warnings,
@@ -202,7 +204,7 @@ class _Reading:
             if isinstance(one, dict):
                 warn_of_others(one, DERIVED, origin)
                 one = what_fits(one, DERIVED, origin)
-            if not isinstance(one, dict) or "name" not in one:
+            if not isinstance(one, dict) or not {"name", "value"} <= one.keys():
                 origin.tell(f"expected a mapping with name and value, found {one!r:.60}")
             elif (mistake := mistake_in(str(one.get("value")))) is not None:
                 origin.at("value").tell(mistake)
@@ -266,6 +268,27 @@ class _Reading:
 
     def _secrets(self) -> dict[str, str]:
         return {name: value for name, value in self._taken.items() if may_be_secret(value)}
+
+
+def _contents(prompts: int, providers: int, variants: Sequence[Variant], cases: Sequence[Case], trials: int) -> str:
+    """The numbers of tests, prompts, providers and cells, and of the places that need Node."""
+    cells = sum(_cells(case, variants, trials) for case in cases)
+    found = [(len(cases), "test"), (prompts, "prompt"), (providers, "provider"), (cells, "cell")]
+    places = places_for_node(variants, cases)
+    node = f"; Node runs {counted(places, 'place')} of it" if places else "; nothing needs Node"
+    return ", ".join(counted(number, noun) for number, noun in found) + node
+
+
+def _cells(case: Case, variants: Sequence[Variant], trials: int) -> int:
+    """How often a test is run in all columns that it is meant for."""
+    own = case.extra["promptfoo"]
+    meant = [
+        one.config.get("repeat")
+        for one in variants
+        if allows(own.get("prompts"), one.config["prompt"]) and allows(own.get("providers"), one.config["provider"])
+    ]
+    repeats = (own.get("options", {}).get("repeat", repeat) for repeat in meant)
+    return sum(trials if repeat is None else min(repeat, trials) for repeat in repeats)
 
 
 def _digest(tests: Sequence[Any]) -> str:
