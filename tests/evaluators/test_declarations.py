@@ -15,6 +15,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
+from any_records import PATHS, cases, traces
 from evalwright.errors import InputError
 from evalwright.evaluators.build import Built, build, calls_models, declared
 from evalwright.evaluators.catalogue import catalogue, describe
@@ -24,7 +25,6 @@ from evalwright.model.snapshot import Case, Expected
 from evalwright.model.trace import Trace
 from evalwright.model.trace_parts import trace_with
 from evalwright.registry import load
-from recorded import PATHS, cases, traces
 
 DECLARED = ("uses_case", "expected_keys", "reads")
 CHECKS = [

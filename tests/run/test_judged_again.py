@@ -13,6 +13,7 @@ import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 
+from any_records import answers, cases
 from evalwright.evaluators.build import build, calls_models, declared
 from evalwright.evaluators.catalogue import catalogue, describe
 from evalwright.evaluators.onlooker import looks
@@ -25,7 +26,6 @@ from evalwright.run.locations import Place
 from evalwright.run.re_evaluation import re_evaluate
 from evalwright.run.start import run_suite
 from evalwright.scoring.bands import THRESHOLD
-from recorded import answers, cases
 from run.judged_runs import judged_again
 from run.suites import suite
 
