@@ -15,23 +15,16 @@ from evalwright.model.cell_index import CellSelection, StaleIndex, index_of
 from evalwright.model.decision import Decision, FailureCluster
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import Status
+from evalwright.scoring.quoted import QUOTED, beginning
 
 __all__ = ["clusters_of", "explain", "masked_reason"]
 
 _FAILED: tuple[Status, ...] = ("fail", "borderline", "error")
 _LONGEST = 160
-_LONGEST_READ = 2_000
-"""How many characters of a reason are compared."""
 _ALIKE = 0.6
 """The share of common words (Jaccard) from which two reasons count as the same."""
 _MOST = 300
 """How many signatures are compared with each other, the most frequent first."""
-_QUOTED = re.compile(
-    # what can neither end the quote nor has to be looked at is taken at once: `++` returns nothing of it
-    r"(?<!\w)(['\"])(?:[^\\\n'\".…]++|\\.|(?!\1)['\".…]|\1(?=\w))*?(?:\1(?!\w)|(?:\.\.\.|…)(?=[;,)]|$))"
-    r"|`[^`\n]*`|“[^”\n]*”"
-)
-"""A quote, even if it was cut off; an apostrophe within a word is not one."""
 _MASKS: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\b[a-z][a-z0-9+.-]*://\S+"), "<url>"),
     (re.compile(r"\b[\w.+-]+@[\w-]+\.[\w.-]+"), "<address>"),
@@ -179,8 +172,8 @@ def _masked(row: _Why, known: dict[tuple[str, ...], tuple[str, ...]]) -> tuple[s
 
 def masked_reason(text: str) -> str:
     """A reason without the parts that differ from case to case."""
-    text = _QUOTED.sub("<text>", text[:_LONGEST_READ])[:_LONGEST_READ]
+    text = QUOTED.sub("<text>", beginning(text))
     if _MASKABLE.search(text):
         for pattern, mask in _MASKS:
-            text = pattern.sub(mask, text[:_LONGEST_READ])
+            text = pattern.sub(mask, text)
     return " ".join(text.split())[:_LONGEST]

@@ -13,20 +13,14 @@ from evalwright.model.summary import RunSummary
 from evalwright.model.trace import TraceError
 from evalwright.reports.failures import error_text, newest_verdicts
 from evalwright.reports.order import Place, order_of
+from evalwright.scoring.quoted import QUOTED, beginning
 
 __all__ = ["GroupedCase", "Reason", "ReasonGroup", "ReasonGroups", "group_reasons", "reasons_of", "shape_of"]
 
 _MOST_GROUPS = 10_000
-_LONGEST = 2_000
-"""How many characters of a reason are compared."""
 _KEPT_CASES = 64
 _SHOWN_CASES = 3
 
-_QUOTED = re.compile(
-    r"""(?<!\w)(?:'(?:\\.|[^'\\\n])*'|"(?:\\.|[^"\\\n])*"|`[^`\n]+`|“[^”\n]*”|«[^»\n]*»)(?!\w)"""
-    r"""|(?<=[=(,])\s?['"][^'"\n]*(?=\.\.\.\))|(?<!\w)['"][^'"\n]*$"""
-)
-"""Text in quotes, even if it was cut off; an apostrophe within a word is not a quote."""
 _ID = re.compile(r"\b(?:0x[0-9a-f]+|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?=[a-f]*\d)[0-9a-f]{8,})\b", re.I)
 _NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 _LIST = re.compile(r"'…'(?:, '…')+")
@@ -56,14 +50,15 @@ def reasons_of(verdict: CaseVerdict) -> list[Reason]:
 
 def shape_of(reason: str, case_id: str = "") -> str:
     """A reason with `…` for numbers, ids and quoted text; the name of the evaluator before the colon stays."""
-    source, colon, rest = reason[:_LONGEST].partition(": ")
-    if not colon or len(source) > 60 or _QUOTED.search(source):
-        source, colon, rest = "", "", reason[:_LONGEST]
+    reason = beginning(reason)
+    source, colon, rest = reason.partition(": ")
+    if not colon or len(source) > 60 or QUOTED.search(source):
+        source, colon, rest = "", "", reason
     return source + colon + _shape(rest, case_id)
 
 
 def _shape(text: str, case_id: str) -> str:
-    text = _QUOTED.sub("'…'", text)
+    text = QUOTED.sub("'…'", text)
     if len(case_id) > 2 and case_id in text:
         text = re.sub(rf"(?<!\w){re.escape(case_id)}(?!\w)", "…", text)
     text = _NUMBER.sub("…", _ID.sub("…", text))
@@ -73,10 +68,10 @@ def _shape(text: str, case_id: str) -> str:
 def _of_error(error: TraceError, case_id: str) -> Reason:
     found = _PLACE.match(error.message) if error.stack else None
     if found is None:
-        return Reason(error_text(error), f"{error.type}: {_shape(error.message[:_LONGEST], case_id)}")
+        return Reason(error_text(error), f"{error.type}: {_shape(beginning(error.message), case_id)}")
     message, place = found.groups()
     frame = f"{place}{_function(error.stack or '', place)}"
-    return Reason(f"{frame}: {message}", f"{frame}: {_shape(message[:_LONGEST], case_id)}")
+    return Reason(f"{frame}: {message}", f"{frame}: {_shape(beginning(message), case_id)}")
 
 
 def _function(stack: str, place: str) -> str:
