@@ -240,6 +240,26 @@ def test_what_a_program_says_unreadably_is_an_error_or_scores_nothing_as_in_agen
     assert "the output of the code judge" in found.reason
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        '{"score": 0, "score": 1}',
+        '{"assertions": [{"text": "a", "passed": "false"}]}',
+        '{"assertions": [{"text": "a"}]}',
+        '{"score": 1, "assertions": {"a": false}}',
+    ],
+)
+def test_what_a_program_says_ambiguously_is_no_verdict(tmp_path, said):
+    with pytest.raises(EvaluatorError, match=r"the output of the code judge (is not clear|has 'assertions')"):
+        judged("code_judge", judge(tmp_path, f"print('{said}')"), trace())
+
+
+def test_assertions_of_a_program_are_its_score(tmp_path):
+    said = '{"assertions": [{"text": "a", "passed": true}, {"text": "b", "passed": false}]}'
+    found = judged("code_judge", judge(tmp_path, f"print('{said}')"), trace())
+    assert (found.score, found.hits, found.misses) == (0.5, ["a"], ["b"])
+
+
 def test_a_program_gets_its_configuration_as_it_is_written(tmp_path):
     config = {"labels": ["a"], "config": {"give": 1}}
     code = "print(json.dumps({'score': 1, 'details': asked['config']}))"

@@ -13,6 +13,7 @@ import msgspec
 from evalwright.errors import EvaluatorError, Problem
 from evalwright.evaluators.code.payload import judge_payload, workspace_of
 from evalwright.evaluators.combined.banded import banded
+from evalwright.evaluators.judges.replies import BadReply, keys_once
 from evalwright.files.temporary import temporary_folder
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
@@ -104,7 +105,7 @@ async def asked(
     if plain and not text.startswith(("{", "[")) and (finished.exit_code == 0 or not finished.stderr.last.strip()):
         return _plain(text, finished)
     _need_success(finished, "the code judge")
-    reply = _read(text)
+    reply = _read(text, lenient)
     if not lenient and not reply.readable:
         raise EvaluatorError(reply.reasoning, "bad_reply")
     if not lenient and not 0 <= reply.score <= 1:
@@ -162,13 +163,17 @@ def _allowed(names: Collection[str]) -> dict[str, str]:
     return {name: known[name] for name in (*_ALWAYS, *names) if name in known}
 
 
-def _read(text: str) -> Reply:
+def _read(text: str, lenient: bool) -> Reply:
     try:
-        said = json.loads(text)
+        said = json.loads(text, object_pairs_hook=None if lenient else keys_once)
+    except BadReply as error:
+        return _unreadable(f"is not clear ({error})", text)
     except (ValueError, RecursionError):
         return _unreadable("is no JSON", text)
     if not isinstance(said, dict):
         return _unreadable("is no JSON object", text)
+    if not lenient and not _are_clear(said.get("assertions")):
+        return _unreadable("has 'assertions' that are no list of a text and true or false as 'passed' each", text)
     hits, misses = (_texts(said.get(key)) + _asserted(said, key == "hits") for key in ("hits", "misses"))
     score = said.get(
         "score", len(hits) / len([*hits, *misses]) if said.get("assertions") and (hits or misses) else None
@@ -189,6 +194,17 @@ def _read(text: str) -> Reply:
 def _unreadable(what: str, text: str) -> Reply:
     reasoning = f"the output of the code judge {what}: {text[:_TOLD]!r}"
     return Reply(0.0, [], [], reasoning, {}, None, readable=False)
+
+
+def _are_clear(assertions: Any) -> bool:
+    """Whether each assertion says whether it holds: a text such as "false" would count as true."""
+    return assertions is None or (
+        isinstance(assertions, list)
+        and all(
+            isinstance(one, dict) and isinstance(one.get("text"), str) and isinstance(one.get("passed"), bool)
+            for one in assertions
+        )
+    )
 
 
 def _asserted(said: Mapping[str, Any], passed: bool) -> list[str]:
