@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 from contextlib import closing
 from pathlib import Path
 
@@ -20,6 +21,7 @@ from evalwright.run.re_evaluation import re_evaluate
 from evalwright.run.resumption import resume, retry
 from evalwright.run.start import run_suite
 from evalwright.run.stored_run import open_run
+from evalwright.stores.sqlite import Sqlite
 from run import shelf
 from run.suites import SAYS_DONE, SAYS_LAST, suite
 
@@ -31,6 +33,19 @@ def on_a_shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Suite:
     shelf.SHELVES.clear()
     config = {"name": "upper", "token": "token-0f-the-shelf", "password": "literal-passw0rd", "path": str(tmp_path)}
     return msgspec.structs.replace(suite(tmp_path, ["done", "raise"]), store=Plugin("shelf", config))
+
+
+def test_no_name_of_a_run_in_a_file_leads_out_of_it(tmp_path: Path) -> None:
+    outside = run_suite(suite(tmp_path, ["done"])).run_dir
+    file = tmp_path / "runs.sqlite"
+    kept = run_suite(suite(tmp_path, ["done"]), RunOptions(store=Sqlite(file))).place
+    assert kept is not None
+    assert [find_run(path).run_id for path in run_places(file)] == [kept.run_id]
+    with closing(sqlite3.connect(file)) as connection, connection:
+        connection.execute("UPDATE runs SET run_id = ?", (str(outside),))
+    for path in run_places(file):
+        with pytest.raises(InputError, match="contains no run"):
+            open_run(path)
 
 
 def test_a_run_in_another_packages_store_is_found_by_its_note(on_a_shelf: Suite, tmp_path: Path) -> None:

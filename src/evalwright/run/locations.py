@@ -254,6 +254,7 @@ def run_places(path: Path) -> list[Path]:
     if os.path.isfile(path):
         from evalwright.stores.sqlite import Sqlite
 
-        return [path / run_id for run_id in Sqlite(path).run_ids()]
+        # With "./", as a name that begins with "/" would lead to any folder: a file may come from anyone.
+        return [path / f"./{run_id}" for run_id in Sqlite(path).run_ids()]
     noted = sorted(note.parent for note in path.glob(f"*/{NOTE}"))
     return [*(path / run_id for run_id in LocalFiles(path).run_ids()), *noted]
