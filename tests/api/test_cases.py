@@ -100,6 +100,11 @@ def test_cases_from_files(name, tmp_path):
     assert len(evaluate(str(tmp_path / name), limit=1)) == 1
 
 
+def test_the_cases_of_a_dataset_that_may_have_none_of_the_ids(tmp_path):
+    (tmp_path / "d.jsonl").write_text('{"id": "", "messages": []}\n{"id": "", "messages": []}\n')
+    assert [cell.case.id for cell in evaluate(tmp_path / "d.jsonl", lambda case: "ok")] == ["", ""]
+
+
 def test_the_cases_of_a_suite_file(tmp_path):
     write_suite(tmp_path)
     run = evaluate(tmp_path / "eval.yaml", lambda case: case.input["word"])

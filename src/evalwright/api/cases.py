@@ -143,6 +143,8 @@ def _of_case(case: Case) -> Case:
         raise _NoCaseError((("expected",), f"expected an Expected, found {type(case.expected).__name__}"))
     given = {key: value for key, default in _DEFAULTS.items() if (value := getattr(case, key)) is not default}
     _convert(_json_data(given, "a case"))
+    if case.occurrence is msgspec.UNSET:  # else the format of the case tells cases apart without ids
+        _must_have_id(case)
     return case
 
 
@@ -164,12 +166,16 @@ def _of_mapping(item: Mapping[str, Any], position: int) -> Case:
     given.setdefault("input", None)
     if isinstance(given["id"], int) and not isinstance(given["id"], bool):
         given["id"] = str(given["id"])
-    return _convert(_json_data(given, "a case"))
+    return _must_have_id(_convert(_json_data(given, "a case")))
+
+
+def _must_have_id(case: Case) -> Case:
+    if not case.id:
+        raise _NoCaseError((("id",), "expected an id that is not empty, by which results name the case, found ''"))
+    return case
 
 
 def _convert(given: dict[str, Any]) -> Case:
-    if given.get("id") == "":
-        raise _NoCaseError((("id",), "expected an id that is not empty, by which results name the case, found ''"))
     try:
         return msgspec.convert(given, Case)
     except msgspec.ValidationError as error:
