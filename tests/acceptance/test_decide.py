@@ -232,6 +232,16 @@ def test_a_plan_says_what_a_difference_takes(made: Project) -> None:
     assert made.evalwright("plan", "eval.yaml", "--detect", "1pp").code == 1
 
 
+def test_a_plan_learns_from_two_runs_named_once_or_each(made: Project) -> None:
+    a, b = ran(made, "1x4 0x4"), ran(made, "1x2 0x6")
+    once = made.evalwright("plan", "eval.yaml", "--detect", "30pp", "--from", a, b, "--json")
+    each = made.evalwright("plan", "eval.yaml", "--detect", "30pp", "--from", a, "--from", b, "--json")
+    assert (once.out, once.code) == (each.out, each.code)
+    assert once.out != ""
+    refused = made.evalwright("plan", "eval.yaml", a, "--detect", "30pp")
+    assert (refused.code, "behind --from RUN" in refused.err) == (2, True)
+
+
 @pytest.mark.parametrize(
     ("flags", "named"), [(["--detect", "3"], "--detect"), (["--detect", "3pp", "--trials", "0"], "--trials")]
 )

@@ -22,6 +22,7 @@ __all__ = ["command"]
 
 @click.command("plan")
 @suite_argument()
+@click.argument("second", required=False, type=RunPath(), metavar="[--from RUN [RUN]]")
 @dialect
 @click.option("--detect", metavar="D", help="The difference in pass rates to show: 3pp or 0.03.")
 @click.option("--margin", metavar="M", help="Show that B is worse by at most M, if it is really better by D.")
@@ -43,13 +44,14 @@ __all__ = ["command"]
     type=RunPath(),
     multiple=True,
     metavar="RUN",
-    help="A run of the suite (twice: two runs) that shows how much cases vary and what a cell costs.",
+    help="One or two runs of the suite, which show how much cases vary and what a cell costs.",
 )
 @click.option("--trials", default="1,3,5", show_default=True, metavar="K,…", help="Numbers of trials to compare.")
 @click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Power curves as SVG.")
 @as_json
 def command(
     path: Path,
+    second: Path | None,
     dialect: str | None,
     detect: str | None,
     margin: str | None,
@@ -73,6 +75,10 @@ def command(
     from evalwright.formats.loading import load_suite
     from evalwright.reports.planning import planning_lines
 
+    if second is not None:
+        if len(runs) != 1:
+            raise InputError(f"unexpected {str(second)!r}: a second run belongs behind --from RUN")
+        runs = (*runs, second)
     if detect is None and at_least is None:
         raise InputError("expected --detect, the difference to see (3pp), or --at-least, the rate of a gate (0.8)")
     if detect is None and (plot or margin):
