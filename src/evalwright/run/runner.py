@@ -54,7 +54,7 @@ class Runner:
         """Cells that have ended since the last write."""
         self._waiting: asyncio.Task[None] | None = None
         """The run's own task while it waits for the user's code, before the first cell."""
-        self.setting_up = False
+        self.setting_up: bool = False
         """Whether that is setup code, which may never end."""
 
     async def run(self, attempts: History | None, again: Set[int]) -> None:
