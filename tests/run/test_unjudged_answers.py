@@ -31,14 +31,15 @@ WAITS = EvaluatorSpec("waits", "waits_in_tests")
 
 
 class Looks(Onlooker, frozen=True):
-    """What a test does when it is asked about a cell."""
-
-    then: str = ""
+    """Does what a test wants when it is asked about a cell; as one of our own, which alone are judged later."""
 
     def look(self, case: Case, trace: Trace) -> Evaluation:
         Judging.judged.append(case.id)
         Judging.look(case)
         return PASSED
+
+
+Looks.__module__ = "evalwright.in_tests"
 
 
 class Waits(msgspec.Struct):
