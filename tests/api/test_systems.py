@@ -225,3 +225,15 @@ def test_an_interrupted_run_goes_on_with_the_credentials_that_are_passed_again(t
     run = evaluate(cases, system, resume=True, **judge)
     assert (len(run), run.passed, len(list(tmp_path.iterdir()))) == (30, True, 1)
     assert b"t5-literal-token" not in stored(tmp_path)
+
+
+def test_a_generator_without_pieces_has_no_answer():
+    def yields_nothing(text):
+        yield from ()
+
+    async def yields_nothing_later(text):
+        for piece in ():
+            yield piece
+
+    run = ew.evaluate(["a"], {"now": yields_nothing, "later": yields_nothing_later}, evaluators="answered", out=None)
+    assert [cell.status for cell in run] == ["error", "error"]

@@ -227,6 +227,23 @@ def test_metrics_take_numeric_strings_and_note_everything_else():
     ]
 
 
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"role": "assistant", "function_call": {"name": "look", "arguments": "{}"}},
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "look", "input": {}}]},
+        {"role": "assistant", "tool_calls": [{"id": "1"}]},
+        {"role": "assistant", "tool_call": {"arguments": {}}},
+    ],
+)
+def test_calls_in_messages_that_no_evaluator_would_see_are_refused(message):
+    with pytest.raises(TargetError, match="tool call in messages"):
+        answer_of({"final_answer": "x", "messages": [message]})
+    assert answer_of({"final_answer": "x", "messages": [message]}, evalh_rules=True).output.final_answer == "x"
+    told = answer_of({"final_answer": "x", "messages": [message], "tool_calls": [{"name": "look"}]})
+    assert [call.name for call in told.tool_calls] == ["look"]
+
+
 @pytest.mark.parametrize("number", [-5, -0.5, "-1", -(10**30)])
 def test_a_negative_cost_is_no_cost_and_passes_no_limit(number):
     answer = answer_of({"final_answer": "x", "metrics": {"cost_usd": number, "token_input": number}})

@@ -126,6 +126,15 @@ def test_what_a_generator_yields_is_joined_and_timed(function):
     assert 0 <= found.metrics.latency_first_token_ms <= found.metrics.latency_last_token_ms
 
 
+def test_what_a_generator_returns_besides_its_pieces_is_not_lost():
+    def returns_too(text):
+        yield "ha!"
+        return {"tool_calls": [{"name": "look"}]}
+
+    with pytest.raises(TargetError, match="also returns dict"):
+        answer(returns_too)
+
+
 def test_an_error_names_the_innermost_line_of_user_code():
     def fails(text):
         return {}[text["word"]]

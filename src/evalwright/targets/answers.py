@@ -86,6 +86,8 @@ def answer_of(
         if not evalh_rules:
             _refuse_unread(returned, function)
         answer = _answer(returned if returned.__class__ is dict else dict(returned), notes)
+        if not evalh_rules and answer.messages:
+            _refuse_lost_calls(returned, answer, function)
         if not evalh_rules and "final_answer" not in optional and says_nothing(answer):
             raise TargetError(_without_answer(returned, function))
     if notes:
@@ -186,6 +188,26 @@ def _refuse_unread(returned: Mapping[Any, Any], function: Any) -> None:
             unread.append(f"tool_calls[{i}] has no 'name'")
     if unread:
         raise TargetError(f"{'; '.join(unread)}{_place(function)}")
+
+
+def _refuse_lost_calls(returned: Mapping[Any, Any], answer: Answer, function: Any) -> None:
+    """Raise TargetError for a call in the messages that no evaluator would see: it would seem not to have been made."""
+    if answer.tool_calls:
+        return  # they are what evaluators see
+    if any(message.tool_call is not None and not message.tool_call.name for message in answer.messages):
+        raise TargetError(f"a tool call in messages has no 'name'{_place(function)}")
+    for i, message in enumerate(returned["messages"]):
+        if isinstance(message, dict) and (message.get("function_call") or _uses_tools(message.get("content"))):
+            raise TargetError(
+                f"nothing reads the tool call in messages[{i}]{_place(function)}: give it as tool_calls of the message "
+                "or of the whole answer"
+            )
+
+
+def _uses_tools(content: Any) -> bool:
+    """Whether the content has a call in the shape of Anthropic's API."""
+    parts = content if isinstance(content, list) else ()
+    return any(isinstance(part, dict) and part.get("type") == "tool_use" for part in parts)
 
 
 def _is_all_read(returned: Mapping[Any, Any]) -> bool:

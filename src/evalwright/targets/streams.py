@@ -14,11 +14,21 @@ __all__ = ["collected", "collected_async"]
 
 
 def collected(pieces: Iterator[Any]) -> Answer:
-    """The answer of a generator. Raises TargetError for a piece that is not text, and whatever the generator raises."""
+    """The answer of a generator; without any piece there is none.
+
+    Raises TargetError for a piece that is not text and for a value that it returns at its end, which nothing would
+    read, and whatever the generator raises.
+    """
     stream = _Stream()
-    for piece in pieces:
+    while True:
+        try:
+            piece = next(pieces)
+        except StopIteration as end:
+            if end.value is not None:
+                message = f"a generator's pieces are its answer, but it also returns {type(end.value).__name__}"
+                raise TargetError(f"{message}: return a mapping instead of yielding, or yield only") from None
+            return stream.answer()
         stream.add(piece)
-    return stream.answer()
 
 
 async def collected_async(pieces: AsyncIterator[Any]) -> Answer:
@@ -46,7 +56,7 @@ class _Stream:
 
     def answer(self) -> Answer:
         notes: list[str] = []
-        text = clean_text("".join(self._texts), "final_answer", notes)
+        text = clean_text("".join(self._texts), "final_answer", notes) if self._texts else None
         metrics = Metrics(
             latency_first_token_ms=self._first,
             latency_last_token_ms=self._last,
