@@ -53,6 +53,14 @@ def test_the_tokens_of_a_variant_with_a_model_are_priced():
     assert cost(model="unknown", token_input=1_000_000) is None
 
 
+@pytest.mark.parametrize("adapter", ["chat", "openai_chat", "anthropic"])
+def test_half_of_the_tokens_of_a_chat_are_not_its_cost(adapter):
+    chat = Variant("v", adapter, {"model": "small"})
+    assert priced(chat, token_input=1_000_000).cost_usd is None
+    assert priced(chat, token_output=1_000_000).cost_usd is None
+    assert priced(chat, token_input=1_000_000, token_output=0).cost_usd == 1.0
+
+
 THINKING = {"small": Price(1.0, 2.0, 3.0, 0.25, 4.0)}
 
 

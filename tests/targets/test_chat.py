@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from evalwright.errors import TargetError
-from evalwright.model.chat import ChatMessage
+from evalwright.model.chat import ChatMessage, Usage
 from evalwright.model.trace import ToolCall, ToolResult
 from targets.conversations import Scripted, ask, says
 
@@ -124,6 +125,12 @@ def test_the_cost_of_all_turns_is_unknown_if_that_of_one_is(
 ) -> None:
     found, _ = answered(says("", called("7"), cost_usd=costs[0]), says("done", cost_usd=costs[1]))
     assert found.metrics.cost_usd == total
+
+
+def test_tokens_that_one_turn_does_not_count_are_unknown() -> None:
+    whole, half = says("", called("7")), msgspec.structs.replace(says("done"), usage=Usage(100))
+    found, _ = answered(whole, half)
+    assert (found.metrics.token_input, found.metrics.token_output) == (200, None)
 
 
 def test_a_refusal_is_an_answer() -> None:

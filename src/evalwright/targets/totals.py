@@ -8,7 +8,7 @@ from typing import TypeVar
 from evalwright.model.chat import Usage
 from evalwright.model.trace import Metrics
 
-__all__ = ["add_metrics", "add_usage", "cost_of_all", "joined"]
+__all__ = ["add_metrics", "add_usage", "joined", "sum_of_all"]
 
 N = TypeVar("N", int, float)
 
@@ -31,10 +31,10 @@ def add_metrics(total: Metrics, turn: Metrics) -> None:
     total.cost_thinking_usd = _sum(total.cost_thinking_usd, turn.cost_thinking_usd)
 
 
-def cost_of_all(costs: Sequence[float | None]) -> float | None:
-    """The sum of the costs; None if any is unknown, as a part of the cost would pass limits that all of it exceeds."""
-    known = [cost for cost in costs if cost is not None]
-    return sum(known) if known and len(known) == len(costs) else None
+def sum_of_all(numbers: Sequence[N | None]) -> N | None:
+    """The sum; None if any is unknown, as a part of a cost would pass limits that all of it exceeds."""
+    known = [number for number in numbers if number is not None]
+    return sum(known[1:], known[0]) if known and len(known) == len(numbers) else None
 
 
 def joined(texts: Iterable[str | None]) -> str | None:

@@ -22,7 +22,7 @@ from evalwright.targets.chat.messages import GOING_ON
 from evalwright.targets.failures import target_failure
 from evalwright.targets.settings import settings
 from evalwright.targets.stop import StopRule, stop_rule, unread_of_rule
-from evalwright.targets.totals import add_metrics, add_usage, cost_of_all, joined
+from evalwright.targets.totals import add_metrics, add_usage, joined, sum_of_all
 
 __all__ = ["UserSimulator"]
 
@@ -281,7 +281,7 @@ class _Talk:
         add_metrics(self._metrics, answer.metrics)
         if answer.error is None or answer.metrics.cost_usd is not None:
             self._costs.append(answer.metrics.cost_usd)
-        self._metrics.cost_usd = cost_of_all(self._costs)
+        self._metrics.cost_usd = sum_of_all(self._costs)
 
     def _speak(self, message: TraceMessage) -> None:
         self.messages.append(message)

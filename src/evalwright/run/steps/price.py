@@ -11,6 +11,8 @@ from evalwright.model.trace import Trace
 __all__ = ["Pricing"]
 
 _MILLION = 1_000_000
+_CHATS = ("anthropic", "chat", "openai_chat")
+"""Targets whose services count all tokens: if a count is missing, the other one is not the whole cost."""
 
 
 class Pricing:
@@ -21,6 +23,7 @@ class Pricing:
             variant.name: price for variant in plan.variants if (price := plan.prices.get(_model(variant))) is not None
         }
         self._by_model = plan.prices
+        self._chats = {variant.name for variant in plan.variants if variant.adapter in _CHATS}
 
     def fill(self, trace: Trace) -> None:
         """Set `cost_usd` if it is null, tokens were counted and the model has a price.
@@ -35,6 +38,8 @@ class Pricing:
             metrics.cost_usd = self._of_calls(trace)
             return
         if not (metrics.token_input or metrics.token_output or metrics.token_thinking):
+            return
+        if trace.variant_name in self._chats and None in (metrics.token_input, metrics.token_output):
             return
         thinking = _thinking(price, metrics.token_thinking)
         read, written = (_counted(metrics.custom, f"cache_{what}_tokens") for what in ("read", "write"))

@@ -23,7 +23,7 @@ from evalwright.targets.chat.tools import Tools, ToolSettings
 from evalwright.targets.failures import target_failure
 from evalwright.targets.settings import settings
 from evalwright.targets.templates import template_of
-from evalwright.targets.totals import add_usage, cost_of_all, joined
+from evalwright.targets.totals import add_usage, joined, sum_of_all
 
 __all__ = ["Anthropic", "OpenAIChat", "ProviderChat"]
 
@@ -170,7 +170,7 @@ class _Talk:
         self._results: list[ToolResult] = []
         self._thinking: list[str | None] = []
         self._metrics = Metrics()
-        self._costs: list[float | None] = []
+        self._replies: list[ChatReply] = []
         self._last: ChatReply
 
     def add(self, reply: ChatReply) -> list[ToolCall]:
@@ -185,8 +185,10 @@ class _Talk:
         self._calls += calls
         self._thinking.append(reply.thinking)
         add_usage(self._metrics, reply.usage)
-        self._costs.append(reply.cost_usd)
-        self._metrics.cost_usd = cost_of_all(self._costs)
+        self._replies.append(reply)
+        self._metrics.token_input = sum_of_all([one.usage.token_input for one in self._replies])
+        self._metrics.token_output = sum_of_all([one.usage.token_output for one in self._replies])
+        self._metrics.cost_usd = sum_of_all([one.cost_usd for one in self._replies])
         if reply.first_ms is not None and self._metrics.latency_first_token_ms is None:
             self._metrics.latency_first_token_ms = reply.first_ms
         return calls
