@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 from evalwright.errors import InputError
@@ -29,7 +30,7 @@ def prices_of(
     else:
         try:
             table = suite.found(_PLACE, named)
-            if not table.is_file():
+            if not os.path.isfile(table):
                 suite.complain(_PLACE, f"there is no file {named!r}{near_file(table)}")
                 return {}
             found = read_prices(table) if suite.must_be_inside(_PLACE, table) else {}
