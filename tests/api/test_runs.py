@@ -40,6 +40,15 @@ def cli(*arguments, code=0):
     return done.stdout
 
 
+@pytest.mark.parametrize("look", [list, lambda run: run.cell("a"), lambda run: run.to_frame("results")])
+def test_records_that_cannot_be_read_are_named(run, look):
+    results = run.path / "results.jsonl"
+    first, second, *others = results.read_text().splitlines(keepends=True)
+    results.write_text("".join([first, second[:40] + "\n", *others]))
+    with pytest.warns(UserWarning, match=r"results\.jsonl:2"):
+        look(ew.open_run(run.path))
+
+
 def test_views(run):
     assert [(cell.case.id, cell.status) for cell in run] == [
         ("a", "pass"),

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -14,6 +16,7 @@ from evalwright.api.notebook import html_of
 from evalwright.api.problems import refused
 from evalwright.api.summaries import Summary
 from evalwright.errors import InputError, did_you_mean
+from evalwright.model.damage import unreadable_records
 from evalwright.model.result import Status
 from evalwright.model.snapshot import Case
 from evalwright.run.outcomes import Outcome, folded_summary
@@ -114,6 +117,8 @@ class Run:
     ) -> Iterator[Cell]:
         """The cells by case, variant and trial, read one at a time: they need not fit into memory.
 
+        Records that cannot be read are named in warnings.
+
         Args:
             status: Only cells with this verdict, or with one of these.
             variant: Only cells of this variant.
@@ -151,7 +156,11 @@ class Run:
             needed = names_needed(reader, plan)
             cases = enumerate(reader.cases())
             position, case = -1, None
-            for trace, results, verdict in cells.all([variant.name for variant in plan.variants]):
+            ordered = cells.all([variant.name for variant in plan.variants])
+            first = [*islice(ordered, 1)]  # all records have been read by then
+            for note in unreadable_records(reader):
+                warnings.warn(f"{self._label}: {note}", stacklevel=3)
+            for trace, results, verdict in chain(first, ordered):
                 while trace.case_index is not None and position < trace.case_index:
                     position, case = next(cases)
                 if case is None or position != trace.case_index:  # runs of other programs have no list of their cases
