@@ -28,8 +28,9 @@ def test_each_cell_that_did_not_pass_is_at_the_line_of_its_case() -> None:
         case_id="c3", variant_name="new", status="fail", run_id="run", reasons=["says: 100 %", "fast: 3 s"]
     )
     assert annotations(verdict, ERRORED, a_verdict(), context=context) == [
-        "::error file=evals/a%2Cb%3Ac.yaml,line=14,title=c3 · new::says: 100 %25%0Afast: 3 s%0A" + page,
-        f"::warning title=c7 · old::timeout: no answer%0Ahttps://e.org/b/runs//cells/{cell_key('c7', 'old', 0)}.html",
+        "::error file=evals/a%2Cb%3Ac.yaml,line=14,title=c3 · new (1 of 2 trials)::says: 100 %25%0Afast: 3 s%0A" + page,
+        "::warning title=c7 · old (1 of 2 trials)::timeout: no answer%0A"
+        f"https://e.org/b/runs//cells/{cell_key('c7', 'old', 0)}.html",
     ]
 
 
@@ -38,6 +39,23 @@ def test_the_tenth_of_a_kind_counts_the_rest() -> None:
     lines = annotations(*reversed(verdicts))
     assert [line.partition("title=")[2].partition(" ")[0] for line in lines[:9]] == [f"c{i:02}" for i in range(9)]
     assert lines[9:] == ["::error title=evalwright::and 42 more cells failed"]
+
+
+def test_the_trials_of_a_case_share_an_annotation() -> None:
+    verdicts = [
+        a_verdict(case_id=f"c{i:02}", case_index=i, trial=trial, status="fail", reasons=[f"trial {trial + 1}"])
+        for i in range(12)
+        for trial in (0, 1)
+    ]
+    lines = annotations(*reversed(verdicts[1:]))
+    assert re.findall(r"title=(c\d\d .*?)::(.*)", "\n".join(lines))[:2] == [
+        ("c00 · v1 (1 of 2 trials)", "trial 2"),
+        ("c01 · v1 (2 of 2 trials)", "trial 1"),
+    ]
+    assert lines[8:] == [
+        "::error title=c08 · v1 (2 of 2 trials)::trial 1",
+        "::error title=evalwright::and 6 more cells failed",
+    ]
 
 
 def test_data_makes_no_command_of_its_own() -> None:

@@ -25,7 +25,7 @@ _ALONE = ReportContext()
 class GitHubAnnotations:
     """`::error` for cells that failed, regressions first, `::warning` for cells without a verdict and for warnings.
 
-    Each is at the line of its case, if the data file gives it.
+    Each is at the line of its case, if the data file gives it. The trials of a case share one, as there are so few.
     """
 
     reads: ClassVar[frozenset[str]] = frozenset({"compare", "link", "places"})
@@ -39,8 +39,9 @@ class GitHubAnnotations:
             # Regressions come from the change; what failed before is no news.
             return (case - 1e9 if (verdict.case_key, verdict.variant_name) in worse else case), variant, trial
 
-        failed: First[CaseVerdict] = First(_MOST, order)
-        errored: First[CaseVerdict] = First(_MOST, place)
+        trials = max((v.trials.trials for v in summary.variants if v.trials is not None), default=1)
+        failed: First[CaseVerdict] = First(_MOST * trials, order)
+        errored: First[CaseVerdict] = First(_MOST * trials, place)
         counts = {"error": 0, "warning": 0}
         for verdict in newest_verdicts(reader):
             if verdict.status in ("fail", "borderline"):
@@ -49,8 +50,8 @@ class GitHubAnnotations:
             elif verdict.status == "error":
                 errored.add(verdict)
                 counts["warning"] += 1
-        lines = [*_lines("error", failed.sorted(), counts["error"], worse, context)]
-        lines += _lines("warning", errored.sorted(), counts["warning"], worse, context)
+        lines = [*_lines("error", _together(failed), counts["error"], trials, worse, context)]
+        lines += _lines("warning", _together(errored), counts["warning"], trials, worse, context)
         lines += [f"::notice title=evalwright::{_data(one_line(text, _LONGEST))}" for text in summary.warnings[:_MOST]]
         return "".join(f"{line}\n" for line in lines)
 
@@ -61,12 +62,25 @@ def _worse(context: ReportContext) -> set[tuple[str, str]]:
     return {(case, one.variant) for one in context.before.comparison.variants for case in one.delta.regressions}
 
 
+def _together(found: First[CaseVerdict]) -> list[list[CaseVerdict]]:
+    """The trials of each case and variant, in order, of as many as are shown."""
+    groups: dict[tuple[str, str], list[CaseVerdict]] = {}
+    for verdict in found.sorted():
+        groups.setdefault((verdict.case_key, verdict.variant_name), []).append(verdict)
+    return list(groups.values())[:_MOST]
+
+
 def _lines(
-    kind: str, verdicts: list[CaseVerdict], total: int, worse: set[tuple[str, str]], context: ReportContext
+    kind: str,
+    groups: list[list[CaseVerdict]],
+    total: int,
+    trials: int,
+    worse: set[tuple[str, str]],
+    context: ReportContext,
 ) -> Iterator[str]:
-    for verdict in verdicts:
+    for verdict, *others in groups:
         name = f"{one_line(verdict.case_key, 80)} · {one_line(verdict.variant_name, 40)}"
-        name += f" · trial {verdict.trial + 1}" if verdict.trial else ""
+        name += f" ({1 + len(others)} of {trials} trials)" if trials > 1 else ""
         regression = "regression: " if (verdict.case_key, verdict.variant_name) in worse else ""
         where = context.places.get(verdict.case_key)
         place = f"file={_property(where.file)},line={where.line}," if where is not None else ""
@@ -74,8 +88,8 @@ def _lines(
         page = context.address(verdict.run_id, verdict, verdict.variant_name, verdict.trial)
         text = harmless(why)[:_LONGEST] + (f"\n{page}" if page else "")
         yield f"::{kind} {place}title={_property(regression + name)}::{_data(text)}"
-    if total > len(verdicts):
-        left = counted(total - len(verdicts), "more cell")
+    if (rest := total - sum(map(len, groups))) > 0:
+        left = counted(rest, "more cell")
         yield f"::{kind} title=evalwright::and {left} {'failed' if kind == 'error' else 'without a verdict'}"
 
 
