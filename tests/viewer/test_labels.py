@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
+from pathlib import Path
 
 import pytest
 
 from evalwright.cli.bundling import write_pages
+from evalwright.formats.loading import load_suite
 from evalwright.importers.labels import read_labels
 from evalwright.model.cell import cell_key
 from evalwright.run.calibration import calibrate_run
+from evalwright.run.options import RunOptions
+from evalwright.run.start import run_suite
 from viewer.runs import made_run, site
 from viewer.test_pages import page, seen
 
 TOKEN = "t" * 32
+CALLING = """
+def answer(case, variant):
+    call = {"id": "t1", "name": "refund", "arguments": {"order": "order-7"}}
+    result = {"tool_call_id": "t1", "name": "refund", "content": "paid back"}
+    return {"final_answer": "Done.", "tool_calls": [call], "tool_results": [result]}
+"""
 ORIGIN = {"Origin": "http://127.0.0.1:7766"}
 
 
@@ -75,6 +86,35 @@ def test_labels_are_stored_one_by_one_and_calibrate_reads_them(labelled):
     )
     [found] = calibrate_run(run, run / "labels.csv").evaluators
     assert (found.labels, found.notes[-1]) == (2, "1 answer labelled unsure, left out")
+
+
+def test_the_command_at_the_end_reads_the_labels(labelled):
+    run, client = labelled
+    text = page(client, f"/runs/{run.name}/label?evaluator=says&order=suite&sample=1")
+    told = re.search(r"<code>evalwright calibrate (\S+) --labels (\S+)</code>", answered(client, run, text, "pass"))
+    assert told is not None
+    [found] = calibrate_run(Path(told[1]), Path(told[2])).evaluators
+    assert (found.evaluator, found.labels) == ("says", 1)
+
+
+def test_tool_calls_that_no_message_tells_are_there_to_be_judged(tmp_path):
+    (tmp_path / "calling_agent.py").write_text(CALLING)
+    (tmp_path / "cases.jsonl").write_text('{"id": "c", "input": {}}')
+    suite = {
+        "eval": {"name": "calls"},
+        "dataset": {"type": "jsonl", "path": "cases.jsonl"},
+        "systems": [{"name": "v", "adapter": "python_function", "target": "calling_agent:answer"}],
+        "evaluators": [{"name": "refunds", "type": "tool_called", "config": {"tool_name": "refund"}}],
+        "output": {"type": "local_files", "path": "runs"},
+    }
+    (tmp_path / "eval.yaml").write_text(json.dumps(suite))
+    run = run_suite(load_suite(tmp_path / "eval.yaml"), RunOptions(out=tmp_path / "runs")).run_dir
+    with site(run.parent, TOKEN, labeller="ann") as client:
+        client.cookies.set("evalwright_7766", TOKEN)
+        told = seen(page(client, f"/runs/{run.name}/label?evaluator=refunds"))
+    assert "calls refund" in told
+    assert "order-7" in told
+    assert "paid back" in told
 
 
 def test_after_ten_labels_the_page_says_how_far_the_evaluator_agrees(tmp_path):

@@ -163,7 +163,7 @@ def cell_context(
         "expected": _expected(records, blocks),
         "results": results,
         "messages": list(_messages(trace, blocks)),
-        "tool_calls": [] if _told_by_messages(trace) else _tool_calls(trace, blocks),
+        "tool_calls": unsaid_calls(trace, blocks),
         "spans": span_rows(trace, blocks),
         "trials": _trials(run, row),
         "earlier": [_attempt(one) for one in records.earlier],
@@ -341,8 +341,10 @@ def _same(*values: Any) -> bytes:
     return msgspec.json.encode(values, order="deterministic")
 
 
-def _tool_calls(trace: Trace, blocks: Blocks) -> list[tuple[str, Shown | None, Shown | None]]:
+def unsaid_calls(trace: Trace, blocks: Blocks) -> list[tuple[str, Shown | None, Shown | None]]:
     """Tool calls with their results, if the messages do not contain them."""
+    if _told_by_messages(trace):
+        return []
     found = []
     for place, (call, result) in enumerate(calls_with_results(trace)):
         name = call.name if call is not None else result.name if result is not None else ""

@@ -17,7 +17,7 @@ from evalwright.viewer.labels import ORDERS, LabelFile, LabelOrder, StoredLabel,
 from evalwright.viewer.links import ServerLinks
 from evalwright.viewer.pages import NotThere, Page
 from evalwright.viewer.pages.blocks import Blocks
-from evalwright.viewer.pages.cell import evaluator_results
+from evalwright.viewer.pages.cell import evaluator_results, unsaid_calls
 from evalwright.viewer.shelf import OpenRun
 from evalwright.viewer.table import CellRow
 
@@ -138,6 +138,7 @@ def label_page(run: OpenRun, given: Mapping[str, str], labelling: Labelling, lin
         "total": len(state.rows),
         "form_token": labelling.form_token,
         "place": place,
+        "labels_path": run.source.labels_path(),
         "show": given.get("show") == "1",
         "guidelines": {} if spec is None else spec.config,
         "has_score": spec is not None and bool({"rubric", "scale"} & spec.config.keys()),
@@ -212,6 +213,7 @@ def _answer(run: OpenRun, row: CellRow, evaluator: str, links: ServerLinks) -> d
             (message.role, blocks.of(_said(message), f"trace/messages/{place}"))
             for place, message in enumerate(trace.messages)
         ],
+        "tool_calls": unsaid_calls(trace, blocks),
         "judged": evaluator_results(judged, run.plan, blocks),
     }
 
