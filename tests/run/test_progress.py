@@ -24,4 +24,4 @@ def test_the_end_that_the_user_asks_for_is_answered_at_once():
     with progress_on(out)(state):
         state.stopping = True
         assert out.written.wait(PATIENCE)
-    assert out.getvalue() == "finishing 0 cells, press Ctrl-C again to stop now\n"
+    assert out.getvalue() == "finishing the last cells, press Ctrl-C again to stop now\n"

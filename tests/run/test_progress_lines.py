@@ -131,7 +131,7 @@ def live(clock: Clock, state: RunState, seconds: float) -> str:
         ),
         (RunState(total=9, running=running(1)), 4, "0/9  0:04  slow · v 5 s"),
         (RunState(total=9, running=running(0)), 4, "0/9  0:04"),
-        (RunState(total=9, done=1, cost_usd=1, stopping=True), 4, "1/9  finishing 0 cells, press Ctrl-C again to st"),
+        (RunState(total=9, done=1, cost_usd=1, stopping=True), 4, "1/9  finishing the last cells, press Ctrl-C ag"),
     ],
 )
 def test_the_live_line_names_what_there_is_and_what_is_left(clock, state, seconds, said):

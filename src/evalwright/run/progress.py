@@ -89,7 +89,8 @@ def _held(state: RunState) -> str:
 
 
 def _stopping(state: RunState) -> str:
-    left = counted(len(state.running), "cell")
+    # Without a call in flight, answers may still be judged.
+    left = counted(len(state.running), "cell") if state.running else "the last cells"
     return f"decided, finishing {left}" if state.answered else f"finishing {left}, press Ctrl-C again to stop now"
 
 
