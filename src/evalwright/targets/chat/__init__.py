@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any
 
 import msgspec
@@ -92,7 +92,7 @@ class _Chat:
             await self._converse(talk, trial)
         except TargetError as error:
             # Without a turn there is nothing to keep, and the runner may retry the error.
-            if not talk.turns:
+            if not talk.replies:
                 raise
             talk.error = target_failure(error)
         return talk.answer()
@@ -162,20 +162,16 @@ class _Talk:
 
     def __init__(self, system: str | None, messages: list[ChatMessage]) -> None:
         self.system, self.messages = system, messages
-        self.turns = 0
+        self.replies: list[ChatReply] = []
         self.error: TraceError | None = None
         self._recorded = [TraceMessage("system", system)] if system else []
         self._recorded += as_trace(map(without_data, messages))
         self._calls: list[ToolCall] = []
         self._results: list[ToolResult] = []
-        self._thinking: list[str | None] = []
-        self._metrics = Metrics()
-        self._replies: list[ChatReply] = []
-        self._last: ChatReply
 
     def add(self, reply: ChatReply) -> list[ToolCall]:
         """Add a reply of the model; returns its tool calls, each with an id."""
-        self.turns, self._last = self.turns + 1, reply
+        self.replies.append(reply)
         # Some servers give calls no id, but reject results without one.
         calls = [_recorded(call, f"call_{len(self._calls) + n}") for n, call in enumerate(reply.tool_calls, 1)]
         self.messages.append(ChatMessage("assistant", reply.text, tool_calls=calls))
@@ -183,14 +179,6 @@ class _Talk:
         recorded[0].thinking = reply.thinking
         self._recorded += recorded
         self._calls += calls
-        self._thinking.append(reply.thinking)
-        add_usage(self._metrics, reply.usage)
-        self._replies.append(reply)
-        self._metrics.token_input = sum_of_all([one.usage.token_input for one in self._replies])
-        self._metrics.token_output = sum_of_all([one.usage.token_output for one in self._replies])
-        self._metrics.cost_usd = sum_of_all([one.cost_usd for one in self._replies])
-        if reply.first_ms is not None and self._metrics.latency_first_token_ms is None:
-            self._metrics.latency_first_token_ms = reply.first_ms
         return calls
 
     def add_result(self, result: ToolResult) -> None:
@@ -200,20 +188,32 @@ class _Talk:
         self._results.append(result)
 
     def answer(self) -> Answer:
-        last = self._last
-        said = {"model": last.model, "turns": self.turns, "finish_reason": last.finish_reason}
+        last = self.replies[-1]
+        said = {"model": last.model, "turns": len(self.replies), "finish_reason": last.finish_reason}
         if last.refusal:
             said["refusal"] = last.refusal
         final = None if last.tool_calls else clean_text(last.text or last.refusal or "", "text", [])
         return Answer(
-            Output(final, joined(self._thinking)),
+            Output(final, joined(reply.thinking for reply in self.replies)),
             self._recorded,
             self._calls,
             self._results,
-            self._metrics,
+            _totals(self.replies),
             self.error,
             {"chat": plain(said, "chat", [])},
         )
+
+
+def _totals(replies: Sequence[ChatReply]) -> Metrics:
+    total = Metrics()
+    for reply in replies:
+        add_usage(total, reply.usage)
+    # Without the tokens of one turn, those of the others would give too low a cost.
+    total.token_input = sum_of_all([reply.usage.token_input for reply in replies])
+    total.token_output = sum_of_all([reply.usage.token_output for reply in replies])
+    total.cost_usd = sum_of_all([reply.cost_usd for reply in replies])
+    total.latency_first_token_ms = next((reply.first_ms for reply in replies if reply.first_ms is not None), None)
+    return total
 
 
 def _recorded(call: ToolCall, name: str) -> ToolCall:
