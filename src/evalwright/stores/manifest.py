@@ -104,7 +104,7 @@ def check_files(folder: Path, manifest: Manifest) -> list[Problem]:
     # Nothing else is opened: a manifest may come from anyone, and name any file of this machine, or a pipe.
     problems = [
         Problem(str(folder / MANIFEST), f"names {name!r}, which the run does not have")
-        for name in manifest.files.keys() - there
+        for name in sorted(manifest.files.keys() - there)
     ]
     for name in sorted(manifest.files.keys() & there):
         mark = manifest.files[name]
