@@ -10,10 +10,12 @@ from typing import Any
 import msgspec
 from hypothesis import given
 
-from evalwright.model.plan import Plan
+from evalwright.model.plan import EvaluatorSpec, Plan, Variant
+from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.run.locations import Place
 from evalwright.stores.local_files import LocalFiles
+from evalwright.testing import a_plan, a_trace
 from run.judged_runs import judged_again, runs, stored
 
 
@@ -42,3 +44,21 @@ def test_the_index_says_what_one_of_the_new_records_does(made: tuple[Plan, list[
             kept = answers(run)
             file.unlink()
             assert kept == answers(run)
+
+
+def test_a_large_run_without_an_index_gets_none_that_nobody_has_asked_for(tmp_path: Path) -> None:
+    store = LocalFiles(tmp_path)
+    said = EvaluatorSpec("said", "answered")
+    plan = a_plan(run_id="stored", variants=[Variant("v1", "replay")], evaluators=[said])
+    names = [f"c{i}" for i in range(20_000)]
+    writer = store.create(plan, [Case(name, "in") for name in names], {})
+    for i, name in enumerate(names):
+        writer.append_trace(a_trace(case_id=name, case_index=i, variant_name="v1", run_id="stored"))
+    writer.close()
+    file = Path(writer.location) / "index.sqlite"
+    file.unlink(missing_ok=True)
+    judged_again(Place(store, "stored", tmp_path))
+    assert not file.exists()
+    with closing(store.read("stored")) as run, closing(run.index()) as index:
+        assert len(index) == 20_000
+    assert file.exists()

@@ -172,7 +172,7 @@ def judge_again(
             check()
         drop_manifest(Path(writer.location))
         judgements.commit()
-        if (index := index_of(writer)) is not None:  # built now, so that no reader has to wait for it
+        if (index := index_of(writer, make=False)) is not None:  # brought up to date, as its rows are at hand
             index.close()
     except Interrupted:
         judgements.abandon()

@@ -241,7 +241,7 @@ class LocalWriter(LocalReader):
             with self._indexing, closing(kept):
                 if kept.rejudge(notes):
                     return
-        if not self.damage and self._is_large():  # all traces were read, and the rest is our own
+        if not self.damage and self._has_index and self._is_large():  # all traces were read, and the rest is our own
             with self._indexing, closing(self._index_keeper()) as keeper:
                 keeper.follow(last=True)
 
