@@ -75,19 +75,8 @@ def plan_of(suite: Suite, options: RunOptions, now: datetime | None = None) -> P
         gate=suite.gate,
         totals=suite.totals,
         shard=shard,
-        warnings=[
-            *lines_of_warnings(suite.warnings),
-            *_idle_placements(suite, settings.get("executor", suite.run.executor)),
-        ],
+        warnings=lines_of_warnings(suite.warnings),
     )
-
-
-def _idle_placements(suite: Suite, executor: object) -> list[str]:
-    """A warning about systems that name a cluster's resources although no cluster calls them."""
-    named = [variant.name for variant in suite.variants if variant.ray is not msgspec.UNSET]
-    if not named or executor is not msgspec.UNSET:
-        return []
-    return [f"{', '.join(named)}: nothing reads the key 'ray' of a system without the executor ray (--executor ray)"]
 
 
 def _executor(suite: Suite, name: str) -> Executor | msgspec.UnsetType:

@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from msgspec import UNSET
+
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.problems import ProblemKinds
 from evalwright.model.plan import Plan
@@ -154,4 +156,11 @@ def with_warnings(plan: Plan, suite: Suite, cases: Iterable[Case]) -> Iterator[C
     """
     yield from cases
     plan.files = hashed(suite)
-    plan.warnings = lines_of_warnings(all_warnings(suite))
+    plan.warnings = [*lines_of_warnings(all_warnings(suite)), *_idle_placements(plan)]
+
+
+def _idle_placements(plan: Plan) -> Iterator[str]:
+    """A warning about systems that name a cluster's resources although no cluster calls them."""
+    named = [variant.name for variant in plan.variants if variant.ray is not UNSET]
+    if named and plan.run.executor is UNSET:
+        yield f"{', '.join(named)}: nothing reads the key 'ray' of a system without the executor ray (--executor ray)"

@@ -45,12 +45,18 @@ def test_a_suite_says_where_its_systems_are_called(tmp_path):
     assert "ray" not in made.variants[0].config
     assert plan_of(made, RunOptions()).run.executor == executor
     assert plan_of(made, RunOptions(executor="ray")).run.executor == executor
-    assert plan_of(made, RunOptions(executor="ray")).warnings == []
     (tmp_path / "eval.yaml").write_text((EVAL % ("", "")).replace("10.1.2.3:6379", "${NO_SUCH_ADDRESS:-}"))
     assert load_suite(tmp_path / "eval.yaml", None, {}, to_run=False).run.executor.address is None
-    local = plan_of(made, RunOptions(executor="local"))
-    assert local.run.executor is msgspec.UNSET
-    assert "nothing reads the key 'ray'" in local.warnings[0]
+    assert plan_of(made, RunOptions(executor="local")).run.executor is msgspec.UNSET
+
+
+def test_a_run_without_the_executor_says_that_nothing_reads_where_its_systems_belong(tmp_path):
+    made = suite(tmp_path, ["x"], variants=[Variant("main", "replay", ray=Placement(num_gpus=1))])
+    elsewhere = run_suite(made, RunOptions(executor="ray"))
+    here = run_suite(made)
+    assert (elsewhere.summary.warnings, elsewhere.plan.warnings) == ([], [])
+    [warning] = here.plan.warnings
+    assert warning.startswith("main: nothing reads the key 'ray'")
 
 
 def test_a_plan_without_an_executor_is_stored_as_ever(tmp_path):
