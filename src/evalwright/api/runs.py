@@ -17,7 +17,7 @@ from evalwright.api.problems import refused
 from evalwright.api.summaries import Summary
 from evalwright.errors import InputError, did_you_mean
 from evalwright.model.damage import unreadable_records
-from evalwright.model.result import Status
+from evalwright.model.result import FAILED, NOT_PASSED, Status
 from evalwright.model.snapshot import Case
 from evalwright.run.outcomes import Outcome, folded_summary
 
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Run", "open_run", "run_of"]
 
-_UNSOUND: tuple[Status, ...] = ("fail", "borderline", "error")
 _LISTED = 10
 
 
@@ -170,7 +169,7 @@ class Run:
 
     def failures(self) -> list[Cell]:
         """The cells whose verdict is fail or borderline."""
-        return list(self.cells(status=("fail", "borderline")))
+        return list(self.cells(status=FAILED))
 
     def errors(self) -> list[Cell]:
         """The cells without a verdict, because the system or an evaluator broke."""
@@ -267,13 +266,13 @@ class Run:
         if self.passed:
             return self
         lines = [f"{self.name}: {str(self.summary).splitlines()[0]}"]
-        unsound = self.cells(status=_UNSOUND)
+        unsound = self.cells(status=NOT_PASSED)
         for cell, _ in zip(unsound, range(_LISTED), strict=False):
             trial = f" · trial {cell.trial + 1}" if cell.trial else ""
             why = cell.error or "; ".join(cell.reasons)
             lines.append(f"  {cell.status}  {cell.case_id} · {cell.variant}{trial}: {why[:300]}")
         counts = self.summary.cells
-        if (more := sum(counts[status] for status in _UNSOUND) - _LISTED) > 0:
+        if (more := sum(counts[status] for status in NOT_PASSED) - _LISTED) > 0:
             lines.append(f"  … and {more:,} more")
         if self.stopped:
             lines.append(f"  stopped: {self.stopped}")
@@ -289,7 +288,7 @@ class Run:
         return f"<Run {self._label!r}: {str(self.summary).splitlines()[0]}>"
 
     def _repr_html_(self) -> str:
-        return html_of(self.name, self.summary, self.cells(status=_UNSOUND))
+        return html_of(self.name, self.summary, self.cells(status=NOT_PASSED))
 
 
 def open_run(path: str | os.PathLike[str]) -> Run:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from typing import get_args
 
 from evalwright.api.comparisons import Comparison, within
 from evalwright.errors import counted, did_you_mean
@@ -68,8 +69,7 @@ class Summary:
     @property
     def cells(self) -> Mapping[Status, int]:
         """Number of cells by verdict, over all variants."""
-        statuses: tuple[Status, ...] = ("pass", "borderline", "fail", "skip", "error")
-        return {status: sum(v.cells.get(status, 0) for v in self._record.variants) for status in statuses}
+        return {status: sum(v.cells.get(status, 0) for v in self._record.variants) for status in get_args(Status)}
 
     @property
     def missing(self) -> int:

@@ -64,11 +64,12 @@ def present(outcome: Outcome, *, as_json: bool, quiet: bool, github: bool = Fals
 
 
 def _lines(outcome: Outcome, summary: RunSummary, paint: Paint) -> list[str]:
+    from evalwright.model.result import NOT_PASSED
     from evalwright.reports.terminal import run_lines
 
     run = shlex.quote(str(seen_from_here(outcome.run_dir))) + _store_option(outcome)
     lines = run_lines(outcome.plan, summary, paint)
-    if any(variant.cells.get(status) for variant in summary.variants for status in ("fail", "borderline", "error")):
+    if any(variant.cells.get(status) for variant in summary.variants for status in NOT_PASSED):
         lines += ["", *_failures(outcome, summary, harmless(run), paint)]
     if notes := [note for note in outcome.notes if note not in outcome.summary.warnings]:
         lines += ["", *map(harmless, notes)]

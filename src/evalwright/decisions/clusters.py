@@ -14,12 +14,11 @@ from evalwright.model.cell import OfCase
 from evalwright.model.cell_index import CellSelection, StaleIndex, index_of
 from evalwright.model.decision import Decision, FailureCluster
 from evalwright.model.protocols import RunReader
-from evalwright.model.result import Status
+from evalwright.model.result import NOT_PASSED, Status
 from evalwright.scoring.quoted import QUOTED, beginning
 
 __all__ = ["clusters_of", "explain", "masked_reason"]
 
-_FAILED: tuple[Status, ...] = ("fail", "borderline", "error")
 _LONGEST = 160
 _ALIKE = 0.6
 """The share of common words (Jaccard) from which two reasons count as the same."""
@@ -143,15 +142,15 @@ def _failed(reader: RunReader, variant: str) -> Iterable[_Why]:
     """The verdicts other than pass; only those are read if the run has an index."""
     if (index := index_of(reader, least=WORTH_AN_INDEX, make=False)) is not None:
         with closing(index), suppress(StaleIndex):
-            return list(index.verdicts(_Why, CellSelection(variant=variant, statuses=_FAILED)))
+            return list(index.verdicts(_Why, CellSelection(variant=variant, statuses=NOT_PASSED)))
     newest: dict[tuple[str, int], _Why] = {}
     for row in reader.verdicts(_Why):
-        if row.variant_name != variant or (row.attempt == 1 and row.status not in _FAILED):
+        if row.variant_name != variant or (row.attempt == 1 and row.status not in NOT_PASSED):
             continue  # a first attempt that passed replaces nothing
         key = (row.case_key, row.trial)
         if key not in newest or row.attempt >= newest[key].attempt:
             newest[key] = row
-    found = {key: row for key, row in newest.items() if row.status in _FAILED}
+    found = {key: row for key, row in newest.items() if row.status in NOT_PASSED}
     for trace in reader.traces(_Attempt) if found else ():
         key = trace.case_key, trace.trial
         if trace.variant_name == variant and key in found and trace.attempt > found[key].attempt:

@@ -11,9 +11,26 @@ import msgspec
 from evalwright.model.cell import OfCase
 from evalwright.model.trace import SCHEMA_VERSION, TraceError
 
-__all__ = ["PASSING", "CaseVerdict", "Evaluation", "EvaluationResult", "Status", "band", "is_judge_call", "status_of"]
+__all__ = [
+    "FAILED",
+    "JUDGED",
+    "NOT_PASSED",
+    "PASSING",
+    "CaseVerdict",
+    "Evaluation",
+    "EvaluationResult",
+    "Status",
+    "band",
+    "is_judge_call",
+    "status_of",
+]
 
 Status = Literal["pass", "borderline", "fail", "skip", "error"]
+
+FAILED: tuple[Status, ...] = ("fail", "borderline")
+"""The statuses of a failure: borderline is the milder one."""
+JUDGED: tuple[Status, ...] = ("pass", *FAILED)
+NOT_PASSED: tuple[Status, ...] = (*FAILED, "error")
 
 
 class Evaluation(msgspec.Struct, gc=False):

@@ -20,7 +20,7 @@ from evalwright.errors import InputError
 from evalwright.files.masker import Masker
 from evalwright.formats.loading import load_suite
 from evalwright.model.plan import Plan, Variant
-from evalwright.model.result import CaseVerdict, EvaluationResult
+from evalwright.model.result import FAILED, CaseVerdict, EvaluationResult
 from evalwright.model.snapshot import Case, Expected
 from evalwright.model.suite import Suite
 from evalwright.model.trace import Answer, Trace
@@ -218,7 +218,7 @@ class CaseUnderTest:
         message = Masker.of(self.secrets, os.environ).mask_text(lines)
         if self._recorder is not None:
             self._recorder.keep(records)
-        if statuses & {"fail", "borderline"}:
+        if not statuses.isdisjoint(FAILED):
             raise CaseFailed(message)
         if not records or "error" in statuses:
             raise CaseErrored(message)

@@ -10,13 +10,12 @@ import msgspec
 
 from evalwright.model.cell import OfCase
 from evalwright.model.protocols import RunReader
-from evalwright.model.result import Status
+from evalwright.model.result import JUDGED, Status
 from evalwright.reports.context import Before
 from evalwright.reports.failures import newest_verdicts
 
 __all__ = ["ChangedCell", "ShownTrial", "changed_cells"]
 
-_JUDGED = ("pass", "fail", "borderline")
 _Cell = tuple[str, str]
 
 
@@ -52,13 +51,13 @@ class _Trials(msgspec.Struct):
     @property
     def share(self) -> Fraction:
         """The share of judged trials that passed."""
-        judged = [status == "pass" for status in self.statuses.values() if status in _JUDGED]
+        judged = [status == "pass" for status in self.statuses.values() if status in JUDGED]
         return Fraction(sum(judged), max(1, len(judged)))
 
     def telling(self, *, passed: bool) -> int:
         """The first trial that passed, or else the first that was judged and did not pass."""
         trials = sorted(self.statuses)
-        ended = (one for one in trials if self.statuses[one] in _JUDGED and (self.statuses[one] == "pass") is passed)
+        ended = (one for one in trials if self.statuses[one] in JUDGED and (self.statuses[one] == "pass") is passed)
         return next(ended, trials[0] if trials else 0)
 
 

@@ -11,7 +11,7 @@ from evalwright.errors import InputError
 from evalwright.model.cell_index import CellIndex, CellSelection, DamagedIndex, StaleIndex, index_of
 from evalwright.model.facts import AttemptFacts
 from evalwright.model.protocols import RunReader
-from evalwright.model.result import CaseVerdict, Status
+from evalwright.model.result import FAILED, CaseVerdict, Status
 from evalwright.model.summary import RunSummary
 from evalwright.model.trace import TraceError
 from evalwright.reports.order import First, order_of
@@ -27,7 +27,6 @@ __all__ = [
     "ordered_verdicts",
 ]
 
-_FAILED: tuple[Status, ...] = ("fail", "borderline")
 _ERRORED: tuple[Status, ...] = ("error",)
 _SENTENCES = {
     "adapter_error": ("system raised an exception", "system failed"),
@@ -71,13 +70,13 @@ def find_failures(reader: RunReader, summary: RunSummary, limit: int) -> Failure
     Totals are the summary's: a run without failures reads no records.
     """
     found = Failures(
-        failed_total=_count(summary, "fail", "borderline"),
+        failed_total=_count(summary, *FAILED),
         errored_total=_count(summary, "error"),
         scored=summary.scored is True,
     )
     if not found.failed_total + found.errored_total:
         return found
-    wanted: list[tuple[Collection[Status], int]] = [(_FAILED, limit), (_ERRORED, limit)]
+    wanted: list[tuple[Collection[Status], int]] = [(FAILED, limit), (_ERRORED, limit)]
     found.failed, found.errored = first_verdicts(reader, summary, wanted)
     return found
 

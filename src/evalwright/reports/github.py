@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from evalwright.errors import counted
 from evalwright.model.protocols import RunReader
-from evalwright.model.result import CaseVerdict
+from evalwright.model.result import FAILED, CaseVerdict
 from evalwright.model.summary import RunSummary
 from evalwright.reports.context import ReportContext
 from evalwright.reports.failures import error_text, newest_verdicts
@@ -44,7 +44,7 @@ class GitHubAnnotations:
         errored: First[CaseVerdict] = First(_MOST * trials, place)
         counts = {"error": 0, "warning": 0}
         for verdict in newest_verdicts(reader):
-            if verdict.status in ("fail", "borderline"):
+            if verdict.status in FAILED:
                 failed.add(verdict)
                 counts["error"] += 1
             elif verdict.status == "error":

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from evalwright.model.protocols import RunReader
-from evalwright.model.result import CaseVerdict
+from evalwright.model.result import NOT_PASSED, CaseVerdict
 from evalwright.model.summary import RunSummary
 from evalwright.model.trace import TraceError
 from evalwright.reports.failures import error_text, newest_verdicts
@@ -162,7 +162,7 @@ def group_reasons(reader: RunReader, summary: RunSummary) -> tuple[ReasonGroups,
     groups = {"fail": failed, "borderline": failed, "error": errored}
     if not any(variant.cells.get(status) for variant in summary.variants for status in groups):
         return failed, errored
-    _fill(groups, newest_verdicts(reader, ("fail", "borderline", "error")), summary)
+    _fill(groups, newest_verdicts(reader, NOT_PASSED), summary)
     return failed, errored
 
 

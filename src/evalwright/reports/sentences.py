@@ -7,6 +7,7 @@ from collections.abc import Callable
 from evalwright.decisions.comparison import RunComparison, VariantComparison
 from evalwright.errors import counted
 from evalwright.model.decision import Decision
+from evalwright.model.result import NOT_PASSED
 from evalwright.model.summary import GateOutcome, RunSummary, VariantSummary
 from evalwright.reports import numbers
 from evalwright.reports.decision_words import claim, with_ends
@@ -78,9 +79,7 @@ def _of_gate(gate: GateOutcome) -> str:
 
 
 def _of_cells(summary: RunSummary, name: Name) -> str:
-    counts = {
-        status: sum(v.cells.get(status, 0) for v in summary.variants) for status in ("fail", "borderline", "error")
-    }
+    counts = {status: sum(v.cells.get(status, 0) for v in summary.variants) for status in NOT_PASSED}
     scored = summary.scored is True
     failed = 0 if scored else counts["fail"] + counts["borderline"]
     parts = [f"{counted(failed, 'cell')} did not pass"] if failed else []

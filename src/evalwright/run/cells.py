@@ -15,7 +15,7 @@ import msgspec
 from evalwright.errors import counted
 from evalwright.model.plan import Plan, Variant
 from evalwright.model.protocols import RunReader
-from evalwright.model.result import CaseVerdict, EvaluationResult
+from evalwright.model.result import FAILED, CaseVerdict, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.session import owns_process
@@ -171,7 +171,7 @@ class RunState:
         self.done += 1
         if status == "pass":
             self.passed += 1
-        elif status in ("fail", "borderline"):
+        elif status in FAILED:
             self.failed += 1
         elif status == "error":
             self.errored += 1

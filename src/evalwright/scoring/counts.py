@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping
 from datetime import datetime
 from math import fsum
-from typing import NamedTuple
+from typing import NamedTuple, get_args
 
 import msgspec
 
@@ -21,7 +21,7 @@ from evalwright.statistics.trials import within_variance
 
 __all__ = ["CaseCounts", "EvaluatorCount", "Measures", "Unjudged", "VariantCount"]
 
-_STATUSES: tuple[Status, ...] = ("pass", "borderline", "fail", "skip", "error")
+_STATUSES: tuple[Status, ...] = get_args(Status)
 
 # 16-bit counters per case in one int: 32 bytes, 36 with an error, instead of the 90 of a list. A plan is rejected if it
 # has so many trials that a counter could overflow into the next.

@@ -12,6 +12,7 @@ from typing import Any
 import msgspec
 
 from evalwright.errors import InputError, Problem, counted
+from evalwright.model.result import NOT_PASSED
 from evalwright.viewer.bundle_links import BundleLinks
 from evalwright.viewer.filters import Filter
 from evalwright.viewer.pages import NotThere
@@ -32,7 +33,6 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; form-action 'none'; base-uri 'none'"
 )
 Comparison = tuple[Sides, PairedRuns]
-NOT_PASSED = ("fail", "borderline", "error")
 _BYTES_OF_A_CELL = 11_000
 _LARGEST_ROW = 250
 """Bytes of a cell in the data that the filter in the browser reads."""

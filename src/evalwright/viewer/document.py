@@ -17,7 +17,7 @@ from evalwright.model.cell import OfCase, cell_key
 from evalwright.model.decision import Decision
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
-from evalwright.model.result import Status
+from evalwright.model.result import FAILED, NOT_PASSED, Status
 from evalwright.model.summary import ComparisonReport, RunSummary
 from evalwright.model.trace import TraceError
 from evalwright.reports import numbers
@@ -61,7 +61,7 @@ _TEXTS = 3_000_000
 """Characters of all texts of the cells in full, shared alike."""
 _LONGEST_REASON = 300
 _LEAST_TEXTS, _MOST_TEXTS = 6_000, 60_000
-_UNSOUND: dict[str, tuple[Status, ...]] = {"errors": ("error",), "failures": ("fail", "borderline")}
+_UNSOUND: dict[str, tuple[Status, ...]] = {"errors": ("error",), "failures": FAILED}
 
 
 class HtmlDocument:
@@ -253,7 +253,7 @@ def _compared(reader: RunReader, summary: RunSummary, context: ReportContext) ->
 def _cells(run: _StoredRun, context: ReportContext) -> dict[str, Any]:
     """Cells in full by their kind, and all others as rows."""
     table = run.table
-    unsound = table.rows(Filter(status=tuple(one for kind in _UNSOUND.values() for one in kind)), _IN_FULL)
+    unsound = table.rows(Filter(status=NOT_PASSED), _IN_FULL)
     passed = table.rows(Filter(status=("pass", "skip")), max(0, _AT_LEAST_IN_FULL - len(unsound)))
     full = [*unsound, *passed]
     run.keep(full)

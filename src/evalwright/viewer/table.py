@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
+from evalwright.model.result import JUDGED
 from evalwright.viewer.conditions import condition_of, literal_pattern, marks, sorting_of, wanted_outcomes
 from evalwright.viewer.filters import Filter
 from evalwright.viewer.texts import searchable
@@ -256,7 +257,7 @@ class CellTable:
 
     def _group(self, name: str, inner: Filter) -> CellGroup:
         counts = self.statuses(inner)
-        judged = sum(counts.get(status, 0) for status in ("pass", "fail", "borderline"))
+        judged = sum(counts.get(status, 0) for status in JUDGED)
         return CellGroup(
             name, sum(counts.values()), counts.get("pass", 0), judged, inner, self.rows(inner, _GROUP_ROWS)
         )

@@ -16,7 +16,7 @@ from evalwright.model.cell import OfCase, cell_key
 from evalwright.model.damage import unreadable_records
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
-from evalwright.model.result import CaseVerdict
+from evalwright.model.result import NOT_PASSED, CaseVerdict
 from evalwright.model.trace import Metrics, Output, TraceError
 from evalwright.reports.failures import newest_verdicts
 from evalwright.reports.reasons import reasons_of
@@ -28,7 +28,6 @@ from evalwright.viewer.texts import searchable
 __all__ = ["fill_table", "metadata_text"]
 
 _BATCH = 2_000
-_UNSOUND = ("fail", "borderline", "error")
 _VERDICT = """
 INSERT INTO cells (number, key, case_key, position, variant, trial, attempt, status, score, failed, answer)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, '', '')
@@ -176,7 +175,7 @@ class _Builder:
                 place = (number, cell_key(verdict.case_key, verdict.variant_name, verdict.trial), verdict.case_key)
                 at = (self.position(verdict), verdict.variant_name, verdict.trial, verdict.attempt)
                 rows.append((*place, *at, verdict.status, verdict.score))
-                for reason in reasons_of(verdict) if verdict.status in _UNSOUND else ():
+                for reason in reasons_of(verdict) if verdict.status in NOT_PASSED else ():
                     key = reason_key(reason.shape)
                     self._groups.setdefault(key, reason.shape)
                     self._add("reasons", (key, number))

@@ -11,7 +11,7 @@ import msgspec
 from evalwright.formats.promptfoo.arithmetic import value_of
 from evalwright.model.facts import ResultLike, TraceLike
 from evalwright.model.plan import Plan
-from evalwright.model.result import Status
+from evalwright.model.result import FAILED, Status
 from evalwright.model.summary import GateOutcome, GatePart, NamedMetric, RunSummary
 from evalwright.statistics.sums import ExactSum
 
@@ -125,7 +125,7 @@ class PromptfooTotals:
         column = self._columns.setdefault(trace.variant_name, _Column())
         column.score.add(score or 0.0)
         column.passed += status == "pass"
-        column.failed += status in ("fail", "borderline")
+        column.failed += status in FAILED
         column.errors += status == "error"
         if self._passes is not None:
             self._passes.add(trace, status == "pass")

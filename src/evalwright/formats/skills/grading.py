@@ -11,7 +11,7 @@ import msgspec
 
 from evalwright.formats.skills.cases import USED
 from evalwright.model.artifact import Artifact
-from evalwright.model.result import EvaluationResult
+from evalwright.model.result import JUDGED, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 from evalwright.reports.cells import FullCell
@@ -35,7 +35,7 @@ class Graded:
     @property
     def judged(self) -> bool:
         """Whether it has a verdict; other cells are left out of all means."""
-        return self.cell.verdict.status in ("pass", "fail", "borderline")
+        return self.cell.verdict.status in JUDGED
 
     @property
     def seconds(self) -> float:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from evalwright.model.result import JUDGED
 from evalwright.model.trace import Trace
 from evalwright.reports import numbers
 from evalwright.reports.decision_words import change_of, claim, errors_line
@@ -40,7 +41,6 @@ _PAGE = 100
 _KEYS = ("a", "b", "va", "vb", "change", "unchanged", "after", "view")
 _NARROWING = ("q", "status", "evaluator", "verdict", "tag", "error", "reason", "case", "flaky")
 _RANGED = ("latency", "cost", "tokens", "score")
-_JUDGED = ("pass", "fail", "borderline")
 _LONGEST = 2 << 20
 """Characters of an answer that are compared."""
 
@@ -269,7 +269,7 @@ def _trials(run: OpenRun, side: PairSide | None) -> list[CellRow]:
 
 def _telling(trials: list[CellRow], passed: bool) -> CellRow | None:
     """The first judged trial that passed, or with `passed` false did not; the first of all if there is none."""
-    judged = (one for one in trials if one.status in _JUDGED and (one.status == "pass") is passed)
+    judged = (one for one in trials if one.status in JUDGED and (one.status == "pass") is passed)
     return next(judged, trials[0] if trials else None)
 
 
