@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import inspect
 import threading
 import time
 from collections import deque
@@ -97,6 +98,14 @@ class Threads:
         if error is not None:
             raise error
         return value
+
+    async def result_of(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        """The same for a function that may be asynchronous, which runs in the event loop."""
+        if inspect.iscoroutinefunction(function):
+            return await function(*arguments)
+        given = await self.call(function, *arguments)
+        # An object with an asynchronous `__call__`, or a partial of one, reveals only now what it is.
+        return await given if inspect.isawaitable(given) else given
 
     def close(self) -> None:
         """Let idle threads end, and the others after their call."""

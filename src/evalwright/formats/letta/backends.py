@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import os
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +16,7 @@ from evalwright.model.chat import ChatMessage, ChatRequest
 from evalwright.model.trace import ToolCall
 from evalwright.targets.threads import Threads
 
-__all__ = ["Backend", "backend_of", "called", "request_of", "turn_of"]
+__all__ = ["Backend", "FunctionBackend", "backend_of", "request_of", "turn_of"]
 
 
 class Backend(Protocol):
@@ -42,7 +41,7 @@ def backend_of(spec: str, folder: Path, key: str = "backend") -> Backend:
         expected = "expected file.py:function, http(s)://..., openai:MODEL or replay:DIR"
         raise InputError(Problem("", f"{key}: {expected}, found {spec!r}", key=key))
     found = Path(path) if os.path.isfile(path) else folder / path
-    return _Function(function_at(f"{found}:{name}", None, key))
+    return FunctionBackend(function_at(f"{found}:{name}", None, key))
 
 
 def request_of(backend: Backend, model: str | None) -> ChatRequest | None:
@@ -65,20 +64,14 @@ def turn_of(reply: Any) -> list[dict[str, Any]]:
     return messages
 
 
-async def called(threads: Threads, function: Callable[..., Any], *arguments: Any) -> Any:
-    """The result of a function that may be asynchronous; others run in a thread."""
-    if inspect.iscoroutinefunction(function):
-        return await function(*arguments)
-    result = await threads.call(function, *arguments)
-    return await result if inspect.isawaitable(result) else result
+class FunctionBackend:
+    """A user's function of the message and the context."""
 
-
-class _Function:
     def __init__(self, function: Callable[..., Any]) -> None:
         self._function, self._threads = function, Threads()
 
     async def reply(self, message: str, context: Context) -> Any:
-        return await called(self._threads, self._function, message, context)
+        return await self._threads.result_of(self._function, message, context)
 
 
 class _OpenAI:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from evalwright.errors import InputError, Problem, TargetError
 from evalwright.evaluators.conversation.turns import Turn, assistant_texts
-from evalwright.formats.letta.backends import Backend, backend_of, called, request_of, turn_of
+from evalwright.formats.letta.backends import Backend, FunctionBackend, backend_of, request_of, turn_of
 from evalwright.formats.letta.conversation import Context
 from evalwright.formats.letta.functions import function_at
 from evalwright.formats.letta.surface.client import Agent, AsyncLetta
@@ -71,7 +71,7 @@ class LettaAgent:
 
     async def _set_up(self, setup: Callable[..., Any], arguments: tuple[Any, ...]) -> None:
         try:
-            await called(self._threads, setup, *arguments)
+            await self._threads.result_of(setup, *arguments)
         except (Exception, SystemExit) as error:
             raise InputError(Problem("", f"Setup failed: {located(error)}", key="setup_script")) from error
 
@@ -115,9 +115,9 @@ class LettaAgent:
             return self._backend or _missing(), await self._client.agents.retrieve(made)
         answers = getattr(made, "respond", None)
         if answers is not None:
-            return _Responding(lambda message, _context: answers(message)), None
+            return FunctionBackend(lambda message, _context: answers(message)), None
         if callable(made):
-            return _Responding(made), None
+            return FunctionBackend(made), None
         raise TargetError(
             f"the agent factory returned {type(made).__name__}, expected an agent id or something that answers"
         )
@@ -135,16 +135,6 @@ class LettaAgent:
 
     async def close(self) -> None:
         self._threads.close()
-
-
-class _Responding:
-    """What an agent factory returned instead of an agent."""
-
-    def __init__(self, function: Callable[..., Any]) -> None:
-        self._function, self._threads = function, Threads()
-
-    async def reply(self, message: str, context: Context) -> Any:
-        return await called(self._threads, self._function, message, context)
 
 
 def _missing() -> Backend:

@@ -120,10 +120,7 @@ class Application:
         call = self._found
         if self._model is not None:
             call, arguments = self._instance.run, self._model.model_validate(arguments)
-        if inspect.iscoroutinefunction(call):
-            return await call(arguments)
-        given = await self._threads.call(call, arguments)
-        return await given if isinstance(given, Awaitable) else given
+        return await self._threads.result_of(call, arguments)
 
     async def tear_down(self) -> None:
         """Exceptions of the application are only logged here: its entries have already been judged."""

@@ -6,7 +6,6 @@ prompts and variables, generators of tests) run as the programs that they are.
 
 from __future__ import annotations
 
-import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
@@ -243,10 +242,7 @@ async def called(function: Callable[..., Any], arguments: Sequence[Any], threads
     from evalwright.targets.failures import located
 
     try:
-        if inspect.iscoroutinefunction(function):
-            return await function(*arguments)
-        given = await threads.call(function, *arguments)
-        return await given if inspect.isawaitable(given) else given
+        return await threads.result_of(function, *arguments)
     except (Exception, SystemExit) as error:
         raise ScriptError(located(error)) from error
 
