@@ -71,12 +71,13 @@ def test_power_curves_have_names_and_numbers_for_all_readers() -> None:
 
 
 def test_as_text_a_forest_fits_the_columns() -> None:
-    lines = forest_lines(ROWS[:2], 80, margin=0.02)
+    lines = forest_lines(ROWS[:2])
     assert [len(line) for line in lines] == [80, 80]
-    assert lines[0].index("┆") < lines[0].index("│")
     assert lines[1].endswith("−11.2 [−20.0, −3.0]")
     assert lines[1].index("●") < lines[1].index("│")
-    assert len(interval_line(ROWS[0], 78)) == 78
+    line = interval_line(ROWS[0], 78, margin=0.02)
+    assert len(line) == 78
+    assert line.index("┆") < line.index("│")
     drawn_in = interval_line(ForestRow("a guarded interval", 1.0, -0.2, 0.9), 78)
     assert drawn_in.index("─") < drawn_in.rindex("─") < drawn_in.index("●")
     assert spark([0, 0.5, 1]) == "▁▅█"

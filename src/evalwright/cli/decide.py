@@ -158,7 +158,7 @@ def _tell(found: Sequence[Decision], superfluous: Mapping[str, Sequence[str]], a
         return
     paint = screen_paint()
     lines = [line for one in found for line in ["", *decision_lines(one, paint, titled=len(found) > 1)]][1:]
-    say([*lines, *dominated_lines(superfluous)])
+    say([*lines, *dominated_lines(superfluous, paint.columns)])
 
 
 def _code(found: Sequence[Decision]) -> int:

@@ -38,13 +38,11 @@ def record_of(
     case: Case,
     trace: Trace,
     results: Sequence[EvaluationResult],
-    criteria: PassCriteria = CRITERIA,
 ) -> SpoolRecord:
     """A cell with the verdict that follows from its results."""
     names = [spec.name for spec in case.evaluators or ()]
-    return SpoolRecord(
-        test, position, case, trace, list(results), cell_verdict(criteria, names, trace, results), criteria
-    )
+    verdict = cell_verdict(CRITERIA, names, trace, results)
+    return SpoolRecord(test, position, case, trace, list(results), verdict, CRITERIA)
 
 
 def begun(test: str, position: int, case: Case) -> SpoolRecord:

@@ -23,6 +23,7 @@ __all__ = [
 ]
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
+_COLUMNS = 80
 
 
 class ForestRow(NamedTuple):
@@ -86,18 +87,15 @@ def forest_of_deltas(deltas: Iterable[VariantDelta]) -> list[ForestRow]:
     ]
 
 
-def forest_lines(
-    rows: Sequence[ForestRow], columns: int = 80, *, margin: float = 0.0, points: bool = True
-) -> list[str]:
+def forest_lines(rows: Sequence[ForestRow]) -> list[str]:
     """The same as text: a name, the interval, its numbers."""
-    factor = 100 if points else 1
-    numbers = [numbers_of(row, factor) for row in rows]
+    numbers = [numbers_of(row, 100) for row in rows]
     names = [one_line(row.label, 24) for row in rows]
     label, figures = max(map(width, names)), max(map(len, numbers))
-    room = max(10, columns - label - figures - 4)
-    ends = range_of(rows, margin, points=points)
+    room = max(10, _COLUMNS - label - figures - 4)
+    ends = range_of(rows, 0.0, points=True)
     return [
-        f"{name}{' ' * (label - width(name))}  {_interval(row, ends, margin, room)}  {number:>{figures}}"
+        f"{name}{' ' * (label - width(name))}  {_interval(row, ends, 0.0, room)}  {number:>{figures}}"
         for name, row, number in zip(names, rows, numbers, strict=True)
     ]
 

@@ -73,7 +73,7 @@ async function result(request) {
   const given = request.living ? request.arguments.map(living) : request.arguments;
   if (request.file === undefined) return functionOf(request.code, request.names)(...given, process);
   const found = await loaded(request.file, request.name);
-  return typeof found === "function" && !request.plain ? found(...given) : found;
+  return typeof found === "function" ? found(...given) : found;
 }
 
 parentPort.on("message", async (request) => {

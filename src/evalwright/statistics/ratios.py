@@ -86,9 +86,8 @@ def quantile_ratio(
     a: Sequence[Sequence[float]],
     b: Sequence[Sequence[float]],
     level: float,
-    groups: Sequence[Hashable] | None = None,
-    confidence: float = 0.95,
-    seed: int = 0,
+    groups: Sequence[Hashable] | None,
+    confidence: float,
 ) -> QuantileRatio:
     """The ratio of the order statistics at `level` of all values of the cases; interval by drawing whole units again.
 
@@ -104,7 +103,7 @@ def quantile_ratio(
     ratio = _ratio(sides, level, [1] * len(units))
     if ratio is None or len(units) < _LEAST_UNITS:
         return QuantileRatio(ratio, None)
-    rng = Random(seed)
+    rng = Random(0)
     draws = max(200, min(_DRAWS, _MOST_WORK // max(1, len(sides[0][0]) + len(sides[1][0]))))
     drawn = []
     for _ in range(draws):

@@ -167,7 +167,7 @@ def _value_in(reply: Mapping[str, Any]) -> Any:
     return as_javascript(reply.get("value"))
 
 
-async def run_javascript(folder: str, code: str, arguments: Mapping[str, Any], *, seconds: float | None = None) -> Any:
+async def run_javascript(folder: str, code: str, arguments: Mapping[str, Any]) -> Any:
     """The value of a piece of JavaScript. Raises ScriptError."""
     request = {
         "code": javascript_body(code),
@@ -175,7 +175,7 @@ async def run_javascript(folder: str, code: str, arguments: Mapping[str, Any], *
         "arguments": list(arguments.values()),
         "living": True,
     }
-    return await _asked(folder, request, LIMIT if seconds is None else seconds, walled=True)
+    return await _asked(folder, request, LIMIT, walled=True)
 
 
 async def run_python(code: str, arguments: Mapping[str, Any]) -> Any:
@@ -206,7 +206,6 @@ async def call_file(
     arguments: Sequence[Any],
     *,
     walled: bool = True,
-    plain: bool = False,
     data: bool = False,
 ) -> Any:
     """What a function in a file returns: `file://f.js[:name]`, or `file://f.py[:name]`. Raises ScriptError; with `data`
@@ -220,7 +219,6 @@ async def call_file(
         "name": name,
         "arguments": list(arguments),
         "living": walled,
-        "plain": plain,
         "data": data,
     }
     return await _asked(folder, request, LIMIT if walled else LONGEST, walled=walled)

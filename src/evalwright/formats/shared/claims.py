@@ -34,14 +34,13 @@ CLAIM_KEYS = {"not_worse_than": _OF_PAIRS, "better_than": _OF_PAIRS, "at_least":
 _PASS_RATE = "pass_rate"
 
 
-def checked_gates(
-    raw: Any, metrics: Sequence[str], tell: Tell, place: Place = ("gate",), *, rewards: bool = False
-) -> dict[str, Any] | None:
+def checked_gates(raw: Any, metrics: Sequence[str], tell: Tell, *, rewards: bool = False) -> dict[str, Any] | None:
     """A gate of either kind, or a list of both, all of which must pass, with the defaults filled in.
 
     None if something is wrong; each mistake is reported with its place. Claims are kept separate from the tree of
     conditions: `{kind: claims, claims: [...], conditions: tree or None}`.
     """
+    place = ("gate",)
     if not isinstance(raw, list) and not _is_claim(raw):
         return _tree(raw, metrics, tell, place, rewards=rewards)
     gates = raw if isinstance(raw, list) else [raw]

@@ -80,20 +80,20 @@ def _cell(column: Column[Any], row: Any, address: Callable[[Any, str], str]) -> 
     return Cell(text, column.style(row), share, column.unit in _NAMES, column.title, named, len(cases) - len(named))
 
 
-def run_page(run: OpenRun, pairs: Iterable[tuple[str, str]], links: Links, progress: Progress | None = None) -> Page:
+def run_page(run: OpenRun, pairs: Iterable[tuple[str, str]], links: Links, progress: Progress | None) -> Page:
     """`progress` is that of a run that is being written. Raises BadQuery."""
-    context = run_context(run, Filter.of(pairs), links) | {"progress": progress}
+    context = run_context(run, Filter.of(pairs), links, progress)
     return Page("run.html", f"{run.plan.name} · {run.id} · evalwright", context)
 
 
-def run_context(run: OpenRun, chosen: Filter, links: Links) -> dict[str, Any]:
+def run_context(run: OpenRun, chosen: Filter, links: Links, progress: Progress | None = None) -> dict[str, Any]:
     summary, table = run.summary, run.table
     columns = variant_columns(summary)
     of_trials = [one for one in columns if one.key.startswith(_OF_TRIALS)]
     evaluators = table_of(evaluator_columns(summary), evaluator_rows(summary.by_evaluator))
     context: dict[str, Any] = {
         "run": run,
-        "progress": None,
+        "progress": progress,
         "state": state_of(run.source, summary),
         "is_baseline": run.source.is_baseline(),
         "summary": summary,
