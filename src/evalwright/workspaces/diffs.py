@@ -10,7 +10,7 @@ from pathlib import Path
 from evalwright.model.artifact import Changes, FilesystemDiff
 from evalwright.workspaces.trees import Tree
 
-__all__ = ["TOLD_IN_FULL", "covered", "difference", "removals", "unified"]
+__all__ = ["TOLD_IN_FULL", "covered", "difference", "removals", "text_to_show", "unified"]
 
 _TEXT = 256 * 2**10
 """Maximum size of a file whose changes are shown line by line, in bytes."""
@@ -42,7 +42,7 @@ def difference(before: Tree, after: Tree, old: Path, new: Path) -> Changes:
         if max(b[path].size, a[path].size if path in a else 0) > _TEXT:
             continue
         try:
-            texts = (_text(old / path) if path in a else "", _text(new / path))
+            texts = (text_to_show(old / path) if path in a else "", text_to_show(new / path))
         except OSError:  # stored under another name, as its own contains a secret or is not UTF-8
             left_out[TOLD_IN_FULL] = f"the copies of {path} are stored under another name"
             continue
@@ -64,7 +64,7 @@ def removals(removed: Sequence[str], old: Path) -> dict[str, str]:
     room = _MOST_SHOWN
     for path in removed:
         try:
-            text = _text(old / path) if (old / path).stat().st_size <= _TEXT else None
+            text = text_to_show(old / path)
         except OSError:  # stored under another name
             continue
         if text is None:
@@ -100,8 +100,10 @@ def unified(path: str, old: str, new: str) -> str:
     return header + "".join(line if line.endswith("\n") else line + _NO_LINE_END for line in found)
 
 
-def _text(file: Path) -> str | None:
-    """The text in a file; None if it is not text."""
+def text_to_show(file: Path) -> str | None:
+    """The text in a file; None if it is not text, or too large to be shown line by line."""
+    if file.stat().st_size > _TEXT:
+        return None
     data = file.read_bytes()
     return None if b"\0" in data[:_HEAD] else data.decode(errors="replace")
 

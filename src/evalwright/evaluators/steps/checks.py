@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from evalwright.evaluators.conversation.messages import expected_of
+from evalwright.evaluators.conversation.outcomes import graded
 from evalwright.evaluators.steps.steps import in_order, steps_of_trace
 from evalwright.evaluators.wording import listed, number
 from evalwright.model.conversation import TraceExpected
@@ -44,10 +45,6 @@ def _skipped(reason: str) -> Evaluation:
 
 
 _NO_STEPS = _skipped("the trace has no steps")
-
-
-def _graded(passed: bool, reason: str, detail: dict[str, Any]) -> Evaluation:
-    return Evaluation(passed, 1.0 if passed else 0.0, reason, detail)
 
 
 def _asked(case: Case) -> TraceExpected:
@@ -87,7 +84,7 @@ class BadToolFailureRecovery(msgspec.Struct, frozen=True):
         names = listed(dict.fromkeys(span.name for span in lost))
         reason = f"nothing was said or reasoned after the failure of {names}" if lost else ""
         detail = {"failed_tools": found[:_MOST_SHOWN]} if lost else {}
-        return _graded(not lost, reason, {"failed_tool_count": len(failed), **detail})
+        return graded(not lost, reason, {"failed_tool_count": len(failed), **detail})
 
 
 def _recovered(span: Step, steps: Steps) -> bool:
@@ -129,7 +126,7 @@ class UnnecessaryToolLoop(_Lenient, frozen=True):
             {"signature": " ".join(call), "event_ids": ids[:_MOST_SHOWN], "count": len(ids)}
             for call, ids in loops[:_MOST_SHOWN]
         ]
-        return _graded(not loops, reason, {"max_repeated_tool_calls": limit, "loop_signatures": signatures})
+        return graded(not loops, reason, {"max_repeated_tool_calls": limit, "loop_signatures": signatures})
 
 
 def _signature(name: str, content: Any, strict: bool) -> tuple[str, str]:
@@ -169,7 +166,7 @@ class InvalidStateTransition(msgspec.Struct, frozen=True):
         wrong = [change for change in pairwise(states) if change not in known]
         reason = f"not allowed: {listed(f'{a} to {b}' for a, b in wrong)}" if wrong else ""
         found = [{"from_state": before, "to_state": after} for before, after in wrong[:_MOST_SHOWN]]
-        return _graded(not wrong, reason, {"states": states[:_MOST_SHOWN], "invalid_transitions": found})
+        return graded(not wrong, reason, {"states": states[:_MOST_SHOWN], "invalid_transitions": found})
 
 
 def _state(event: StepEvent) -> str | None:
@@ -252,7 +249,7 @@ class StepCostAttribution(msgspec.Struct, frozen=True):
             "max_step_cost_usd": limit,
             "over_limit": [_cost_row(span, cost) for span, cost in over[:_MOST_SHOWN]],
         }
-        return _graded(not over, f"{reason}; at most {number(limit or 0)} expected" if over else "", detail)
+        return graded(not over, f"{reason}; at most {number(limit or 0)} expected" if over else "", detail)
 
 
 def _cost(span: Step) -> float | None:
@@ -279,7 +276,7 @@ class StaleContextUsage(msgspec.Struct, frozen=True):
         reason = f"a stale context was used: {listed(stale)}" if stale else ""
         spans = [event.span_id for event in marked if event.span_id]
         detail = {"event_ids": stale[:_MOST_SHOWN], "span_ids": spans[:_MOST_SHOWN]} if stale else {}
-        return _graded(not stale, reason, detail)
+        return graded(not stale, reason, detail)
 
 
 def _marked(event: StepEvent, key: str) -> bool:
@@ -313,9 +310,9 @@ class FailureOrigin(_Lenient, frozen=True):
             "evidence": ["run_error" if origin is None else f"{origin.name} ({origin.id})"],
         }
         if strict and error is None and not events and all(_overcome(span, steps) for span in spans):
-            return _graded(True, "every failure was recovered from", detail)
+            return graded(True, "every failure was recovered from", detail)
         where = "the run" if origin is None else f"{origin.kind} {origin.name}"
-        return _graded(False, f"the first failure is that of {where}", detail)
+        return graded(False, f"the first failure is that of {where}", detail)
 
 
 def _overcome(span: Step, steps: Steps) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -32,6 +31,7 @@ from evalwright.formats.agentv.vocabulary import (
     READ,
     TEXT_CHECKS,
     TYPES,
+    snake_case,
 )
 from evalwright.registry import PREMADE
 from evalwright.session import environment
@@ -40,7 +40,6 @@ __all__ = ["FIELD_AGGREGATIONS", "OF_FILE", "Evaluators", "Spec", "asks_default_
 
 OF_FILE = " (of the file)"
 """Follows the key of a list at the top level of the file, beside the cases."""
-_CAMEL = re.compile(r"(?<=[a-z])[A-Z]")
 _REQUIRED = 0.8
 FIELD_AGGREGATIONS = ("weighted_average", "all_or_nothing", "minimum")
 
@@ -144,9 +143,8 @@ class Evaluators:
         if kind in TEXT_CHECKS:
             return self._text_check(kind, raw, place, name, tell)
         newer = NEWER_KEYS.get(kind, {})
-        given = {
-            newer.get(_snake(str(key)), _snake(str(key))): value for key, value in raw.items() if key not in COMMON
-        }
+        own_keys = {snake_case(str(key)): value for key, value in raw.items() if key not in COMMON}
+        given = {newer.get(key, key): value for key, value in own_keys.items()}
         own = given.pop("config", None) or {}
         if not isinstance(own, dict):
             tell(f"{place}.config", f"config of {name!r}: expected a mapping, found {own!r}")
@@ -351,7 +349,3 @@ def unique(specs: Sequence[Spec]) -> list[Spec]:
 
 def _is_share(value: Any) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and 0 < value <= 1
-
-
-def _snake(key: str) -> str:
-    return _CAMEL.sub(lambda match: "_" + match[0].lower(), key)

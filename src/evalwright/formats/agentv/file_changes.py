@@ -7,15 +7,12 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from evalwright.workspaces.diffs import unified
+from evalwright.workspaces.diffs import text_to_show, unified
 
 __all__ = ["changes_between"]
 
-_TEXT = 256 * 2**10
-"""Maximum size of a file whose lines are shown, in bytes."""
 _MOST = 2**20
 """Maximum length of a whole diff, in characters."""
-_HEAD = 4 * 2**10
 _LEFT_OUT = (".git",)
 
 
@@ -47,7 +44,7 @@ def _files(folder: Path) -> Iterator[str]:
 
 def _change(path: str, old: Path | None, new: Path | None) -> str:
     """The change of a file as git shows it."""
-    texts = [None if file is None else _text(file) for file in (old, new)]
+    texts = [None if file is None else text_to_show(file) for file in (old, new)]
     head = f"diff --git a/{path} b/{path}\n"
     head += "new file\n" if old is None else "deleted file\n" if new is None else ""
     if any(file is not None and text is None for file, text in zip((old, new), texts, strict=True)):
@@ -58,10 +55,3 @@ def _change(path: str, old: Path | None, new: Path | None) -> str:
     if new is None:
         lines = lines.replace(f"+++ b/{path}\n", "+++ /dev/null\n", 1)
     return head + lines
-
-
-def _text(file: Path) -> str | None:
-    if file.stat().st_size > _TEXT:
-        return None
-    data = file.read_bytes()
-    return None if b"\0" in data[:_HEAD] else data.decode(errors="replace")

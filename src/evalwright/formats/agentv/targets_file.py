@@ -18,6 +18,7 @@ from evalwright.files.key_paths import steps_of
 from evalwright.files.masker import may_be_secret
 from evalwright.formats.agentv.booleans import boolean_mistake
 from evalwright.formats.agentv.target_settings import AGENTS, BOOLEANS, KEYS, NO_EFFECT, checked
+from evalwright.formats.agentv.vocabulary import snake_case
 from evalwright.formats.shared.isolation import OF_PROGRAMS, isolating, refusal
 from evalwright.llm.routes import route_of
 from evalwright.model.chat import ChatRequest
@@ -44,7 +45,6 @@ _CREDENTIALS = {
 }  # fmt: skip
 """Keys whose values belong in the environment, by provider."""
 _NO_WORD = re.compile(r"\W")
-_CAMEL = re.compile(r"(?<=[a-z])[A-Z]")
 
 
 class Targets:
@@ -292,7 +292,7 @@ def _provider(raw: Mapping[str, Any]) -> str:
 
 def _known(key: Any) -> str:
     """A key in snake case, under its first name."""
-    name = _snake(str(key))
+    name = snake_case(str(key))
     return _NEWER.get(name, name)
 
 
@@ -347,7 +347,3 @@ def _keys_of(provider: str) -> list[str]:
 
 def _reference_in(value: Any) -> re.Match[str] | None:
     return _REFERENCE.match(value.strip()) if isinstance(value, str) else None
-
-
-def _snake(key: str) -> str:
-    return _CAMEL.sub(lambda match: "_" + match[0].lower(), key)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 __all__ = [
     "AGENT_JUDGES",
     "ALIASES",
@@ -15,6 +17,7 @@ __all__ = [
     "READ",
     "TEXT_CHECKS",
     "TYPES",
+    "snake_case",
 ]  # fmt: skip
 
 ALIASES = {
@@ -69,3 +72,8 @@ AGENT_JUDGES = ("agent_judge", "agent_grader")
 """Judges that look into the workspace themselves in AgentV; here they are shown what changed in it."""
 NEWER_AGGREGATORS = {"code_grader": "code_judge", "llm_grader": "llm_judge"}
 """Newer names for ways to combine the members of a composite."""
+
+
+def snake_case(key: str) -> str:
+    """A key in the spelling of older and newer files alike: `max_steps` for `maxSteps`."""
+    return re.sub(r"(?<=[a-z])[A-Z]", lambda match: "_" + match[0].lower(), key)

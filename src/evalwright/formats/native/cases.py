@@ -89,10 +89,7 @@ def case_of_line(line: bytes, tell: Tell, *, recording_needed: bool) -> tuple[Fi
     except ValidationError:
         case, problems = _read_slowly(line, tell)
     if case is not None:
-        if case.embedded_trace is not None or case.recorded is not None:
-            problems = take_recording(case, tell)
-        elif recording_needed:
-            problems = [tell(("embedded_trace",), "needs an embedded_trace (embed_full_trace is true)")]
+        problems = take_recording(case, tell, needed=recording_needed)
     return case, problems
 
 
@@ -133,9 +130,11 @@ def as_json_holds(value: Any) -> Any:
     return to_jsonable_python(value, bytes_mode="base64")
 
 
-def take_recording(case: FileCase, tell: Tell) -> list[Problem]:
+def take_recording(case: FileCase, tell: Tell, *, needed: bool) -> list[Problem]:
     """Turn the recorded trace of a case, or its list of traces for the trials, into the input of the target
     `replay`."""
+    if case.embedded_trace is None and case.recorded is None:
+        return [tell(("embedded_trace",), "needs an embedded_trace (embed_full_trace is true)")] if needed else []
     key = "recorded" if case.embedded_trace is None else "embedded_trace"
     given = as_json_holds(getattr(case, key))
     case.embedded_trace = None

@@ -111,10 +111,7 @@ class TableDataset(Dataset):
                 case, problems = checked(raw, tell)
             if case is not None:
                 make_plain(case)
-                if case.embedded_trace is not None or case.recorded is not None:
-                    problems = take_recording(case, tell)
-                elif self._recordings_needed:
-                    problems = [tell(("embedded_trace",), "needs an embedded_trace (embed_full_trace is true)")]
+                problems = take_recording(case, tell, needed=self._recordings_needed)
             yield (None if problems else case), problems, tell
 
     def unknown_keys(self) -> Iterator[Problem]:

@@ -43,9 +43,7 @@ class Yaml(Dataset):
         if not (self.records_traces and self._recordings_needed):
             case.embedded_trace = case.recorded = None
             return []
-        if case.embedded_trace is None and case.recorded is None:
-            return [tell(("embedded_trace",), "needs an embedded_trace (embed_full_trace is true)")]
-        return take_recording(case, tell)
+        return take_recording(case, tell, needed=True)
 
     def _cases_of(self, document: yaml_files.Document) -> list[Any]:
         value, cases = document.value, None

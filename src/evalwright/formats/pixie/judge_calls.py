@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -16,7 +17,7 @@ from evalwright.llm.kept_calls import kept_call
 from evalwright.model.chat import ChatMessage, ChatRequest, Embedding, Models
 from evalwright.session import environment, session
 
-__all__ = ["EMBEDDER", "JUDGE", "MODERATION", "chat", "embed", "moderate", "structured"]
+__all__ = ["EMBEDDER", "JUDGE", "MODERATION", "chat", "embed", "moderate", "prompt_text", "structured"]
 
 JUDGE = "gpt-4o-mini"
 """The judge if an evaluator names none."""
@@ -25,6 +26,13 @@ EMBEDDER = "text-embedding-ada-002"
 MODERATION = "omni-moderation-latest"
 _vectors: WeakKeyDictionary[Models, dict[tuple[str, str], asyncio.Future[Embedding]]] = WeakKeyDictionary()
 """What was asked in each run, so that each text is embedded only once."""
+
+
+def prompt_text(value: Any) -> str:
+    """A value as a prompt shows it."""
+    if value is None:
+        return ""
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list)) else str(value)
 
 
 @asynccontextmanager

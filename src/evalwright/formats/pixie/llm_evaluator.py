@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import re
 import string
 from collections.abc import Callable
 from typing import Any
 
 from evalwright.errors import EvaluatorError
-from evalwright.formats.pixie.judge_calls import JUDGE, chat
+from evalwright.formats.pixie.judge_calls import JUDGE, chat, prompt_text
 from evalwright.formats.pixie.surface.evaluable import UNSET, Evaluable, collapse_named_data
 from evalwright.formats.pixie.surface.evaluation import Evaluation
 
@@ -39,10 +38,10 @@ class _LlmEvaluator:
         self.name, self._template, self._model, self._client = name, template, model, client
 
     async def __call__(self, evaluable: Evaluable, *, trace: Any = None) -> Evaluation:
-        expected = "(not provided)" if evaluable.expectation is UNSET else _text(evaluable.expectation)
+        expected = "(not provided)" if evaluable.expectation is UNSET else prompt_text(evaluable.expectation)
         prompt = self._template.format(
-            eval_input=_text(collapse_named_data(evaluable.eval_input)),
-            eval_output=_text(collapse_named_data(evaluable.eval_output)),
+            eval_input=prompt_text(collapse_named_data(evaluable.eval_input)),
+            eval_output=prompt_text(collapse_named_data(evaluable.eval_output)),
             expectation=expected,
             expected_output=expected,
         )
@@ -71,12 +70,6 @@ def create_llm_evaluator(
         if field not in _FIELDS:
             raise UnknownPlaceholderError(f"unknown placeholder {field!r}, expected one of {', '.join(_FIELDS)}")
     return _LlmEvaluator(name, prompt_template, model, client)
-
-
-def _text(value: Any) -> str:
-    if value is None:
-        return ""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list)) else str(value)
 
 
 def _score(reply: str) -> float | None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from evalwright.evaluators.judges.prompt_data import data_blocks
 from evalwright.evaluators.judges.replies import BadReply
-from evalwright.formats.pixie.judge_calls import embed, structured
+from evalwright.formats.pixie.judge_calls import embed, prompt_text, structured
 from evalwright.formats.pixie.scorers import Score
 
 __all__ = ["AnswerCorrectness", "AnswerRelevancy", "ContextRelevancy", "EmbeddingSimilarity", "Faithfulness"]
@@ -30,7 +30,7 @@ class EmbeddingSimilarity:
     async def eval_async(self, output: Any, expected: Any = None, **_: Any) -> Score:
         if expected is None:
             raise ValueError("EmbeddingSimilarity requires an expected value")
-        texts = [self._prefix + _text(output), self._prefix + _text(expected)]
+        texts = [self._prefix + prompt_text(output), self._prefix + prompt_text(expected)]
         different = list(dict.fromkeys(texts))
         vectors = dict(zip(different, await embed(different, self._model, self._client), strict=True))
         return Score(_scaled(vectors[texts[0]], vectors[texts[1]]))
@@ -66,7 +66,7 @@ class ContextRelevancy(_Asks):
         sentence = {"type": "object", "properties": {"sentence": {"type": "string"}, "reasons": _TEXTS}}
         reply = await self._ask(
             "Give, word for word, the sentences of the context that are needed to answer the question.",
-            [("question", _text(input)), ("context", whole)],
+            [("question", prompt_text(input)), ("context", whole)],
             {"sentences": {"type": "array", "items": sentence}},
         )
         chosen = [str(one["sentence"]) for one in _objects(reply["sentences"], "sentence")]
@@ -86,7 +86,7 @@ class Faithfulness(_Asks):
         _needed(self.name, input=input, output=output, context=context)
         said = await self._ask(
             "Split the answer to the question into statements that can each be understood by itself.",
-            [("question", _text(input)), ("answer", _text(output))],
+            [("question", prompt_text(input)), ("answer", prompt_text(output))],
             {"statements": _TEXTS},
         )
         statements = said["statements"]
@@ -125,15 +125,15 @@ class AnswerRelevancy(_Asks):
         detail = {"questions": questions}
         if sum(_bit(reply["noncommittal"]) for reply in replies):
             return Score(0.0, detail)
-        different = list(dict.fromkeys([_text(input), *questions]))
+        different = list(dict.fromkeys([prompt_text(input), *questions]))
         vectors = dict(zip(different, await embed(different, None, self._client), strict=True))
-        near = [_scaled(vectors[question], vectors[_text(input)]) for question in questions]
+        near = [_scaled(vectors[question], vectors[prompt_text(input)]) for question in questions]
         return Score(sum(near) / len(near), detail)
 
     async def _question(self, output: Any, context: Any, number: int) -> Any:
         return await self._ask(
             "Write the question that this answer answers, and as `noncommittal` 1 if the answer evades, else 0.",
-            [("answer", _text(output)), ("context", _joined(context))],
+            [("answer", prompt_text(output)), ("context", _joined(context))],
             {"question": {"type": "string"}, "noncommittal": {"type": "integer"}},
             temperature=0.5,
             repeat=number,
@@ -152,7 +152,11 @@ class AnswerCorrectness(_Asks):
             self._ask(
                 "Sort the statements of answer and ground truth: TP are in both, FP in the answer only, FN in the "
                 "ground truth only.",
-                [("question", _text(input)), ("answer", _text(output)), ("ground truth", _text(expected))],
+                [
+                    ("question", prompt_text(input)),
+                    ("answer", prompt_text(output)),
+                    ("ground truth", prompt_text(expected)),
+                ],
                 {"TP": _TEXTS, "FP": _TEXTS, "FN": _TEXTS},
             ),
             similarity.eval_async(output, expected),
@@ -187,11 +191,5 @@ def _bit(value: Any) -> int:
     return int(value)
 
 
-def _text(value: Any) -> str:
-    if value is None:
-        return ""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, (dict, list)) else str(value)
-
-
 def _joined(context: Any) -> str:
-    return "\n".join(map(_text, context)) if isinstance(context, list) else _text(context)
+    return "\n".join(map(prompt_text, context)) if isinstance(context, list) else prompt_text(context)
