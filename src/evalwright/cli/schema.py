@@ -16,7 +16,7 @@ __all__ = ["command", "schemas", "text_of"]
 _OF_NO_FORMAT: Mapping[str, tuple[Ref, str]] = {
     "label": (
         "evalwright.importers.label_schema:label_schema",
-        "a label of a person, one line of a file in JSON Lines",
+        "a human label, one line of a file in JSON Lines",
     ),
 }
 
