@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from evalwright.model.summary import RunSummary
     from evalwright.model.trace import (
         Answer,
+        Doubt,
         Metrics,
         Output,
         Span,
@@ -59,6 +60,7 @@ __all__ = [
     "ChatMessage",
     "ChatReply",
     "ChatRequest",
+    "Doubt",
     "Enricher",
     "EvalCase",
     "Evaluation",
@@ -122,6 +124,7 @@ _PLACES = {
     "ChatMessage": "model.chat",
     "ChatReply": "model.chat",
     "ChatRequest": "model.chat",
+    "Doubt": "model.trace",
     "Enricher": "model.protocols",
     "EvalCase": "model.case",
     "Evaluation": "model.result",

@@ -14,7 +14,7 @@ from evalwright.model.plan import RetryRule, Variant
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Answer, Output, Trace
 from evalwright.run.re_evaluation import re_evaluate
-from evalwright.run.resumption import resume, retry
+from evalwright.run.resumption import resume
 from evalwright.run.start import run_suite
 from evalwright.run.stored_run import open_run
 from run.suites import SAYS_LAST, suite
@@ -51,56 +51,6 @@ def test_a_target_that_cannot_be_closed_is_told_of_and_spoils_no_verdict(tmp_pat
     outcome = run_suite(suite(tmp_path, [1], variants=[Variant("main", "unclosable", {})]))
     said = ["main: closing it raised RuntimeError: still busy"]
     assert (outcome.exit_code, outcome.summary.warnings, outcome.notes) == (0, said, said)
-
-
-class Doubtful(Unclosable):
-    doubted = True
-
-    async def run(self, case, trial):
-        if self.doubted:
-            raise RuntimeError("busy")
-        return await super().run(case, trial)
-
-    def doubts(self):
-        return ["found nothing in any of 2 replies"] if self.doubted else []
-
-    async def close(self):
-        pass
-
-
-def test_doubts_about_the_calls_of_one_session_do_not_outlive_those_of_the_next(tmp_path, monkeypatch):
-    monkeypatch.setitem(registry.KINDS["targets"], "doubtful", f"{__name__}:Doubtful")
-    run = run_suite(suite(tmp_path, [1, 2], variants=[Variant("main", "doubtful", {})])).run_dir
-    said = ["main: found nothing in any of 2 replies"]
-    assert open_run(run)[0].summary().warnings == re_evaluate(run).summary.warnings == said
-    monkeypatch.setattr(Doubtful, "doubted", False)
-    assert retry(run).summary.warnings == re_evaluate(run).summary.warnings == []
-
-
-class Counted(Doubtful):
-    """Doubts its calls; the system `late` is busy with the second case at first."""
-
-    def __init__(self, variant):
-        self.late, self.calls = variant.name == "late", 0
-
-    async def run(self, case, trial):
-        self.calls += 1
-        if self.late and case.id == "c1":
-            return await super().run(case, trial)
-        return Answer(Output(final_answer="done"))
-
-    def doubts(self):
-        return [f"doubts in {self.calls} replies"] if self.calls else []
-
-
-def test_doubts_about_a_system_outlive_a_session_that_does_not_call_it(tmp_path, monkeypatch):
-    monkeypatch.setitem(registry.KINDS["targets"], "counted", f"{__name__}:Counted")
-    variants = [Variant("early", "counted", {}), Variant("late", "counted", {})]
-    run = run_suite(suite(tmp_path, [1, 2], variants=variants)).run_dir
-    monkeypatch.setattr(Doubtful, "doubted", False)
-    assert open_run(run)[0].summary().warnings == ["early: doubts in 2 replies", "late: doubts in 2 replies"]
-    said = ["early: doubts in 2 replies", "late: doubts in 1 replies"]
-    assert retry(run).summary.warnings == re_evaluate(run).summary.warnings == said
 
 
 def test_interrupting_a_pause_before_a_retry_leaves_the_cell_for_later(tmp_path, agents):

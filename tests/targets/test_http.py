@@ -7,6 +7,7 @@ import pytest
 
 from evalwright.errors import InputError, TargetError
 from evalwright.model.snapshot import Case
+from evalwright.model.trace import Doubt
 from targets.loopback import CASE, ask, build, chunked, opened, reply, sent, serving
 
 MAPPED = {"endpoint": "https://example.org/x", "response_mapping": {"final_answer": "$.a"}}
@@ -150,40 +151,37 @@ def test_what_is_found_and_cannot_be_read_did_not_not_happen(name, found):
         mapped({"x": found}, **{name: "$.x"})
 
 
-def doubts_after(*replies, **config):
-    """What a target says at the end of a run with these replies."""
+def doubts_of(*replies, **config):
+    """The doubts about each of these replies."""
 
     async def doubts():
         async with serving(*replies) as server, opened(endpoint=f"http://127.0.0.1:{server.port}/", **config) as target:
-            for _ in replies:
-                await target.run(CASE, 0)
-            return target.doubts()
+            return [[*(await target.run(CASE, 0)).doubts] for _ in replies]
 
     return asyncio.run(doubts())
 
 
-def test_a_path_that_finds_nothing_in_any_reply_is_told_at_the_end():
-    def doubts(*documents):
-        mapping = {"final_answer": "$.a", "tool_calls": "$.toolz", "tokens.input": "$.n", "trace_id": "$.t"}
-        return doubts_after(*map(reply, documents), response_mapping=mapping)
-
-    said = doubts({"a": "x", "t": "1"}, {"a": "x", "n": None, "tools": [1]})
-    assert said == ["response_mapping.tool_calls $.toolz found nothing in any of 2 replies"]
-    assert doubts({"a": "x", "toolz": [], "n": 1, "t": "1"}) == []
+def test_paths_that_have_found_nothing_so_far_are_doubted():
+    mapping = {"final_answer": "$.a", "tool_calls": "$.toolz", "tokens.input": "$.n", "trace_id": "$.t"}
+    documents = [{"a": "x", "t": "1"}, {"a": "x", "n": None, "tools": [1]}, {"a": "x", "toolz": [], "n": 1, "t": "1"}]
+    paths = ("tool_calls $.toolz", "tokens.input $.n")
+    calls, tokens = (Doubt(f"response_mapping.{path} found nothing", if_all=True) for path in paths)
+    assert doubts_of(*map(reply, documents), response_mapping=mapping) == [[calls, tokens], [calls], []]
 
 
-def test_numbers_that_cannot_be_used_are_told_at_the_end():
+def test_numbers_that_cannot_be_used_are_doubted():
     mapping = {"final_answer": "$.a", "cost_usd": "$.c"}
     documents = [{"a": "x", "c": "$0.5"}, {"a": "x", "c": 0.5}, {"a": "x", "c": -1}, {"a": "x", "c": None}]
-    said = doubts_after(*map(reply, documents), response_mapping=mapping)
-    assert said == ["response_mapping.cost_usd $.c found no number that can be used in 2 of 4 replies: '$0.5'"]
+    what = "response_mapping.cost_usd $.c found no number that can be used"
+    said = doubts_of(*map(reply, documents), response_mapping=mapping)
+    assert said == [[Doubt(what, "'$0.5'")], [], [Doubt(what, "-1")], []]
 
 
-def test_streams_without_their_end_are_told_at_the_end():
+def test_streams_without_their_end_are_doubted():
     events = [b'data: {"t": "a"}\n\n', b'data: {"error": "too busy"}\n\n']
     config = {"stream": True, "stream_format": "sse", "stream_event_field": "$.t", "response_mapping": {}}
-    said = doubts_after(chunked(*events), chunked(events[0]), **config)
-    assert said == ["the end of the stream is missing in 1 of 2 replies: the service reports an error: too busy"]
+    said = doubts_of(chunked(*events), chunked(events[0]), **config)
+    assert said == [[Doubt("the end of the stream is missing", "the service reports an error: too busy")], []]
 
 
 def test_all_the_other_entries():

@@ -70,10 +70,9 @@ class Target(Protocol):
     """A way to call the system under test. Registered as a callable `(variant) -> Target`.
 
     Constructing it checks the configuration (raises InputError before anything runs). The optional methods
-    `async open()` and `async close()` are called once around a run; `close()` also if `open()` failed. Just before
-    it, `doubts()` returns what the user should know of all calls together, as texts. `asks(case)`
-    is the same as for evaluators. In a run with workspaces, `evalwright.plugins.workspace_path()` is the folder
-    of the cell for which `run` is called.
+    `async open()` and `async close()` are called once around a run; `close()` also if `open()` failed. `asks(case)`
+    is the same as for evaluators. In a run with workspaces, `evalwright.plugins.workspace_path()` is the folder of
+    the cell for which `run` is called.
     """
 
     def run(self, case: Case, trial: int) -> Awaitable[Answer]:

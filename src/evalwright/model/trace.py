@@ -8,6 +8,7 @@ ignore unknown keys and fill missing ones. Additions of ours: `trial`, `attempt`
 # No `from __future__ import annotations`: msgspec resolves annotations that are strings in the module named by the
 # class, which for public records is `evalwright`.
 
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -19,6 +20,7 @@ __all__ = [
     "SCHEMA_VERSION",
     "UNDATED",
     "Answer",
+    "Doubt",
     "Metrics",
     "Output",
     "Span",
@@ -141,10 +143,23 @@ class Span(msgspec.Struct, gc=False):
     events: list[SpanEvent] = []
 
 
+class Doubt(msgspec.Struct, frozen=True, gc=False):
+    """What is odd about an answer without spoiling it; the end of the run says of how many of a system's it is so.
+
+    Doubts of the same kind have the same `what`, which "in 2 of 5 replies" can follow; the details are in `example`.
+    """
+
+    what: str
+    example: str = ""
+    if_all: bool = False
+    """Only worth saying if it is so of every answer of the session."""
+
+
 class Answer(msgspec.Struct, gc=False):
     """What a target returns for one case; the runner makes the trace of it.
 
     `started_at`, `finished_at` and `latency_ms` are set by replay only; for everything else the runner measures them.
+    `doubts` are not stored with the trace.
     """
 
     output: Output = msgspec.field(default_factory=Output)
@@ -158,6 +173,7 @@ class Answer(msgspec.Struct, gc=False):
     finished_at: datetime | None = None
     latency_ms: int | None = None
     spans: list[Span] = []
+    doubts: tuple[Doubt, ...] = ()
 
     @classmethod
     def of(
@@ -171,6 +187,7 @@ class Answer(msgspec.Struct, gc=False):
         tokens_out: int | None = None,
         cost_usd: float | None = None,
         extra: dict[str, Any] | None = None,
+        doubts: Sequence[Doubt] = (),
     ) -> "Answer":
         """An answer from the parts that most systems know; `cost_usd` is the cost of the call, US dollars."""
         return cls(
@@ -178,6 +195,7 @@ class Answer(msgspec.Struct, gc=False):
             tool_calls=tool_calls or [],
             metrics=Metrics(token_input=tokens_in, token_output=tokens_out, cost_usd=cost_usd),
             extra=extra or {},
+            doubts=tuple(doubts),
         )
 
 

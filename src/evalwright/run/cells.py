@@ -146,11 +146,11 @@ class RunState:
     """Called with the records of each cell that this session has finished, in the event loop of the run."""
     stuck: dict[str, str] = field(default_factory=dict[str, str])
     """By variant, why its system is no longer called although cells are left."""
-    called: set[str] = field(default_factory=set[str])
-    """Variants whose systems this session has called."""
+    answers: dict[str, int] = field(default_factory=dict[str, int])
+    """How many answers this session has got, for each variant whose system it has called."""
     doubts: list[str] = field(default_factory=list[str])
-    """What systems say about all their calls together, after the last cell, and what went wrong when they were closed.
-    Each begins with the name of the variant and a colon."""
+    """What was odd about the answers of a system, after the last cell, and what went wrong when it was closed. Each
+    begins with the name of the variant and a colon."""
     stop_now: Callable[[], None] | None = None
     """Cancels the cells in flight, from any thread; None if there can be none. A later session runs them."""
     already_done: int = 0

@@ -158,8 +158,7 @@ def conclude(
     ended = _ended(state, summary) if state is not None else []
     if state is not None:
         # What a session finds in its own calls of a system takes the place of what earlier ones found in theirs.
-        called = tuple(f"{name}: " for name in state.called)
-        of_calls = [*(warning for warning in of_calls if not warning.startswith(called)), *state.doubts]
+        of_calls = [one for one in of_calls if _variant_of(one, plan) not in state.answers] + state.doubts
     if of_calls:
         summary.call_warnings = [*dict.fromkeys(of_calls)]
     said = [warning for one in earlier if one is not None for warning in one.warnings]
@@ -184,6 +183,12 @@ def conclude(
     lost = unreadable_records(writer) if writer.damage else []
     told = [*notes, *ended, *writer.damage, *([_HEALING] if lost else [])]
     return Outcome(place.address, plan, summary, interrupted, told, place, unread=lost)
+
+
+def _variant_of(warning: str, plan: Plan) -> str | None:
+    """The variant whose name a warning begins with; the longest one, as a name may contain a colon, too."""
+    names = (variant.name for variant in plan.variants if warning.startswith(f"{variant.name}: "))
+    return max(names, key=len, default=None)
 
 
 def _ended(state: RunState, summary: RunSummary) -> list[str]:

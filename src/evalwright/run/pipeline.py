@@ -20,7 +20,7 @@ from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter, Target
 from evalwright.model.result import EvaluationResult
 from evalwright.model.snapshot import Case
-from evalwright.model.trace import Answer, Trace, TraceError
+from evalwright.model.trace import Answer, Doubt, Trace, TraceError
 from evalwright.run.addresses import BUSY, Address, addresses_of
 from evalwright.run.call import (
     GRACE,
@@ -42,6 +42,7 @@ from evalwright.run.records import Clock, Pending, drop_answer, trace_of
 from evalwright.scoring.tally import Tally
 
 if TYPE_CHECKING:
+    from evalwright.run.doubts import Doubts
     from evalwright.run.executors import Sites
     from evalwright.run.spending import CostLimit
     from evalwright.run.standstill import Standstill
@@ -101,6 +102,7 @@ class Pipeline:
         self._proven: set[str] = set()
         """Variants that answered before the first error of the run."""
         self._standstill: Standstill | None = None
+        self._doubts: Doubts | None = None
         self._comparing: Comparing | None = None
         self._starved = 0
         """Cells that wait until others close files."""
@@ -161,9 +163,9 @@ class Pipeline:
     async def close(self) -> None:
         """Close the targets, as far as they let themselves be closed, and the workspaces."""
         # Before the workspaces, because what a target has started may still write there.
+        if self._doubts is not None:
+            self._state.doubts += self._doubts.texts(self._state.answers)
         for name, target in self._targets.items():
-            if doubts := getattr(target, "doubts", None):
-                self._state.doubts += (f"{name}: {doubt}" for doubt in doubts())
             if closing := getattr(target, "close", None):
                 try:
                     await asyncio.wait_for(closing(), GRACE)
@@ -186,6 +188,10 @@ class Pipeline:
             answer = await self._call(call, cell)
             if answer is None or call.abandoned:  # the ticker has recorded an abandoned call already
                 return
+            if isinstance(answer, Answer) and answer.error is None:
+                self._state.answers[cell.variant.name] += 1
+                if answer.doubts:
+                    self._doubt(cell.variant.name, answer.doubts)
             trace = self.trace(cell, answer, call.started, time.monotonic(), call.retried)
             if self._enriching is not None:
                 await self._enriching.enrich(trace)
@@ -200,6 +206,13 @@ class Pipeline:
                 return
             self._standstill = self._errors_counted()
         self._standstill.add(trace)
+
+    def _doubt(self, variant: str, doubts: Sequence[Doubt]) -> None:
+        if self._doubts is None:
+            from evalwright.run.doubts import Doubts
+
+            self._doubts = Doubts()
+        self._doubts.add(variant, doubts)
 
     def _errors_counted(self) -> Standstill:
         """What stops systems that only return errors; created at the first error."""
@@ -278,7 +291,7 @@ class Pipeline:
     def _ask(self, call: Call, cell: Cell) -> Awaitable[Answer | TraceError]:
         name, sites = cell.variant.name, self._sites
         target = self._targets[name]
-        self._state.called.add(name)
+        self._state.answers.setdefault(name, 0)
         return call.ask(target, cell) if sites is None else sites.ask(call, target, cell)
 
     async def _room_made(self) -> bool:

@@ -17,9 +17,9 @@ import msgspec
 
 from evalwright.errors import TargetError, did_you_mean
 from evalwright.files.plain import clean_text, plain
-from evalwright.model.trace import Answer, Metrics, Output, ToolCall, ToolResult, TraceMessage
+from evalwright.model.trace import Answer, Doubt, Metrics, Output, ToolCall, ToolResult, TraceMessage
 
-__all__ = ["answer_in", "answer_of", "says_nothing"]
+__all__ = ["answer_in", "answer_of", "says_nothing", "with_notes"]
 
 _KEYS = frozenset(
     {"final_answer", "thinking", "structured", "tool_calls", "tool_results", "messages", "metrics", "extra"}
@@ -90,8 +90,14 @@ def answer_of(
             _refuse_lost_calls(returned, answer, function)
         if not evalh_rules and "final_answer" not in optional and says_nothing(answer):
             raise TargetError(_without_answer(returned, function))
+    return with_notes(answer, notes)
+
+
+def with_notes(answer: Answer, notes: list[str]) -> Answer:
+    """The answer, to which notes are added of what was replaced or left out because no record can hold it."""
     if notes:
         answer.extra = {**answer.extra, "replaced": notes}
+        answer.doubts += (Doubt("a value was replaced or left out", notes[0]),)
     return answer
 
 

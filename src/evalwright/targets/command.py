@@ -103,9 +103,12 @@ class Command:
         streams = {"stdout": finished.stdout, "stderr": finished.stderr}
         if cut := {name: _sizes(stream) for name, stream in streams.items() if stream.cut}:
             extra["truncated"] = cut
+        answer = Answer(output=output, extra=extra)
         if notes:
-            extra["replaced"] = notes
-        return Answer(output=output, extra=extra)
+            from evalwright.targets.answers import with_notes  # few programs need it
+
+            with_notes(answer, notes)
+        return answer
 
 
 def _mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:

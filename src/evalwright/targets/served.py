@@ -112,10 +112,6 @@ class Served:
     async def run(self, case: Case, trial: int) -> Answer:
         return await self._inner.run(case, trial)
 
-    def doubts(self) -> list[str]:
-        doubts: Callable[[], list[str]] = getattr(self._inner, "doubts", list)
-        return doubts()
-
     async def close(self) -> None:
         try:
             if closing := getattr(self._inner, "close", None):

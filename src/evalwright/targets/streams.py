@@ -9,6 +9,7 @@ from typing import Any
 from evalwright.errors import TargetError
 from evalwright.files.plain import clean_text
 from evalwright.model.trace import Answer, Metrics, Output
+from evalwright.targets.answers import with_notes
 
 __all__ = ["collected", "collected_async"]
 
@@ -63,4 +64,4 @@ class _Stream:
             stream_chunks=len(self._texts),
             stream_completed=True,
         )
-        return Answer(output=Output(final_answer=text), metrics=metrics, extra={"replaced": notes} if notes else {})
+        return with_notes(Answer(output=Output(final_answer=text), metrics=metrics), notes)

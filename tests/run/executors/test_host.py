@@ -54,6 +54,13 @@ async def late(case, variant):
         await asyncio.sleep(600)
     return {"final_answer": "done"}
 
+async def doubting(case, variant):
+    from evalwright.plugins import Answer, Doubt
+
+    await asyncio.sleep(0.01)
+    never = Doubt("$.a found nothing", if_all=True)
+    return Answer.of("done", doubts=[never, Doubt("the end is missing", "cut off")] if case["id"] == "c1" else [never])
+
 def model(request):
     return "done with " + request.messages[-1].content
 """
@@ -168,6 +175,14 @@ def test_files_of_workspaces_come_back_without_secrets(tmp_path, near):
     assert SECRET.encode() not in kept(outcome)
     assert {path.read_text() for path in folder.rglob("after/new.txt")} == {f"c{n} has ***MASKED***" for n in (0, 1)}
     assert {path.stat().st_size for path in folder.rglob("after/large.bin")} == {9 << 20}
+
+
+def test_doubts_about_answers_come_back_and_are_counted_by_the_run(tmp_path, near):
+    outcome = ran(
+        tmp_path, 6, {"main": {"adapter": "python_function", "target": "agent:doubting", "ray": {"actors": 2}}}
+    )
+    said = ["main: $.a found nothing in any of 6 replies", "main: the end is missing in 1 of 6 replies: cut off"]
+    assert outcome.summary.warnings == said
 
 
 def test_what_systems_do_wrong_is_an_error_of_the_cell(tmp_path, near):

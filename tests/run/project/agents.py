@@ -10,7 +10,7 @@ import msgspec
 
 from evalwright.errors import TargetError
 from evalwright.llm.patience import standing_still
-from evalwright.model.trace import Answer
+from evalwright.model.trace import Answer, Doubt
 
 calls: list[str] = []
 
@@ -23,6 +23,20 @@ async def echo(case, variant):
 def echo_sync(case, variant):
     calls.append(case["id"])
     return {"final_answer": str(case["input"])}
+
+
+async def doubted(case, variant):
+    """Has at each call of a case the doubts that the input names for the system; null is an error."""
+    me = f"{variant['name']} {case['id']}"
+    turn = case["input"][variant["name"]][calls.count(me)]
+    calls.append(me)
+    if turn is None:
+        raise RuntimeError("busy")
+    return Answer.of("done", doubts=[Doubt(*one) for one in turn])
+
+
+async def costing(case, variant):
+    return {"final_answer": "done", "metrics": {"cost_usd": case["input"]}}
 
 
 async def flaky(case, variant):

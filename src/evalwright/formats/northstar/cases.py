@@ -19,7 +19,7 @@ from evalwright.files.jsonl import lines_of
 from evalwright.files.key_paths import bracketed
 from evalwright.files.plain import plain
 from evalwright.files.problems import ProblemKinds
-from evalwright.formats.northstar.doubts import Doubt, doubts_in
+from evalwright.formats.northstar.doubts import CaseDoubt, doubts_in
 from evalwright.formats.northstar.ids import Occurrences, ambiguous_ids, oddities
 from evalwright.formats.northstar.records import EvalCase, Record, checked, parsed_line, records_of
 from evalwright.formats.northstar.traces import take_trace
@@ -279,7 +279,7 @@ def _run_of(payload: dict[str, Any]) -> Any:
     return run_id
 
 
-def _doubts_of_steps(line: _Line, trace: Trace) -> Iterator[Doubt]:
+def _doubts_of_steps(line: _Line, trace: Trace) -> Iterator[CaseDoubt]:
     """Problems of a record's trace: either the case becomes an error, or no grader reads the part."""
     place = ("trace",) if line.trace is not None else ("input", "trace")
     if trace.error is not None and trace.error.type == _MALFORMED:

@@ -12,9 +12,9 @@ from evalwright.files.key_paths import Place
 from evalwright.model.conversation import ConversationExpected
 from evalwright.model.recordings import json_text
 
-__all__ = ["Doubt", "doubts_in"]
+__all__ = ["CaseDoubt", "doubts_in"]
 
-Doubt = tuple[Place, str]
+CaseDoubt = tuple[Place, str]
 """A place in a record, and the doubt about it."""
 
 _SPEAKERS = ("system", "user", "tool")
@@ -31,7 +31,7 @@ _decode = msgspec.json.Decoder().decode
 
 def doubts_in(
     messages: Sequence[dict[str, Any]], expected: ConversationExpected, *, must_expect: bool
-) -> Iterator[Doubt]:
+) -> Iterator[CaseDoubt]:
     """All of them; with `must_expect` the graders judge only by what a case expects."""
     for i, message in enumerate(messages):
         if message.get("content").__class__ is str and message["content"] and _only_speaks(message):
@@ -47,7 +47,7 @@ def _only_speaks(message: dict[str, Any]) -> bool:
     return role in _SPEAKERS or (role == "assistant" and "tool_calls" not in message)
 
 
-def _of_expected(expected: ConversationExpected) -> Iterator[Doubt]:
+def _of_expected(expected: ConversationExpected) -> Iterator[CaseDoubt]:
     judged = False
     for key, value in zip(expected.__struct_fields__, msgspec.structs.astuple(expected), strict=True):
         if value is None:
@@ -62,7 +62,7 @@ def _of_expected(expected: ConversationExpected) -> Iterator[Doubt]:
         yield ("expected",), 'nothing is expected that a grader judges: {"contains": "..."} asks for text'
 
 
-def _of_message(message: dict[str, Any]) -> Iterator[Doubt]:
+def _of_message(message: dict[str, Any]) -> Iterator[CaseDoubt]:
     role = message.get("role")
     if role not in _ROLES:
         found = "no role" if role is None else f"the role {str(role)[:40]!r}"
@@ -79,7 +79,7 @@ def _of_message(message: dict[str, Any]) -> Iterator[Doubt]:
         yield ("tool_calls",), f"expected a list of calls, found {_shown(listed)}: no call is read from it"
 
 
-def _of_call(call: Any) -> Iterator[Doubt]:
+def _of_call(call: Any) -> Iterator[CaseDoubt]:
     if not isinstance(call, dict):
         yield (), f"expected an object with a function, found {_shown(call)}: no call is read from it"
         return

@@ -18,7 +18,7 @@ from evalwright.files.masker import Masker, looks_secret
 from evalwright.llm.failures import retry_after
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
-from evalwright.model.trace import Answer
+from evalwright.model.trace import Answer, Doubt
 from evalwright.targets.build import optional_parts
 from evalwright.targets.http.body import EXCERPT_BYTES, Interrupted, error_in, json_of, pieces, shortened
 from evalwright.targets.http.config import HTTP_KEYS, mistakes, place_of, unread_entries
@@ -79,9 +79,7 @@ class Http:
         self._masker = Masker(dict(_secrets(config.get("headers") or {}, self._url)))
         self._lenient = variant.evalh_rules
         self._unfound = {} if variant.evalh_rules or self._stream_format else self._mapping.own
-        self._replies = 0
-        self._losses: dict[str, tuple[int, str]] = {}
-        """What was lost of replies that were answers nevertheless: how often, and the first instance."""
+        """Paths that have found nothing so far: if in no reply at all, they are most likely misspelt."""
         self._malformed = self._mapping.problems + [p.problem for p in self._event_paths.values() if p.problem]
         self._client: httpx.AsyncClient | None = None
 
@@ -120,19 +118,6 @@ class Http:
             message = self._masker.mask_text(f"{self._method} {place_of(self._url)}: {error}")
             raise TargetError(message, error.type, status=error.status, retry_after=error.retry_after) from None
 
-    def doubts(self) -> list[str]:
-        """Warnings of paths that found nothing in any reply: most likely misspelt, and nothing else would show it; and
-        of parts of replies that were lost."""
-        if not self._replies:
-            return []
-        replies = counted(self._replies, "reply", "replies")
-        unfound = [f"{path} found nothing in any of {replies}" for path in self._unfound.values()]
-        return unfound + [f"{what} in {times} of {replies}: {one}" for what, (times, one) in self._losses.items()]
-
-    def _lost(self, what: str, instance: str) -> None:
-        times, first = self._losses.get(what, (0, instance))
-        self._losses[what] = (times + 1, first)
-
     async def close(self) -> None:
         if self._client is not None:
             await self._client.aclose()
@@ -167,10 +152,12 @@ class Http:
         if self._unfound:
             still = self._mapping.found_nothing(parts, document, self._unfound)
             self._unfound = {name: self._unfound[name] for name in still}
-        self._replies += 1
         answer = self._mapping.answer(parts)
-        for path, number in self._mapping.unread_numbers(parts, answer):
-            self._lost(f"{path} found no number that can be used", self._excerpt(number))
+        unread = self._mapping.unread_numbers(parts, answer)
+        answer.doubts = (
+            *(Doubt(f"{path} found nothing", if_all=True) for path in self._unfound.values()),
+            *(Doubt(f"{path} found no number that can be used", self._excerpt(number)) for path, number in unread),
+        )
         return answer
 
     def _refuse_error(self, message: str | None, response: httpx.Response) -> None:
@@ -205,10 +192,10 @@ class Http:
             raise TargetError(f"no answer: {where} the {counted(whole.chunks, 'event')} of the stream")
         if interruption is None and whole.error is not None:
             interruption = f"the service reports an error: {self._excerpt(whole.error)}"
-        self._replies += 1
+        answer = whole.answer(self._strip_think, interruption)
         if interruption is not None:
-            self._lost("the end of the stream is missing", interruption)
-        return whole.answer(self._strip_think, interruption)
+            answer.doubts = (Doubt("the end of the stream is missing", interruption),)
+        return answer
 
     def _excerpt(self, text: str) -> str:
         return shortened(self._masker.mask_text(text[:EXCERPT_BYTES]))
