@@ -16,12 +16,10 @@ from hypothesis import strategies as st
 from any_records import answers, cases
 from evalwright.evaluators.build import build, calls_models, declared
 from evalwright.evaluators.catalogue import catalogue, describe
-from evalwright.evaluators.onlooker import looks
 from evalwright.model.plan import EvaluatorSpec, PassCriteria, RunSettings
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, TraceError
-from evalwright.registry import load
 from evalwright.run.locations import Place
 from evalwright.run.re_evaluation import re_evaluate
 from evalwright.run.start import run_suite
@@ -37,7 +35,7 @@ CHECKS = [
     and not calls_models(one.name, describe(one.name).example or {})
     and one.group not in ("code", "workspace")
 ]
-LOOKS = [spec for spec in CHECKS if looks(load("evaluators", spec.type))]
+LOOKS = [spec for spec in CHECKS if declared("evaluators", spec.type).looks]
 OF_TRACES = [spec for spec in LOOKS if not build(spec).traits.uses_case]
 OF_CASES = [EvaluatorSpec(f"{kind} of the case", kind) for kind in ("contains_text", "tool_called")]
 BY_EACH, BY_MEAN = PassCriteria(), PassCriteria(rule="bands")

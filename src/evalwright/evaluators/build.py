@@ -15,6 +15,7 @@ import msgspec
 
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.evaluators.fields import select
+from evalwright.evaluators.onlooker import Onlooker
 from evalwright.evaluators.wording import in_words, noun, shown
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.protocols import Evaluator, Extractor, Traits
@@ -139,7 +140,10 @@ def build_extractor(type_name: str, config: Mapping[str, Any]) -> Extractor:
 
 
 def _declared(kind: Any) -> Traits:
+    # A class of another package may inherit from one of ours and judge in a way of its own.
+    ours = isinstance(kind, type) and kind.__module__.startswith("evalwright.")
     return Traits(
+        looks=ours and issubclass(kind, Onlooker),
         compares=getattr(kind, "compares", False),
         calls_models=getattr(kind, "calls_models", False),
         imports_code=getattr(kind, "imports_code", False),

@@ -12,7 +12,7 @@ from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 
-__all__ = ["PASSED", "Look", "Onlooker", "looks", "own_copy"]
+__all__ = ["PASSED", "Look", "Onlooker", "own_copy"]
 
 Look = Callable[[Case, Trace], Evaluation]
 
@@ -44,14 +44,6 @@ class Onlooker(msgspec.Struct, frozen=True, dict=True):
         said = self.look(case, trace)
         parts = own_copy(said.detail), said.skipped, said.cost_usd, own_copy(said.hits), own_copy(said.misses)
         return Evaluation(said.passed, said.score, said.reason, *parts)
-
-
-def looks(kind: object) -> bool:
-    """Whether `look` may stand for `evaluate` of a class, and what it declares to read is true.
-
-    Only of our own: a class of another package may inherit from one of them and judge in a way of its own.
-    """
-    return isinstance(kind, type) and issubclass(kind, Onlooker) and kind.__module__.startswith("evalwright.")
 
 
 def own_copy(value: Any) -> Any:

@@ -107,6 +107,8 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     """The keys of the case's `expected` that it reads, if these are all that it looks at in a case."""
     reads: frozenset[str] = TRACE_PARTS
     """Those of the `TRACE_PARTS` of a trace that it looks at; the others need not be decoded then."""
+    looks: bool = False
+    """`look` of our own onlookers may stand for `evaluate`, and what they declare to read is all that they look at."""
     uses_artifact: bool = False
     """`evaluate` gets an `Artifact | None` as a third argument: what the cell did to the files of its workspace."""
     uses_results: bool = False

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from evalwright.errors import InputError, Interrupted
 from evalwright.evaluators.build import build, declared, is_judge, uses_results
-from evalwright.evaluators.onlooker import Look, Onlooker, looks
+from evalwright.evaluators.onlooker import Look, Onlooker
 from evalwright.model.artifact import Artifact
 from evalwright.model.facts import ReasonedResult
 from evalwright.model.plan import EvaluatorSpec, Plan
@@ -96,7 +96,7 @@ class Judge:
 
     def _check(self, spec: EvaluatorSpec) -> _Check:
         evaluator, traits = build(spec)
-        look = evaluator.looking() if isinstance(evaluator, Onlooker) and looks(type(evaluator)) else None
+        look = evaluator.looking() if traits.looks and isinstance(evaluator, Onlooker) else None
         evaluate: Callable[..., Any] = look or evaluator.evaluate
         patience = max(self.limit, traits.timeout_seconds + _GRACE)
         if self._thread is not None:

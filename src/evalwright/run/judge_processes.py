@@ -19,8 +19,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import msgspec
 
 from evalwright.errors import EvalwrightError, InputError, Interrupted
-from evalwright.evaluators.build import build
-from evalwright.evaluators.onlooker import looks
+from evalwright.evaluators.build import build, declared
 from evalwright.files.bulk import collector_eased
 from evalwright.model.cell_index import Rejudgement, index_of
 from evalwright.model.plan import EvaluatorSpec, Plan
@@ -78,7 +77,7 @@ def _worthwhile(plan: Plan, cells: int) -> int:
 
 
 def _looks(spec: EvaluatorSpec) -> bool:
-    return looks(load("evaluators", spec.type))
+    return declared("evaluators", spec.type).looks
 
 
 def _onlookers(plan: Plan) -> list[Traits] | None:
