@@ -122,6 +122,7 @@ def test_a_trace_without_an_id_cannot_be_found(tmp_path):
         {"endpoint": "http://x", "max_attempts": 0},
         {"endpoint": "http://x", "wait_for_ingestion_seconds": -1},
         {"endpoint": "http://x", "headers": ["a"]},
+        {"endpoint": "http://x", "headers": {"no name": "a"}},
     ],
 )
 def test_an_enricher_that_cannot_be_used_is_refused(config):

@@ -75,6 +75,7 @@ def test_a_mirror_that_is_not_there_never_stops_a_run(tmp_path):
         ({"platform": "teams", "url": ""}, "platform"),
         ({"platform": ["slack"], "url": ""}, "platform"),
         ({"platform": "slack", "url": "", "headers": "a"}, "headers"),
+        ({"platform": "slack", "url": "", "headers": {"Key": "a\nb"}}, "headers.Key"),
         ({"platform": "slack"}, "url"),
         ({"platform": "slack", "url": "http://hooks.example/x"}, "url"),
         ({"platform": "slack", "url": "ftp://x"}, "url"),
@@ -205,6 +206,7 @@ def test_the_applications_own_tracing_is_left_alone(tmp_path):
         {"endpoint": 5},
         {"headers": ["a"]},
         {"headers": {"a": 1}},
+        {"headers": {"a": "of an unset variable "}},
         {"timeout_seconds": "soon"},
     ],
 )

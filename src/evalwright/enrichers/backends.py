@@ -7,16 +7,15 @@ import base64
 import os
 from collections.abc import Iterator
 from contextlib import aclosing
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import quote
 
+import httpx
 import msgspec
 
 from evalwright.errors import InputError, Problem, TargetError
 from evalwright.model.trace import Trace
-
-if TYPE_CHECKING:
-    import httpx
+from evalwright.targets.http.config import header_mistakes
 
 __all__ = ["Langfuse", "OpenTelemetryBackend", "Phoenix"]
 
@@ -84,8 +83,6 @@ class _Platform:
 
     async def _fetched(self, url: str) -> Any:
         """The platform's record, which may take a while to appear."""
-        import httpx
-
         why = ""
         headers = {"Accept-Encoding": "gzip", **self._headers}
         async with httpx.AsyncClient(headers=headers, timeout=_TIMEOUT) as client:
@@ -119,9 +116,7 @@ def _limits(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "wait_for_ingestion_seconds", f"expected seconds, 0 or more, found {wait!r}"
     if isinstance(attempts, bool) or not isinstance(attempts, int) or attempts < 1:
         yield "max_attempts", f"expected a whole number from 1, found {attempts!r}"
-    headers = config.get("headers") or {}
-    if not isinstance(headers, dict) or not all(isinstance(text, str) for pair in headers.items() for text in pair):
-        yield "headers", f"'headers' must map strings to strings, found {type(headers).__name__}"
+    yield from header_mistakes(config.get("headers"))
 
 
 def _compiled(query: str) -> Any:

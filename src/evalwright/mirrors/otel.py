@@ -20,6 +20,7 @@ from evalwright.model.plan import Plan
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.summary import RunSummary
 from evalwright.model.trace import Span, Trace
+from evalwright.targets.http.config import header_mistakes
 
 if TYPE_CHECKING:
     from opentelemetry.sdk.trace.export import SpanExporter
@@ -57,10 +58,8 @@ class OpenTelemetry:
         endpoint = config.get("endpoint")
         if endpoint is not None and not isinstance(endpoint, str):
             raise InputError(Problem("", f"'endpoint' must be a URL, found {endpoint!r}", key="endpoint"))
-        headers = config.get("headers") or {}
-        if not isinstance(headers, dict) or not all(isinstance(text, str) for pair in headers.items() for text in pair):
-            found = type(headers).__name__
-            raise InputError(Problem("", f"'headers' must map strings to strings, found {found}", key="headers"))
+        if problems := [Problem("", message, key=key) for key, message in header_mistakes(config.get("headers"))]:
+            raise InputError(problems)
         limit = config.get("timeout_seconds", _TIMEOUT)
         if isinstance(limit, bool) or not isinstance(limit, (int, float)) or not limit > 0:
             raise InputError(Problem("", f"expected a number above 0, found {limit!r}", key="timeout_seconds"))

@@ -7,7 +7,7 @@ from typing import Any
 
 from evalwright.errors import InputError, Problem, counted
 from evalwright.model.summary import ComparisonReport, GateOutcome, RunSummary, VariantSummary
-from evalwright.targets.http.config import endpoint_mistakes
+from evalwright.targets.http.config import endpoint_mistakes, header_mistakes
 
 __all__ = ["Webhook"]
 
@@ -61,9 +61,7 @@ def _mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
         yield "url", "'url' must be a string; an empty one turns the webhook off"
     elif url:
         yield from (("url", message.replace("'endpoint'", "'url'")) for _, message in endpoint_mistakes(url))
-    headers = config.get("headers") or {}
-    if not isinstance(headers, dict) or not all(isinstance(text, str) for pair in headers.items() for text in pair):
-        yield "headers", f"'headers' must map strings to strings, found {type(headers).__name__}"
+    yield from header_mistakes(config.get("headers"))
     limit = config.get("timeout_seconds", _TIMEOUT)
     if isinstance(limit, bool) or not isinstance(limit, (int, float)) or not limit > 0:
         yield "timeout_seconds", f"'timeout_seconds' must be a number above 0, found {limit!r}"

@@ -15,16 +15,16 @@ from evalwright.targets.http.mapping import MAPPING_KEYS
 from evalwright.targets.http.presets import PRESETS
 from evalwright.targets.http.streams import EVENT_KEYS, FORMATS
 
-__all__ = ["HTTP_KEYS", "endpoint_mistakes", "mistakes", "place_of", "unread_entries"]
+__all__ = ["HTTP_KEYS", "endpoint_mistakes", "header_mistakes", "mistakes", "place_of", "unread_entries"]
 
 _WORD = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[\t\x20-\x7e]*")
 _HOST = re.compile(rb"[\w.-]+|[0-9A-Fa-f:.]+(%[\w.-]+)?")
 _TEXTS = ("request_template", "stream_event_field", "stream_done_field", "stream_tool_call_field")
 _SWITCHES = ("stream", "strip_think")
-_MAPPINGS = ("body", "headers", "query_params", "response_mapping", "stream_event_mapping")
+_MAPPINGS = ("body", "query_params", "response_mapping", "stream_event_mapping")
 HTTP_KEYS = (
-    *("endpoint", "method", "provider", "stream_format", "max_response_bytes"),
+    *("endpoint", "method", "headers", "provider", "stream_format", "max_response_bytes"),
     *(*_TEXTS, *_SWITCHES, *_MAPPINGS),
 )
 """The keys that the target reads."""
@@ -48,7 +48,7 @@ def mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
     method = config.get("method", "POST")
     if not isinstance(method, str) or method.upper() not in _METHODS:
         yield "method", f"'method' must be one of {', '.join(_METHODS)}, found {_shown(method)}"
-    yield from _header_mistakes(config.get("headers"))
+    yield from header_mistakes(config.get("headers"))
     yield from _query_mistakes(config.get("query_params"))
     yield from _mapping_mistakes(config)
     cap = config.get("max_response_bytes", 1)
@@ -101,7 +101,10 @@ def _type_mistakes(config: dict[str, Any]) -> Iterator[tuple[str, str]]:
             yield key, f"{key!r} must be a mapping, found {type(config[key]).__name__}"
 
 
-def _header_mistakes(headers: Any) -> Iterator[tuple[str, str]]:
+def header_mistakes(headers: Any) -> Iterator[tuple[str, str]]:
+    """Each mistake as its key, and what was found and expected."""
+    if not isinstance(headers or {}, dict):
+        yield "headers", f"'headers' must be a mapping, found {type(headers).__name__}"
     for name, value in _pairs(headers):
         if not _WORD.fullmatch(str(name)):
             yield f"headers.{name}", f"{name!r} is not a valid header name"
