@@ -177,7 +177,7 @@ def sides_of(reader: RunReader, plan: Plan) -> dict[str, SideCounts]:
     if plan.evaluators_by_case:
         stored = {(v.case_key, v.variant_name, v.trial, v.attempt): v.status for v in reader.verdicts(_Verdicts)}
     judging = _Judging(plan, names_needed(reader, plan), stored)
-    single = all((variant.trials or plan.run.trials) == 1 for variant in plan.variants)
+    single = all(plan.trials_of(variant) == 1 for variant in plan.variants)
     index = None if plan.evaluators_by_case else index_of(reader, least=WORTH_AN_INDEX if single else None)
     if index is None:
         return _in_order(over_cells(reader, plan, lambda cells: _counted(cells, judging)), plan)

@@ -296,3 +296,7 @@ class Plan(msgspec.Struct):
     def has_list_prices(self) -> bool:
         """Whether models without an entry in the price table cost the list price; not so in evalh's own suites."""
         return not any(variant.evalh_rules for variant in self.variants)
+
+    def trials_of(self, variant: Variant) -> int:
+        """How many times each case is run on a variant."""
+        return variant.trials or self.run.trials

@@ -91,7 +91,7 @@ def _title(plan: Plan, summary: RunSummary, paint: Paint) -> list[str]:
     sizes = [counted(summary.cases_total, "case")]
     if len(summary.variants) > 1:
         sizes.append(counted(len(summary.variants), "variant"))
-    trials = max((v.trials or plan.run.trials for v in plan.variants), default=1)
+    trials = max(map(plan.trials_of, plan.variants), default=1)
     if trials > 1:
         sizes.append(counted(trials, "trial"))
     shard = f", {summary.shard}" if summary.shard else ""

@@ -46,7 +46,7 @@ class Grid:
 
     def __init__(self, plan: Plan) -> None:
         self.variants: list[Variant] = plan.variants
-        self.trials: list[int] = [variant.trials or plan.run.trials for variant in plan.variants]
+        self.trials: list[int] = [*map(plan.trials_of, plan.variants)]
         self.cases: int = plan.cases_total
         self._offsets = [sum(self.trials[:i]) for i in range(len(self.trials))]
         self._places = {variant.name: i for i, variant in enumerate(plan.variants)}

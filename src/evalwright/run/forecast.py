@@ -52,7 +52,7 @@ class Forecast(NamedTuple):
 def forecast(suite: Suite, options: RunOptions) -> Forecast:
     """Count the calls; nothing is run and nothing written. Raises InputError for mistakes of the dataset."""
     plan = plan_of(suite, options)
-    per_case = sum(variant.trials or plan.run.trials for variant in plan.variants)
+    per_case = sum(map(plan.trials_of, plan.variants))
     chats = [(variant, model) for variant in plan.variants if (model := _model_of(variant)) is not None]
     judging, answering = _Sum(plan), _Sum(plan)
     lost = unread_cases(suite)
@@ -66,7 +66,7 @@ def forecast(suite: Suite, options: RunOptions) -> Forecast:
             continue
         cases += 1
         for variant, model in chats:
-            answering.add(model, _asked_system(variant, case), variant.config, variant.trials or plan.run.trials)
+            answering.add(model, _asked_system(variant, case), variant.config, plan.trials_of(variant))
         for spec in (case.evaluators or []) if plan.evaluators_by_case else plan.evaluators:
             if calls_models(spec.type, spec.config):
                 asked = _tokens([case.input, case.expected, spec.config]) + _OWN_WORDS + _ANSWER

@@ -68,7 +68,7 @@ def _described(plan: Plan, total: int) -> dict[str, Any]:
     """The content of `shard.json` for other programs; ours read the plan."""
     assert plan.shard is not None
     shard: dict[str, Any] = msgspec.to_builtins(plan.shard)
-    per_case = sum(variant.trials or plan.run.trials for variant in plan.variants)
+    per_case = sum(map(plan.trials_of, plan.variants))
     return {
         "schema_version": "1.0",
         **shard,
@@ -219,7 +219,7 @@ def _compared(plan: Plan, shard: Shard) -> dict[str, Any]:
         "by": shard.by,
         "cases_total": plan.cases_total,
         "cases_sha256": shard.cases_sha256,
-        "trials": {v.name: v.trials or plan.run.trials for v in plan.variants},
+        "trials": {v.name: plan.trials_of(v) for v in plan.variants},
         "systems": {v.name: " ".join([v.adapter, str(v.config.get("target", ""))]).strip() for v in plan.variants},
         "evaluators": {spec.name: spec.type for spec in plan.evaluators},
         "pass_criteria": msgspec.to_builtins(plan.pass_criteria),

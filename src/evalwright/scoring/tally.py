@@ -63,7 +63,7 @@ class Tally:
     @classmethod
     def of(cls, plan: Plan, *, repeated: bool = False) -> Tally:
         """An empty count for a plan: by case if it repeats cases, or with `repeated`."""
-        repeated = repeated or any((variant.trials or plan.run.trials) > 1 for variant in plan.variants)
+        repeated = repeated or any(plan.trials_of(variant) > 1 for variant in plan.variants)
         return cls(
             [variant.name for variant in plan.variants],
             repeated=repeated,
@@ -164,7 +164,7 @@ class Tally:
         """
         cells = sum(sum(variant.cells.values()) for variant in self._variants.values())
         cases = plan.cases_total if plan.shard is None else plan.shard.cases(plan.cases_total)
-        planned = cases * sum(variant.trials or plan.run.trials for variant in plan.variants)
+        planned = cases * sum(map(plan.trials_of, plan.variants))
         missing = max(0, planned - cells)
         summary = RunSummary(
             plan.run_id,

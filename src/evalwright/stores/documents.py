@@ -47,7 +47,7 @@ _SEALED = (
 
 def cells_of(plan: Plan) -> int:
     """The number of cells in the whole run, of which a shard has a part."""
-    return plan.cases_total * sum(variant.trials or plan.run.trials for variant in plan.variants)
+    return plan.cases_total * sum(map(plan.trials_of, plan.variants))
 
 
 def plan_to_json(plan: Plan, masker: Masker, unresolved: Mapping[str, str] = {}) -> bytes:

@@ -86,7 +86,7 @@ class LiveRun:
     def __init__(self, source: Tail, plan: Plan, case_name: Callable[[int], str]) -> None:
         self._source, self._plan, self._name = source, plan, case_name
         self._variants = {variant.name: place for place, variant in enumerate(plan.variants)}
-        self._trials = [variant.trials or plan.run.trials for variant in plan.variants]
+        self._trials = [*map(plan.trials_of, plan.variants)]
         self._width = max(1, sum(self._trials))
         self._before = [sum(self._trials[:place]) for place in range(len(self._trials))]
         self._shard = plan.shard or Shard(1, 1)

@@ -11,7 +11,7 @@ class PlanNumbering:
     """The cells of a plan, numbered by case, then variant, then trial."""
 
     def __init__(self, plan: Plan) -> None:
-        self.trials: list[int] = [variant.trials or plan.run.trials for variant in plan.variants]
+        self.trials: list[int] = [*map(plan.trials_of, plan.variants)]
         self.names: list[str] = [variant.name for variant in plan.variants]
         self._first = {name: sum(self.trials[:i]) for i, name in enumerate(self.names)}
         self._trials = dict(zip(self.names, self.trials, strict=True))
