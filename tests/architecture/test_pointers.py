@@ -4,7 +4,8 @@ import re
 
 from architecture.source import SOURCE
 
-_POINTER = re.compile(r"\(specification|specification\s+(evalh|agentv|letta|northstar|pixie|promptfoo|skills)\b")
+_FORMATS = "evalh|agentv|letta|northstar|pixie|promptfoo|skills"
+_POINTER = re.compile(rf"\(specification|specification\s+({_FORMATS})\b|\b({_FORMATS}) format,\s+section")
 
 
 def test_nothing_points_to_a_document_that_is_not_in_the_repository() -> None:

@@ -1,7 +1,7 @@
 """Folds over the records of a run (produced): safe to delete, rebuilt on demand.
 
 Every rate carries `n` and a 95 % interval, every mean its `n`. Field names without a comment are those of the evalh
-format, section b.2.
+format.
 """
 
 from __future__ import annotations

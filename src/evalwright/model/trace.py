@@ -1,6 +1,6 @@
 """What a system did with one case: the trace and its parts (produced records).
 
-Field names and defaults are those of the evalh format, section b.2; readers accept every 1.x file,
+Field names and defaults are those of the evalh format; readers accept every 1.x file,
 ignore unknown keys and fill missing ones. Additions of ours: `trial`, `attempt`, `case_index`, `spans`, `occurrence`,
 `group`.
 """
