@@ -61,6 +61,7 @@ def command(
     from evalwright.decisions.terms import Terms, margin_of
     from evalwright.files.durable import replace_file
     from evalwright.files.yaml import dump
+    from evalwright.model.summary import decisions_of
     from evalwright.reports.drift import drift_lines
     from evalwright.run.baselines import baseline_of, why_no_baseline
     from evalwright.run.locations import Place, find_run
@@ -81,7 +82,7 @@ def command(
         if not allow_changed:
             opened.runs.refuse_changed()
         found = drift(opened.before, opened.after, opened.plan_before.run_id, opened.runs)
-        decisions = [found.report.decision] if found.report.decision else found.report.decisions
+        decisions = decisions_of(found.report)
         explain(opened.before, opened.after, decisions, keep_changed=allow_changed)
     if folder.is_dir():
         replace_file(folder / "drift.yaml", dump(msgspec.to_builtins(found.report)).encode())

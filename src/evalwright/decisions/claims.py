@@ -11,7 +11,7 @@ from evalwright.decisions.runs import TwoRuns
 from evalwright.decisions.sides import PASS_RATE, SideCounts
 from evalwright.decisions.terms import Guard, Terms
 from evalwright.model.decision import UNREAD, Answer, Decision, SideRate
-from evalwright.model.summary import GateOutcome, GatePart
+from evalwright.model.summary import GateOutcome, GatePart, decisions_of
 from evalwright.statistics.differences import verdict_of
 
 __all__ = ["all_of", "decided_against", "decided_rates", "terms_of", "without_baseline"]
@@ -153,5 +153,5 @@ def all_of(outcomes: Sequence[GateOutcome]) -> GateOutcome:
         [run for one in outcomes for run in one.runs],
         undecided,
         undecided and all(one.tolerated or not one.undecided for one in outcomes),
-        decisions=[found for one in outcomes for found in ([one.decision] if one.decision else one.decisions)],
+        decisions=[found for one in outcomes for found in decisions_of(one)],
     )

@@ -26,6 +26,7 @@ __all__ = [
     "TrialStatistics",
     "VariantDelta",
     "VariantSummary",
+    "decisions_of",
 ]
 
 Interval = tuple[float, float]
@@ -222,6 +223,11 @@ class GateOutcome(msgspec.Struct):
     baselines: dict[str, str | None] | msgspec.UnsetType = msgspec.UNSET
     """For claims about other runs: by the name that the suite gives it (`baseline`, a path), the id of the run that it
     was compared with; null if there was none. Unset in runs that did not keep it."""
+
+
+def decisions_of(found: ComparisonReport | GateOutcome) -> list[Decision]:
+    """All decisions of a comparison or a gate, of which a single one is stored apart."""
+    return [found.decision] if found.decision is not None else found.decisions
 
 
 class RunSummary(msgspec.Struct):

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from evalwright.decisions.drift import Drift
 from evalwright.errors import counted
+from evalwright.model.summary import decisions_of
 from evalwright.reports import numbers
 from evalwright.reports.decision_columns import EVALUATOR_CHANGE_COLUMNS, MEASURE_CHANGE_COLUMNS
 from evalwright.reports.decision_words import change_of, claim, notes_of
@@ -20,7 +21,7 @@ def drift_lines(found: Drift, current: str) -> list[str]:
     """The report: counts, the change of the pass rate with its interval, cases, evaluators, latency, cost, tokens."""
     report = found.report
     (delta,) = report.deltas
-    decisions = [report.decision] if report.decision else report.decisions
+    decisions = decisions_of(report)
     over = "" if report.counted is None else f" over all {counted(report.counted, 'case')}, no error rate"
     lines = [
         f"# Drift: {code(current)}",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from evalwright.model.summary import GateOutcome
+from evalwright.model.summary import GateOutcome, decisions_of
 from evalwright.reports.text import Paint
 
 __all__ = ["gate_decisions"]
@@ -10,7 +10,7 @@ __all__ = ["gate_decisions"]
 
 def gate_decisions(gate: GateOutcome, paint: Paint) -> list[str]:
     """The lines of each decision; none for a gate without a baseline, which has no decisions."""
-    decisions = [gate.decision] if gate.decision is not None else gate.decisions
+    decisions = decisions_of(gate)
     if not decisions:
         return []
     from evalwright.reports.decision import decision_lines

@@ -18,7 +18,7 @@ from evalwright.model.cell import OfCase
 from evalwright.model.decision import Decision
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict
-from evalwright.model.summary import ComparisonReport, GateOutcome, RunSummary
+from evalwright.model.summary import ComparisonReport, GateOutcome, RunSummary, decisions_of
 from evalwright.reports import numbers
 from evalwright.reports.changed_cells import ChangedCell, changed_cells
 from evalwright.reports.columns import (
@@ -169,7 +169,7 @@ def _comparison(comparison: ComparisonReport) -> list[str]:
     rows = forest_of_deltas(comparison.deltas)
     # A code block shows data unchanged, except for a fence that would end it.
     picture = ["", "```text", *(line.replace("`", "'") for line in forest_lines(rows)), "```"] if len(rows) > 1 else []
-    decisions = [comparison.decision] if comparison.decision else comparison.decisions
+    decisions = decisions_of(comparison)
     return [*lines, *_notes([(one.variant_b, one) for one in decisions]), *picture]
 
 

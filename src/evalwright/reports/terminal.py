@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from evalwright.errors import counted
 from evalwright.model.decision import Decision
 from evalwright.model.plan import Plan
-from evalwright.model.summary import ComparisonReport, GateOutcome, RunSummary, VariantSummary
+from evalwright.model.summary import ComparisonReport, GateOutcome, RunSummary, VariantSummary, decisions_of
 from evalwright.reports import numbers
 from evalwright.reports.columns import (
     COMPARISON_COLUMNS,
@@ -151,8 +151,11 @@ def comparison_lines(comparison: ComparisonReport, paint: Paint) -> list[str]:
             *_ids(f"changed in {delta.variant}, better", delta.improvements, paint),
         ]
     ]
-    decisions = [comparison.decision] if comparison.decision is not None else comparison.decisions
-    return [*table_lines([against, *others], comparison.deltas, paint), *_notes(decisions, paint), *changed]
+    return [
+        *table_lines([against, *others], comparison.deltas, paint),
+        *_notes(decisions_of(comparison), paint),
+        *changed,
+    ]
 
 
 def _notes(decisions: Sequence[Decision], paint: Paint) -> list[str]:

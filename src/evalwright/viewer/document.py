@@ -18,7 +18,7 @@ from evalwright.model.decision import Decision
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import FAILED, NOT_PASSED, Status
-from evalwright.model.summary import ComparisonReport, RunSummary
+from evalwright.model.summary import ComparisonReport, RunSummary, decisions_of
 from evalwright.model.trace import TraceError
 from evalwright.reports import numbers
 from evalwright.reports.changed_cells import changed_cells
@@ -178,18 +178,14 @@ def _numbers(summary: RunSummary, table: CellTable) -> dict[str, Any]:
         else [(numbers.outcome(one), one.reason, _conditions(one)) for one in gate.runs],
         "gate_spreads": [] if gate is None else list(numbers.over_runs(gate.runs)),
         "gate_decided": "" if gate is None else "\n".join(gate_decisions(gate, Paint())),
-        "gate_picture": "" if gate is None else _decided([gate.decision] if gate.decision else gate.decisions),
+        "gate_picture": "" if gate is None else _decided(decisions_of(gate)),
         "dependence": numbers.dependence(summary),
         "could_show": numbers.could_show(summary),
-        "against_notes": [] if summary.comparison is None else _notes(_decisions(summary.comparison)),
+        "against_notes": [] if summary.comparison is None else _notes(decisions_of(summary.comparison)),
         "against": None if summary.comparison is None else _against(summary.comparison, table),
         "baseline": "" if summary.comparison is None else summary.comparison.baseline,
         "picture": "" if summary.comparison is None else _picture(summary.comparison),
     }
-
-
-def _decisions(comparison: ComparisonReport) -> Sequence[Decision]:
-    return [comparison.decision] if comparison.decision is not None else comparison.decisions
 
 
 def _notes(decisions: Sequence[Decision]) -> list[str]:
