@@ -21,9 +21,6 @@ from evalwright.reports.table import Table
 
 __all__ = ["command"]
 
-_RUNS = Path("runs")
-"""Where runs are by default. It is no mistake if there are none yet."""
-
 
 class _Kind(click.Choice[str]):
     """A kind of registered names, or `runs`; `dialects` is the older word for formats."""
@@ -109,9 +106,9 @@ def _first_line(kind: str, name: str) -> str:
 
 
 def _runs(folder: Path, trusted: Mapping[str, Any], as_json: bool) -> None:
-    from evalwright.run.locations import run_places
+    from evalwright.run.locations import RUNS, run_places
 
-    if not folder.exists() and folder != _RUNS:
+    if not folder.exists() and folder != RUNS:  # it is no mistake if there are none yet
         raise InputError(Problem(str(folder), f"there is no such folder{near_file(folder)}"))
     rows = [_run_row(place, trusted) for place in run_places(folder)]
     if as_json:

@@ -13,7 +13,7 @@ from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.summary import RunSummary
 from evalwright.run.baselines import baseline_of
-from evalwright.run.locations import NOTE, find_run, folder_beside, run_places
+from evalwright.run.locations import NOTE, find_run, folder_beside, is_on_a_server, run_places
 from evalwright.stores.local_files import is_run
 from evalwright.stores.local_files.lines import LineDecoder
 from evalwright.stores.lock import LOCK_NAME, is_held
@@ -113,10 +113,10 @@ def runs_at(places: Sequence[Path]) -> Iterator[StoredRun]:
     """
     for place in places:
         text = str(place)
-        if text.startswith("postgres:") and "/" not in text:
+        if is_on_a_server(text) and "/" not in text:
             store = find_run(place).store
             yield from (StoredRun(Path(f"{text}/{run_id}")) for run_id in store.run_ids())
-        elif text.startswith("postgres:") or not place.is_dir():
+        elif is_on_a_server(text) or not place.is_dir():
             yield from _in_file(place)
         elif _is_run(place):
             yield StoredRun(place.absolute())

@@ -7,15 +7,11 @@ from pathlib import Path
 
 from evalwright.errors import StorageError
 from evalwright.files.paths import safe_id
+from evalwright.run.locations import RUNS, is_on_a_server
 
 __all__ = ["baseline_of", "promote", "why_no_baseline"]
 
 _FOLDER = "baselines"
-
-
-_SERVER = "postgres:"
-_RUNS = Path("runs")
-"""Where the baselines of runs on a server are kept."""
 
 
 def promote(run: Path, eval_name: str, runs_root: Path | None = None) -> Path:
@@ -28,7 +24,7 @@ def promote(run: Path, eval_name: str, runs_root: Path | None = None) -> Path:
     try:
         link.parent.mkdir(parents=True, exist_ok=True)
         waiting.unlink(missing_ok=True)
-        own = str(run) if _is_on_a_server(run) else os.path.relpath(_absolute(run), link.parent.resolve())
+        own = str(run) if is_on_a_server(run) else os.path.relpath(_absolute(run), link.parent.resolve())
         waiting.symlink_to(own)
         waiting.replace(link)
     except OSError as error:
@@ -42,7 +38,7 @@ def baseline_of(run: Path, eval_name: str, runs_root: Path | None = None) -> Pat
     if not link.is_symlink():
         return None
     target = link.readlink()
-    if _is_on_a_server(target):
+    if is_on_a_server(target):
         return target
     found = link.parent.resolve() / target
     return Path(os.path.normpath(found)) if found.exists() or _is_in_a_file(found) else None
@@ -59,7 +55,7 @@ def why_no_baseline(run: Path, eval_name: str, runs_root: Path | None = None) ->
 def _link(run: Path, eval_name: str, runs_root: Path | None) -> Path:
     if runs_root is None:
         whole = _absolute(run)
-        runs_root = _RUNS if _is_on_a_server(run) else whole.parent.parent if _is_in_a_file(whole) else whole.parent
+        runs_root = RUNS if is_on_a_server(run) else whole.parent.parent if _is_in_a_file(whole) else whole.parent
     return runs_root / _FOLDER / safe_id(eval_name)
 
 
@@ -70,7 +66,3 @@ def _absolute(run: Path) -> Path:
 def _is_in_a_file(run: Path) -> bool:
     """Whether this is a run in the file of a database: `runs.db/RUN_ID`."""
     return run.parent.is_file()
-
-
-def _is_on_a_server(run: Path) -> bool:
-    return str(run).startswith(_SERVER)

@@ -31,11 +31,23 @@ from evalwright.stores.postgres import DSN_VARIABLE
 if TYPE_CHECKING:
     from evalwright.model.suite import Suite
 
-__all__ = ["NOTE", "Place", "address_of", "find_run", "folder_beside", "labels_file", "run_places", "store_of"]
+__all__ = [
+    "NOTE",
+    "RUNS",
+    "Place",
+    "address_of",
+    "find_run",
+    "folder_beside",
+    "is_on_a_server",
+    "labels_file",
+    "run_places",
+    "store_of",
+]
 
 NOTE = "store.json"
 _POSTGRES = "postgres:"
-_RUNS = Path("runs")
+RUNS = Path("runs")
+"""Where runs are kept, and what stores elsewhere leave on disk, if nothing names another folder."""
 _NAMES = ("schema",)
 """Keys of stores that name something inside them."""
 _FROM_ENVIRONMENT = {"postgres": DSN_VARIABLE}
@@ -65,7 +77,7 @@ class _Note(msgspec.Struct):
 def store_of(suite: Suite, out: Path | None, masker: Masker) -> Store:
     """The store of a new run: a folder if the user names one, else the suite's. Raises InputError."""
     if out is not None or suite.store.type == "local_files":
-        return LocalFiles(out or suite.out or Path("runs"), masker)
+        return LocalFiles(out or suite.out or RUNS, masker)
     return _built(suite.store, masker, _runs_folder(suite.store))
 
 
@@ -152,7 +164,7 @@ def find_run(
         return path
     path = _below_runs(path)
     masker = Masker.of(secrets, os.environ)
-    if str(path).startswith(_POSTGRES):
+    if is_on_a_server(path):
         return _in_postgres(str(path), masker)
     if os.path.isfile(path / NOTE):
         return _noted(path.resolve(), secrets, named, trusted)
@@ -170,9 +182,14 @@ def find_run(
     return Place(folder, run_id, folder.folder / run_id)
 
 
+def is_on_a_server(address: Path | str) -> bool:
+    """Whether an address is that of runs in PostgreSQL: `postgres:SCHEMA`, `postgres:SCHEMA/RUN_ID`."""
+    return str(address).startswith(_POSTGRES)
+
+
 def _below_runs(path: Path) -> Path:
     """A bare run id means a run below `runs/`, the default folder; anything of that name here takes precedence."""
-    below = _RUNS / path
+    below = RUNS / path
     if path.name == str(path) and not os.path.lexists(path) and os.path.lexists(below):
         return below
     return path
@@ -180,7 +197,7 @@ def _below_runs(path: Path) -> Path:
 
 def _in_postgres(text: str, masker: Masker) -> Place:
     schema, _, run_id = text.removeprefix(_POSTGRES).partition("/")
-    store = _built(Plugin("postgres", {"schema": schema} if schema else {}), masker, Path("runs").absolute())
+    store = _built(Plugin("postgres", {"schema": schema} if schema else {}), masker, RUNS.absolute())
     if not run_id:
         ids = store.run_ids()
         if not ids:

@@ -25,7 +25,7 @@ from evalwright.model.plan import Plan, Plugin, Shard
 from evalwright.model.protocols import RunReader
 from evalwright.run.cells import Grid
 from evalwright.run.history import history_of
-from evalwright.run.locations import NOTE, Place, find_run, run_places
+from evalwright.run.locations import NOTE, RUNS, Place, find_run, is_on_a_server, run_places
 from evalwright.run.outcomes import Outcome, conclude
 from evalwright.run.shards import first_difference, stored_config
 from evalwright.scoring.fold import fold
@@ -88,7 +88,7 @@ def runs_matching(text: str) -> list[Path]:
             raise InputError(f"{Path(text)} is not a run folder{below}")
         return [Path(text)]
     above, _, pattern = text.rpartition("/")
-    if above.startswith("postgres:"):
+    if is_on_a_server(above):
         ids = find_run(Path(above)).store.run_ids()
         found = [Path(f"{above}/{name}") for name in ids if fnmatchcase(name, pattern)]
     elif Path(above).is_file():
@@ -159,7 +159,7 @@ def merge(runs: Sequence[Path | Place], out: Path | None = None, *, partial: boo
         _must_be_unchanged(parts)
         plan = _merged_plan(parts)
         earlier = [part.reader.summary() for part in parts]
-        store = LocalFiles(out or Path("runs"), Masker.of({}, os.environ))
+        store = LocalFiles(out or RUNS, Masker.of({}, os.environ))
         complete = len(parts) == parts[0].shard.of and all(part.whole for part in parts)
         digests = {str(part.shard.index): part.digest for part in parts} if complete else {}
         run_id = safe_id(plan.run_id)

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from evalwright.errors import InputError
 from evalwright.model.plan import Shard
+from evalwright.run.locations import is_on_a_server
 from evalwright.stores.local_files import LocalFiles, is_run
 from evalwright.stores.manifest import manifest_of, marked_files
 
@@ -33,7 +34,7 @@ def finished_shards(
     InputError for shards of another number, and for what is not a folder.
     """
     for place in places:
-        if place.startswith("postgres:") or Path(place).is_file():
+        if is_on_a_server(place) or Path(place).is_file():
             raise InputError(
                 f"{place} is not a folder: --watch waits for run folders; merge runs of a database without it"
             )

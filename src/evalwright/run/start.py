@@ -18,7 +18,7 @@ from evalwright.model.plan import Plugin
 from evalwright.model.snapshot import with_digest
 from evalwright.registry import load
 from evalwright.run.cells import RunState
-from evalwright.run.locations import Place, address_of, store_of
+from evalwright.run.locations import RUNS, Place, address_of, store_of
 from evalwright.run.loop import Job, Watch, begin, targets_of, work, work_here
 from evalwright.run.models import live_models
 from evalwright.run.options import RunOptions
@@ -123,7 +123,7 @@ def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[
         if options.until_decided:
             from evalwright.run.sequence import ordered
 
-            sequence, cases = ordered(plan, cases, options, options.out or suite.out or Path("runs"))
+            sequence, cases = ordered(plan, cases, options, options.out or suite.out or RUNS)
         files = documents(suite, masker)
         if plan.shard is not None:
             from evalwright.run.shards import noting
