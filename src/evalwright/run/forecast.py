@@ -13,11 +13,10 @@ from evalwright.evaluators.build import build_evaluator, calls_models, declared
 from evalwright.llm.prices import built_in_price, dollars, price_in
 from evalwright.model.plan import EvaluatorSpec, Plan, Variant
 from evalwright.model.snapshot import Case
-from evalwright.registry import load
 from evalwright.run.options import RunOptions
 from evalwright.run.plan import plan_of
 from evalwright.run.selection import chosen_cases, unread_cases
-from evalwright.targets.build import target_traits
+from evalwright.targets.build import asks_models
 
 if TYPE_CHECKING:
     from evalwright.model.suite import Suite
@@ -105,7 +104,7 @@ class _Sum:
 def _model_of(variant: Variant) -> str | None:
     """The model of a variant; None for another kind of system, whose cost is unknown."""
     model = variant.config.get("model")
-    named = isinstance(model, str) and target_traits(load("targets", variant.adapter)).asks is not None
+    named = isinstance(model, str) and asks_models(variant.adapter)
     return str(model) if named else None
 
 

@@ -19,9 +19,8 @@ from evalwright.model.chat import ChatRequest
 from evalwright.model.plan import EvaluatorSpec, Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.snapshot import Case
-from evalwright.registry import load
 from evalwright.session import environment
-from evalwright.targets.build import build_target, target_traits
+from evalwright.targets.build import asks_models, build_target, target_traits
 
 __all__ = ["must_have_keys", "with_keys"]
 
@@ -189,7 +188,7 @@ def _targets(plan: Plan) -> list[_Asking]:
     return [
         _Asking(variant.name, asks, judges=False)
         for variant in plan.variants
-        if target_traits(load("targets", variant.adapter)).asks is not None
+        if asks_models(variant.adapter)
         and (asks := target_traits(build_target(variant, plan.import_paths)).asks) is not None
     ]
 

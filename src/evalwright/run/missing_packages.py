@@ -15,9 +15,8 @@ from evalwright.llm.routes import route_of
 from evalwright.model.chat import ChatRequest
 from evalwright.model.plan import EvaluatorSpec, Variant
 from evalwright.model.snapshot import Case
-from evalwright.registry import load
 from evalwright.session import environment
-from evalwright.targets.build import build_target, target_traits
+from evalwright.targets.build import asks_models, build_target, target_traits
 
 if TYPE_CHECKING:
     from evalwright.model.suite import Suite
@@ -54,7 +53,7 @@ def _of_judge(spec: EvaluatorSpec) -> tuple[str, list[ChatRequest]]:
 
 def _of_system(variant: Variant) -> tuple[str, list[ChatRequest]]:
     """The models of a system; if its code must not be imported now, they are left to the run."""
-    if target_traits(load("targets", variant.adapter)).asks is None:
+    if not asks_models(variant.adapter):
         return variant.name, []
     try:
         asks = target_traits(build_target(variant, ())).asks

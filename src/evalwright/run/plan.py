@@ -14,7 +14,6 @@ from evalwright.files.masker import Masker, is_secret
 from evalwright.files.paths import import_folders
 from evalwright.model.plan import Executor, Plan, Variant
 from evalwright.model.snapshot import evaluator_digests
-from evalwright.registry import load
 from evalwright.run.options import RunOptions
 from evalwright.run.selection import lines_of_warnings
 from evalwright.run.used_files import file_digest_of
@@ -107,12 +106,12 @@ def _variants(suite: Suite, target: str | None) -> list[Variant]:
 def may_call_models(plan: Plan) -> bool:
     """Whether a target or an evaluator of the plan may call models, so that their keys are needed."""
     from evalwright.evaluators.build import declared
-    from evalwright.targets.build import target_traits
+    from evalwright.targets.build import asks_models
 
     return (
         plan.evaluators_by_case
         or any(declared("evaluators", spec.type).asks is not None for spec in plan.evaluators)
-        or any(target_traits(load("targets", variant.adapter)).asks is not None for variant in plan.variants)
+        or any(asks_models(variant.adapter) for variant in plan.variants)
     )
 
 

@@ -21,6 +21,7 @@ from evalwright.session import import_from
 __all__ = [
     "WITHOUT_EFFECT",
     "Unread",
+    "asks_models",
     "build_target",
     "default_timeout",
     "inside",
@@ -63,6 +64,11 @@ def default_timeout(adapter: str, config: Mapping[str, Any]) -> float:
 def target_traits(target: object) -> Traits:
     """What a target, or the function registered for one, declares about itself; targets have no trait but `asks`."""
     return Traits(asks=getattr(target, "asks", None))
+
+
+def asks_models(adapter: str) -> bool:
+    """Whether the targets registered under this name may call models. Raises InputError for an unknown one."""
+    return target_traits(load("targets", adapter)).asks is not None
 
 
 def unread_of(adapter: str, config: Mapping[Any, Any], also: Collection[str] = _OF_THE_RUNNER) -> Unread:
