@@ -166,6 +166,11 @@ class RunState:
     running: dict[int, tuple[Cell, float]] = field(default_factory=dict)
     """Each cell in flight by its number, with the monotonic time at which it started, in order of start."""
 
+    @property
+    def interrupted(self) -> bool:
+        """Whether cells were left out although the run has no answer without them."""
+        return self.stopping and not self.answered and self.done < self.total
+
     def count(self, status: str, cost_usd: float | None) -> None:
         """Count a cell that now has its verdict."""
         self.done += 1

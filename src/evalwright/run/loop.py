@@ -114,7 +114,7 @@ def work(job: Job, watch: Watch | None = None) -> bool:
     eased = collector_eased(calls) if ours else contextlib.nullcontext()  # elsewhere the collector is not ours
     with watchdog, display, eased, _interruptible(runner, watchdog, job):
         _run_loop(runner, job)
-    return state.stopping and not state.answered and state.done < state.total
+    return state.interrupted
 
 
 async def work_here(job: Job, watch: Watch | None = None) -> bool:
@@ -139,7 +139,7 @@ async def work_here(job: Job, watch: Watch | None = None) -> bool:
         finally:
             with contextlib.suppress(Exception):
                 await asyncio.wait_for(session().aclose(), LAST_SECONDS)
-    return state.stopping and not state.answered and state.done < state.total
+    return state.interrupted
 
 
 def _runner(job: Job, watchdog: Watchdog) -> tuple[Runner, dict[str, Target]]:
