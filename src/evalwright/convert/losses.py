@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from itertools import zip_longest
 from typing import Any
 
@@ -31,15 +31,14 @@ _MISSING: Any = object()
 _MOST_SHOWN = 60
 
 
-def differences(original: Suite, written: Suite, leaving_out: Collection[str] = ()) -> Iterator[Problem]:
+def differences(original: Suite, written: Suite) -> Iterator[Problem]:
     """One problem for each value that differs: the case, or `suite`, as its file, and the path of the value as its key.
 
-    Parts named in `leaving_out` are not compared. The cases of both are read once, side by side.
+    The cases of both are read once, side by side.
     """
     for part in _PARTS:
-        if part not in leaving_out:
-            given, read = (msgspec.to_builtins(_part(suite, part)) for suite in (original, written))
-            yield from _unlike("suite", part, given, read)
+        given, read = (msgspec.to_builtins(_part(suite, part)) for suite in (original, written))
+        yield from _unlike("suite", part, given, read)
     for given_case, read_case in zip_longest(original.cases, written.cases):
         yield from _case(given_case, read_case)
 
