@@ -281,16 +281,15 @@ def _ran(suite: Suite, options: RunOptions, watch: Watch) -> Outcome:
 
 def _print_forecast(load: Callable[[], Suite], options: RunOptions, *, as_json: bool) -> int:
     from evalwright.cli.screen import say, warn
-    from evalwright.files.problems import ProblemKinds
     from evalwright.run.forecast import forecast
-    from evalwright.run.selection import all_warnings
+    from evalwright.run.selection import all_warnings, lines_of_warnings
     from evalwright.session.imports import nothing_imported
 
     # Estimating the cost must not execute the code of a suite that is not trusted yet.
     with nothing_imported():
         suite = load()
         found = forecast(suite, options)
-        warnings = [str(one) for one in ProblemKinds(all_warnings(suite))]
+        warnings = lines_of_warnings(all_warnings(suite))
         warn(warnings)
     code = 3 if found.unread else 0
     if as_json:
