@@ -9,7 +9,7 @@ from itertools import islice
 
 from evalwright.model.cell import OfCase
 from evalwright.model.cell_index import CellIndex, CellOrder, CellSelection, StaleIndex, index_of
-from evalwright.model.facts import AttemptFacts
+from evalwright.model.facts import AttemptFacts, CellKey
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict, EvaluationResult
@@ -18,8 +18,6 @@ from evalwright.reports.order import order_of
 from evalwright.scoring.verdict import cell_verdict
 
 __all__ = ["Choice", "FullCell", "chosen_cells"]
-
-Key = tuple[str, str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +89,9 @@ def _scanned(reader: RunReader, plan: Plan, needed: Sequence[str], choice: Choic
         yield FullCell(trace, rows, verdict)
 
 
-def _newest(reader: RunReader, choice: Choice) -> dict[Key, tuple[int, int]]:
+def _newest(reader: RunReader, choice: Choice) -> dict[CellKey, tuple[int, int]]:
     """Attempt and position of the trace of each chosen cell that counts: the highest attempt, then the last."""
-    newest: dict[Key, tuple[int, int]] = {}
+    newest: dict[CellKey, tuple[int, int]] = {}
     for position, mark in enumerate(reader.traces(AttemptFacts)):
         if choice.names(mark, mark.variant_name):
             key = (mark.case_key, mark.variant_name, mark.trial)
@@ -103,10 +101,10 @@ def _newest(reader: RunReader, choice: Choice) -> dict[Key, tuple[int, int]]:
 
 
 def _results(
-    reader: RunReader, choice: Choice, newest: dict[Key, tuple[int, int]]
-) -> dict[Key, dict[str, EvaluationResult]]:
+    reader: RunReader, choice: Choice, newest: dict[CellKey, tuple[int, int]]
+) -> dict[CellKey, dict[str, EvaluationResult]]:
     """The last result of each evaluator on the attempt that counts."""
-    found: dict[Key, dict[str, EvaluationResult]] = {}
+    found: dict[CellKey, dict[str, EvaluationResult]] = {}
     for row in reader.results(EvaluationResult):
         key = (row.case_key, row.variant_name, row.trial)
         if choice.names(row, row.variant_name) and row.attempt == newest.get(key, (1, 0))[0]:
@@ -114,7 +112,7 @@ def _results(
     return found
 
 
-def _verdicts(reader: RunReader, choice: Choice, newest: dict[Key, tuple[int, int]]) -> dict[Key, CaseVerdict]:
+def _verdicts(reader: RunReader, choice: Choice, newest: dict[CellKey, tuple[int, int]]) -> dict[CellKey, CaseVerdict]:
     """The last stored verdict on the attempt that counts: how it was reached is the rule of the run's format."""
     found = {}
     for verdict in reader.verdicts(CaseVerdict):

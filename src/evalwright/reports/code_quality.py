@@ -11,7 +11,7 @@ from evalwright.model.cell import cell_key
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict, Status
 from evalwright.model.summary import RunSummary
-from evalwright.reports.context import CaseLine, ReportContext
+from evalwright.reports.context import ALONE, CaseLine, ReportContext
 from evalwright.reports.failures import error_text, ordered_verdicts
 from evalwright.reports.text import one_line
 
@@ -19,7 +19,6 @@ __all__ = ["CodeQuality"]
 
 _SEVERITIES: dict[Status, str] = {"fail": "major", "borderline": "minor", "error": "critical"}
 _LONGEST = 500
-_ALONE = ReportContext()
 
 
 class CodeQuality:
@@ -30,10 +29,10 @@ class CodeQuality:
 
     reads: ClassVar[frozenset[str]] = frozenset({"places"})
 
-    def render(self, reader: RunReader, summary: RunSummary, context: ReportContext = _ALONE) -> str:
+    def render(self, reader: RunReader, summary: RunSummary, context: ReportContext = ALONE) -> str:
         return "".join(self.pieces(reader, summary, context))
 
-    def pieces(self, reader: RunReader, summary: RunSummary, context: ReportContext = _ALONE) -> Iterator[str]:
+    def pieces(self, reader: RunReader, summary: RunSummary, context: ReportContext = ALONE) -> Iterator[str]:
         """The same text in pieces, one per entry."""
         suite = CaseLine(summary.config_path or summary.run_id, 1)
         between = "["

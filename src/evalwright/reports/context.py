@@ -13,7 +13,7 @@ from evalwright.model.protocols import RunReader
 if TYPE_CHECKING:
     from evalwright.decisions.comparison import RunComparison
 
-__all__ = ["Before", "CaseLine", "ReportContext"]
+__all__ = ["ALONE", "Before", "CaseLine", "ReportContext"]
 
 
 class Before(NamedTuple):
@@ -32,8 +32,6 @@ class CaseLine(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ReportContext:
-    """Empty for a report of the run alone."""
-
     before: Before | None = None
     link: str = ""
     """The address of the published bundle, without a slash at its end."""
@@ -47,3 +45,7 @@ class ReportContext:
         if not self.link:
             return ""
         return f"{self.link}/runs/{quote(run_id, safe='')}/cells/{cell_key(cell.case_key, variant, trial)}.html"
+
+
+ALONE = ReportContext()
+"""For a report of the run alone."""

@@ -9,7 +9,7 @@ from evalwright.errors import counted
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import FAILED, CaseVerdict
 from evalwright.model.summary import RunSummary
-from evalwright.reports.context import ReportContext
+from evalwright.reports.context import ALONE, ReportContext
 from evalwright.reports.failures import error_text, newest_verdicts
 from evalwright.reports.order import First, Place, order_of
 from evalwright.reports.text import harmless, one_line
@@ -19,7 +19,6 @@ __all__ = ["GitHubAnnotations"]
 _MOST = 9
 """GitHub shows ten annotations of a kind per step, so the tenth says how many more there are."""
 _LONGEST = 1_000
-_ALONE = ReportContext()
 
 
 class GitHubAnnotations:
@@ -30,7 +29,7 @@ class GitHubAnnotations:
 
     reads: ClassVar[frozenset[str]] = frozenset({"compare", "link", "places"})
 
-    def render(self, reader: RunReader, summary: RunSummary, context: ReportContext = _ALONE) -> str:
+    def render(self, reader: RunReader, summary: RunSummary, context: ReportContext = ALONE) -> str:
         worse = _worse(context)
         place = order_of(variant.name for variant in summary.variants)
 

@@ -17,7 +17,7 @@ from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict
 from evalwright.model.summary import GateOutcome, RunSummary
 from evalwright.reports import numbers
-from evalwright.reports.context import ReportContext
+from evalwright.reports.context import ALONE, ReportContext
 from evalwright.reports.failures import error_text, finished_index, newest_verdicts
 from evalwright.reports.gates import gate_decisions
 from evalwright.reports.order import order_of
@@ -25,7 +25,6 @@ from evalwright.reports.text import Paint
 
 __all__ = ["JUnit"]
 
-_ALONE = ReportContext()
 _UNWRITABLE = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that no XML document can contain (XML 1.0, 2.2), escaped or not."""
 _ESCAPES = str.maketrans(
@@ -56,10 +55,10 @@ class JUnit:
 
     reads: ClassVar[frozenset[str]] = frozenset({"link", "places"})
 
-    def render(self, reader: RunReader, summary: RunSummary, context: ReportContext = _ALONE) -> str:
+    def render(self, reader: RunReader, summary: RunSummary, context: ReportContext = ALONE) -> str:
         return "".join(self.pieces(reader, summary, context))
 
-    def pieces(self, reader: RunReader, summary: RunSummary, context: ReportContext = _ALONE) -> Iterator[str]:
+    def pieces(self, reader: RunReader, summary: RunSummary, context: ReportContext = ALONE) -> Iterator[str]:
         """The same text in pieces: for an indexed run no more than that is held in memory."""
         counts, latency_ms, cells = _counted_cells(reader, summary)
         before, after = ElementTree.Element("before"), ElementTree.Element("after")

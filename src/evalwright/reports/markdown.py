@@ -34,7 +34,7 @@ from evalwright.reports.columns import (
     used,
     variant_columns,
 )
-from evalwright.reports.context import ReportContext
+from evalwright.reports.context import ALONE, ReportContext
 from evalwright.reports.decision_columns import RUN_COMPARISON_COLUMNS
 from evalwright.reports.decision_words import notes_of
 from evalwright.reports.failures import error_text, failures_title, find_failures
@@ -49,7 +49,6 @@ __all__ = ["Markdown", "code", "table"]
 Row = TypeVar("Row")
 Address = Callable[[CaseVerdict, str, int], str]
 
-_ALONE = ReportContext()
 _LEFT = (Unit.NAME, Unit.TEXT, Unit.CASES)
 _MOST_LISTED = 100
 _MOST_CHANGED = 10
@@ -69,7 +68,7 @@ class Markdown:
 
     reads: ClassVar[frozenset[str]] = frozenset({"compare", "link", "limit_chars"})
 
-    def render(self, reader: RunReader, summary: RunSummary, context: ReportContext = _ALONE) -> str:
+    def render(self, reader: RunReader, summary: RunSummary, context: ReportContext = ALONE) -> str:
         return _within(_head(summary, context), _sections(reader, summary, context), context.limit)
 
 

@@ -12,11 +12,10 @@ import msgspec
 from evalwright.files.bulk import Repeats
 from evalwright.model.cell import OfCase
 from evalwright.model.cell_index import index_of, rereading
+from evalwright.model.facts import CellKey
 from evalwright.model.protocols import RunReader
 
 __all__ = ["Newest", "newest_of"]
-
-Key = tuple[str, str, int]
 
 
 class _Cell(OfCase, gc=False):
@@ -24,7 +23,7 @@ class _Cell(OfCase, gc=False):
     trial: int = 0
 
     @property
-    def key(self) -> Key:
+    def key(self) -> CellKey:
         return (self.case_key, self.variant_name, self.trial)
 
 
@@ -36,11 +35,11 @@ class _Mark(_Cell, gc=False):
 class Newest(msgspec.Struct):
     """The winners among the traces of cells that have several: highest attempt, then last in the file."""
 
-    winners: dict[Key, tuple[int, datetime | None]]
+    winners: dict[CellKey, tuple[int, datetime | None]]
     count: int
     """Number of cells with a trace."""
 
-    def superseded(self, key: Key, attempt: int, started_at: datetime | None) -> bool:
+    def superseded(self, key: CellKey, attempt: int, started_at: datetime | None) -> bool:
         winner = self.winners.get(key)
         return winner is not None and winner != (attempt, started_at)
 
@@ -58,8 +57,8 @@ def newest_of(reader: RunReader) -> Newest:
     repeats = Repeats()
     for cell in reader.traces(_Cell):
         repeats.add(cell.key)
-    winners: dict[Key, tuple[int, datetime | None]] = {}
-    seen: Counter[Key] = Counter()
+    winners: dict[CellKey, tuple[int, datetime | None]] = {}
+    seen: Counter[CellKey] = Counter()
     if repeated := repeats.hashes():
         for mark in reader.traces(_Mark):
             key = mark.key

@@ -32,7 +32,7 @@ from evalwright.reports.columns import (
     trial_rows,
     variant_columns,
 )
-from evalwright.reports.context import ReportContext
+from evalwright.reports.context import ALONE, ReportContext
 from evalwright.reports.decision_columns import RUN_COMPARISON_COLUMNS
 from evalwright.reports.decision_words import notes_of
 from evalwright.reports.failures import error_text, failures_title
@@ -51,7 +51,6 @@ from evalwright.viewer.table_build import fill_table
 
 __all__ = ["HtmlDocument"]
 
-_ALONE = ReportContext()
 _MOST_CELLS = 20_000
 _IN_FULL = 500
 """How many cells that did not pass are shown with all their records."""
@@ -79,7 +78,7 @@ class HtmlDocument:
                 f"use `evalwright view {run} --bundle DIR --only not-passed`"
             )
 
-    def render(self, reader: RunReader, summary: RunSummary, context: ReportContext = _ALONE) -> str:
+    def render(self, reader: RunReader, summary: RunSummary, context: ReportContext = ALONE) -> str:
         """Raises InputError for a run without a plan."""
         plan = reader.plan
         if plan is None:
