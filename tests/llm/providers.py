@@ -283,12 +283,14 @@ def anthropic_events(whole):
     """The events of a streamed message."""
     events = [{"type": "message_start", "message": {**whole, "content": [], "stop_reason": None}}, {"type": "ping"}]
     for index, block in enumerate(whole["content"]):
-        if block["type"] == "tool_use":
+        if block["type"].endswith("tool_use"):
             start, text = {**block, "input": {}}, json.dumps(block["input"])
             deltas = [{"type": "input_json_delta", "partial_json": part} for part in (text[:3], text[3:])]
         elif block["type"] == "thinking":
             start = {"type": "thinking", "thinking": "", "signature": ""}
             deltas = [{"type": "thinking_delta", "thinking": block["thinking"]}]
+        elif block["type"].endswith("_tool_result"):
+            start, deltas = block, []
         else:
             start = {"type": "text", "text": ""}
             deltas = [{"type": "text_delta", "text": word} for word in re.findall(r"\S+\s*", block["text"])]

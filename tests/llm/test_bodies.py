@@ -1,11 +1,15 @@
 """What reaches a server of each interface, and what is read of its reply."""
 
+import json
+
+import msgspec
 import pytest
 
 from evalwright.errors import EvaluatorError
-from evalwright.model.chat import ChatMessage, ChatRequest, Usage
+from evalwright.model.chat import ChatMessage, ChatRequest, ServedCall, Usage
 from evalwright.model.trace import ToolCall
 from llm.models import JSON, asked, bodies, openai, reply
+from llm.providers import anthropic_events
 
 TOOL = {"name": "find", "description": "finds", "parameters": {"type": "object"}}
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"], "additionalProperties": False}
@@ -151,6 +155,50 @@ def test_arguments_that_are_no_object_are_kept_as_they_came():
     assert [call.arguments for call in said_.tool_calls] == [{"_raw": [1]}]
 
 
+SEARCHED = [
+    {"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {"query": "x"}},
+    {"type": "web_search_tool_result", "tool_use_id": "s1", "content": [{"type": "web_search_result", "url": "u"}]},
+    {"type": "mcp_tool_use", "id": "m1", "name": "delete", "server_name": "files", "input": {}},
+    {"type": "mcp_tool_result", "tool_use_id": "m1", "content": "gone"},
+    {"type": "server_tool_use", "id": "s2", "name": "code_execution", "input": {}},
+    {"type": "text", "text": "found"},
+]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_calls_that_anthropic_runs_itself_are_kept_with_their_results(stream):
+    script = said(*SEARCHED, input_tokens=1, output_tokens=1)
+    if stream:
+        whole = {"id": "1", "type": "message", "role": "assistant", "model": "m", "stop_reason": "end_turn"}
+        usage = {"input_tokens": 1, "output_tokens": 1}
+        events = anthropic_events({**whole, "content": SEARCHED, "usage": usage})
+        lines = "".join(f"event: {one['type']}\ndata: {json.dumps(one)}\n\n" for one in events)
+        script = reply(lines.encode(), headers=["Content-Type: text/event-stream"])
+    (found,), _ = asked([script], ChatRequest("claude-test", CONVERSATION, stream=stream or msgspec.UNSET))
+    assert (found.text, found.tool_calls) == ("found", [])
+    assert found.served_calls == [
+        ServedCall(ToolCall("web_search", "s1", {"query": "x"}), '[{"type": "web_search_result", "url": "u"}]'),
+        ServedCall(ToolCall("delete", "m1", {}), "gone"),
+        ServedCall(ToolCall("code_execution", "s2", {}), None),
+    ]
+
+
+def test_older_and_freer_calls_of_openai_are_read():
+    custom = {"id": "1", "type": "custom", "custom": {"name": "bash", "input": "rm"}}
+    legacy = {"name": "find", "arguments": '{"q": 1}'}
+    (found,), _ = asked([openai("", tool_calls=[custom], function_call=legacy)])
+    assert found.tool_calls == [ToolCall("bash", "1", {"_raw": "rm"}), ToolCall("find", None, {"q": 1})]
+
+
+@pytest.mark.parametrize("model", ["gpt-test", "claude-haiku-4-5"])
+def test_tools_of_the_provider_are_offered_beside_those_of_the_suite(model):
+    script = openai("x") if model == "gpt-test" else said({"type": "text", "text": "x"})
+    search = {"type": "web_search_20250305", "name": "web_search"}
+    body = sent(model, script, tools=[TOOL], extra={"tools": [search]})
+    assert body["tools"][0] == search
+    assert "find" in str(body["tools"][1])
+
+
 def responded(*output, status="completed", **more):
     """A reply of OpenAI's Responses API."""
     usage = {
@@ -198,6 +246,20 @@ def test_a_reply_of_the_responses_api_has_thoughts_calls_and_usage():
     assert (found.text, found.thinking, found.model, found.finish_reason) == ("ab", "hm", "gpt-test-1", "completed")
     assert found.tool_calls == [ToolCall("find", "c1", {"q": 1}), ToolCall("find", "c2", {"_raw": "[1]"})]
     assert found.usage == Usage(30, 9, 4, 20)
+
+
+def test_calls_that_the_responses_api_runs_itself_are_kept():
+    output = [
+        {"type": "web_search_call", "id": "w", "status": "completed", "action": {"query": "x"}},
+        {"type": "mcp_call", "id": "m", "name": "delete", "arguments": '{"a": 1}', "server_label": "s", "output": "ok"},
+        {"type": "custom_tool_call", "call_id": "c", "name": "bash", "input": "rm"},
+    ]
+    (found,), _ = asked([responded(*output)], ChatRequest("gpt-test", CONVERSATION, api="responses"))
+    assert found.tool_calls == [ToolCall("bash", "c", {"_raw": "rm"})]
+    assert found.served_calls == [
+        ServedCall(ToolCall("web_search", "w", {"action": {"query": "x"}})),
+        ServedCall(ToolCall("delete", "m", {"a": 1}), "ok"),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -71,6 +71,27 @@ def test_calls_are_in_the_order_of_their_indices() -> None:
     assert called(*fragments) == [("a", "refund", "{}"), ("b", "find", "{}")]
 
 
+@pytest.mark.parametrize(
+    "deltas",
+    [
+        [{"function_call": {"name": "refund", "arguments": '{"a"'}}, {"function_call": {"arguments": ": 1}"}}],
+        [
+            {"tool_calls": [{"index": 0, "type": "custom", "custom": {"name": "refund", "input": '{"a"'}}]},
+            {"tool_calls": [{"index": 0, "custom": {"input": ": 1}"}}]},
+        ],
+    ],
+)
+def test_older_and_freer_calls_are_read_too(deltas: list[dict[str, Any]]) -> None:
+    async def sent() -> AsyncIterator[ChatCompletionChunk]:
+        for delta in deltas:
+            yield chunk(delta)
+        yield chunk({}, "stop")
+
+    message = asyncio.run(openai_completion(sent(), time.monotonic())).response.choices[0].message
+    [call] = message.tool_calls
+    assert (call.function.name, call.function.arguments) == ("refund", '{"a": 1}')
+
+
 def test_of_several_replies_the_first_one_counts() -> None:
     async def sent() -> AsyncIterator[ChatCompletionChunk]:
         for choice, text in ((0, "one"), (1, "two"), (0, "!")):

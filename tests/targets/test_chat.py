@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from evalwright.errors import TargetError
-from evalwright.model.chat import ChatMessage, Usage
+from evalwright.model.chat import ChatMessage, ServedCall, Usage
 from evalwright.model.trace import ToolCall, ToolResult
 from targets.conversations import Scripted, ask, says
 
@@ -131,6 +131,30 @@ def test_tokens_that_one_turn_does_not_count_are_unknown() -> None:
     whole, half = says("", called("7")), msgspec.structs.replace(says("done"), usage=Usage(100))
     found, _ = answered(whole, half)
     assert (found.metrics.token_input, found.metrics.token_output) == (200, None)
+
+
+def test_calls_that_the_provider_ran_itself_are_in_the_trace_and_not_run_again() -> None:
+    served = [ServedCall(ToolCall("web_search", "s1", {"query": "x"}), "a page"), ServedCall(called("8"))]
+    answer, requests = answered(says("Let me see.", called("7", "c1"), served_calls=served), says("Sent."))
+    assert [(call.name, call.id) for call in answer.tool_calls] == [
+        ("web_search", "s1"),
+        ("order", "served_2"),
+        ("order", "c1"),
+    ]
+    assert answer.tool_results == [
+        ToolResult("web_search", "a page", "s1"),
+        ToolResult("order", {"state": "sent"}, "c1"),
+    ]
+    assert [m.tool_call and m.tool_call.id for m in answer.messages] == [
+        None, "s1", "served_2", "c1", None, None, None,
+    ]  # fmt: skip
+    assert requests[1].messages[1].tool_calls == [called("7", "c1")]
+
+
+def test_a_reply_that_the_provider_paused_is_no_answer() -> None:
+    answer, _ = answered(says("I will search.", finish_reason="pause_turn"))
+    assert answer.error is not None
+    assert (answer.error.type, "pause_turn" in answer.error.message) == ("bad_reply", True)
 
 
 def test_a_refusal_is_an_answer() -> None:

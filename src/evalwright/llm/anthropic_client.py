@@ -13,10 +13,10 @@ from evalwright.llm.connections import bounded
 from evalwright.llm.failures import CallFailed, failure_of
 from evalwright.llm.fitting import ANTHROPIC_TOKENS, Fit
 from evalwright.llm.posts import body_and_options, objects_of, posted
-from evalwright.llm.replies import checked_reply, count_of, reading_reply, silent
+from evalwright.llm.replies import checked_reply, count_of, reading_reply, silent, tool_content
 from evalwright.llm.routes import Route
 from evalwright.llm.streamed_replies import anthropic_message
-from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest, Usage
+from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest, ServedCall, Usage
 from evalwright.model.trace import ToolCall
 
 if TYPE_CHECKING:
@@ -111,10 +111,11 @@ def _request_body(model: str, request: ChatRequest, fit: Fit) -> dict[str, Any]:
         body["tools"] = [{"name": _REPLY, "description": "Give the reply.", "input_schema": request.schema}]
         body["tool_choice"] = {"type": "tool", "name": _REPLY}
     if request.tools:
-        body["tools"] = [
+        own = [
             {"name": t["name"], "description": t.get("description", ""), "input_schema": t["parameters"]}
             for t in request.tools
         ]
+        body["tools"] = [*extra.get("tools", ()), *own]
     _mark_head(body)
     if request.tool_choice and request.tool_choice != "none":
         kinds = {"auto": {"type": "auto"}, "required": {"type": "any"}}
@@ -178,11 +179,8 @@ def _reply(response: Any, model: str, latency_ms: int, fit: Fit) -> ChatReply:
         raise CallFailed("bad_reply", "the reply has no content", retryable=True)
     texts = [b.text for b in blocks if b.type == "text"]
     thinking = [b.thinking for b in blocks if b.type == "thinking"]
-    calls = [
-        ToolCall(b.name, b.id, b.input if isinstance(b.input, dict) else {"_raw": b.input})
-        for b in blocks
-        if b.type == "tool_use"
-    ]
+    calls = [_call(b) for b in blocks if b.type == "tool_use"]
+    served = _served(blocks)
     if fit.reply_format == "tool" and calls:
         # text beside the tool is kept in front of its input: a second verdict in it must be noticed
         texts += [json.dumps(call.arguments, ensure_ascii=False) for call in calls]
@@ -200,8 +198,20 @@ def _reply(response: Any, model: str, latency_ms: int, fit: Fit) -> ChatReply:
         latency_ms=latency_ms,
         finish_reason=response.stop_reason,
         refusal=("".join(texts) or "the model refused") if refused else None,
+        served_calls=served or msgspec.UNSET,
     )
     return checked_reply(reply)
+
+
+def _call(block: Any) -> ToolCall:
+    return ToolCall(block.name, block.id, block.input if isinstance(block.input, dict) else {"_raw": block.input})
+
+
+def _served(blocks: list[Any]) -> list[ServedCall]:
+    """The calls that the provider itself ran: `server_tool_use`, `mcp_tool_use`, and their results."""
+    calls = [_call(b) for b in blocks if b.type.endswith("_tool_use")]
+    results = {b.tool_use_id: b.content for b in blocks if b.type.endswith("_tool_result")} if calls else {}
+    return [ServedCall(call, tool_content(results[call.id]) if call.id in results else None) for call in calls]
 
 
 def _usage(usage: Any) -> Usage:

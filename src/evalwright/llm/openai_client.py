@@ -139,7 +139,8 @@ def request_body(model: str, request: ChatRequest, fit: Fit) -> dict[str, Any]:
     if request.schema is not None and fit.reply_format != "prompt":
         body["response_format"] = _format(request.schema, fit.reply_format)
     if request.tools:
-        body["tools"] = [{"type": "function", "function": tool} for tool in request.tools]
+        own = [{"type": "function", "function": tool} for tool in request.tools]
+        body["tools"] = [*request.extra.get("tools", ()), *own]
     if request.tool_choice:
         named = request.tool_choice not in ("auto", "none", "required")
         body["tool_choice"] = (
@@ -197,7 +198,10 @@ def reply_of(response: Any, model: str, latency_ms: int, limit: int | None = Non
         message = choice.message
         content, thought = content_and_thinking(message.content)
         refusal = _refusal(message)
-        if content is None and not (message.tool_calls or refusal):
+        calls = [_call(call) for call in message.tool_calls or ()]
+        if (legacy := getattr(message, "function_call", None)) is not None:
+            calls.append(ToolCall(legacy.name, None, arguments_in(legacy.arguments)))
+        if content is None and not (calls or refusal):
             raise silent(choice.finish_reason, limit)
         details = getattr(response.usage, "completion_tokens_details", None)
         asked = getattr(response.usage, "prompt_tokens_details", None)
@@ -211,7 +215,7 @@ def reply_of(response: Any, model: str, latency_ms: int, limit: int | None = Non
             text="" if content is None else content,
             model=response.model or model,
             thinking=_thinking(message) or thought,
-            tool_calls=[_call(call) for call in message.tool_calls or ()],
+            tool_calls=calls,
             usage=usage,
             latency_ms=latency_ms,
             finish_reason=choice.finish_reason,
@@ -221,4 +225,6 @@ def reply_of(response: Any, model: str, latency_ms: int, limit: int | None = Non
 
 
 def _call(call: Any) -> ToolCall:
+    if getattr(call, "custom", None) is not None:  # its input is any text
+        return ToolCall(call.custom.name, call.id, {"_raw": call.custom.input})
     return ToolCall(call.function.name, call.id, arguments_in(call.function.arguments))

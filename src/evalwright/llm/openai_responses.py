@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from typing import Any
 
+import msgspec
+
 from evalwright.llm.failures import failure_of
 from evalwright.llm.fitting import Fit
 from evalwright.llm.posts import posted
-from evalwright.llm.replies import arguments_in, checked_reply, count_of, reading_reply, silent
-from evalwright.model.chat import ChatReply, ChatRequest, Usage
+from evalwright.llm.replies import arguments_in, checked_reply, count_of, reading_reply, silent, tool_content
+from evalwright.model.chat import ChatReply, ChatRequest, ServedCall, Usage
 from evalwright.model.trace import ToolCall
 
 __all__ = ["respond"]
@@ -62,12 +64,16 @@ def _ended(response: Any) -> str | None:
 
 
 def _reply(response: Any, model: str, latency_ms: int, limit: int | None) -> ChatReply:
-    texts, thoughts, calls, refusal = [], [], [], None
+    texts, thoughts, calls, served, refusal = [], [], [], [], None
     for item in response.output:
         if item.type == "reasoning":
             thoughts += [part.text for part in (*(item.summary or ()), *(item.content or ()))]
         if item.type == "function_call":
             calls.append(ToolCall(item.name, item.call_id, arguments_in(item.arguments)))
+        elif item.type == "custom_tool_call":
+            calls.append(ToolCall(item.name, item.call_id, {"_raw": item.input}))
+        elif item.type.endswith("_call"):
+            served.append(_served(item))
         for part in item.content if item.type == "message" else ():
             if part.type == "refusal":
                 refusal = part.refusal
@@ -84,8 +90,18 @@ def _reply(response: Any, model: str, latency_ms: int, limit: int | None) -> Cha
         latency_ms=latency_ms,
         finish_reason=_ended(response),
         refusal=refusal,
+        served_calls=served or msgspec.UNSET,
     )
     return checked_reply(reply)
+
+
+def _served(item: Any) -> ServedCall:
+    """A call that the provider itself ran: `web_search_call`, `mcp_call` and so on."""
+    if item.type == "mcp_call":
+        result = None if item.output is None else tool_content(item.output)
+        return ServedCall(ToolCall(item.name, item.id, arguments_in(item.arguments)), result)
+    given = {key: value for key, value in item.items() if key not in ("type", "id", "call_id", "status")}
+    return ServedCall(ToolCall(item.type.removesuffix("_call"), item.call_id or item.id, given))
 
 
 def _usage(usage: Any) -> Usage:

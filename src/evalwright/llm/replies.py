@@ -14,6 +14,7 @@ from evalwright.llm.failures import CallFailed
 from evalwright.model.chat import ChatReply, ChatRequest, Embedding, Moderation, Purpose
 
 __all__ = [
+    "PAUSED",
     "TRUNCATED",
     "UNFINISHED",
     "arguments_in",
@@ -22,6 +23,7 @@ __all__ = [
     "cut_by_budget",
     "reading_reply",
     "silent",
+    "tool_content",
     "truncated",
     "writable",
 ]
@@ -31,7 +33,9 @@ W = TypeVar("W", ChatReply, ChatRequest, Embedding, Moderation)
 
 TRUNCATED = ("length", "max_tokens")
 """Finish reasons of replies that ended at their token limit."""
-UNFINISHED = (*TRUNCATED, "content_filter")
+PAUSED = "pause_turn"
+"""Finish reason of a reply in the middle of which the provider stopped, while it ran tools itself."""
+UNFINISHED = (*TRUNCATED, "content_filter", PAUSED)
 """Finish reasons of replies that the model did not end itself: without content, they are no answer."""
 _KEPT = 2000
 """Characters of a cut reply that its error keeps."""
@@ -109,6 +113,11 @@ def arguments_in(text: str | None) -> dict[str, Any]:
     except ValueError:
         arguments = None
     return arguments if isinstance(arguments, dict) else {"_raw": text}
+
+
+def tool_content(content: Any) -> dict[str, Any] | str:
+    """What a tool returned: an object or text as it is, anything else as JSON."""
+    return content if isinstance(content, str | dict) else json.dumps(content, ensure_ascii=False)
 
 
 def count_of(usage: Any, name: str) -> int | None:

@@ -67,24 +67,33 @@ class _Completion:
             if isinstance(text := getattr(delta, name, None), str):
                 self._texts.setdefault(name, []).append(text)
                 clock.heard(text)
-        for piece in delta.tool_calls or ():
+        legacy = getattr(delta, "function_call", None)
+        for piece in delta.tool_calls or ([] if legacy is None else [SimpleNamespace(function=legacy)]):
             clock.heard(True)
-            self._add_call(piece)
+            custom = getattr(piece, "custom", None)  # unknown to the client, which leaves it a dictionary
+            if custom is None:
+                self._add_call(piece, piece.function)
+            else:
+                self._add_call(piece, SimpleNamespace(name=custom.get("name"), arguments=custom.get("input")))
 
-    def _add_call(self, piece: Any) -> None:
-        """Add a fragment of a tool call. Some servers give all calls the same index or none: another id, or another
-        name after arguments, begins another call. Others repeat the name in each fragment."""
-        name, arguments = (getattr(piece.function, key, None) or "" for key in ("name", "arguments"))
-        call = self._calls_at.get(piece.index)
+    def _add_call(self, piece: Any, function: Any) -> None:
+        """Add a fragment of a call of `function`.
+
+        Some servers give all calls the same index or none: another id, or another name after arguments, begins another
+        call. Others repeat the name in each fragment.
+        """
+        name, arguments = (getattr(function, key, None) or "" for key in ("name", "arguments"))
+        index, id = getattr(piece, "index", None), getattr(piece, "id", None)
+        call = self._calls_at.get(index)
         if (
             call is None
-            or (call.id and piece.id and call.id != piece.id)
+            or (call.id and id and call.id != id)
             or (name and name != call.function.name and call.function.arguments)
         ):
-            function = SimpleNamespace(name="", arguments="")
-            call = self._calls_at[piece.index] = SimpleNamespace(id=None, function=function, index=piece.index or 0)
+            empty = SimpleNamespace(name="", arguments="")
+            call = self._calls_at[index] = SimpleNamespace(id=None, function=empty, index=index or 0)
             self._calls.append(call)
-        call.id = piece.id or call.id
+        call.id = id or call.id
         call.function.name += name if name != call.function.name else ""
         call.function.arguments += arguments
 
@@ -107,8 +116,10 @@ async def anthropic_message(events: AsyncIterator[Any], started: float) -> Strea
             message.model = event.message.model
             message.usage = SimpleNamespace(**vars(event.message.usage))
         elif event.type == "content_block_start":
-            message.content.append(SimpleNamespace(**vars(event.content_block)))
-            clock.heard(event.content_block.type == "tool_use")
+            # As sent: of types that are unknown to it the client sets no attributes.
+            block = SimpleNamespace(**{**vars(event.content_block), **event.content_block.to_dict()})
+            message.content.append(block)
+            clock.heard(block.type.endswith("tool_use"))
         elif event.type == "content_block_delta":
             _add_delta(message.content[event.index], event.delta, inputs.setdefault(event.index, []))
             clock.heard(True)
@@ -121,7 +132,7 @@ async def anthropic_message(events: AsyncIterator[Any], started: float) -> Strea
     if not ended:
         raise _broken_off()
     for index, parts in inputs.items():
-        if message.content[index].type == "tool_use" and parts:
+        if message.content[index].type.endswith("tool_use") and parts:
             message.content[index].input = _object("".join(parts))
     return Streamed(message, clock.first_ms)
 

@@ -10,7 +10,18 @@ import msgspec
 from evalwright.model.plan import Price
 from evalwright.model.trace import ToolCall
 
-__all__ = ["ChatMessage", "ChatReply", "ChatRequest", "Embedding", "Models", "Moderation", "Purpose", "Usage", "Waits"]
+__all__ = [
+    "ChatMessage",
+    "ChatReply",
+    "ChatRequest",
+    "Embedding",
+    "Models",
+    "Moderation",
+    "Purpose",
+    "ServedCall",
+    "Usage",
+    "Waits",
+]
 
 Purpose = Literal["judge", "system", "user"]
 """Who calls: a judge, the system under test, or the simulated user. Only judges' calls are cached."""
@@ -85,6 +96,14 @@ class Usage(msgspec.Struct, frozen=True):
     """Written to the provider's cache."""
 
 
+class ServedCall(msgspec.Struct, frozen=True):
+    """A call of a tool that the provider itself ran, such as a web search: the caller has nothing to answer."""
+
+    call: ToolCall
+    result: dict[str, Any] | str | None = None
+    """None if the reply does not contain it."""
+
+
 class ChatReply(msgspec.Struct, frozen=True):
     """A model's reply. `cost_usd` is null without a price; a cached reply carries the original cost and latency."""
 
@@ -106,6 +125,8 @@ class ChatReply(msgspec.Struct, frozen=True):
     """The token limit of the reply; null if none was sent."""
     first_ms: int | None = None
     """Milliseconds until the first piece of a streamed reply."""
+    served_calls: list[ServedCall] | msgspec.UnsetType = msgspec.UNSET
+    """Absent if the provider ran no tools itself."""
 
 
 class Embedding(msgspec.Struct, frozen=True):

@@ -10,7 +10,7 @@ import msgspec
 from evalwright.errors import InputError, Problem, TargetError
 from evalwright.files.plain import clean_text, plain
 from evalwright.llm.endpoints import endpoint_problems
-from evalwright.llm.replies import UNFINISHED
+from evalwright.llm.replies import PAUSED, UNFINISHED
 from evalwright.model.chat import ChatMessage, ChatReply, ChatRequest
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
@@ -113,6 +113,8 @@ class _Chat:
             reply = await session().models.chat(self._request(talk, trial), "system")
             calls = talk.add(reply)
             if not calls:
+                if reply.finish_reason == PAUSED:
+                    raise TargetError(f"the provider stopped in the middle of the reply ({PAUSED})", "bad_reply")
                 if not (reply.text or reply.refusal) and reply.finish_reason in UNFINISHED:
                     raise TargetError(f"the reply has no content (it ended with {reply.finish_reason})", "bad_reply")
                 return
@@ -170,20 +172,29 @@ class _Talk:
         self._results: list[ToolResult] = []
 
     def add(self, reply: ChatReply) -> list[ToolCall]:
-        """Add a reply of the model; returns its tool calls, each with an id."""
+        """Add a reply of the model; returns the tool calls that it waits for, each with an id."""
         self.replies.append(reply)
+        served = reply.served_calls or []
+        ran = [_recorded(one.call, f"served_{len(self._calls) + n}") for n, one in enumerate(served, 1)]
         # Some servers give calls no id, but reject results without one.
         calls = [_recorded(call, f"call_{len(self._calls) + n}") for n, call in enumerate(reply.tool_calls, 1)]
         self.messages.append(ChatMessage("assistant", reply.text, tool_calls=calls))
-        recorded = as_trace([ChatMessage("assistant", clean_text(reply.text, "text", []), tool_calls=calls)])
+        made = [*ran, *calls]
+        recorded = as_trace([ChatMessage("assistant", clean_text(reply.text, "text", []), tool_calls=made)])
         recorded[0].thinking = reply.thinking
         self._recorded += recorded
-        self._calls += calls
+        self._calls += made
+        for call, one in zip(ran, served, strict=True):
+            if one.result is not None:
+                self._record_result(ToolResult(call.name, plain(one.result, "result", []), call.id))
         return calls
 
     def add_result(self, result: ToolResult) -> None:
         text = result.content if isinstance(result.content, str) else msgspec.json.encode(result.content).decode()
         self.messages.append(ChatMessage("tool", text, result.name, tool_call_id=result.tool_call_id))
+        self._record_result(result)
+
+    def _record_result(self, result: ToolResult) -> None:
         self._recorded.append(TraceMessage("tool", result.content, name=result.name))
         self._results.append(result)
 
