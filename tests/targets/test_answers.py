@@ -234,6 +234,18 @@ def test_metrics_take_numeric_strings_and_note_everything_else():
         {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "look", "input": {}}]},
         {"role": "assistant", "tool_calls": [{"id": "1"}]},
         {"role": "assistant", "tool_call": {"arguments": {}}},
+        {"role": "assistant", "content": [{"type": "server_tool_use", "id": "1", "name": "look", "input": {}}]},
+        {"role": "assistant", "content": [{"type": "mcp_tool_use", "id": "1", "name": "look", "input": {}}]},
+        {"role": "assistant", "content": {"type": "tool_use", "name": "look", "input": {}}},
+        {"role": "model", "parts": [{"text": "Let me look."}, {"functionCall": {"name": "look", "args": {}}}]},
+        {"role": "model", "parts": [{"executable_code": {"code": "look()"}}]},
+        {"type": "function_call", "name": "look", "arguments": "{}", "call_id": "1"},
+        {"type": "web_search_call", "id": "1", "action": {"query": "x"}},
+        {"role": "assistant", "content": [{"type": "tool-call", "toolCallId": "1", "toolName": "look", "args": {}}]},
+        {"role": "assistant", "parts": [{"type": "tool-look", "toolCallId": "1", "state": "output-available"}]},
+        {"role": "assistant", "parts": [{"type": "tool_call", "id": "1", "name": "look"}]},
+        {"role": "assistant", "content": [{"toolUse": {"toolUseId": "1", "name": "look", "input": {}}}]},
+        {"type": "ai", "data": {"content": "", "tool_calls": [{"id": "1", "name": "look", "args": {}}]}},
     ],
 )
 def test_calls_in_messages_that_no_evaluator_would_see_are_refused(message):
@@ -242,6 +254,40 @@ def test_calls_in_messages_that_no_evaluator_would_see_are_refused(message):
     assert answer_of({"final_answer": "x", "messages": [message]}, evalh_rules=True).output.final_answer == "x"
     told = answer_of({"final_answer": "x", "messages": [message], "tool_calls": [{"name": "look"}]})
     assert [call.name for call in told.tool_calls] == ["look"]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"role": "tool", "content": {"type": "tool_use", "function_call": {"name": "look"}}},
+        {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "1", "content": "ok"}]},
+        {"role": "user", "content": {"tool_calls": [{"name": "look"}]}},
+        {"role": "assistant", "content": [{"type": "text", "text": "a tool_call"}, {"type": "web_search_tool_result"}]},
+        {"role": "assistant", "content": "x", "tool_calls": [], "function_call": None},
+        {"role": "assistant", "parts": [{"type": "tool_call_response", "id": "1", "response": "ok"}]},
+    ],
+)
+def test_messages_without_calls_are_answers_whatever_they_quote(message):
+    assert answer_of({"final_answer": "x", "messages": [message]}).tool_calls == []
+
+
+def test_calls_that_a_message_has_twice_are_read_once():
+    call = {"id": "1", "name": "look", "args": {"at": "sky"}, "type": "tool_call"}
+    block = {"type": "tool_use", "id": "1", "name": "look", "input": {"at": "sky"}}
+    message = {"type": "ai", "content": [block], "tool_calls": [call], "additional_kwargs": {"tool_calls": [call]}}
+    [told] = answer_of({"final_answer": "x", "messages": [message]}).messages
+    assert told.tool_call is not None
+    assert (told.tool_call.name, told.tool_call.arguments) == ("look", {"at": "sky"})
+    other = {**message, "content": [{**block, "id": "2", "type": "server_tool_use"}]}
+    with pytest.raises(TargetError, match="tool call in messages"):
+        answer_of({"final_answer": "x", "messages": [other]})
+
+
+def test_messages_that_contain_themselves_are_an_error_of_the_target():
+    message: dict[str, object] = {"role": "assistant"}
+    message["content"] = [message]
+    with pytest.raises(TargetError, match="deeper"):
+        answer_of({"final_answer": "x", "messages": [message]})
 
 
 @pytest.mark.parametrize("number", [-5, -0.5, "-1", -(10**30)])

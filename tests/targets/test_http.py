@@ -86,6 +86,43 @@ def test_an_anthropic_response():
     assert [(c.id, c.name, c.arguments) for c in answer.tool_calls] == [("u", "f", {"q": 1})]
 
 
+def test_calls_that_anthropic_ran_itself_are_calls():
+    content = [
+        {"type": "server_tool_use", "id": "s", "name": "web_search", "input": {"query": "x"}},
+        {"type": "web_search_tool_result", "tool_use_id": "s", "content": []},
+        {"type": "mcp_tool_use", "id": "m", "name": "delete", "server_name": "files", "input": {}},
+        {"type": "text", "text": "a"},
+    ]
+    answer = ask(reply({"content": content}), provider="anthropic_messages", response_mapping={})
+    assert [(c.id, c.name, c.arguments) for c in answer.tool_calls] == [
+        ("s", "web_search", {"query": "x"}),
+        ("m", "delete", {}),
+    ]
+
+
+def test_older_and_freer_calls_of_openai_are_calls():
+    calls = [{"id": "1", "type": "custom", "custom": {"name": "bash", "input": "rm"}}]
+    message = {"content": "", "tool_calls": calls, "function_call": {"name": "find", "arguments": '{"q": 1}'}}
+    answer = ask(reply({"choices": [{"message": message}]}), provider="openai_chat", response_mapping={})
+    assert [(c.name, c.arguments) for c in answer.tool_calls] == [("bash", {"_raw": "rm"}), ("find", {"q": 1})]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        {"role": "assistant", "content": [{"type": "tool_use", "id": "1", "name": "rm", "input": {}}]},
+        {"role": "assistant", "function_call": {"name": "rm", "arguments": "{}"}},
+        {"role": "assistant", "tool_calls": [{"id": "1"}]},
+    ],
+)
+def test_a_call_in_messages_that_nothing_reads_did_not_not_happen(message):
+    document = {"x": [message], "answer": "done", "calls": [{"name": "rm"}]}
+    with pytest.raises(TargetError, match=r"response_mapping\.messages \$\.x finds a message with a tool call"):
+        mapped(document, messages="$.x", final_answer="$.answer")
+    [call] = mapped(document, messages="$.x", final_answer="$.answer", tool_calls="$.calls").tool_calls
+    assert call.name == "rm"
+
+
 def test_own_entries_override_single_ones_of_a_preset():
     document = {"choices": [{"message": {"content": "theirs"}}], "mine": "ours", "usage": {"prompt_tokens": 4}}
     answer = ask(reply(document), provider="openai_chat", response_mapping={"final_answer": "$.mine"})

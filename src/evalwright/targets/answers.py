@@ -40,8 +40,8 @@ _INTEGERS = frozenset(
 _FLOATS = frozenset({"cost_usd", "cost_thinking_usd", "tokens_per_second"})
 
 _OF_METRICS = frozenset({*_INTEGERS, *_FLOATS, "stream_completed", "custom"})
-_OF_CALL = frozenset({"id", "name", "arguments", "input", "type", "function", "started_at"})
-"""Keys of a tool call, including those of OpenAI's API."""
+_OF_CALL = frozenset({"id", "name", "arguments", "input", "args", "type", "function", "custom", "started_at"})
+"""Keys of a tool call, including those of OpenAI's API and of LangChain (`args`)."""
 _OF_RESULT = frozenset({"tool_call_id", "name", "content", "role"})
 
 _MAPPING = "a mapping (a dict with final_answer, tool_calls, ...)"
@@ -202,18 +202,13 @@ def _refuse_lost_calls(returned: Mapping[Any, Any], answer: Answer, function: An
         return  # they are what evaluators see
     if any(message.tool_call is not None and not message.tool_call.name for message in answer.messages):
         raise TargetError(f"a tool call in messages has no 'name'{_place(function)}")
-    for i, message in enumerate(returned["messages"]):
-        if isinstance(message, dict) and (message.get("function_call") or _uses_tools(message.get("content"))):
-            raise TargetError(
-                f"nothing reads the tool call in messages[{i}]{_place(function)}: give it as tool_calls of the message "
-                "or of the whole answer"
-            )
+    from evalwright.model.unread_calls import unread_calls  # few answers have messages
 
-
-def _uses_tools(content: Any) -> bool:
-    """Whether the content has a call in the shape of Anthropic's API."""
-    parts = content if isinstance(content, list) else ()
-    return any(isinstance(part, dict) and part.get("type") == "tool_use" for part in parts)
+    for i in unread_calls(returned["messages"]):
+        raise TargetError(
+            f"nothing reads the tool call in messages[{i}]{_place(function)}: give it as tool_calls of the message "
+            "or of the whole answer"
+        )
 
 
 def _is_all_read(returned: Mapping[Any, Any]) -> bool:
@@ -253,7 +248,7 @@ def _without_answer(returned: Mapping[Any, Any], function: Any) -> str:
 
 def _named(call: dict[str, Any]) -> dict[str, Any]:
     """The part of a tool call that has its name, which OpenAI's API nests one level deeper."""
-    inner = call.get("function")
+    inner = call.get("function") or call.get("custom")
     return inner if "name" not in call and isinstance(inner, dict) else call
 
 
@@ -326,9 +321,7 @@ def _tool_call(item: Any, place: str, notes: list[str]) -> ToolCall:
     if not isinstance(item, dict):
         raise TargetError(f"{place} must be a mapping or a name, found {type(item).__name__}")
     named = _named(item)
-    arguments = named.get("arguments")
-    if arguments is None:
-        arguments = named.get("input")
+    arguments = next((named[key] for key in ("arguments", "input", "args") if named.get(key) is not None), None)
     return ToolCall(
         name=_name(named.get("name"), place, notes),
         id=_text(item.get("id"), place, notes),

@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from evalwright.model.trace import Answer
+from evalwright.model.unread_calls import unread_calls
 from evalwright.targets.answers import answer_in
 from evalwright.targets.http.paths import JsonPath
 
@@ -94,11 +95,13 @@ class ResponseMapping:
 
     def strange(self, parts: Mapping[str, Any]) -> list[str]:
         """Warnings of finds of the wrong kind: silently left out, they would seem not to have happened."""
+        messages = _items(parts.get("messages"))
+        lost = next(unread_calls(messages), None) if messages and not parts.get("tool_calls") else None
         return [
             strange_find(self._paths[name].written, name, item)
             for name in _EXPECTED
             if (item := next(_strange_items(name, parts.get(name)), None)) is not None
-        ]
+        ] + ([] if lost is None else [_lost_call(self._paths["messages"].written, messages[lost])])
 
     def unread_numbers(self, parts: Mapping[str, Any], answer: Answer) -> Iterator[tuple[str, str]]:
         """The paths of numbers whose finds are not in the answer of these parts, and what they found."""
@@ -163,9 +166,9 @@ def tool_call_in(item: Any) -> dict[str, Any] | None:
     """The `{id, name, arguments}` of an item, which may be a fragment without a name; None if it is no mapping."""
     if not isinstance(item, dict):
         return None
-    function = item.get("function")
+    function = item.get("function") or item.get("custom")
     inner = function if isinstance(function, dict) else {}
-    given = (item.get("arguments"), item.get("input"), inner.get("arguments"))
+    given = (part.get(key) for part in (item, inner) for key in ("arguments", "input", "args"))
     arguments = next((value for value in given if value is not None), None)
     if not isinstance(arguments, dict | str | None):
         arguments = {"_raw": arguments}
@@ -175,6 +178,13 @@ def tool_call_in(item: Any) -> dict[str, Any] | None:
 def strange_find(path: str, name: str, found: Any) -> str:
     """The message about something that the path of a part found and that is not such a part."""
     return f"{path} finds {str(found)!r:.80}, expected {_EXPECTED[name]}"
+
+
+def _lost_call(path: str, message: Any) -> str:
+    return (
+        f"{path} finds a message with a tool call that nothing reads, {str(message)!r:.80}: "
+        "let response_mapping.tool_calls find the calls"
+    )
 
 
 def _strange_items(name: str, value: Any) -> Iterator[Any]:
@@ -191,11 +201,11 @@ def _absent(value: Any) -> bool:
 
 
 def _items(value: Any) -> list[Any]:
-    """Matches as a list. If a wildcard matched whole lists, their items are the matches."""
+    """Matches as a list. If a path matched whole lists, their items are the matches."""
     if value is None:
         return []
     if not isinstance(value, list):
         return [value]
-    if value and all(isinstance(item, list) for item in value):
-        return [item for items in value for item in items]
+    if any(isinstance(item, list) for item in value):
+        return [item for items in value for item in (items if isinstance(items, list) else [items])]
     return value

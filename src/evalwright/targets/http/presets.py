@@ -21,7 +21,7 @@ _OPENAI_CHAT = Preset(
     {
         "final_answer": "$.choices[0].message.content",
         "thinking": "$.choices[0].message.reasoning_content",
-        "tool_calls": "$.choices[0].message.tool_calls",
+        "tool_calls": "$.choices[0].message[tool_calls,function_call]",
         "tokens.input": "$.usage.prompt_tokens",
         "tokens.output": "$.usage.completion_tokens",
         "tokens.thinking": "$.usage.completion_tokens_details.reasoning_tokens",
@@ -33,7 +33,8 @@ _ANTHROPIC_MESSAGES = Preset(
     {
         "final_answer": '$.content[?(@.type=="text")].text',
         "thinking": '$.content[?(@.type=="thinking")].thinking',
-        "tool_calls": '$.content[?(@.type=="tool_use")]',
+        # Of the blocks only calls have a name; some of them are run by the provider (`server_tool_use`).
+        "tool_calls": "$.content[?(@.name)]",
         "tokens.input": "$.usage.input_tokens",
         "tokens.output": "$.usage.output_tokens",
         "tokens.thinking": "$.usage.thinking_tokens",
