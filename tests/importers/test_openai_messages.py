@@ -56,6 +56,14 @@ def test_arguments_are_an_object_whatever_was_recorded(tmp_path: Path, arguments
     assert trace.tool_calls[0].arguments == expected
 
 
+def test_a_call_in_another_form_is_a_mistake(tmp_path: Path) -> None:
+    block = {"type": "server_tool_use", "id": "1", "name": "web_search", "input": {}}
+    with pytest.raises(InputError, match="tool call in another form"):
+        imported(tmp_path, [{"id": "c", "messages": [*HELLO, {"role": "assistant", "content": [block]}]}])
+    both = {"role": "assistant", "content": [block], "tool_calls": [call("web_search", "{}", "1")]}
+    assert [one.name for one in trace_of(tmp_path, [*HELLO, both]).tool_calls] == ["web_search"]
+
+
 def test_the_legacy_function_call_is_a_tool_call(tmp_path: Path) -> None:
     messages = [
         {"role": "assistant", "content": None, "function_call": {"name": "add", "arguments": '{"a": 1}'}},

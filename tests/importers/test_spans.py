@@ -130,6 +130,25 @@ class TestEveryConventionTellsOfAModelCall:
         ]
 
 
+@pytest.mark.parametrize(
+    "part",
+    [
+        {"type": "server_tool_call", "id": "1", "name": "find", "server_tool_call": {"q": "x"}},
+        {"type": "server_tool_use", "id": "1", "name": "find", "input": {"q": "x"}},
+        {"type": "mcp_tool_use", "id": "1", "name": "find", "input": {"q": "x"}},
+        {"type": "tool-call", "toolCallId": "1", "toolName": "find", "args": {"q": "x"}},
+        {"functionCall": {"id": "1", "name": "find", "args": {"q": "x"}}},
+        {"toolUse": {"toolUseId": "1", "name": "find", "input": {"q": "x"}}},
+    ],
+)
+def test_calls_are_read_in_the_form_of_every_provider(part, tmp_path):
+    said = [{"role": "assistant", "parts": [part, {"type": "text", "content": "Found"}]}]
+    attributes = {"gen_ai.operation.name": "chat", "gen_ai.output.messages": json.dumps(said)}
+    found = trace(tmp_path, exported(span(1, "chat", attributes)))
+    assert found["output"]["final_answer"] == "Found"
+    assert [(one["name"], one["id"], one["arguments"]) for one in found["tool_calls"]] == [("find", "1", {"q": "x"})]
+
+
 def test_the_root_tells_input_output_and_latency(tmp_path):
     root = span(
         1, "ask", {"input.value": '{"question": "Why?"}', "output.value": "Because", "openinference.span.kind": "CHAIN"}

@@ -125,6 +125,22 @@ def test_a_response_with_its_input_is_one_conversation(tmp_path):
     assert (trace["metrics"]["token_thinking"], trace["error"], case["id"]) == (2, None, "r1")
 
 
+def test_a_tool_of_a_server_has_its_own_name(tmp_path):
+    call = {
+        "type": "mcp_call",
+        "id": "m",
+        "name": "delete",
+        "arguments": '{"a": 1}',
+        "server_label": "s",
+        "output": "ok",
+    }
+    response = {"object": "response", "input": "q", "output": [call]}
+    _, (case,) = imported(tmp_path, "openai-responses", written(tmp_path / "r.jsonl", [response]))
+    trace = case["embedded_trace"]
+    assert [(one["name"], one["arguments"]) for one in trace["tool_calls"]] == [("delete", {"a": 1})]
+    assert [(one["name"], one["content"]) for one in trace["tool_results"]] == [("delete", "ok")]
+
+
 def test_a_response_that_failed_is_an_error_of_its_code(tmp_path):
     error = {"code": "server_error", "message": "no"}
     failed = {"id": "r", "object": "response", "status": "failed", "error": error, "output": [], "input": "go"}

@@ -16,6 +16,7 @@ from evalwright.importers.recording import Complain, RecordedConversation
 from evalwright.importers.recordings import described
 from evalwright.importers.transcript import arguments_of, object_or_text
 from evalwright.model.trace import ToolCall, ToolResult, TraceMessage
+from evalwright.model.unread_calls import unread_calls
 
 __all__ = ["OpenAIMessages", "import_file", "read_conversation"]
 
@@ -96,6 +97,9 @@ class _Reader:
         if text:
             self.conversation.final_answer, self.conversation.thinking = text, thinking
         calls = self._calls(message, at)
+        read = [{"id": call.id, "name": call.name} for call in calls]
+        if next(unread_calls([{"content": message.get("content"), "tool_calls": read}]), None) is not None:
+            self._complain(at, "has a tool call in another form than tool_calls")
         self.conversation.tool_calls += calls
         self._say("assistant", text, thinking=thinking, tool_call=calls[0] if calls else None)
         for call in calls[1:]:

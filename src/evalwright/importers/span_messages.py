@@ -79,8 +79,18 @@ def _plain(message: Any, default: str) -> list[Message]:
 
 
 _THINKING = ("reasoning", "thinking")
-_RESULTS = ("tool_call_response", "tool_result")
-_CALLS = ("tool_call", "tool_use")
+_RESULTS = ("tool_call_response", "server_tool_call_response", "tool_result", "tool-result")
+_CALLS = ("tool_call", "server_tool_call", "tool_use", "server_tool_use", "mcp_tool_use", "tool-call")
+"""Types of parts in OpenTelemetry's conventions, Anthropic's API and Vercel's AI SDK."""
+_WRAPPED = {
+    "functionCall": "tool_call",
+    "function_call": "tool_call",
+    "toolUse": "tool_call",
+    "functionResponse": "tool_result",
+    "function_response": "tool_result",
+    "toolResult": "tool_result",
+}
+"""Keys of parts that hold a call or a result in place of a type, in the APIs of Gemini and Bedrock."""
 
 
 def _parts(message: Message) -> list[dict[str, Any]]:
@@ -95,8 +105,14 @@ def _parts(message: Message) -> list[dict[str, Any]]:
         for part in value if isinstance(value, list) else ():
             part = {"type": "text", "content": part} if isinstance(part, str) else part
             if isinstance(part, dict):
-                found.append(part["message_content"] if isinstance(part.get("message_content"), dict) else part)
+                inner = part.get("message_content")
+                found.append(_unwrapped(inner if isinstance(inner, dict) else part))
     return found
+
+
+def _unwrapped(part: dict[str, Any]) -> dict[str, Any]:
+    wrapped = next(((kind, part[key]) for key, kind in _WRAPPED.items() if isinstance(part.get(key), dict)), None)
+    return part if wrapped is None else {**wrapped[1], "type": wrapped[0]}
 
 
 def _part_list(value: Any) -> Any:
@@ -141,13 +157,14 @@ def _call(call: Any) -> dict[str, Any] | None:
         return None
     inner = call.get("function")
     function = inner if isinstance(inner, dict) else call
-    name = function.get("name")
+    name = function.get("name", function.get("toolName"))
     if not isinstance(name, str) or not name:
         return None
-    arguments = function.get("arguments", function.get("input"))
+    given = (function.get(key) for key in ("arguments", "input", "args", "server_tool_call"))
+    arguments = next((value for value in given if value is not None), None)
     if not isinstance(arguments, str | dict | None):
         arguments = msgspec.json.encode(arguments).decode()
-    call_id = call.get("id")
+    call_id = next((call[key] for key in ("id", "toolCallId", "toolUseId") if call.get(key) is not None), None)
     return {
         "id": call_id if isinstance(call_id, str) else None,
         "type": "function",
@@ -156,8 +173,10 @@ def _call(call: Any) -> dict[str, Any] | None:
 
 
 def _result(part: Message) -> Message:
-    call_id = next((part[key] for key in ("tool_call_id", "tool_use_id", "id") if isinstance(part.get(key), str)), None)
-    value = next((part[key] for key in ("response", "result", "content") if part.get(key) is not None), "")
+    ids = ("tool_call_id", "tool_use_id", "toolCallId", "toolUseId", "id")
+    call_id = next((part[key] for key in ids if isinstance(part.get(key), str)), None)
+    said = ("response", "server_tool_call_response", "result", "content", "output")
+    value = next((part[key] for key in said if part.get(key) is not None), "")
     value = json_content(value)
     if not isinstance(value, str | dict):
         value = msgspec.json.encode(value).decode()
