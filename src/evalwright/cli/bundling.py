@@ -28,14 +28,16 @@ def write_pages(
 
     if only == "changed" and earlier is None:
         raise InputError("--only changed needs --compare RUN_A")
-    runs = [OpenRun(source, source.stamp()) for source in runs_at(list(places) or [Path("runs")])]
+    chosen = list(places) or [Path("runs")]
+    runs = [OpenRun(source, source.stamp()) for source in runs_at(chosen)]
     if not runs:
         raise InputError("there is no run to write pages for")
     compared = []
     if earlier is not None:
-        before = [OpenRun(source, source.stamp()) for source in runs_at([earlier])]
+        others = list(runs_at([*chosen, earlier]))[len(runs) :]
+        before = [OpenRun(source, source.stamp()) for source in others]
         if len(before) != 1 or len(runs) != 1:
-            raise InputError("--compare needs one RUN and one earlier run")
+            raise InputError("--compare needs one RUN and one other, earlier run")
         compared = [(sides, PairedRuns(*sides)) for sides in same_variants(before[0], runs[0])]
         if not compared:
             raise InputError("the two runs have no variant in common")

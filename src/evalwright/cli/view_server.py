@@ -60,10 +60,12 @@ def serve_viewer(
     if not places and not chosen[0].is_dir():
         raise InputError("there is no folder 'runs' here: name a run, or a folder with runs")
     found = list(runs_at(chosen))
-    earlier = list(runs_at([compare])) if compare is not None else []
-    if compare is not None and (len(earlier) != 1 or len(found) != 1):
-        raise InputError("--compare needs one RUN and one earlier run")
-    chosen += [Path(one.path) for one in earlier]
+    earlier: list[StoredRun] = []
+    if compare is not None:
+        chosen.append(compare)
+        earlier = list(runs_at(chosen))[len(found) :]
+        if len(earlier) != 1 or len(found) != 1:
+            raise InputError("--compare needs one RUN and one other, earlier run")
     listening = _listening(host, port)
     with listening:
         bound = listening.getsockname()[1]

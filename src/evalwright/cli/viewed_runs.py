@@ -30,9 +30,10 @@ _MOST_READ = 16 << 20
 class StoredRun:
     """A run that is opened when it is looked at."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, number: int = 1) -> None:
+        """`number` tells it from runs of the same id in other folders."""
         self._path = path
-        self.id: str = path.name
+        self.id: str = path.name if number == 1 else f"{path.name}~{number}"
         self.path: str = str(path)
 
     def open(self) -> tuple[RunReader, Plan]:
@@ -96,7 +97,7 @@ class StoredRun:
             return folder_beside(reader) / "labels.csv"
 
     def is_baseline(self) -> bool:
-        name = self.id.partition("_")[2]  # as safe in a path as the name of the baseline's link
+        name = self._path.name.partition("_")[2]  # as safe in a path as the name of the baseline's link
         first, _, number = name.rpartition("-")  # of several runs in one second, all but the first end with a number
         names = [name, first] if number.isdecimal() else [name]
         found = [baseline for one in names if one and (baseline := baseline_of(self._path, one)) is not None]
@@ -109,43 +110,60 @@ class StoredRun:
 def runs_at(places: Sequence[Path]) -> Iterator[StoredRun]:
     """The runs at each place: a run itself, those in a folder or two levels below it, those of a database.
 
+    Of runs with the same id, which a copied folder has, all but the first get a number.
     Raises InputError for a place that is not there.
     """
+    known: dict[str, list[str]] = {}
+    for path in _paths_at(places):
+        same = known.setdefault(path.name, [])
+        if not same or os.path.realpath(path) not in map(os.path.realpath, same):
+            same.append(str(path))
+            yield StoredRun(path, len(same))
+
+
+def _paths_at(places: Sequence[Path]) -> Iterator[Path]:
     for place in places:
         text = str(place)
         if is_on_a_server(text) and "/" not in text:
             store = find_run(place).store
-            yield from (StoredRun(Path(f"{text}/{run_id}")) for run_id in store.run_ids())
+            yield from (Path(f"{text}/{run_id}") for run_id in store.run_ids())
         elif is_on_a_server(text) or not place.is_dir():
             yield from _in_file(place)
         elif _is_run(place):
-            yield StoredRun(place.absolute())
+            yield place.absolute()
         else:
             yield from _below(place.absolute(), _DEEPEST)
 
 
-def _in_file(place: Path) -> Iterator[StoredRun]:
+def _in_file(place: Path) -> Iterator[Path]:
     if place.is_file():
         find_run(place)  # reports what is wrong with a file that is no database
-        yield from map(StoredRun, run_places(place))
+        yield from run_places(place)
         return
     found = find_run(place)  # `FILE.sqlite/RUN_ID`, or the id of a run below `runs`
     if not found.address.is_dir() and found.run_id not in found.store.run_ids():
         raise InputError(f"{place}: there is no run, and no folder with runs")
-    yield StoredRun(found.address)
+    yield found.address
 
 
 def _is_run(folder: Path) -> bool:
     return is_run(folder) or (folder / NOTE).is_file()
 
 
-def _below(folder: Path, deepest: int) -> Iterator[StoredRun]:
-    with os.scandir(folder) as entries:
-        for entry in sorted(entries, key=lambda one: one.name):
-            if not entry.is_dir(follow_symlinks=False) or entry.name.startswith("."):
-                continue
-            path = Path(entry.path)
-            if _is_run(path):
-                yield StoredRun(path)
-            elif deepest > 1:
-                yield from _below(path, deepest - 1)
+def _below(folder: Path, deepest: int) -> Iterator[Path]:
+    try:
+        with os.scandir(folder) as found:
+            entries = sorted(found, key=lambda one: one.name)
+    except FileNotFoundError:  # removed a moment ago
+        return
+    except OSError:
+        yield folder  # shown with the reason why it cannot be read
+        return
+    for entry in entries:
+        if not entry.is_dir(follow_symlinks=False) or entry.name.startswith("."):
+            continue
+        path = Path(entry.path)
+        if _is_run(path):
+            yield path
+        elif deepest > 1:
+            yield from _below(path, deepest - 1)
