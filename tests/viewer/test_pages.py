@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import shlex
 import time
 from collections.abc import Callable
 from datetime import datetime
@@ -13,16 +14,18 @@ from html import unescape
 from itertools import pairwise
 from shutil import copytree
 from typing import NamedTuple
+from urllib.parse import quote
 
 import pytest
 
+from evalwright.cli.viewed_runs import runs_at
 from evalwright.model.cell import cell_key
 from evalwright.run.baselines import promote
 from evalwright.run.start import run_suite
 from evalwright.viewer.pages.blocks import Blocks
 from evalwright.viewer.trends import VariantRate, trend_of
 from run.suites import suite
-from viewer.runs import ATTACK, made_run, site
+from viewer.runs import ATTACK, cut_short, made_run, site, site_of
 
 
 def page(client, path: str, status: int = 200) -> str:
@@ -294,3 +297,27 @@ def test_a_run_is_found_as_soon_as_it_is_there(tmp_path, run):
         page(client, f"/runs/{later.name}", 404)
         later.rename(folder / later.name)
         page(client, f"/runs/{later.name}")
+
+
+def test_runs_of_one_id_are_all_there_and_compared_with_each_other(tmp_path):
+    for name in ("before", "after"):
+        (tmp_path / name).mkdir()
+    run = made_run(tmp_path / "before", trials=1, lost=2)
+    other = made_run(tmp_path / "after", trials=1, lost=1).rename(tmp_path / "after" / run.name)
+    with site_of(lambda: runs_at([run, other, run.parent])) as client:
+        text = page(client, "/")
+        assert "2 of 2 runs" in seen(text)
+        assert f'href="/runs/{run.name}~2"' in text
+        compared = page(client, f"/compare?a={run.name}&b={run.name}~2")
+    assert cases(compared)[:2] == ["case-1", "case-2"]
+
+
+def test_commands_are_safe_to_paste_whatever_a_folder_is_called(tmp_path):
+    run = made_run(tmp_path, trials=1)
+    odd = run.rename(run.with_name("2026_x; touch $(y) 'z'"))
+    cut_short(odd)
+    (odd / ".lock").unlink()
+    with site(odd.parent) as client:
+        text = unescape(page(client, f"/runs/{quote(odd.name)}"))
+    command = re.findall(r"<code>(evalwright resume [^<]*)</code>", text)[0]
+    assert shlex.split(command) == ["evalwright", "resume", str(odd)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
@@ -277,7 +278,7 @@ class Run:
         if self.stopped:
             lines.append(f"  stopped: {self.stopped}")
         if self.path is not None:
-            lines.append(f"  evalwright inspect {self.path} --failed")
+            lines.append(f"  evalwright inspect {shlex.quote(str(self.path))} --failed")
         raise AssertionError("\n".join(lines))
 
     @property

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sqlite3
 from base64 import b64encode
 from collections.abc import Callable, Iterator, Sequence
@@ -75,7 +76,7 @@ class HtmlDocument:
         if summary.cells_total > _MOST_CELLS:
             raise InputError(
                 f"{counted(summary.cells_total, 'cell')} do not fit into one page (at most {_MOST_CELLS:,}): "
-                f"use `evalwright view {run} --bundle DIR --only not-passed`"
+                f"use `evalwright view {shlex.quote(run)} --bundle DIR --only not-passed`"
             )
 
     def render(self, reader: RunReader, summary: RunSummary, context: ReportContext = ALONE) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import shlex
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
@@ -86,6 +87,7 @@ def _environment() -> Environment:
         "visible": lambda text: visible(str(text)),
         "moment": _moment,
         "plain": pretty,
+        "word": lambda text: shlex.quote(str(text)),  # of a command line
         "status_word": lambda status: "No verdict" if status is None else status.capitalize(),
         "mark": lambda status: MARKS.get(status, "…"),
         "size": _size,
