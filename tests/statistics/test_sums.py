@@ -38,3 +38,5 @@ def test_what_is_beyond_floats_is_no_crash():
     assert isnan(summed([1.0, inf, -inf]).total)
     assert isnan(summed([nan] * 2000).total)
     assert summed([1e308, 1e308]).total == inf
+    assert summed([10**400, 1]).total == inf
+    assert summed([-(10**400), 1]).total == -inf

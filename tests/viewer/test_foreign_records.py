@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,9 @@ from typing import Any
 import pytest
 
 from evalwright.cli import main
+from evalwright.model.cell import cell_key
+from viewer.runs import site
+from viewer.test_pages import cases, page
 
 COMMANDS = (
     ("report", "RUN", "--format", "html"),
@@ -78,3 +82,36 @@ def test_a_number_beyond_64_bits_is_told(
     with pytest.raises(SystemExit) as ended:
         main([word.replace("RUN", str(damaged)) for word in command])
     assert (ended.value.code, "out of range" in capsys.readouterr().err) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("file", "place", "value", "word"),
+    [("traces.jsonl", ("variant_name",), [], "needle"), ("results.jsonl", ("trial",), 2**70, "polite")],
+)
+def test_a_search_goes_on_behind_what_is_no_record(
+    run: Path, tmp_path: Path, file: str, place: tuple[Any, ...], value: Any, word: str
+) -> None:
+    damaged = changed(run, tmp_path, file, place, value)
+    with site(damaged.parent) as client:
+        text = page(client, f"/runs/{run.name}?q={word}&in=messages")
+    assert "case-5" in cases(text)
+
+
+def test_a_cell_without_a_trace_is_compared_and_only_skipped(run: Path, tmp_path: Path) -> None:
+    damaged = changed(run, tmp_path, "traces.jsonl", ("variant_name",), [])
+    unread = cell_key("case-0", "agent", 0)
+    shutil.copytree(run, tmp_path / "whole")
+    with site(damaged.parent) as client:
+        text = page(client, f"/compare/cells/{unread}?a=whole&b={run.name}")
+        assert "The order" in text
+        first = page(client, f"/runs/{run.name}/label?evaluator=says&order=suite")
+    assert "cannot be read" in first
+    assert re.findall(r'value="(\w+)"[^>]* disabled', first) == ["pass", "fail", "unsure", "undo"]
+
+
+def test_a_count_beyond_floats_ends_no_page(run: Path, tmp_path: Path) -> None:
+    damaged = changed(run, tmp_path, "traces.jsonl", ("metrics", "token_input"), 10**400)
+    (damaged / "summary.yaml").unlink()
+    with site(damaged.parent) as client:
+        page(client, "/")
+        page(client, f"/runs/{run.name}")

@@ -193,3 +193,20 @@ def test_scores_are_on_the_scale_and_count_as_calibrate_counts_them(tmp_path):
     assert "of 2 answers that you failed" in told
     assert found.labels == 10
     assert (found.tpr.n, found.tnr.n) == (8, 2)
+
+
+def test_lines_that_are_no_labels_are_left_out(labelled):
+    run, client = labelled
+    page(client, f"/runs/{run.name}/label?evaluator=says&order=suite")
+    lines = [
+        "case_id,variant,trial,attempt,evaluator,verdict,score,note,labeller,seen,labelled_at",
+        f"case-0,agent,0,1,says,pass,,{'x' * 200_000},ann,,",
+        f"case-1,agent,{'9' * 5000},1,says,pass,,,ann,,",
+        *(f"case-{number},agent,0,1,says,,high,,ann,," for number in range(6)),
+        "case-2,agent,0,1,says,,nan,,ann,,",
+        "case-3,agent,0,1,says,fail,,,ann,,",
+    ]
+    (run / "labels.csv").write_text("\n".join([*lines, ""]))
+    text = page(client, f"/runs/{run.name}/label?evaluator=says&order=suite")
+    assert "1 of 6 labelled" in seen(text)
+    assert "ann" in seen(page(client, f"/runs/{run.name}/cells/{cell_key('case-3', 'agent', 0)}"))

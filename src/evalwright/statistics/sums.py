@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from math import fsum, isfinite
+from math import copysign, fsum, inf, isfinite
 
 __all__ = ["ExactSum", "Mean", "exact_parts", "exact_sum"]
 
@@ -56,7 +56,11 @@ def exact_sum(values: Sequence[float]) -> float:
     try:
         return fsum(values)
     except (OverflowError, ValueError):  # beyond the range of floats, or infinities of both signs
-        return sum(values)
+        total = sum(values)
+    try:
+        return float(total)
+    except OverflowError:  # a sum of whole numbers, which have no range
+        return copysign(inf, total > 0 or -1)
 
 
 class Mean:

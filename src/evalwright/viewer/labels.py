@@ -11,7 +11,9 @@ import io
 import os
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
+from math import isfinite
 from pathlib import Path
 from typing import NamedTuple
 
@@ -67,7 +69,7 @@ class StoredLabel(NamedTuple):
 
 
 class LabelFile:
-    """The labels of one run."""
+    """The labels of one run. Lines that are no labels are left out: the file can be edited, or come from anyone."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -95,12 +97,12 @@ class LabelFile:
             text = self.path.read_text("utf-8", errors="replace")
         except OSError:
             return
-        for row in csv.DictReader(io.StringIO(text, newline="")):
-            values = [row.get(name) or "" for name in HEADER]
-            if values[2].isdecimal() and values[3].isdecimal():
-                case_id, variant, trial, attempt, evaluator, verdict, score, note, labeller, seen, at = values
-                cell = (case_id, variant, int(trial), int(attempt))
-                yield StoredLabel(*cell, evaluator, verdict, score, note, labeller, seen, at)
+        for row in _rows(text):
+            case_id, variant, trial, attempt, *rest = [row.get(name) or "" for name in HEADER]
+            with suppress(ValueError):
+                label = StoredLabel(case_id, variant, int(trial), int(attempt), *rest)
+                if not label.score or isfinite(float(label.score)):
+                    yield label
 
     def append(self, label: StoredLabel) -> None:
         """Raises StorageError. When it returns, the label is on the disk."""
@@ -117,6 +119,17 @@ class LabelFile:
 
 
 _one_at_a_time = threading.Lock()
+
+
+def _rows(text: str) -> Iterator[dict[str, str]]:
+    rows = csv.DictReader(io.StringIO(text, newline=""))
+    while True:
+        try:
+            yield next(rows)
+        except csv.Error:  # a field beyond csv's limit: reading goes on behind it
+            continue
+        except StopIteration:
+            return
 
 
 def _size(path: Path) -> int:

@@ -30,6 +30,9 @@ class _Ids(OfCase, msgspec.Struct, gc=False):
     trial: int = 0
 
 
+_ids = msgspec.json.Decoder(_Ids)
+
+
 class MessageSearch:
     """One search, in a thread of its own until it is done or stopped."""
 
@@ -73,21 +76,27 @@ class MessageSearch:
         # in a stored line a quote or a backslash of a text has a backslash before it
         wanted = {word: json.dumps(word, ensure_ascii=False)[1:-1] for word in self._words}
         found: dict[str, list[int]] = defaultdict(list)
-        ids = msgspec.json.Decoder(_Ids)
         for raw in records:
             if self._stopped:
                 break
             self._read += 1
             line = bytes(raw).decode("utf-8", "replace").lower()
             hits = [word for word, text in wanted.items() if text in line]
-            if hits:
-                cell = ids.decode(bytes(raw))
-                number = self._table.number_of(cell.case_key, cell.variant_name, cell.trial)
-                for word in hits if number is not None else ():
-                    found[word].append(number or 0)
+            number = self._number_of(bytes(raw)) if hits else None
+            if number is not None:
+                for word in hits:
+                    found[word].append(number)
             if self._read % _BATCH == 0:
                 self._keep(found)
         self._keep(found)
+
+    def _number_of(self, line: bytes) -> int | None:
+        """The cell of a record; None for JSON that is no record of a cell in the table."""
+        try:
+            cell = _ids.decode(line)
+            return self._table.number_of(cell.case_key, cell.variant_name, cell.trial)
+        except (msgspec.ValidationError, OverflowError):  # SQLite has no numbers beyond 64 bits
+            return None
 
     def _keep(self, found: dict[str, list[int]]) -> None:
         for word, numbers in found.items():

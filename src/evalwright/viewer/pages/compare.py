@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from evalwright.model.result import JUDGED
-from evalwright.model.trace import Trace
+from evalwright.model.trace import ToolCall, Trace
 from evalwright.reports import numbers
 from evalwright.reports.decision_words import change_of, claim, errors_line
 from evalwright.reports.pictures.decision import decision_image
@@ -289,8 +289,7 @@ def _side(name: str, run: OpenRun, variant: str, pair: PairSide | None, passed: 
     records, key = run.records(shown), shown.key
     blocks = Blocks(lambda part: links.whole(run.id, key, part))  # type: ignore[attr-defined]
     error = records.trace.get("error") or {}
-    trace = msgspec.convert(records.trace, Trace)
-    calls = [call for message in trace.messages if (call := message.tool_call) is not None] or trace.tool_calls
+    calls = _calls(msgspec.convert(records.trace, Trace)) if records.trace else []
     return ComparedSide(
         name,
         run,
@@ -304,6 +303,10 @@ def _side(name: str, run: OpenRun, variant: str, pair: PairSide | None, passed: 
         f"{error.get('type')}: {error.get('message')}" if error else "",
         [f"{call.name}({_arguments(call.arguments)})" for call in calls],
     )
+
+
+def _calls(trace: Trace) -> list[ToolCall]:
+    return [call for message in trace.messages if (call := message.tool_call) is not None] or trace.tool_calls
 
 
 def _arguments(arguments: dict[str, Any]) -> str:

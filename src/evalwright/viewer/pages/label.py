@@ -192,8 +192,10 @@ def _oldest(labelled: list[tuple[CellRow, str]], state: _State) -> list[tuple[Ce
 
 
 def _answer(run: OpenRun, row: CellRow, evaluator: str, links: ServerLinks) -> dict[str, Any]:
-    """What a person needs for a label, without any evaluator's result."""
+    """What a person needs for a label, without any evaluator's result; only the row if there is no trace to read."""
     records = run.records(row)
+    if not records.trace:
+        return {"row": row}
     trace = msgspec.convert(records.trace, Trace)
     blocks = Blocks(lambda part: links.whole(run.id, row.key, part))
     expected = (records.case or {}).get("expected") or {}
