@@ -103,6 +103,7 @@ FILTERS = {
     "q=needle-3&in=messages": 2,
     "q=because+of+the+reply&in=messages": 12,
     "q=%3Cscript%3E": 2,
+    "meta.=x": 0,
 }
 
 
@@ -113,6 +114,8 @@ def test_filters_choose_cells_and_each_state_has_an_address(run, client):
     assert cases(page(client, f"/runs/{run.name}?sort=cost"))[0] == "case-0"
     grouped = page(client, f"/runs/{run.name}?group=status&tag=t1")
     assert re.search(r"<h3>pass <small>1 cell|<h3>pass <small>\d cells", grouped)
+    exact = page(client, f"/runs/{run.name}?tokens_max=1234567.25&group=status")
+    assert {"tokens_max=1234567.25"} == set(re.findall(r"tokens_max=[^&\"]+", exact))
     text = page(client, f"/runs/{run.name}?status=fail&evaluator=says")
     assert re.search(r'value="fail" checked', text)
     assert re.search(r'<option value="says" selected', text)

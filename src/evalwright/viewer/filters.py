@@ -75,7 +75,7 @@ class Filter:
         found += [(name, str(value)) for name in _MANY for value in getattr(self, name)]
         found += [("evaluator", self.evaluator), ("verdict", self.verdict)]
         found += [(f"meta.{name}", value) for name, value in self.metadata]
-        found += [(name, f"{value:g}") for name, value in self.ranges.items()]
+        found += [(name, repr(value).removesuffix(".0")) for name, value in self.ranges.items()]
         found += [("flaky", "1" if self.flaky else "")]
         if place:
             sort = "" if self.sort == "suite" and not self.descending else f"{'-' * self.descending}{self.sort}"
@@ -104,7 +104,7 @@ class Filter:
                 raise BadQuery(_expected(name, value, _WORDS[name]))
             elif name in many:
                 many[name].append(value)
-            elif name.startswith("meta.") and name != "meta.":
+            elif name.startswith("meta."):  # the name can be empty, as any key of JSON
                 metadata.append((name[5:], value))
             elif _range(name):
                 ranges[name] = _number(name, value)

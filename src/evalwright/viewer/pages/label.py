@@ -263,7 +263,7 @@ def _score(given: str, scores: tuple[float, float] | None) -> str:
         value = nan
     if not isfinite(value) or not low <= value <= high:
         raise BadQuery(f"'score' is {given[:100]!r}, expected {expected}")
-    return f"{value:g}"
+    return repr(value).removesuffix(".0")
 
 
 def _label(
