@@ -222,16 +222,17 @@ _SAME = (
 """Words with the same meaning here and in other tools."""
 
 
-def did_you_mean(name: str, known: Iterable[str]) -> str:
+def did_you_mean(name: object, known: Iterable[str]) -> str:
     """`; did you mean "x"?` for the known name with the same meaning elsewhere, else for the nearest one, else
-    nothing."""
+    nothing. `name` is whatever was given for one: a number, perhaps."""
     from difflib import get_close_matches  # only after a mistake: every command loads this module
 
     names = list(known)
-    word = name.lower().replace("-", "_")
+    given = str(name)
+    word = given.lower().replace("-", "_")
     same_letters = (one for one in names if one.lower().replace("_", "") == word.replace("_", ""))
     alike = next(same_letters, None) or next(
         (one for line in _SAME if word in (same := line.split()) for one in same if one in names), None
     )
-    near = [alike] if alike is not None else get_close_matches(name, names, n=1, cutoff=0.6)
+    near = [alike] if alike is not None else get_close_matches(given, names, n=1, cutoff=0.6)
     return f'; did you mean "{near[0]}"?' if near else ""

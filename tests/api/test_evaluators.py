@@ -114,3 +114,35 @@ def test_a_misspelt_key_of_an_evaluator_is_reported_where_it_is_written():
         ew.Evaluator("contains_text", all_fo=["a"])
     with pytest.raises(ew.InputError, match=r'\'rubrik\'; did you mean "rubric"'):
         ew.Judge("gpt-test", rubrik="The answer is polite.")
+
+
+def test_one_function_can_be_two_evaluators():
+    def half(output):
+        return 0.5
+
+    lenient = ew.evaluator(name="lenient", threshold=0.4)(half)
+    strict = ew.evaluator(name="strict", threshold=0.9)(half)
+    (cell,) = evaluate(["a"], agents.upper, evaluators=[lenient, strict])
+    assert {name: result.passed for name, result in cell.results.items()} == {"lenient": True, "strict": False}
+    assert strict("a") == 0.5
+
+
+def test_a_method_can_be_given_a_name():
+    named = ew.evaluator(name="loud")(Loud().heard)
+    (cell,) = evaluate(["a"], agents.upper, evaluators=named)
+    assert cell.results["loud"].passed
+
+
+class Loud:
+    def heard(self, output):
+        return output.isupper()
+
+
+def test_an_evaluator_that_no_case_gives_anything_to_check_is_told():
+    run = evaluate(["a"], agents.upper, evaluators=["contains_text", "tool_called"])
+    assert [warning.partition(": ")[2][:40] for warning in run.summary.warnings] == [
+        "no case has expected.answer_should_inclu",
+        "no case has expected.must_call_tools: th",
+    ]
+    asked = [ew.Case("a", "a", expected=ew.Expected(answer_should_include=["A"]))]
+    assert not evaluate(asked, agents.upper, evaluators="contains_text").summary.warnings

@@ -34,6 +34,14 @@ def test_every_problem_is_listed_with_its_place():
         ((["a"], [agents.upper, agents.upper]), {"evaluators": passes}, "two systems are named 'upper'"),
         (([ew.Case("x", 1), ew.Case("x", 2)], agents.upper), {"evaluators": passes}, "two cases have the id 'x'"),
         ((["a"], agents.upper), {"evaluators": passes, "baseline": "uper"}, 'did you mean "upper"?'),
+        ((["a"], agents.upper), {"evaluators": passes, "baseline": 1}, "baseline: expected the name of a system"),
+        ((["a"], agents.upper), {"evaluators": passes, "retries": "x"}, "retries: expected a whole number"),
+        (
+            (["a"], agents.upper),
+            {"evaluators": passes, "on_cell": agents.later},
+            "expected a function that is not async",
+        ),
+        ((["a"], ew.System(agents.upper, settings={"target": 1})), {"evaluators": passes}, "take another one"),
         ((["a"], agents.upper), {"evaluators": passes, "resume": True}, "resume: expected a folder"),
         ((["a"], "agents"), {"evaluators": passes}, "expected 'module:callable'"),
         ((["a"], "api.agents:uper"), {"evaluators": passes}, "cannot be imported"),
@@ -97,3 +105,20 @@ def test_every_broken_line_of_a_file_of_cases_is_listed(tmp_path, name, content,
 def test_an_unknown_keyword_is_pythons_own_error():
     with pytest.raises(TypeError, match=r"^evaluate\(\) got .*'trails'; did you mean \"trials\""):
         evaluate(trails=3)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: ew.open_run(5),
+        lambda: ew.load(5),
+        lambda: ew.resume(5),
+        lambda: ew.Evaluator(5),
+        lambda: ew.evaluator(5),
+        lambda: ew.Judge(5, "It is polite."),
+        lambda: evaluate(["a"], agents.upper, evaluators=passes).report(5),
+    ],
+)
+def test_arguments_of_the_wrong_type_are_named(wrong):
+    with pytest.raises(ew.InputError, match=r"expected|unknown report"):
+        wrong()

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -405,3 +406,16 @@ def test_signals_of_the_caller_stay():
         assert signal.getsignal(signal.SIGINT) is mine
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def test_a_run_whose_folder_is_gone_has_a_repr_and_says_so(tmp_path):
+    run = evaluate(["a"], agents.upper, out=tmp_path)
+    shutil.rmtree(run.path)
+    assert "does not exist" in repr(run)
+    with pytest.raises(ew.InputError, match="does not exist"):
+        _ = run.passed
+
+
+def test_an_id_that_is_no_text_is_no_case(run):
+    with pytest.raises(KeyError, match="no case 1"):
+        run.cell(1)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, overload
+from contextlib import suppress
+from functools import partial
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeVar, cast, overload
 
 import msgspec
 
@@ -52,6 +54,8 @@ class Evaluator:
         """
         from evalwright.evaluators.build import undeclared_keys
 
+        if not isinstance(type, str):  # checked here: its keys are known by its name
+            raise InputError(refused("Evaluator", f"expected the name of an evaluator, found {type!r}"))
         if registry.knows("evaluators", type) and (found := undeclared_keys(type, config)):
             raise InputError([refused(f"Evaluator({type!r})", problem.message) for problem in found])
         self.type: str = type
@@ -80,7 +84,12 @@ class Judge(Evaluator):
             assertions: Sentences, all of which must be true of an answer.
             name: The name in results; None: "llm_judge".
             config: Further keys of `llm_judge`, such as `rubric`, `samples`, `temperature`, `cost_limit_usd`.
+
+        Raises:
+            InputError: `model` is neither a text nor a list, or `llm_judge` does not have a key.
         """
+        if not isinstance(model, str | Sequence):
+            raise InputError(refused("Judge", f"expected the name of a model, or of several, found {model!r}"))
         asked: dict[str, Any] = {"model": model} if isinstance(model, str) else {"models": list(model)}
         if assertions:
             asked["nl_assertions"] = list(assertions)
@@ -127,15 +136,27 @@ def evaluator(
         uses_model: It waits for a model; several stored traces are then re-evaluated at a time.
 
     Returns:
-        The function itself, or a decorator.
+        The function itself, or a decorator. A function that has a name and options keeps them, and one that cannot
+        have any, such as a method, stays as it is: then a function that calls it is returned.
+
+    Raises:
+        InputError: it cannot be called.
 
     Example:
         `short = evaluator(threshold=0.8)(lambda output: 40 / len(output.split()))`
     """
 
     def mark(marked: F) -> F:
-        setattr(marked, _OPTIONS, _FunctionOptions(name, threshold, uses_model))
-        return marked
+        if not callable(marked):
+            raise InputError(refused("evaluator", f"expected a function, found {type(marked).__name__}"))
+        options = _FunctionOptions(name, threshold, uses_model)
+        if not hasattr(marked, _OPTIONS):
+            with suppress(AttributeError, TypeError):  # methods and built-in functions have no attributes of ours
+                setattr(marked, _OPTIONS, options)
+                return marked
+        other = cast(F, partial(marked))
+        setattr(other, _OPTIONS, options)
+        return other
 
     return mark if function is None else mark(function)
 

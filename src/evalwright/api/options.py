@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, fields
-from inspect import Parameter, Signature
+from inspect import Parameter, Signature, iscoroutinefunction
 from typing import TYPE_CHECKING, Any, TypedDict
 
 from evalwright.api.problems import refused, too_small
@@ -90,6 +90,8 @@ class Settings:
         on_cell: object = self.on_cell
         if not (on_cell is None or callable(on_cell)):
             found.append(refused("on_cell", f"expected a function, found {type(on_cell).__name__}"))
+        elif iscoroutinefunction(on_cell) or iscoroutinefunction(getattr(on_cell, "__call__", None)):  # noqa: B004
+            found.append(refused("on_cell", "expected a function that is not async: nothing awaits what it returns"))
         return found
 
 
@@ -106,6 +108,7 @@ _LEAST: Mapping[str, float] = {
 
 _KINDS: Mapping[str, tuple[tuple[type, ...], str]] = {
     "seed": ((int,), "a whole number"),
+    "baseline": ((str,), "the name of a system"),
     "out": ((str, os.PathLike), "a folder"),
     "progress": ((bool,), "True or False"),
     "resume": ((bool,), "True or False"),

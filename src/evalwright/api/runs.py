@@ -16,7 +16,7 @@ from evalwright.api.frames import Kind, Library, frame_of
 from evalwright.api.notebook import html_of
 from evalwright.api.problems import refused
 from evalwright.api.summaries import Summary
-from evalwright.errors import InputError, did_you_mean
+from evalwright.errors import EvalwrightError, InputError, did_you_mean
 from evalwright.model.damage import unreadable_records
 from evalwright.model.result import FAILED, NOT_PASSED, Status
 from evalwright.model.snapshot import Case
@@ -286,7 +286,11 @@ class Run:
         return str(self.path or self.name)
 
     def __repr__(self) -> str:
-        return f"<Run {self._label!r}: {str(self.summary).splitlines()[0]}>"
+        try:
+            told = str(self.summary).splitlines()[0]
+        except EvalwrightError as error:  # a debugger shows runs whose folder is gone, too
+            told = str(error).splitlines()[0]
+        return f"<Run {self._label!r}: {told}>"
 
     def _repr_html_(self) -> str:
         return html_of(self.name, self.summary, self.cells(status=NOT_PASSED))
@@ -306,6 +310,8 @@ def open_run(path: str | os.PathLike[str]) -> Run:
     """
     from evalwright.run.locations import find_run
 
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(refused("path", f"expected the folder of a run, found {path!r}"))
     return Run(find_run(Path(path)))
 
 

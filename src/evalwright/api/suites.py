@@ -20,8 +20,9 @@ from evalwright.api.places import Passed
 from evalwright.api.problems import refused
 from evalwright.api.systems import SystemLike, variants_of
 from evalwright.errors import InputError, Problem, did_you_mean
+from evalwright.evaluators.build import needed_keys
 from evalwright.formats.shared.environment import literal_secrets
-from evalwright.formats.shared.findings import empty_text_expected
+from evalwright.formats.shared.findings import empty_text_expected, passes_always
 from evalwright.llm.choices import ModelChoices
 from evalwright.model.case import EvalCase
 from evalwright.model.plan import EvaluatorSpec, PassCriteria, RetryRule, RunSettings, Variant
@@ -72,6 +73,8 @@ def load(
     """
     from evalwright.formats.loading import load_suite
 
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(refused("path", f"expected a file, found {path!r}"))
     if format is not None and format not in names("formats"):
         known = names("formats")
         message = f"unknown format {format!r}{did_you_mean(format, known)} (known: {', '.join(known)})"
@@ -88,7 +91,7 @@ def prepared(cases: CasesLike | Suite, system: Systems, settings: Settings) -> P
     else:
         suite, target = _of_cases(cases, system, settings, places, problems), None
     names = [variant.name for variant in suite.variants]
-    if settings.baseline is not None and settings.baseline not in names and not (target and ":" not in target):
+    if isinstance(settings.baseline, str) and settings.baseline not in names and not (target and ":" not in target):
         near = did_you_mean(settings.baseline, names)
         problems.append(refused("baseline", f"no system {settings.baseline!r}{near} (there are: {', '.join(names)})"))
     if settings.resume and settings.out is None:
@@ -144,7 +147,7 @@ def _of_cases(cases: CasesLike, system: Systems, settings: Settings, places: Pas
         run=run,
         document=document,
         secrets=literal_secrets(document),
-        warnings=_empty_texts(found),
+        warnings=[*_empty_texts(found), *_idle(found, evaluators)],
     )
 
 
@@ -153,6 +156,15 @@ def _empty_texts(cases: Sequence[Case]) -> list[Problem]:
     if not empty:
         return []
     return [refused(f"cases[{empty[0]}].expected.answer_should_include", empty_text_expected(len(empty)))]
+
+
+def _idle(cases: Sequence[Case], evaluators: Sequence[EvaluatorSpec]) -> list[Problem]:
+    """Evaluators that have nothing to check, as no case expects anything that they read."""
+    return [
+        refused("evaluators", passes_always(name, keys))
+        for name, keys in needed_keys(evaluators).items()
+        if not any(getattr(case.expected, key) for key in keys for case in cases)
+    ]
 
 
 def _evaluators(
@@ -215,7 +227,7 @@ def judged_by(suite: Suite, specs: list[EvaluatorSpec]) -> Suite:
 
 def _run_settings(run: RunSettings, settings: Settings) -> RunSettings:
     changes: dict[str, Any] = {}
-    if settings.retries is not None:
+    if isinstance(settings.retries, int):  # anything else is among the problems, which are told together
         changes["retry"] = RetryRule(settings.retries + 1, backoff_seconds=_BACKOFF)
     if settings.baseline is not None:
         changes["baseline_variant"] = settings.baseline

@@ -103,6 +103,8 @@ def _variant(
     except (TypeError, ValueError, RecursionError) as error:
         problems.append(refused(f"{place}.settings", f"expected plain data: {error}"))
         return None
+    if "target" in settings:
+        problems.append(refused(f"{place}.settings", "the key 'target' names the function itself: take another one"))
     target = call if isinstance(call, str) else places.add(call)
     try:
         from evalwright.targets.python_function import arguments_for

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from contextlib import suppress
 from functools import cache
 from typing import Any, NamedTuple, TypeGuard, cast
 
@@ -33,6 +34,7 @@ __all__ = [
     "declared",
     "fields_by_key",
     "is_judge",
+    "needed_keys",
     "undeclared",
     "undeclared_keys",
     "uses_results",
@@ -132,6 +134,15 @@ def build(spec: EvaluatorSpec) -> Built:
 
         evaluator = Threshold(evaluator, spec.threshold, spec.threshold_op)
     return Built(evaluator, traits)
+
+
+def needed_keys(specs: Iterable[EvaluatorSpec]) -> dict[str, frozenset[str]]:
+    """By evaluator, the keys of `expected` of which it needs at least one to check anything; only those with any."""
+    needed = {}
+    for spec in specs:
+        with suppress(InputError):
+            needed[spec.name] = getattr(build(spec)[0], "needed_keys", frozenset[str]())
+    return {name: keys for name, keys in needed.items() if keys}
 
 
 def build_extractor(type_name: str, config: Mapping[str, Any]) -> Extractor:

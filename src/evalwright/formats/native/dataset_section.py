@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from glob import has_magic
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
@@ -202,7 +201,9 @@ def _at_path(message: str) -> InputError:
 
 def _asked_of_expected(evaluators: Iterable[EvaluatorSpec]) -> dict[str, object]:
     """Tells a dataset which keys nothing reads, and which evaluators find nothing to do in it."""
-    return {"read_of_expected": _read_of_expected(evaluators), "needed": _needed_of_expected(evaluators)}
+    from evalwright.evaluators.build import needed_keys
+
+    return {"read_of_expected": _read_of_expected(evaluators), "needed": needed_keys(evaluators)}
 
 
 def _read_of_expected(evaluators: Iterable[EvaluatorSpec]) -> frozenset[str] | None:
@@ -220,17 +221,6 @@ def _read_of_expected(evaluators: Iterable[EvaluatorSpec]) -> frozenset[str] | N
             return None
         read |= own
     return read
-
-
-def _needed_of_expected(evaluators: Iterable[EvaluatorSpec]) -> dict[str, frozenset[str]]:
-    """By evaluator, the keys of `expected` of which it needs at least one to check anything."""
-    from evalwright.evaluators.build import build
-
-    needed = {}
-    for spec in evaluators:
-        with suppress(InputError):
-            needed[spec.name] = getattr(build(spec)[0], "needed_keys", frozenset[str]())
-    return {name: keys for name, keys in needed.items() if keys}
 
 
 class _Missing:

@@ -19,7 +19,7 @@ from evalwright.errors import InputError, Problem, counted
 from evalwright.files.bulk import Repeats
 from evalwright.files.jsonl import lines_of
 from evalwright.files.key_paths import Place, bracketed
-from evalwright.formats.shared.findings import empty_text_expected
+from evalwright.formats.shared.findings import empty_text_expected, passes_always
 from evalwright.model.snapshot import Case, Expected
 
 if TYPE_CHECKING:
@@ -112,8 +112,7 @@ class Dataset:
         """Evaluators that need parts of `expected` that no case has; `parts` are those that some case has."""
         for name, keys in self._needed.items():
             if not any(key in parts for key in keys):
-                none = f"no case has {' or '.join(f'expected.{key}' for key in sorted(keys))}"
-                yield Problem(str(self._path), f"{none}: the evaluator {name!r} passes whatever the answer is")
+                yield Problem(str(self._path), passes_always(name, keys))
 
     def _empty_texts(self) -> Iterator[Problem]:
         tell, number = self._hollow

@@ -12,7 +12,7 @@ from evalwright.errors import InputError, Problem, counted, did_you_mean
 from evalwright.files.key_paths import Place, bracketed, steps_of
 from evalwright.files.yaml import Document
 
-__all__ = ["Findings", "empty_text_expected", "expectation", "kind_found", "unknown_keys"]
+__all__ = ["Findings", "empty_text_expected", "expectation", "kind_found", "passes_always", "unknown_keys"]
 
 
 class Findings:
@@ -95,6 +95,12 @@ def empty_text_expected(cases: int) -> str:
     table."""
     expect = "expects it" if cases == 1 else "expect it, the first one here"
     return f"every answer contains the empty text: {counted(cases, 'case')} {expect}"
+
+
+def passes_always(evaluator: str, keys: Iterable[str]) -> str:
+    """The warning that an evaluator checks nothing, as no case expects any of the keys that it needs."""
+    none = f"no case has {' or '.join(f'expected.{key}' for key in sorted(keys))}"
+    return f"{none}: the evaluator {evaluator!r} passes whatever the answer is"
 
 
 def expectation(message: str) -> str:
