@@ -135,6 +135,12 @@ def test_errors_are_in_no_value_and_leave_open_what_they_could_turn(op, value, u
     assert found.parts[0].value == pytest.approx(0.55)
 
 
+@pytest.mark.parametrize(("op", "value", "undecided"), [("gte", 3.5, True), ("gte", 3.9, False), ("lte", 3.2, True)])
+def test_an_unknown_score_can_be_as_high_as_the_others_of_its_evaluator(op, value, undecided):
+    found = decided(simple(op=op, value=value), {"a": [2.0, 5.0, 2.0]}, {"a": 1})  # 2.25 to 3.5
+    assert (found.passed, found.undecided) == (op == "lte", undecided)
+
+
 def test_a_gate_is_undecided_where_unknown_scores_of_several_evaluators_could_turn_it():
     low = {**simple(op="lt", value=0.5), "metric_key": "b"}
     either = {"kind": "logical", "operator": "or", "conditions": [simple(op="gte", value=0.5), low]}

@@ -114,7 +114,8 @@ def decided(
 
     A condition on an evaluator without scores is not measured, or its value is 0 with `empty_is_zero`. `unknown`
     scores, of results with an error, are in no value. The gate is undecided if it is not measured, or if scores from 0
-    to 1 in their place could change the outcome. If the scores are `owned`, values have an interval.
+    to 1, or as far as those of their evaluator go, could change the outcome in their place. If the scores are `owned`,
+    values have an interval.
     """
     parts: list[GatePart] = []
     outcome = _holds(rule, scores, parts, empty_is_zero)
@@ -134,9 +135,11 @@ def _settled(rule: Mapping[str, Any], scores: Scores, unknown: Mapping[str, int]
     """The outcome of a gate if it is the same whatever the unknown scores are; None if it depends on them."""
     if rule["kind"] == "logical":
         return _joined(rule, [_settled(one, scores, unknown, empty_is_zero) for one in rule["conditions"]])
-    # a value rises or falls with a score, so it lies between its values for the scores 0, 1 and `pass_value`
-    ends = [_with(scores, unknown, float(score)) for score in (0, 1, rule.get("pass_value", 1))]
-    values = sorted(value for one in ends if (value := _measured(rule, one, empty_is_zero)[1]) is not None)
+    # a value rises or falls with a score, so it lies between its values for the lowest, the highest and `pass_value`
+    passing = float(rule.get("pass_value", 1))
+    ends: list[Callable[[Sequence[float]], float]] = [_lowest, _highest, lambda seen: passing]
+    filled = [_with(scores, unknown, end) for end in ends]
+    values = sorted(value for one in filled if (value := _measured(rule, one, empty_is_zero)[1]) is not None)
     if not values:
         return None
     holds, low, high = OPERATORS[rule["op"]], values[0], values[-1]
@@ -151,9 +154,19 @@ def _joined(rule: Mapping[str, Any], held: Sequence[bool | None]) -> bool | None
     return settles if settles in held else None if None in held else not settles
 
 
-def _with(scores: Scores, unknown: Mapping[str, int], score: float) -> Scores:
-    """The scores, and each unknown one as `score`."""
-    return {name: [*found, *[score] * unknown.get(name, 0)] for name, found in scores.items()}
+def _with(scores: Scores, unknown: Mapping[str, int], end: Callable[[Sequence[float]], float]) -> Scores:
+    """The scores, and for each unknown one the `end` of those of its evaluator."""
+    return {name: [*found, *[end(found)] * unknown.get(name, 0)] for name, found in scores.items()}
+
+
+def _lowest(seen: Sequence[float]) -> float:
+    """The lowest score to be reckoned with: 0, or lower if the evaluator went lower."""
+    return min(0.0, min(seen, default=0.0))
+
+
+def _highest(seen: Sequence[float]) -> float:
+    """The highest score to be reckoned with: 1, or higher if the evaluator went higher, as on a scale of 1 to 5."""
+    return max(1.0, max(seen, default=1.0))
 
 
 def aggregated(scores: Sequence[float], aggregation: str, pass_threshold: float = 1.0) -> float:
