@@ -105,13 +105,11 @@ class ConversationJudge(msgspec.Struct, frozen=True, kw_only=True):
     def verdict(self, asked: Question, found: JudgeReply[Reading]) -> Evaluation:
         """The result from a reply. Raises EvaluatorError if it has no clear verdict."""
         scale, reading, reply = asked.scale, found.value, found.replies[-1]
-        costs = [one.cost_usd for one in found.replies]
-        cost = None if None in costs else sum(one or 0.0 for one in costs)
         sent = {**found.detail, **what_was_sent(found.replies)}
         if reading is None:
             raw = {"raw_response": reply.text[:_KEPT], "judge_model": self.model, **sent}
             message = f"{self.model} gave an invalid JSON verdict: {found.problem}"
-            raise EvaluatorError(message, "bad_reply", raw, cost)
+            raise EvaluatorError(message, "bad_reply", raw, found.cost_usd)
         detail: dict[str, Any] = {
             "threshold": scale.share(scale.passing),
             "label": scale.label(reading),
@@ -128,7 +126,7 @@ class ConversationJudge(msgspec.Struct, frozen=True, kw_only=True):
         }
         if reply.thinking:
             detail["judge_thinking"] = reply.thinking
-        return Evaluation(scale.passed(reading), scale.score(reading), reading.reason, detail, cost_usd=cost)
+        return Evaluation(scale.passed(reading), scale.score(reading), reading.reason, detail, cost_usd=found.cost_usd)
 
 
 class RubricJudge(ConversationJudge, frozen=True, kw_only=True):

@@ -33,6 +33,12 @@ class JudgeReply(NamedTuple, Generic[T]):
     def detail(self) -> dict[str, Any]:
         return {"asked_again": list(self.complaints)} if self.complaints else {}
 
+    @property
+    def cost_usd(self) -> float | None:
+        """The cost of all replies, in US dollars; None if that of any is unknown."""
+        costs = [reply.cost_usd for reply in self.replies]
+        return None if None in costs else sum(one or 0.0 for one in costs)
+
 
 async def readable_reply(
     request: ChatRequest,

@@ -166,11 +166,9 @@ def names_in_template(template: str, *, doubled: bool = False) -> set[str]:
 
 def _evaluation(found: JudgeReply[tuple[float, str]]) -> Evaluation:
     reply, sent = found.replies[-1], {**found.detail, **what_was_sent(found.replies)}
-    costs = [one.cost_usd for one in found.replies]
-    cost = None if None in costs else sum(one or 0.0 for one in costs)
     if found.value is None:
         message = f"the judge's reply {found.problem}: {reply.text[:200]!r}"
-        raise EvaluatorError(message, "bad_reply", {"judge_reply": reply.text[:_KEPT], **sent}, cost)
+        raise EvaluatorError(message, "bad_reply", {"judge_reply": reply.text[:_KEPT], **sent}, found.cost_usd)
     score, rationale = found.value
     detail: dict[str, Any] = {
         "judge_model": reply.model,
@@ -182,7 +180,7 @@ def _evaluation(found: JudgeReply[tuple[float, str]]) -> Evaluation:
         detail["judge_thinking"] = reply.thinking
     if reply.cached:
         detail["cached"] = True
-    return Evaluation(score >= 1.0, score, rationale, detail, cost_usd=cost)
+    return Evaluation(score >= 1.0, score, rationale, detail, cost_usd=found.cost_usd)
 
 
 def _read(text: str) -> tuple[float, str]:
