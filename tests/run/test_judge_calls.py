@@ -21,6 +21,7 @@ from evalwright.run.stored_run import open_run
 
 JUDGES = """
 import json, os
+from evalwright.llm.failures import CallFailed
 from evalwright.model.chat import ChatReply, Usage
 
 def holds(request):
@@ -28,7 +29,7 @@ def holds(request):
     return ChatReply(json.dumps(said), "m", usage=Usage(10, 2))
 
 def breaks(request):
-    raise ValueError("the judge is ill")
+    raise CallFailed("bad_request", "the judge is ill")
 
 def long(request):
     return "é" * 300_000

@@ -18,6 +18,7 @@ from evalwright.run.re_evaluation import re_evaluate
 from evalwright.run.resumption import resume
 from evalwright.run.start import run_suite
 from evalwright.run.stored_run import open_run
+from mirrors.receiver import receiving
 from run.suites import SAYS_DONE, suite
 
 JUDGE = EvaluatorSpec("judge", "llm_judge", {"models": ["gpt-x", "claude-x"], "nl_assertions": ["is polite"]})
@@ -99,13 +100,16 @@ def test_a_named_variable_is_the_one_that_is_missing(tmp_path):
 @pytest.mark.parametrize(
     "config",
     [
-        {"model": "gpt-x", "base_url": "http://127.0.0.1:9/v1"},
+        {"model": "gpt-x", "base_url": "SERVER/v1"},
         {"model": "python:run.test_keys:answers"},
     ],
 )
 def test_who_needs_no_key_is_not_asked_for_one(tmp_path, config):
-    spec = EvaluatorSpec("judge", "llm_judge", {"nl_assertions": ["x"], **config})
-    outcome = run_suite(suite(tmp_path, ["done"], evaluators=[spec]), RunOptions(models=ModelChoices(no_cache=True)))
+    with receiving(400) as server:
+        config = {key: value.replace("SERVER", server.url) for key, value in config.items()}
+        spec = EvaluatorSpec("judge", "llm_judge", {"nl_assertions": ["x"], **config})
+        made = suite(tmp_path, ["done"], evaluators=[spec])
+        outcome = run_suite(made, RunOptions(models=ModelChoices(no_cache=True)))
     assert len(list(open_run(outcome.run_dir)[0].results(dict))) == 1
 
 
