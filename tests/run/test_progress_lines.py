@@ -88,9 +88,9 @@ def test_plain_lines_come_after_2_10_30_and_60_seconds_and_then_each_minute(cloc
     ("state", "said"),
     [
         (RunState(total=2000, done=1000), "1,000/2,000 done after 0:02"),
-        (RunState(total=9, done=6, passed=3, failed=2, errored=1), "6/9 done after 0:02, 3 passed, 2 failed, 1 errors"),
+        (RunState(total=9, done=6, passed=3, failed=2, errored=1), "6/9 done after 0:02, 3 passed, 2 failed, 1 error"),
         (RunState(total=9, cost_usd=1.5), "0/9 done after 0:02, $1.50"),
-        (RunState(total=9, running=running(5, trial=1)), "0/9 done after 0:02, slow · v · trial 1 running for 7 s"),
+        (RunState(total=9, running=running(5, trial=1)), "0/9 done after 0:02, slow · v · trial 2 running for 7 s"),
         (RunState(total=9, running=running(2)), "0/9 done after 0:02"),
         (RunState(total=9, waiting=1, running=running(9)), "0/9 done after 0:02, 1 call waits for the budget"),
         (RunState(total=9, waiting=2), "0/9 done after 0:02, 2 calls wait for the budget"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import errno
 import json
 import os
@@ -18,7 +19,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from evalwright.errors import EvalwrightError, StorageError
+from evalwright.errors import EvalwrightError, StorageError, TargetError
 from evalwright.formats.loading import load_suite
 from evalwright.model.plan import EvaluatorSpec, Plan, Plugin, Price, RunSettings, Variant
 from evalwright.model.result import CaseVerdict, EvaluationResult
@@ -38,6 +39,7 @@ from evalwright.scoring.tally import Tally
 from evalwright.session import Session
 from evalwright.stores.local_files import LocalFiles
 from evalwright.stores.sqlite import Sqlite
+from evalwright.targets.build import build_target
 from evalwright.testing import a_case, a_plan, a_trace
 from run.suites import SAYS_DONE
 
@@ -98,6 +100,13 @@ def test_each_process_judges_its_share_and_a_recording_that_is_not_there_is_an_e
         assert reader.damage == []
     (totals,) = tally.summary(plan, plan.started_at).variants
     assert (totals.cases_passed, totals.cases_errored) == (3, 2)
+
+
+def test_a_trial_without_a_recording_is_named_as_people_count() -> None:
+    case = a_case(id="c", recorded=msgspec.Raw(msgspec.json.encode(a_trace())))
+    target = build_target(Variant("v", "replay"), [])
+    with pytest.raises(TargetError, match="case 'c' has 1 recorded trial, none for trial 2"):
+        asyncio.run(target.run(case, 1))
 
 
 class Unspeakable:

@@ -195,7 +195,7 @@ class RunState:
             cell, since = next(iter(self.running.values()))
         except (StopIteration, RuntimeError):  # RuntimeError: the run's thread changed the dict meanwhile
             return None
-        trial = f" · trial {cell.trial}" if cell.trial else ""
+        trial = f" · trial {cell.trial + 1}" if cell.trial else ""
         return f"{cell.case.key} · {cell.variant.name}{trial}", time.monotonic() - since
 
 

@@ -72,9 +72,11 @@ def _moments() -> Iterator[float]:
 
 def _facts(state: RunState, mask: Mask, seconds: float) -> Iterator[str]:
     yield f"{state.done:,}/{state.total:,} done after {_clock(seconds)}"
-    for number, word in ((state.passed, "passed"), (state.failed, "failed"), (state.errored, "errors")):
+    for number, word in ((state.passed, "passed"), (state.failed, "failed")):
         if number:
             yield f"{number:,} {word}"
+    if state.errored:
+        yield counted(state.errored, "error")
     if state.cost_usd:
         yield money(state.cost_usd)
     if state.waiting:  # the oldest cell may be one of those

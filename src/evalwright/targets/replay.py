@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from evalwright.errors import TargetError
+from evalwright.errors import TargetError, counted
 from evalwright.model.plan import Variant
 from evalwright.model.recordings import recorded_of
 from evalwright.model.snapshot import Case
@@ -30,7 +30,8 @@ class Replay:
         recordings = [one for one in _recordings(case) if self._of in (None, one.variant_name)]
         if trial >= len(recordings):
             whose = "" if self._of is None else f" of {self._of!r}"
-            raise TargetError(f"case {case.id!r} has {len(recordings)} recorded trials{whose}, none for trial {trial}")
+            known = counted(len(recordings), "recorded trial")
+            raise TargetError(f"case {case.id!r} has {known}{whose}, none for trial {trial + 1}")
         trace = recordings[trial]
         shift = _NONE if trace.started_at != UNDATED else datetime.now(UTC) - UNDATED
         replayed_from = {
