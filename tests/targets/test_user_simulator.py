@@ -7,7 +7,7 @@ import json
 import pytest
 
 from evalwright.errors import EvaluatorError, TargetError
-from evalwright.model.trace import ToolCall
+from evalwright.model.trace import Answer, Doubt, ToolCall
 from targets.conversations import Scripted, ask, says
 
 HERE = "targets.test_user_simulator"
@@ -160,6 +160,20 @@ def test_an_agent_that_raises_broke_it_and_what_was_said_is_kept() -> None:
 def test_an_agent_that_says_nothing_broke_it() -> None:
     answer, _ = talk(says("silence"))
     assert broken(answer) == ("agent", 2, "adapter_error")
+
+
+def doubted(case, variant):
+    """Finds no date, and a name in the second turn only; loses a line in each turn."""
+    turn = len([m for m in case["input"]["conversation"] if m["role"] == "user"])
+    absent = ["no date is"] if turn == 2 else ["no date is", "no name is"]
+    lost = Doubt("a line is missing", f"line {turn}")
+    return Answer.of("hm", doubts=[lost, *(Doubt(what, if_all=True) for what in absent)])
+
+
+def test_doubts_about_turns_are_those_about_the_conversation() -> None:
+    inner = {"inner_system": {"adapter": "python_function", "target": f"{HERE}:doubted"}}
+    answer, _ = talk(says("two"), says("three"), stop={"type": "turn_count", "n": 3}, config=inner)
+    assert list(answer.doubts) == [Doubt("a line is missing", "line 1"), Doubt("no date is", if_all=True)]
 
 
 def test_an_agent_that_says_nothing_in_the_last_turn_broke_nothing() -> None:

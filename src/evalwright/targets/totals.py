@@ -6,9 +6,9 @@ from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
 from evalwright.model.chat import Usage
-from evalwright.model.trace import Metrics
+from evalwright.model.trace import Doubt, Metrics
 
-__all__ = ["add_metrics", "add_usage", "joined", "sum_of_all"]
+__all__ = ["add_metrics", "add_usage", "doubts_of_all", "joined", "sum_of_all"]
 
 N = TypeVar("N", int, float)
 
@@ -35,6 +35,16 @@ def sum_of_all(numbers: Sequence[N | None]) -> N | None:
     """The sum; None if any is unknown, as a part of a cost would pass limits that all of it exceeds."""
     known = [number for number in numbers if number is not None]
     return sum(known[1:], known[0]) if known and len(known) == len(numbers) else None
+
+
+def doubts_of_all(turns: Sequence[Sequence[Doubt]]) -> tuple[Doubt, ...]:
+    """One doubt of each kind; what is only worth saying if it is so of all answers must be so of all turns."""
+    found: dict[tuple[str, bool], Doubt] = {}
+    for turn in turns:
+        for doubt in turn:
+            found.setdefault((doubt.what, doubt.if_all), doubt)
+    absent = [{doubt.what for doubt in turn if doubt.if_all} for turn in turns]
+    return tuple(one for one in found.values() if not one.if_all or all(one.what in turn for turn in absent))
 
 
 def joined(texts: Iterable[str | None]) -> str | None:

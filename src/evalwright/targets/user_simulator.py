@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from traceback import format_exception
 from typing import Annotated, Any, Literal, TypeVar
@@ -15,14 +15,14 @@ from evalwright.model.chat import ChatMessage, ChatRequest, Usage
 from evalwright.model.plan import Variant
 from evalwright.model.protocols import Target
 from evalwright.model.snapshot import Case
-from evalwright.model.trace import Answer, Metrics, Output, ToolCall, ToolResult, TraceError, TraceMessage
+from evalwright.model.trace import Answer, Doubt, Metrics, Output, ToolCall, ToolResult, TraceError, TraceMessage
 from evalwright.session import session
 from evalwright.targets.build import Unread, build_target, inside, keys_of, optional_parts, target_traits, unread_of
 from evalwright.targets.chat.messages import GOING_ON
 from evalwright.targets.failures import target_failure
 from evalwright.targets.settings import settings
 from evalwright.targets.stop import StopRule, stop_rule, unread_of_rule
-from evalwright.targets.totals import add_metrics, add_usage, joined, sum_of_all
+from evalwright.targets.totals import add_metrics, add_usage, doubts_of_all, joined, sum_of_all
 
 __all__ = ["UserSimulator"]
 
@@ -255,6 +255,7 @@ class _Talk:
         self._metrics = Metrics()
         self._costs: list[float | None] = []
         self._structured: dict[str, Any] | None = None
+        self._doubts: list[Sequence[Doubt]] = []
 
     def hear_user(self, message: str) -> None:
         self._speak(TraceMessage("user", message))
@@ -278,6 +279,7 @@ class _Talk:
         self._thinking.append(output.thinking)
         self._calls += answer.tool_calls
         self._results += answer.tool_results
+        self._doubts.append(answer.doubts)
         add_metrics(self._metrics, answer.metrics)
         if answer.error is None or answer.metrics.cost_usd is not None:
             self._costs.append(answer.metrics.cost_usd)
@@ -306,7 +308,9 @@ class _Talk:
 
     def answer(self, error: TraceError | None, extra: dict[str, Any]) -> Answer:
         output = Output(self.last_answer, joined(self._thinking), self._structured)
-        return Answer(output, self.messages, self._calls, self._results, self._metrics, error, extra)
+        answer = Answer(output, self.messages, self._calls, self._results, self._metrics, error, extra)
+        answer.doubts = doubts_of_all(self._doubts)
+        return answer
 
 
 def _of_this_turn(messages: list[TraceMessage]) -> list[TraceMessage]:

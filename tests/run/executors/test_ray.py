@@ -23,6 +23,7 @@ pytestmark = pytest.mark.slow("starts the machines of a cluster")
 
 AGENT = """
 import asyncio, os, time
+from evalwright.plugins import Answer, Doubt
 
 def _note(case):
     with open(os.environ["LEDGER"], "ab", 0) as ledger:
@@ -55,6 +56,20 @@ def ending(case, variant):
     if case["id"] == "c3":
         os.kill(os.getpid(), 9)
     return {"final_answer": "done"}
+
+def doubting(case, variant):
+    _note(case)
+    time.sleep(0.05)
+    lost = os.environ["LEDGER"] + ".lost"
+    if (case["id"], variant["name"]) == ("c9", "doubting") and not os.path.exists(lost):
+        open(lost, "x").close()
+        os.kill(os.getpid(), 9)
+    doubts = [Doubt("no date was found", if_all=True)]
+    if case["id"] != "c1":
+        doubts.append(Doubt("no name was found", if_all=True))
+    if case["id"] in ("c0", "c7"):
+        doubts.append(Doubt("a line is missing", "line 7"))
+    return Answer.of("done", doubts=doubts)
 
 async def blocking(case, variant):
     if case["id"] == "c1":
@@ -319,6 +334,17 @@ def test_a_cell_that_ends_its_workers_is_an_error_alone(project: Project) -> Non
     assert errors == {"c3 ending"}
     [trace] = [one for one in project.records("traces.jsonl") if one["error"] is not None]
     assert (trace["error"]["type"], len(trace["extra"]["retried"])) == ("worker_lost", 2)  # type: ignore[index]
+
+
+def test_replies_of_all_workers_are_counted_together_and_a_lost_one_takes_none_with_it(project: Project) -> None:
+    apart = {**function("doubting", isolation="process"), "name": "apart"}
+    project.suite(12, [function("doubting", ray={"actors": 2}), apart])
+    code, said = project.run("run", "eval.yaml")
+    assert code == 0, said
+    assert "was lost" in said
+    doubts = ("no date was found in any of 12 replies", "a line is missing in 2 of 12 replies: line 7")
+    warnings = yaml.safe_load((project.run_folder / "summary.yaml").read_text())["warnings"]
+    assert sorted(warnings) == sorted(f"{name}: {doubt}" for name in ("doubting", "apart") for doubt in doubts)
 
 
 def test_a_lost_machine_costs_no_cell(project: Project, machines: Machines) -> None:
