@@ -50,6 +50,7 @@ def stored(folder: Path, name: str):
         ("auto", {"CI_NODE_INDEX": "4", "CI_NODE_TOTAL": "4"}, (4, 4)),
         ("auto", {"CLOUD_RUN_TASK_INDEX": "1", "CLOUD_RUN_TASK_COUNT": "3"}, (2, 3)),
         ("auto/3", {"AWS_BATCH_JOB_ARRAY_INDEX": "2"}, (3, 3)),
+        ("auto", {"JOB_COMPLETION_INDEX": "1", "CI_NODE_INDEX": "2", "CI_NODE_TOTAL": "5"}, (2, 5)),
         ("auto/9", {"AWS_BATCH_JOB_ARRAY_INDEX": "2", "CI_NODE_INDEX": "3", "CI_NODE_TOTAL": "5"}, (3, 9)),
     ],
 )
@@ -72,6 +73,11 @@ def test_a_shard_is_named_or_is_that_of_the_schedulers_task(text, environ, expec
             "auto/4",
             {"JOB_COMPLETION_INDEX": "0", "CI_NODE_INDEX": "3"},
             "INDEX says 1, CI_NODE_INDEX says 3",
+        ),
+        (
+            "auto",
+            {"SLURM_ARRAY_TASK_ID": "2", "SLURM_ARRAY_TASK_MIN": "1", "CI_NODE_TOTAL": "4"},
+            "SLURM_ARRAY_TASK_ID and CI_NODE_TOTAL are variables of different schedulers",
         ),
         ("auto/4", {"SLURM_ARRAY_TASK_ID": "2"}, "SLURM_ARRAY_TASK_MIN should be a whole number"),
         ("auto/4", {"JOB_COMPLETION_INDEX": "x"}, "JOB_COMPLETION_INDEX should be a whole number, found 'x'"),

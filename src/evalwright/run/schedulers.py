@@ -39,6 +39,8 @@ def shard_from(text: str, environ: Mapping[str, str]) -> Shard:
         raise InputError(f"--shard {text}: expected k/n, such as 2/8, or auto/n or auto under a scheduler")
     index = int(match[1]) if match[1] not in (None, "auto") else _agreed(text, _indices(environ), _index_names())
     of = int(match[2]) if match[2] else _agreed(text, _totals(environ), [one.total for one in _SCHEDULERS if one.total])
+    if match[2] is None:
+        _must_fit(text, _indices(environ), _totals(environ))
     if of < 1:
         raise InputError(f"--shard {text}: expected 1 shard or more, found {of}")
     if not 1 <= index <= of:
@@ -59,6 +61,13 @@ def _agreed(text: str, found: Mapping[str, int], names: list[str]) -> int:
 
 def _index_names() -> list[str]:
     return [one.task for one in _SCHEDULERS]
+
+
+def _must_fit(text: str, indices: Mapping[str, int], totals: Mapping[str, int]) -> None:
+    """Raise InputError if no scheduler sets both numbers: how many tasks another has says nothing about this one."""
+    if not any(one.task in indices and one.total in totals for one in _SCHEDULERS):
+        names = f"{', '.join(indices)} and {', '.join(totals)}"
+        raise InputError(f"--shard {text}: {names} are variables of different schedulers; name the shard, as k/n")
 
 
 def _indices(environ: Mapping[str, str]) -> dict[str, int]:
