@@ -25,6 +25,7 @@ from stores.stores import KINDS, Kept
 FEW_MESSAGES = EvaluatorSpec("few", "schema_match", {"field": "messages", "schema": {"maxItems": 9}})
 HARMLESS = {
     "of a wrong type": lambda line: line.replace('"latency_ms":', '"latency_ms":"q","w":'),
+    "of no attempt": lambda line: line.replace('"attempt":1', '"attempt":65536'),
     "torn": lambda line: line[: len(line) // 2],
     "no JSON": lambda _: "garbage",
 }
@@ -71,6 +72,14 @@ def test_the_cell_keeps_its_results_and_is_said(kept, run, how, given):
     assert of(records(run, CaseVerdict), "c1") == of(verdicts, "c1")
     assert sorted(row["case_id"] for row in records(run, CaseVerdict)) == ["c0", "c1", "c2", "c3"]
     assert len(records(run, EvaluationResult)) == 8
+
+
+@pytest.mark.parametrize("attempt", [-1, 65_536, 10**30])
+def test_a_cell_whose_trace_has_an_attempt_that_none_can_be_is_run_again(kept, run, attempt):
+    damage(kept, run, 1, lambda line: line.replace('"attempt":1', f'"attempt":{attempt}'))
+    outcome = resume(run)
+    assert (outcome.exit_code, len(outcome.unread)) == (1, 1)
+    assert sorted(row["case_id"] for row in records(run, Trace)) == ["c0", "c1", "c2", "c3"]
 
 
 def test_a_cell_that_an_indexed_run_has_not_judged_is_no_lost_one(tmp_path):

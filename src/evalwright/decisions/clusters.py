@@ -10,7 +10,7 @@ from sys import intern
 import msgspec
 
 from evalwright.decisions.sides import WORTH_AN_INDEX
-from evalwright.model.cell import OfCase
+from evalwright.model.cell import Attempt, OfCase
 from evalwright.model.cell_index import CellSelection, StaleIndex, index_of
 from evalwright.model.decision import Decision, FailureCluster
 from evalwright.model.protocols import RunReader
@@ -46,7 +46,7 @@ class _Why(OfCase, gc=False):
     variant_name: str
     status: Status
     trial: int = 0
-    attempt: int = 1
+    attempt: Attempt = 1
     reasons: list[str] = msgspec.field(default_factory=list)
     error: _Error | None = None
 
@@ -54,7 +54,7 @@ class _Why(OfCase, gc=False):
 class _Attempt(OfCase, gc=False):
     variant_name: str
     trial: int = 0
-    attempt: int = 1
+    attempt: Attempt = 1
 
 
 class _Count:

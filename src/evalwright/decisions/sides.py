@@ -12,7 +12,7 @@ import msgspec
 
 from evalwright.decisions.kinds import HeldIndex, KindCells, KindOutcomes, tallied
 from evalwright.decisions.measures import MEASURES, KindMeasured, Measured, both_tokens
-from evalwright.model.cell import OfCase
+from evalwright.model.cell import Attempt, OfCase
 from evalwright.model.cell_index import CellEntry, CellPlaces, CellSelection, index_of
 from evalwright.model.facts import ResultFacts, TraceFacts
 from evalwright.model.plan import Plan
@@ -150,7 +150,7 @@ class _Verdicts(OfCase, gc=False):
     variant_name: str
     status: Status
     trial: int = 0
-    attempt: int = 1
+    attempt: Attempt = 1
 
 
 _Key = tuple[str, str, int, int]

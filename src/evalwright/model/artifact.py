@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from evalwright.model.cell import OfCase
+from evalwright.model.cell import Attempt, OfCase
 from evalwright.model.trace import SCHEMA_VERSION
 
 __all__ = ["Artifact", "Changes", "FileEntry", "FileManifest", "FilesystemArtifact", "FilesystemDiff"]
@@ -58,7 +58,7 @@ class FilesystemArtifact(OfCase, msgspec.Struct):
     left_out: dict[str, str] = {}
     """Files that could not be read or were too large, by path, with the reason; `.` stands for everything else."""
     trial: int = 0
-    attempt: int = 1
+    attempt: Attempt = 1
     schema_version: str = SCHEMA_VERSION
 
 

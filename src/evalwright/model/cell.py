@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+from typing import Annotated
 
 import msgspec
 
-__all__ = ["OfCase", "case_key", "cell_key"]
+__all__ = ["Attempt", "OfCase", "case_key", "cell_key"]
+
+
+Attempt = Annotated[int, msgspec.Meta(ge=0, le=0xFFFF)]
+"""The number of an attempt at a cell in its records. A larger one is damage: each retry of a run adds one, and what
+counts attempts cell by cell has two bytes for each."""
 
 
 def case_key(case_id: str, occurrence: int | msgspec.UnsetType) -> str:

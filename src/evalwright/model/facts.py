@@ -7,7 +7,7 @@ from typing import Protocol
 
 import msgspec
 
-from evalwright.model.cell import OfCase
+from evalwright.model.cell import Attempt, OfCase
 from evalwright.model.result import Status
 from evalwright.model.trace import TraceError
 
@@ -43,7 +43,7 @@ class AttemptFacts(OfCase, gc=False):
 
     variant_name: str
     trial: int = 0
-    attempt: int = 1
+    attempt: Attempt = 1
 
 
 class TraceFacts(OfCase, gc=False):
@@ -53,7 +53,7 @@ class TraceFacts(OfCase, gc=False):
     variant_name: str
     latency_ms: int | None = None
     trial: int = 0
-    attempt: int = 1
+    attempt: Attempt = 1
     case_index: int | None = None
     error: ErrorFacts | None = None
     metrics: MetricFacts = msgspec.field(default_factory=MetricFacts)
@@ -67,7 +67,7 @@ class VerdictFacts(msgspec.Struct, gc=False):
     variant_name: str
     status: Status
     trial: int = 0
-    attempt: int = 1
+    attempt: Attempt = 1
     case_index: int | None = None
 
 
@@ -79,7 +79,7 @@ class ResultFacts(OfCase, gc=False):
     evaluator: str
     passed: bool
     trial: int = 0
-    attempt: int = 1
+    attempt: Attempt = 1
     skipped: bool = False
     score: float | None = None
     error: ErrorFacts | None = None

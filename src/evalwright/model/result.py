@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from evalwright.model.cell import OfCase
+from evalwright.model.cell import Attempt, OfCase
 from evalwright.model.trace import SCHEMA_VERSION, TraceError
 
 __all__ = [
@@ -69,7 +69,7 @@ class EvaluationResult(OfCase, msgspec.Struct, gc=False):
     error: TraceError | None = None
     skipped: bool = False
     trial: int = 0
-    attempt: int = 1
+    attempt: Attempt = 1
     cost_usd: float | None = None
     hits: list[str] = []
     misses: list[str] = []
@@ -107,7 +107,7 @@ class CaseVerdict(OfCase, msgspec.Struct, gc=False):
     status: Status
     run_id: str = ""
     trial: int = 0
-    attempt: int = 1
+    attempt: Attempt = 1
     score: float | None = None
     reasons: list[str] = []
     error: TraceError | None = None

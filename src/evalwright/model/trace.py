@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from evalwright.model.cell import OfCase
+from evalwright.model.cell import Attempt, OfCase
 
 __all__ = [
     "SCHEMA_VERSION",
@@ -223,7 +223,7 @@ class Trace(OfCase, msgspec.Struct, gc=False):
     error: TraceError | None = None
     extra: dict[str, Any] = {}
     trial: int = 0
-    attempt: int = 1
+    attempt: Attempt = 1
     case_index: int | None = None
     spans: list[Span] = []
     schema_version: str = SCHEMA_VERSION

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from evalwright.model.cell import OfCase
+from evalwright.model.cell import Attempt, OfCase
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import JUDGED, Status
 from evalwright.reports.context import Before
@@ -68,7 +68,7 @@ class _Output(msgspec.Struct, gc=False):
 class _Answer(OfCase, gc=False):
     variant_name: str
     trial: int = 0
-    attempt: int = 1
+    attempt: Attempt = 1
     output: _Output = msgspec.field(default_factory=_Output)
 
 

@@ -11,7 +11,7 @@ from typing import ClassVar
 from xml.etree import ElementTree
 
 from evalwright.errors import InputError
-from evalwright.model.cell import OfCase
+from evalwright.model.cell import Attempt, OfCase
 from evalwright.model.cell_index import CellIndex, DamagedIndex, StaleIndex
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict
@@ -41,7 +41,7 @@ _KINDS = {"fail": "failure", "borderline": "failure", "error": "error", "skip": 
 class _Time(OfCase, gc=False):
     variant_name: str
     trial: int = 0
-    attempt: int = 1
+    attempt: Attempt = 1
     latency_ms: int | None = None
 
 

@@ -10,6 +10,7 @@ from sys import byteorder
 
 import msgspec
 
+from evalwright.model.cell import Attempt
 from evalwright.model.cell_index import CellIndex, CellSelection, StaleIndex, index_of, rereading
 from evalwright.model.facts import VerdictFacts
 from evalwright.model.protocols import RunReader
@@ -30,7 +31,7 @@ _NO_COST = _CostMark()
 class _TraceMark(msgspec.Struct, gc=False):
     variant_name: str
     trial: int = 0
-    attempt: int = 1
+    attempt: Attempt = 1
     case_index: int | None = None
     error: object | None = None
     metrics: _CostMark = _NO_COST

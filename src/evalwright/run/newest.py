@@ -10,7 +10,7 @@ from datetime import datetime
 import msgspec
 
 from evalwright.files.bulk import Repeats
-from evalwright.model.cell import OfCase
+from evalwright.model.cell import Attempt, OfCase
 from evalwright.model.cell_index import index_of, rereading
 from evalwright.model.facts import CellKey
 from evalwright.model.protocols import RunReader
@@ -28,7 +28,7 @@ class _Cell(OfCase, gc=False):
 
 
 class _Mark(_Cell, gc=False):
-    attempt: int = 1
+    attempt: Attempt = 1
     started_at: datetime | None = None
 
 

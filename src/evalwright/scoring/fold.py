@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import UNSET, UnsetType
 
-from evalwright.model.cell import OfCase
+from evalwright.model.cell import Attempt, OfCase
 from evalwright.model.cell_index import index_of, rereading
 from evalwright.model.facts import ResultFacts, TraceFacts
 from evalwright.model.plan import Plan
@@ -78,5 +78,5 @@ class _VerdictFacts(OfCase, gc=False):
     status: Status
     score: float | None = None
     trial: int = 0
-    attempt: int = 1
+    attempt: Attempt = 1
     extra: dict[str, Any] | UnsetType = UNSET

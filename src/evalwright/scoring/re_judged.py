@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from evalwright.model.cell import OfCase
+from evalwright.model.cell import Attempt, OfCase
 from evalwright.model.facts import CellKey, ResultFacts
 from evalwright.model.protocols import RunReader
 
@@ -20,7 +20,7 @@ _NOTHING = msgspec.Raw(b"null")
 class _Answer(OfCase, gc=False):
     variant_name: str
     trial: int = 0
-    attempt: int = 1
+    attempt: Attempt = 1
     output: msgspec.Raw = _NOTHING
     messages: msgspec.Raw = _NOTHING
     tool_calls: msgspec.Raw = _NOTHING

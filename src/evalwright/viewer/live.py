@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 
 from evalwright.errors import counted, money
+from evalwright.model.cell import Attempt
 from evalwright.model.plan import Plan, Shard
 
 __all__ = ["LiveRun", "Mark", "Progress", "Tail"]
@@ -30,7 +31,7 @@ class Mark(msgspec.Struct, gc=False):
     variant_name: str
     status: str = ""
     trial: int = 0
-    attempt: int = 1
+    attempt: Attempt = 1
     case_index: int | None = None
     cost_usd: float | None = None
     metrics: _Cost | None = None

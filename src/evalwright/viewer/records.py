@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import msgspec
 
 from evalwright.errors import EvalwrightError
-from evalwright.model.cell import OfCase
+from evalwright.model.cell import Attempt, OfCase
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict
 from evalwright.model.trace import Trace, TraceError
@@ -56,7 +56,7 @@ class ResultRow(OfCase, msgspec.Struct, gc=False):
     error: TraceError | None = None
     skipped: bool = False
     trial: int = 0
-    attempt: int = 1
+    attempt: Attempt = 1
     cost_usd: float | None = None
     hits: list[str] = []
     misses: list[str] = []

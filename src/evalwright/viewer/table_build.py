@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from evalwright.errors import InputError
-from evalwright.model.cell import OfCase, cell_key
+from evalwright.model.cell import Attempt, OfCase, cell_key
 from evalwright.model.damage import unreadable_records
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
@@ -49,7 +49,7 @@ class _TraceRow(OfCase, msgspec.Struct, gc=False):
     metrics: Metrics = msgspec.field(default_factory=Metrics)
     error: TraceError | None = None
     trial: int = 0
-    attempt: int = 1
+    attempt: Attempt = 1
     case_index: int | None = None
 
 

@@ -16,7 +16,7 @@ import msgspec
 from msgspec import UNSET
 
 from evalwright.errors import InputError
-from evalwright.model.cell import OfCase, case_key
+from evalwright.model.cell import Attempt, OfCase, case_key
 from evalwright.model.facts import ResultFacts, TraceFacts
 from evalwright.model.result import CaseVerdict, EvaluationResult, Status
 from evalwright.model.trace import Trace
@@ -47,7 +47,7 @@ class _Verdict(OfCase, gc=False):
     variant_name: str
     status: Status
     trial: int = 0
-    attempt: int = 1
+    attempt: Attempt = 1
     case_index: int | None = None
     score: float | None = None
 

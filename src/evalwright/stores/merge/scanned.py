@@ -15,7 +15,7 @@ from typing import BinaryIO, Protocol, TypeVar, get_args
 import msgspec
 
 from evalwright.errors import InputError, Problem
-from evalwright.model.cell import OfCase
+from evalwright.model.cell import Attempt, OfCase
 from evalwright.model.facts import VerdictFacts
 from evalwright.model.result import Status
 from evalwright.stores.local_files.judgements import COMMITTED
@@ -47,7 +47,7 @@ class ShardGrid(Protocol):
 class _TraceMark(OfCase, gc=False):
     variant_name: str
     trial: int = 0
-    attempt: int = 1
+    attempt: Attempt = 1
     case_index: int | None = None
 
 
@@ -55,7 +55,7 @@ class _ResultMark(OfCase, gc=False):
     variant_name: str
     evaluator: str
     trial: int = 0
-    attempt: int = 1
+    attempt: Attempt = 1
 
 
 class _Places:
