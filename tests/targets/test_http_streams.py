@@ -45,6 +45,43 @@ def test_the_done_marker_counts_as_a_chunk():
     assert facts(streamed(*sse({"t": "a"}, "[DONE]", {"t": "never"}))) == ("a", 2, 1, True)
 
 
+@pytest.mark.parametrize(
+    ("form", "pieces"),
+    [
+        ("sse", ['\ufeffdata: {"t": "a"}\n\n', 'data: {"t": "b"}\n\n']),
+        ("json_lines", ['\ufeff{"t": "a"}\n', '{"t": "b"}\n']),
+        ("raw_chunks", ["\ufeffa", "b"]),
+    ],
+)
+def test_a_byte_order_mark_is_no_part_of_the_first_event(form, pieces):
+    whole = "".join(pieces).encode()
+    for cut in range(1, len(whole)):
+        assert streamed(whole[:cut], whole[cut:], form=form).output.final_answer == "ab"
+
+
+def test_a_stream_without_the_event_that_says_done_lacks_its_end():
+    assert streamed(*sse({"t": "a"}, {"done": True})).extra == {}
+    missing = "stream_done_field $.done finds nothing in the 2 events of the stream"
+    assert streamed(*sse({"t": "a"}, {"t": "b"})).extra == {"stream_interrupted": missing}
+    assert streamed(*sse({"t": "a"}), stream_done_field=None).extra == {}
+
+
+@pytest.mark.parametrize(
+    ("form", "pieces"),
+    [
+        ("sse", [*sse({"t": "a"}), 'data: {"t": "b']),
+        ("json_lines", ['{"t": "a"}\n', '{"t": "b']),
+        ("raw_chunks", ["a", "é".encode()[:1]]),
+    ],
+)
+def test_a_stream_that_ends_inside_an_event_lacks_its_end(form, pieces):
+    answer = streamed(*pieces, form=form, stream_done_field=None)
+    assert (answer.output.final_answer, answer.extra) == (
+        "a",
+        {"stream_interrupted": "the stream ends inside an event"},
+    )
+
+
 @pytest.mark.parametrize("after", [(), ("[DONE]",), ({"done": True},)])
 @pytest.mark.parametrize("form", ["sse", "json_lines"])
 def test_a_stream_of_nothing_but_an_error_is_one(form, after):

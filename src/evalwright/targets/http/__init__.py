@@ -178,6 +178,8 @@ class Http:
                 raise
             interruption = str(error)
         any(whole.add(event, time.monotonic() - started) for event in reader.end())
+        if reader.cut and interruption is None:
+            interruption = "the stream ends inside an event"
         return self._streamed_answer(whole, response, interruption)
 
     def _streamed_answer(self, whole: StreamedAnswer, response: httpx.Response, interruption: str | None) -> Answer:
@@ -192,6 +194,9 @@ class Http:
             raise TargetError(f"no answer: {where} the {counted(whole.chunks, 'event')} of the stream")
         if interruption is None and whole.error is not None:
             interruption = f"the service reports an error: {self._excerpt(whole.error)}"
+        if interruption is None and not whole.completed and "done" in self._event_paths and not self._lenient:
+            written = self._event_paths["done"].written
+            interruption = f"{written} finds nothing in the {counted(whole.chunks, 'event')} of the stream"
         answer = whole.answer(self._strip_think, interruption)
         if interruption is not None:
             answer.doubts = (Doubt("the end of the stream is missing", interruption),)

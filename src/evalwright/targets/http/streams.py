@@ -55,12 +55,15 @@ class EventReader:
         self._form, self._paths = form, paths
         self._by_line = FORMATS[form]
         self._rest = bytearray()
+        self._begun = False
+        self.cut: bool = False
+        """Whether the stream ended inside its last event, which was left out."""
         self._data: list[str] = []
         """The `data:` lines of an event that is not complete yet."""
         self._name = ""
         """What the `event:` line of that event says."""
-        # Incremental: a piece may end in the middle of a character.
-        self._decoder = codecs.getincrementaldecoder("utf-8")()
+        # Incremental: a piece may end in the middle of a character. A byte order mark is no part of the text.
+        self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
 
     def feed(self, piece: bytes) -> Iterator[Event]:
         """The events that `piece` completes."""
@@ -70,15 +73,25 @@ class EventReader:
         *lines, rest = piece.split(b"\n")
         for line in lines:
             self._rest += line
-            text = _utf8(bytes(self._rest))
-            self._rest.clear()
+            text = self._line()
             yield from self._by_line(self, text.removesuffix("\r"))
         self._rest += rest
 
+    def _line(self, *, whole: bool = True) -> str:
+        """The text of the bytes that are left, of a line that is `whole` or may end inside a character."""
+        text = _utf8(bytes(self._rest), whole=whole)
+        self._rest.clear()
+        begun, self._begun = self._begun, True
+        return text if begun else text.removeprefix("\ufeff")
+
     def end(self) -> Iterator[Event]:
         """The event in last lines without the end of a line or event, unless they themselves are incomplete."""
-        line = _utf8(bytes(self._rest), whole=False)
-        if self._by_line is None or self._is_cut("\n".join([*self._data, line.removeprefix("data:")]).strip()):
+        if self._by_line is None:
+            self.cut = bool(self._decoder.getstate()[0])
+            return
+        line = self._line(whole=False)
+        self.cut = self._is_cut("\n".join([*self._data, line.removeprefix("data:")]).strip())
+        if self.cut:
             return
         yield from self._by_line(self, line)
         yield from self._whole_data()
@@ -191,11 +204,12 @@ class StreamedAnswer:
         self.error: str | None = None
         self.spoke: bool = False
         """Whether any event had a text, even an empty one."""
+        self.completed: bool = False
+        """Whether the last event says that it is the last one."""
         self._tokens: list[str] = []
         self._calls: list[dict[str, Any]] = []
         self._indexed: dict[int, dict[str, Any]] = {}
         self._first = self._last = self._ended = 0.0
-        self._completed = False
         self._unread: list[Any] = []
 
     def add(self, event: Event, seconds: float) -> bool:
@@ -210,7 +224,7 @@ class StreamedAnswer:
             self._tokens.append(event.token)
         if event.tool_calls is not None:
             self._add_calls(event.tool_calls)
-        self._completed = event.done
+        self.completed = event.done
         return event.done
 
     @property
@@ -261,7 +275,7 @@ class StreamedAnswer:
                     "latency_last_token_ms": int(self._last * 1000) if tokens else None,
                     "tokens_per_second": tokens / self._ended if tokens and self._ended > 0 else None,
                     "stream_chunks": self.chunks,
-                    "stream_completed": self._completed,
+                    "stream_completed": self.completed,
                 },
                 "extra": {"stream_interrupted": interruption} if interruption else {},
             },
