@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from asyncio import CancelledError
+
 import msgspec
 import pytest
 
@@ -17,6 +19,20 @@ ORDERS = {"7": {"state": "sent"}}
 def order(number):
     """The state of an order."""
     return ORDERS[number]
+
+
+class Unreadable(Exception):
+    def __str__(self):
+        raise SystemExit
+
+
+def leaves(number):
+    """Ends in the way that is asked for."""
+    raise {"exit": SystemExit(3), "key": KeyboardInterrupt(), "cancel": CancelledError(), "odd": Unreadable()}[number]
+
+
+async def leaves_later(number):
+    leaves(number)
 
 
 TOOLS = [{"function": f"{HERE}:order", "parameters": {"type": "object"}}]
@@ -78,6 +94,27 @@ def test_several_calls_in_one_message_are_all_answered_in_order() -> None:
     assert answer.tool_results[1].content == {"error": "KeyError: '8'"}
     assert [len(m.tool_calls) for m in requests[1].messages] == [0, 2, 0, 0]
     assert [m.tool_call and m.tool_call.id for m in answer.messages] == [None, "a", "b", None, None, None]
+
+
+@pytest.mark.parametrize("tool", ["leaves", "leaves_later"])
+@pytest.mark.parametrize(
+    ("way", "error"),
+    [
+        ("exit", "SystemExit: 3"),
+        ("key", "KeyboardInterrupt: "),
+        ("cancel", "CancelledError: "),
+        ("odd", "Unreadable: "),
+    ],
+)
+def test_whatever_a_tool_raises_is_its_result(tool: str, way: str, error: str) -> None:
+    config = {"tools": [*TOOLS, {"function": f"{HERE}:{tool}"}]}
+    leaving = ToolCall(tool, "c2", {"number": way})
+    answer, _ = answered(says("", called("7", "c1")), says("", leaving), says("Sent."), config=config)
+    assert (answer.error, answer.output.final_answer) == (None, "Sent.")
+    first, second = answer.tool_results
+    assert first.content == {"state": "sent"}
+    assert isinstance(second.content, dict)
+    assert second.content["error"].startswith(error)
 
 
 def test_calls_without_an_id_get_one_each() -> None:

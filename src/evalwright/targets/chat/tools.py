@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import msgspec
 
-from evalwright.errors import InputError, Problem
+from evalwright.errors import InputError, Interrupted, LimitExceeded, Problem
 from evalwright.files.plain import plain
 from evalwright.model.trace import ToolCall, ToolResult
 from evalwright.session.imports import named_object
+from evalwright.targets.failures import text_of
 from evalwright.targets.threads import Threads
 
 __all__ = ["ToolSettings", "Tools"]
@@ -68,8 +70,10 @@ class Tools:
             while isinstance(given, Awaitable):
                 given = await given
             content = plain(given, "result", [])
-        except Exception as error:
-            return _failed(call, f"{type(error).__name__}: {error}")
+        except BaseException as error:  # tools are user code: SystemExit, too, is only the error of this call
+            if _is_stop(error):
+                raise
+            return _failed(call, f"{type(error).__name__}: {text_of(error)}")
         kept = content if isinstance(content, str | dict) else msgspec.json.encode(content).decode()
         return ToolResult(call.name, kept, call.id)
 
@@ -80,6 +84,14 @@ class Tools:
 def _call_with(function: Callable[..., Any], arguments: dict[str, Any]) -> Callable[[], Any]:
     fresh = msgspec.to_builtins(arguments)  # a copy: the trace must show what the model sent, whatever the tool does
     return lambda: function(**fresh)
+
+
+def _is_stop(error: BaseException) -> bool:
+    """Whether the call of the system is to end, or is being discarded; otherwise the tool itself raised it."""
+    if isinstance(error, asyncio.CancelledError):
+        task = asyncio.current_task()
+        return task is None or task.cancelling() > 0
+    return isinstance(error, Interrupted | LimitExceeded | GeneratorExit)
 
 
 def _failed(call: ToolCall, why: str) -> ToolResult:
