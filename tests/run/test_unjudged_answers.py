@@ -210,7 +210,7 @@ def test_answers_that_are_large_together_are_judged_before_the_rest_comes(tmp_pa
     check_complete(outcome.run_dir, 20)
 
 
-@pytest.mark.parametrize("error", [ValueError("odd"), SystemExit(3), KeyboardInterrupt()], ids=repr)
+@pytest.mark.parametrize("error", [ValueError("odd"), SystemExit(3), KeyboardInterrupt(), GeneratorExit()], ids=repr)
 def test_an_evaluator_that_raises_is_the_error_of_its_cell_alone(tmp_path, called, error):
     def look(case: Case) -> None:
         if case.id == "c1":

@@ -49,6 +49,14 @@ def test_an_error_of_an_import_has_its_line(tmp_path, monkeypatch):
         build_target(Variant("main", "python_function", {"target": "fails_to_import:later"}), [str(tmp_path)])
 
 
+@pytest.mark.parametrize("function", ["ends_a_generator", "ends_a_generator_later"])
+def test_a_system_that_raises_what_ends_generators_errs_and_the_run_goes_on(tmp_path, function):
+    outcome = run_suite(suite(tmp_path, ["x"] * 3, f"agents:{function}", max_concurrency=1))
+    assert outcome.exit_code == 3
+    errors = [trace.error for trace in records(outcome, Trace)]
+    assert [error and error.message.startswith("GeneratorExit: enough") for error in errors] == [None, True, None]
+
+
 def test_a_system_that_cancels_itself_errs_and_the_run_goes_on(tmp_path):
     outcome = run_suite(suite(tmp_path, ["x"] * 3, "agents:cancels_itself", max_concurrency=1))
     assert (outcome.exit_code, outcome.summary.cells_missing) == (3, 0)

@@ -83,8 +83,13 @@ class Call:
         try:
             answer: object = await target.run(cell.case, cell.trial)
             self.deadline = None
-        except (Interrupted, GeneratorExit):
-            raise  # the run is ending, or this abandoned coroutine is being discarded: not the target's doing
+        except Interrupted:
+            raise  # the run is ending: not the target's doing
+        except GeneratorExit as error:
+            if not self._is_current():
+                raise  # this coroutine was abandoned and is being discarded
+            self.deadline = None
+            return target_failure(error)
         except LimitExceeded:  # the watchdog, in a target that blocks the event loop
             self.deadline = None
             return timed_out(limit)
@@ -127,6 +132,13 @@ class Call:
                 self.started += waited
 
         return start
+
+    def _is_current(self) -> bool:
+        """Whether the task of this call is what runs now."""
+        try:
+            return asyncio.current_task() is self.task
+        except RuntimeError:  # the loop has ended
+            return False
 
     def _was_late(self) -> bool:
         """Whether the ticker cancelled this call; takes the cancellation back, so that the worker lives on."""

@@ -145,6 +145,17 @@ def silent(case, variant):
     return Answer(extra={"seen": True})
 
 
+def ends_a_generator(case, variant):
+    if case["id"] == "c1":
+        raise GeneratorExit("enough")
+    return {"final_answer": "done"}
+
+
+async def ends_a_generator_later(case, variant):
+    await asyncio.sleep(0)
+    return ends_a_generator(case, variant)
+
+
 async def cancels_itself(case, variant):
     if case["id"] == "c1":
         asyncio.current_task().cancel()
