@@ -72,6 +72,8 @@ def test_the_first_line_says_the_verdict_and_all_fits_eighty_columns(made: Proje
     lines = ended.out.splitlines()
     assert lines[0].startswith("UNDECIDED  B − A = ")
     assert lines[0].endswith("50 cases × 3 trials")
+    assert [line.split()[0] for line in lines[1:3]] == ["A", "B"]
+    assert [run.name in line for run, line in zip((a, b), lines[1:3], strict=True)] == [True, True]
     assert max(map(len, lines)) <= 80
     assert "B 8 (target 8)" in ended.out
     assert "  of trials  +5.3 pp [" in ended.out  # share of trials that erred, with its interval

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import click
 
 from evalwright.cli.numbers import NumberRange
 from evalwright.cli.options import as_json, color, run_argument, store_options
-from evalwright.cli.pairs import opened_pair, pair_options
+from evalwright.cli.pairs import opened_pair, pair_options, tell_same_run
 from evalwright.errors import InputError
 
 __all__ = ["command"]
@@ -73,7 +72,7 @@ def command(
         return _score_files(read_scores(a), read_scores(b), threshold, as_json)
     import msgspec
 
-    from evalwright.cli.screen import say, screen_paint, tell
+    from evalwright.cli.screen import say, screen_paint
     from evalwright.decisions.clusters import explain
     from evalwright.decisions.comparison import comparison_of, regressed
     from evalwright.decisions.terms import Terms, margin_of
@@ -90,8 +89,7 @@ def command(
         comparison = comparison_of(runs, str(a), str(b))
         decisions = [one.decision for one in comparison.variants]
         explain(opened.before, opened.after, decisions, keep_changed=allow_changed)
-    if os.path.abspath(str(a)) == os.path.abspath(str(b)):  # noqa: PTH100 - a run may be in a database
-        tell([f"warning: A and B are the same run, {a}: name the earlier one first and the later one second"])
+        tell_same_run(opened, a, [(name, name) for name in runs.a])
     if as_json:
         say([msgspec.json.encode(comparison).decode()])
     else:

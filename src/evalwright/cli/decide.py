@@ -10,7 +10,7 @@ import click
 
 from evalwright.cli.numbers import NumberRange
 from evalwright.cli.options import as_json, color, run_argument, store_options
-from evalwright.cli.pairs import opened_pair, pair_options
+from evalwright.cli.pairs import opened_pair, pair_options, tell_same_run
 
 if TYPE_CHECKING:
     from evalwright.decisions.runs import TwoRuns
@@ -122,7 +122,8 @@ def command(
         found = _decided(opened.runs, pairs, guard)
         explain(opened.before, opened.after, found)
         superfluous = opened.runs.dominated(pairs)
-    _tell(found, superfluous, as_json)
+        tell_same_run(opened, a, pairs)
+    _tell(found, (str(a), str(b)), superfluous, as_json)
     if plot is not None:
         from evalwright.cli.screen import write_plot
         from evalwright.reports.pictures.decision import decision_svg
@@ -145,7 +146,9 @@ def _decided(runs: TwoRuns, pairs: Sequence[tuple[str, str]], guard: str | None)
     return [runs.decision(before, after) for before, after in pairs]
 
 
-def _tell(found: Sequence[Decision], superfluous: Mapping[str, Sequence[str]], as_json: bool) -> None:
+def _tell(
+    found: Sequence[Decision], runs: tuple[str, str], superfluous: Mapping[str, Sequence[str]], as_json: bool
+) -> None:
     import msgspec
 
     from evalwright.cli.screen import say, screen_paint
@@ -153,11 +156,12 @@ def _tell(found: Sequence[Decision], superfluous: Mapping[str, Sequence[str]], a
     from evalwright.reports.tradeoffs import dominated_lines
 
     if as_json:
-        several = {"schema_version": "1.0", "decisions": found, "exit_code": _code(found), "dominated": superfluous}
-        say([msgspec.json.encode(found[0] if len(found) == 1 else several).decode()])
+        together = {"schema_version": "1.0", "decisions": found, "exit_code": _code(found), "dominated": superfluous}
+        say([msgspec.json.encode(found[0] if len(found) == 1 else together).decode()])
         return
     paint = screen_paint()
-    lines = [line for one in found for line in ["", *decision_lines(one, paint, titled=len(found) > 1)]][1:]
+    several = len(found) > 1
+    lines = [line for one in found for line in ["", *decision_lines(one, paint, runs=runs, titled=several)]][1:]
     say([*lines, *dominated_lines(superfluous, paint.columns)])
 
 

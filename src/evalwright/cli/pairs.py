@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from evalwright.model.protocols import RunReader
     from evalwright.run.locations import Place
 
-__all__ = ["Opened", "opened_pair", "pair_options"]
+__all__ = ["Opened", "opened_pair", "pair_options", "tell_same_run"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -48,6 +48,19 @@ def opened_pair(a: Path | Place, b: Path | Place, terms: Terms, labels: Path | N
             yield Opened(runs.before, reader_b, plan_a, plan_b, runs)
             for reader in (reader_a, reader_b):
                 tell_damage(reader)
+
+
+def tell_same_run(opened: Opened, a: object, pairs: Iterable[tuple[str, str]]) -> None:
+    """Warn on standard error if run A is run B and one of the pairs compares a variant with itself."""
+    from evalwright.cli.screen import warn
+
+    if opened.before.location != opened.after.location or all(one != other for one, other in pairs):
+        return
+    first, *others = [variant.name for variant in opened.plan.variants]
+    cure = "name the earlier one first and the later one second"
+    if others:
+        cure += f"; `evalwright decide {a} {a} --variants {first}:{others[0]}` compares its variants"
+    warn([f"A and B are the same run, {a}: {cure}"])
 
 
 def pair_options(command: F) -> F:

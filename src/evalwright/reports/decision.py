@@ -27,7 +27,7 @@ from evalwright.reports.decision_words import (
     with_ends,
 )
 from evalwright.reports.intervals import ForestRow, interval_line
-from evalwright.reports.text import Paint, one_line
+from evalwright.reports.text import Paint, one_line, shortened
 
 __all__ = ["decision_lines", "forest_of", "reason_lines"]
 
@@ -37,8 +37,13 @@ _SHOWN = 3
 _WIDTH = 80
 
 
-def decision_lines(decision: Decision, paint: Paint, *, titled: bool = False) -> list[str]:
-    """A decision on a terminal: verdict, estimate, interval and units first; lines without content are left out."""
+def decision_lines(
+    decision: Decision, paint: Paint, *, runs: tuple[str, str] | None = None, titled: bool = False
+) -> list[str]:
+    """A decision on a terminal: verdict, estimate, interval and units first; lines without content are left out.
+
+    `runs` are the names of run A and run B, where no other line says them.
+    """
     columns = max(40, min(paint.columns or _WIDTH, _WIDTH))
     lines = [*_claims(decision), *_rates(decision, columns), *_errors(decision), *_judge(decision)]
     lines += [*_slices(decision, columns), *_guards(decision, columns), *_evaluators(decision), *_changed(decision)]
@@ -46,7 +51,18 @@ def decision_lines(decision: Decision, paint: Paint, *, titled: bool = False) ->
     body = [*_picture(decision, columns), *(row for line in lines if line for row in _wrapped(line, columns))]
     title = _wrapped(_title(decision), columns) if titled else []
     warnings = [row for line in decision.warnings for row in _wrapped(f"warning: {one_line(line)}", columns)]
-    return [*title, *_head(decision, paint, columns), *body, *warnings, *_next(decision, columns)]
+    head = [*_head(decision, paint, columns), *_sides(decision, runs, columns)]
+    return [*title, *head, *body, *warnings, *_next(decision, columns)]
+
+
+def _sides(decision: Decision, runs: tuple[str, str] | None, columns: int) -> list[str]:
+    """Which variant A and B are, and of which run; nothing if both are one variant and no runs are named."""
+    variants = decision.variant_a, decision.variant_b
+    if runs is None and variants[0] == variants[1]:
+        return []
+    of = ("", "") if runs is None else tuple(f" in {one_line(run)}" for run in runs)
+    sides = zip("AB", variants, of, strict=True)
+    return [shortened(f"  {label:<10} {one_line(variant)}{run}", columns) for label, variant, run in sides]
 
 
 def _picture(decision: Decision, columns: int) -> list[str]:
