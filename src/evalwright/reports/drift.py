@@ -33,7 +33,7 @@ def drift_lines(found: Drift, current: str) -> list[str]:
         f"- improvements: {report.improvements_count}{over}",
     ]
     if report.union_delta is not None:
-        lines.append(f"- pass rate: {report.union_delta:+.2%}{over}")  # as in evalh
+        lines.append(f"- pass rate: {numbers.points(report.union_delta)}{over}")
     lines += [f"- {line}" for line in dict.fromkeys(line for one in decisions for line in notes_of(one))]
     lines += [
         f"- cells with an error: {numbers.percent(c.before)} → {numbers.percent(c.after)}"
