@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 import re
 
+import pytest
+
 from acceptance.projects import EVAL, project
 
 JUDGED = EVAL.replace(
@@ -91,3 +93,27 @@ def test_a_forecast_finds_the_models_of_judges_among_targets_and_counts_calls_of
     )
     said = made.evalwright("run", "EVAL.yaml", "--dry-run", KEY="a key").out
     assert re.search(r"1 judge call, about \$0\.00\d+ for judges\n$", said), said
+
+
+def test_every_judge_among_members_is_counted(tmp_path):
+    member = "type: llm_judge, config: {model: gpt-x, nl_assertions: [x]}"
+    together = f"""  - name: both
+    type: composite
+    config: {{evaluators: [{{name: a, {member}}}, {{name: b, {member}}}]}}
+output:"""
+    made = project(tmp_path, {"a": "thanks"}, EVAL.replace("output:", together))
+    assert made.evalwright("run", "eval.yaml", "--dry-run").out.startswith("Dry run: 1 system call, 2 judge calls")
+
+
+@pytest.mark.parametrize(("plan", "calls"), [("quality", "1 judge call"), ("trace", "2 judge calls")])
+def test_recordings_in_which_a_judge_has_nothing_to_judge_cost_nothing(tmp_path, plan, calls):
+    said = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}]
+    cases = [{"id": str(number), "messages": said} for number in range(7)]
+    cases[0]["expected"] = {"goal": "The user is greeted."}
+    step = {"id": "s", "run_id": "r", "name": "greet", "kind": "model", "status": "ok"}
+    run = {"id": "r", "session_id": "x", "name": "agent"}
+    cases[1]["trace"] = {"sessions": [{"id": "x"}], "runs": [run], "spans": [step], "events": []}
+    made = project(tmp_path, {})
+    (tmp_path / "recorded.json").write_text(json.dumps(cases))
+    flags = ("--plan", plan, "--judge-model", "gpt-4o-mini")
+    assert f"Dry run: 7 recorded answers, {calls}, " in made.evalwright("run", "recorded.json", "--dry-run", *flags).out

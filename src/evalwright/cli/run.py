@@ -299,8 +299,10 @@ def _print_forecast(load: Callable[[], Suite], options: RunOptions, *, as_json: 
         document = {"forecast": {**found._asdict(), "unread": unread, "warnings": warnings}, "exit_code": code}
         say([msgspec.json.encode(document).decode()])
         return code
-    calls = f"{counted(found.cells, 'system call')}, {counted(found.judge_calls, 'judge call')}"
-    say([f"Dry run: {calls}{_money(found)}"])
+    called = found.cells - found.recorded
+    parts = [counted(called, "system call")] if called or not found.recorded else []
+    parts += [counted(found.recorded, "recorded answer")] if found.recorded else []
+    say([f"Dry run: {', '.join([*parts, counted(found.judge_calls, 'judge call')])}{_money(found)}"])
     if found.unpriced:
         said = f"No price is known for {', '.join(found.unpriced)}, whose cost is not included"
         say([f"{said}: add it to the price table of the suite"])

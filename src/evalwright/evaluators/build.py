@@ -159,6 +159,7 @@ def _declared(kind: Any) -> Traits:
         calls_models=getattr(kind, "calls_models", False),
         imports_code=getattr(kind, "imports_code", False),
         asks=getattr(kind, "asks", None),
+        skips=getattr(kind, "skips", None),
         paths=getattr(kind, "paths", {}),
         config_problems=getattr(kind, "config_problems", None),
         config_doubts=getattr(kind, "config_doubts", None),
@@ -174,6 +175,7 @@ def _traits(kind: Any, evaluator: Any) -> Traits:
         uses_artifact=getattr(evaluator, "uses_artifact", False),
         uses_results=getattr(evaluator, "uses_results", False),
         asks=getattr(evaluator, "asks", None),
+        skips=getattr(evaluator, "skips", None),
         scores=getattr(evaluator, "scores", (0.0, 1.0)),
         timeout_seconds=getattr(evaluator, "timeout_seconds", 0.0),
     )

@@ -123,6 +123,8 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     """Building it runs the user's code, so it is not built for suites that are only read."""
     asks: Callable[[Case], Iterable[ChatRequest]] | None = None
     """The model calls that a case will need, without their text, so that a missing key is reported before the run."""
+    skips: Callable[[Case], bool] | None = None
+    """Whether a case, with its recording if it has one, gives it nothing to judge, so that no model will be called."""
     paths: Mapping[str, str] = {}
     """Configuration keys that hold a path relative to the suite's folder, each with the value that is not a path."""
     scores: tuple[float, float] = (0.0, 1.0)

@@ -30,13 +30,16 @@ _SYSTEM_KEYS = ("system_prompt", "user_template", "tools")
 """What a system that is a model reads besides the case."""
 _ANSWER = 300
 """Tokens assumed for an answer to be judged, which is unknown before the run."""
-_LIKELY_OUTPUT = 512
+_LIKELY_ANSWER, _LIKELY_VERDICT = 512, 200
+"""Tokens of a reply."""
 
 
 class Forecast(NamedTuple):
     """Cells, calls of judges, and US dollars of models with a price; 0 for systems that are not models."""
 
     cells: int
+    recorded: int
+    """Those of the cells whose answer is a recording: no system is called."""
     judge_calls: int
     judge_cost_usd: float
     system_cost_usd: float
@@ -52,8 +55,9 @@ def forecast(suite: Suite, options: RunOptions) -> Forecast:
     """Count the calls; nothing is run and nothing written. Raises InputError for mistakes of the dataset."""
     plan = plan_of(suite, options)
     per_case = sum(map(plan.trials_of, plan.variants))
+    replayed = sum(plan.trials_of(variant) for variant in plan.variants if variant.adapter == "replay")
     chats = [(variant, model) for variant in plan.variants if (model := _model_of(variant)) is not None]
-    judging, answering = _Sum(plan), _Sum(plan)
+    judging, answering = _Sum(plan, _LIKELY_VERDICT), _Sum(plan, _LIKELY_ANSWER)
     lost = unread_cases(suite)
     unread: list[Problem] = []
     cases = 0
@@ -67,21 +71,20 @@ def forecast(suite: Suite, options: RunOptions) -> Forecast:
         for variant, model in chats:
             answering.add(model, _asked_system(variant, case), variant.config, plan.trials_of(variant))
         for spec in (case.evaluators or []) if plan.evaluators_by_case else plan.evaluators:
-            if calls_models(spec.type, spec.config):
+            if calls_models(spec.type, spec.config) and not _skips(spec, case):
                 asked = _tokens([case.input, case.expected, spec.config]) + _OWN_WORDS + _ANSWER
                 for model in _models(spec, case):
                     judging.add(model, asked, spec.config, per_case)
     unpriced = list(dict.fromkeys([*answering.unpriced, *judging.unpriced]))
-    return Forecast(
-        cases * per_case, judging.calls, judging.dollars, answering.dollars, unpriced, judging.unnamed, unread
-    )
+    cells, sums = (cases * per_case, cases * replayed), (judging.dollars, answering.dollars)
+    return Forecast(*cells, judging.calls, *sums, unpriced, judging.unnamed, unread)
 
 
 class _Sum:
     """The cost of the calls that have a price, and the models of the others."""
 
-    def __init__(self, plan: Plan) -> None:
-        self._plan, self._list_prices = plan, plan.has_list_prices
+    def __init__(self, plan: Plan, likely: int) -> None:
+        self._plan, self._list_prices, self._likely = plan, plan.has_list_prices, likely
         self.dollars: float = 0.0
         self.calls = self.unnamed = 0
         self.unpriced: dict[str, None] = {}
@@ -96,8 +99,8 @@ class _Sum:
         if price is None:
             self.unpriced[model] = None
         else:
-            limit = config.get("max_tokens", _LIKELY_OUTPUT)
-            said = min(limit, _LIKELY_OUTPUT) if isinstance(limit, int) else _LIKELY_OUTPUT
+            limit = config.get("max_tokens", self._likely)
+            said = min(limit, self._likely) if isinstance(limit, int) else self._likely
             self.dollars += times * dollars(price, asked, said)
 
 
@@ -119,15 +122,24 @@ def _tokens(seen: list[Any]) -> int:
 def _models(spec: EvaluatorSpec, case: Case) -> list[str]:
     """The models that one evaluation calls, once for each call; "" for one that is not known in advance."""
     config = spec.config
-    named = config.get("models") or [config.get("model") or _model_asked(spec, case)]
+    one = config.get("model")
+    named = config.get("models") or ([one] if one else _models_asked(spec, case))
     samples = config.get("samples", 1)
     orders = 2 if spec.type == "pairwise_judge" else 1
     return [str(model) for model in named] * (samples if isinstance(samples, int) else 1) * orders
 
 
-def _model_asked(spec: EvaluatorSpec, case: Case) -> str:
-    """The model of an evaluator that finds it elsewhere than in `model`, such as among a suite's targets."""
+def _models_asked(spec: EvaluatorSpec, case: Case) -> list[str]:
+    """The models of an evaluator that finds them elsewhere than in `model`, such as among its members."""
     if declared("evaluators", spec.type).asks is None:
-        return ""
+        return [""]
     asks = build_evaluator(spec.type, spec.config).traits.asks
-    return next((request.model for request in asks(case)), "") if asks is not None else ""
+    return [request.model for request in asks(case)] or [""] if asks is not None else [""]
+
+
+def _skips(spec: EvaluatorSpec, case: Case) -> bool:
+    """Whether an evaluator will find nothing to judge in a case."""
+    if declared("evaluators", spec.type).skips is None:
+        return False
+    skips = build_evaluator(spec.type, spec.config).traits.skips
+    return skips is not None and skips(case)

@@ -14,6 +14,7 @@ from evalwright.evaluators.judges.readable_reply import JudgeReply, ReplyRetries
 from evalwright.evaluators.judges.scales import Reading, Scale, Scoring, scale_problem
 from evalwright.evaluators.steps.steps import steps_of_trace
 from evalwright.model.chat import ChatMessage, ChatRequest
+from evalwright.model.recordings import recorded_of
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.steps import Step, StepEvent
@@ -65,6 +66,14 @@ class ConversationJudge(msgspec.Struct, frozen=True, kw_only=True):
     def material(self, case: Case, trace: Trace) -> dict[str, Any] | str:
         """What the judge sees, or why it is skipped."""
         raise NotImplementedError
+
+    def skips(self, case: Case) -> bool:
+        try:
+            recorded = recorded_of(case)
+        except ValueError:  # the error of its cells
+            return False
+        traces = recorded if isinstance(recorded, list) else [] if recorded is None else [recorded]
+        return bool(traces) and all(isinstance(self.material(case, trace), str) for trace in traces)
 
     @property
     def scores(self) -> tuple[float, float]:
@@ -137,10 +146,14 @@ class RubricJudge(ConversationJudge, frozen=True, kw_only=True):
 
     question = "You judge by the rubric whether the final response of an assistant reaches the goal."
 
+    def skips(self, case: Case) -> bool:
+        expected = expected_of(case)
+        return expected.goal is None and expected.rubric is None and self.rubric is None
+
     def material(self, case: Case, trace: Trace) -> dict[str, Any] | str:
-        expected, said = expected_of(case), conversation_of(trace)
-        if expected.goal is None and expected.rubric is None and self.rubric is None:
+        if self.skips(case):
             return "the case has no goal and no rubric"
+        expected, said = expected_of(case), conversation_of(trace)
         return {
             "goal": expected.goal,
             "rubric": self.rubric or expected.rubric or "The final response satisfies the goal.",
