@@ -328,18 +328,38 @@ def test_ctrl_c_finishes_what_runs_and_the_run_can_be_resumed(tmp_path):
         "try:\n"
         "    cases = [str(i) for i in range(500)]\n"
         "    ew.evaluate(cases, agents.upper, evaluators=agents.loud, concurrency=1, on_cell=hit)\n"
-        "except KeyboardInterrupt:\n"
-        "    print('interrupted')\n"
+        "except KeyboardInterrupt as error:\n"
+        "    print('interrupted', *error.__notes__)\n"
     )
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     done = subprocess.run(
         [sys.executable, "-c", script], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=60
     )
-    assert (done.stdout, done.returncode) == ("interrupted\n", 0), done.stderr
+    assert done.returncode == 0, done.stderr
     [path] = (tmp_path / "runs").iterdir()
     run = ew.open_run(path)
     assert 0 < len(run) < 500
+    how = f"evalwright.resume({str(path)!r}) or evaluate(..., resume=True) runs the rest"
+    assert done.stdout == f"interrupted {len(run)} of 500 cells are stored; {how}\n"
     assert len(ew.resume(run)) == 500
+
+
+def test_a_cancelled_run_says_how_to_go_on_and_one_in_memory_has_nothing_to_name(tmp_path):
+    async def stuck(_):
+        await asyncio.sleep(60)
+
+    async def cancelled(out):
+        task = asyncio.create_task(ew.aevaluate(["a", "b"], stuck, evaluators=agents.loud, out=out))
+        await asyncio.sleep(0.5)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError) as ended:
+            await task
+        return getattr(ended.value, "__notes__", [])
+
+    [note] = asyncio.run(cancelled(tmp_path))
+    [path] = tmp_path.iterdir()
+    assert f"0 of 2 cells are stored; evalwright.resume({str(path)!r})" in note
+    assert asyncio.run(cancelled(None)) == []
 
 
 # Judging again

@@ -199,11 +199,15 @@ async def _work_here(todo: Preparation, listener: Listener) -> Outcome:
     from evalwright.run import resumption, start
     from evalwright.run.origin import Trust
 
-    with with_objects(todo.objects):
-        if todo.unfinished is not None:
-            trust = Trust(todo.suite)
-            return await resumption.resume_here(todo.unfinished, listener.watch, todo.options.models, trust=trust)
-        return await start.run_suite_here(todo.suite, todo.options, listener.watch)
+    try:
+        with with_objects(todo.objects):
+            if todo.unfinished is not None:
+                trust = Trust(todo.suite)
+                return await resumption.resume_here(todo.unfinished, listener.watch, todo.options.models, trust=trust)
+            return await start.run_suite_here(todo.suite, todo.options, listener.watch)
+    except BaseException as error:  # cancellation and KeyboardInterrupt included
+        listener.noted(error)
+        raise
 
 
 def _to_do(cases: CasesLike | Suite, system: Systems, settings: Settings) -> Preparation:

@@ -12,6 +12,7 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any
 
 from evalwright.api.cells import Cell
+from evalwright.errors import counted
 from evalwright.session.imports import with_objects
 
 if TYPE_CHECKING:
@@ -57,6 +58,15 @@ class Listener:
             with contextlib.suppress(RuntimeError):  # the loop has closed: nothing is left to cancel
                 self.state.stop_now()
         self.state.stopping = True
+
+    def noted(self, error: BaseException) -> BaseException:
+        """The exception that ends the run; its traceback says where the finished cells are and how to go on."""
+        state = self.state
+        if state is not None and state.address and state.done < state.total:
+            cells = f"{state.done:,} of {counted(state.total, 'cell')}"
+            how = f"evalwright.resume({state.address!r}) or evaluate(..., resume=True) runs the rest"
+            error.add_note(f"{cells} are stored; {how}")
+        return error
 
     def _display(self, state: RunState) -> AbstractContextManager[None]:
         shown = self._progress
@@ -135,9 +145,7 @@ def in_thread(
             raised = raised or error
             listener.stop()
     thread.join()
-    if raised is not None:
-        raise raised
-    if event.error is not None:
-        raise event.error
+    if (failure := raised or event.error) is not None:
+        raise listener.noted(failure)
     assert event.outcome is not None
     return event.outcome, listener

@@ -133,6 +133,8 @@ class RunState:
 
     total: int = 0
     done: int = 0
+    address: str = ""
+    """The path that commands take for the run; "" if none leads to it."""
     passed: int = 0
     failed: int = 0
     errored: int = 0

@@ -158,7 +158,7 @@ def _rest_of(
             return
         masker = Masker.of(secrets, os.environ)
         drop_manifest(Path(writer.location))
-        state = RunState()
+        state = RunState(address=str(place))
         with Session(models=partial(live_models, plan, models, masker, state), environment=variables) as here:
             here.import_paths(plan.import_paths)  # evaluators are built before the systems, whose folders they share
             must_have_keys(plan, writer, models)

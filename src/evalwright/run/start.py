@@ -145,4 +145,5 @@ def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[
             # a store that was passed in cannot be found by a path: no note can be left about it
             address = Path(writer.location) if options.store is not None else address_of(writer, plan, masker)
             place = Place(store, plan.run_id, address)
+            state.address = "" if options.store is not None else str(place)
             yield job, lambda over: conclude(place, writer, plan, job.tally, over, mirrors=job.mirrors, state=state)
