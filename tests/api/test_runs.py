@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 
 import pytest
 
@@ -360,6 +361,19 @@ def test_a_cancelled_run_says_how_to_go_on_and_one_in_memory_has_nothing_to_name
     [path] = tmp_path.iterdir()
     assert f"0 of 2 cells are stored; evalwright.resume({str(path)!r})" in note
     assert asyncio.run(cancelled(None)) == []
+
+
+def test_trials_of_a_case_are_listed_in_order_and_each_has_its_number(tmp_path):
+    def slow_at_first(case, trial):
+        time.sleep(0.3 if trial == 0 else 0)
+        return "no"
+
+    run = ew.evaluate({"a": "x"}, slow_at_first, evaluators=agents.loud, trials=3, out=tmp_path)
+    names = [f"a · slow_at_first · trial {number}" for number in (1, 2, 3)]
+    shown = [line for line in cli("inspect", run.path, "--case", "a").splitlines() if "trial" in line]
+    assert [line[len("✗ fail  ") :][: len(name)] for line, name in zip(shown, names, strict=True)] == names
+    with pytest.raises(AssertionError, match="trial 1: loud"):
+        run.raise_for_status()
 
 
 # Judging again

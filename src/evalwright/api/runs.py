@@ -267,9 +267,10 @@ class Run:
         if self.passed:
             return self
         lines = [f"{self.name}: {str(self.summary).splitlines()[0]}"]
+        several = max(map(self._plan.trials_of, self._plan.variants), default=1) > 1
         unsound = self.cells(status=NOT_PASSED)
         for cell, _ in zip(unsound, range(_LISTED), strict=False):
-            trial = f" · trial {cell.trial + 1}" if cell.trial else ""
+            trial = f" · trial {cell.trial + 1}" if cell.trial or several else ""
             why = cell.error or "; ".join(cell.reasons)
             lines.append(f"  {cell.status}  {cell.case_id} · {cell.variant}{trial}: {why[:300]}")
         counts = self.summary.cells

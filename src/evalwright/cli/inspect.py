@@ -11,6 +11,7 @@ import click
 from evalwright.cli.options import color, complete_cases, run_argument, store_options
 
 if TYPE_CHECKING:
+    from evalwright.model.cell_index import CellOrder
     from evalwright.model.plan import Plan
     from evalwright.model.protocols import RunReader
 
@@ -51,9 +52,13 @@ def command(
     reader, plan = open_run(run)
     paint, shown, limit = screen_paint(), 0, None if no_truncate else _LONGEST
     artifacts = None if no_artifacts else StoredArtifacts(plan, reader)
+    trials = {one.name: plan.trials_of(one) for one in plan.variants}
+    # The cells of one case are few enough to be sorted; those of a run are printed as they are read.
+    order: CellOrder = "stored" if case is None else "dataset"
     with closing(reader):
-        for cell in chosen_cells(reader, plan, names_needed(reader, plan), Choice(case, variant, failed)):
-            lines = cell_lines(cell.trace, cell.results, cell.verdict.status, paint, limit)
+        for cell in chosen_cells(reader, plan, names_needed(reader, plan), Choice(case, variant, failed), order):
+            of = trials.get(cell.trace.variant_name, 1)
+            lines = cell_lines(cell.trace, cell.results, cell.verdict.status, paint, limit, of)
             if artifacts is not None and (artifact := artifacts.of(cell.trace)) is not None:
                 lines += file_lines(artifact.record, paint, limit)
             say([*lines, ""])

@@ -29,14 +29,14 @@ _INDENT = " " * (_LABEL + 2)
 
 
 def cell_lines(
-    trace: Trace, results: Sequence[EvaluationResult], status: str, paint: Paint, limit: int | None
+    trace: Trace, results: Sequence[EvaluationResult], status: str, paint: Paint, limit: int | None, trials: int = 1
 ) -> list[str]:
-    """The cell for a terminal. Texts are cut after `limit` characters.
+    """The cell, one of `trials`, for a terminal. Texts are cut after `limit` characters.
 
     None shows them in full, with everything else that was recorded: messages, input and output of each step, and
     details of results.
     """
-    lines = [_headline(trace, status, paint)]
+    lines = [_headline(trace, status, paint, trials)]
     lines += _field("about", _text(trace.extra.get("description")), paint, limit)
     lines += _field("group", trace.group or None, paint, limit)
     lines += _field("input", _text(trace.input), paint, limit)
@@ -86,8 +86,8 @@ def _change(path: str, sign: str, diff: str | None, paint: Paint, limit: int | N
     return f"{line}\n{_INDENT}{paint(block(body, _INDENT, limit), 'dim')}"
 
 
-def _headline(trace: Trace, status: str, paint: Paint) -> str:
-    name = paint(cell_name(trace.case_key, trace.variant_name, trace.trial), "bold")
+def _headline(trace: Trace, status: str, paint: Paint, trials: int) -> str:
+    name = paint(cell_name(trace.case_key, trace.variant_name, trace.trial, trials=trials), "bold")
     return f"{paint(f'{MARKS[status]} {status}', status)}  {name}  {paint(facts(trace), 'dim')}"
 
 

@@ -240,10 +240,10 @@ def _case_lines(group: ReasonGroup, summary: RunSummary, indent: str, paint: Pai
         yield f"{indent}{mark if not i else ' '} {shortened(name, max(room - len(end), _SHORTEST))}{end}"
 
 
-def cell_name(case: str, variant: str, trial: int = 0) -> str:
-    """The name of a cell for people, who count trials from 1."""
+def cell_name(case: str, variant: str, trial: int = 0, *, trials: int = 1) -> str:
+    """The name of a cell for people, who count trials from 1; the first is named if there are several `trials`."""
     name = f"{one_line(case, 80)} · {one_line(variant, 40)}"
-    return f"{name} · trial {trial + 1}" if trial else name
+    return f"{name} · trial {trial + 1}" if trial or trials > 1 else name
 
 
 def _score_lines(native: dict[str, Any], paint: Paint) -> list[str]:
