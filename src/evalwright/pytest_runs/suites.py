@@ -263,20 +263,24 @@ def _status(record: SpoolRecord) -> str:
 
 
 def _lines(name: str, record: SpoolRecord) -> list[str]:
-    """The case, the result of each check that did not pass, and the answer."""
+    """The result of each check that did not pass, the case, and the answer.
+
+    The reasons come first: pytest's short summary has room for the beginning, and names the case itself.
+    """
     verdict, trace = record.verdict, record.trace
     if verdict.status == "pass":
         return []
-    lines = [f"case {one_line(name, _LONGEST)}: {_status(record)}"]
+    lines = []
     if trace.error is not None:
-        lines.append(f"  no answer: {trace.error.type}: {one_line(trace.error.message, _LONGEST)}")
+        lines.append(f"no answer: {trace.error.type}: {one_line(trace.error.message, _LONGEST)}")
     for row in record.results:
         status = row.status
         if status == "pass" or (status == "skip" and verdict.status != "skip") or trace.error is not None:
             continue
         score = "" if row.score is None else f" {row.score:.2f}"
         said = f"{row.error.type}: {row.error.message}" if row.error is not None else row.reason
-        lines.append(f"  {row.evaluator} {status}{score}: {one_line(said, _LONGEST)}")
+        lines.append(f"{row.evaluator} {status}{score}: {one_line(said, _LONGEST)}")
+    lines.append(f"  case {one_line(name, _LONGEST)}: {_status(record)}")
     if trace.error is None:
         lines.append(f"  answer: {one_line(str(trace.output.final_answer), _LONGEST)}")
     return lines
