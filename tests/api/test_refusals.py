@@ -23,6 +23,20 @@ def test_every_problem_is_listed_with_its_place():
     assert found[7] == "evaluators[0]: unknown evaluator 'contans_text'; did you mean \"contains_text\"?"
 
 
+def test_an_evaluator_without_its_keys_is_named_and_so_is_how_to_give_them():
+    found = problems(["a"], agents.upper, evaluators="exact_match")
+    assert found[0] == "evaluators: 'exact_match' alone lacks its keys: pass Evaluator('exact_match', KEY=...)"
+    assert found[1].startswith("evaluators.field: exact_match: the required key 'field' is missing")
+    [unused, *_] = problems(["a"], agents.upper, evaluators=[passes, ew.Evaluator("exact_match", field="x")])
+    assert unused.startswith("evaluators[1].expected: exact_match: needs 'expected'")
+
+
+def test_no_option_of_the_command_line_is_named():
+    with pytest.raises(ew.InputError) as refused:
+        evaluate(["a"], agents.upper, evaluators=passes, tags=["x"])
+    assert str(refused.value) == "no case matches tag x (no case has tags)"
+
+
 @pytest.mark.parametrize(
     ("arguments", "options", "said"),
     [

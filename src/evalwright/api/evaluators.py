@@ -186,6 +186,7 @@ def _spec(place: str, one: Any, places: Passed, problems: list[Problem]) -> Eval
     from evalwright.registry import names
     from evalwright.session.imports import with_objects
 
+    bare = isinstance(one, str)
     if isinstance(one, str):
         one = Evaluator(one)
     if not isinstance(one, Evaluator) and not callable(one):
@@ -201,8 +202,13 @@ def _spec(place: str, one: Any, places: Passed, problems: list[Problem]) -> Eval
             build(spec)
     except InputError as error:
         # the keys of a function's spec are our own: a problem that names them would mean nothing to the caller
-        named = isinstance(one, Evaluator)
-        problems += [refused(f"{place}.{p.key}" if p.key and named else place, p.message) for p in error.problems]
+        if not isinstance(one, Evaluator):
+            problems += [refused(place, p.message) for p in error.problems]
+            return None
+        if bare:
+            problems.append(refused(place, f"{one.type!r} alone lacks its keys: pass Evaluator({one.type!r}, KEY=...)"))
+        for p in error.problems:
+            problems.append(refused(f"{place}.{p.key}" if p.key else place, f"{one.type}: {p.message}"))
         return None
     return spec
 

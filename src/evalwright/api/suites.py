@@ -103,6 +103,7 @@ def prepared(cases: CasesLike | Suite, system: Systems, settings: Settings) -> P
     options = RunOptions(
         out=out,
         tags=list(settings.tags),
+        allow_empty=None,
         limit=limit,
         trials=settings.trials,
         concurrency=settings.concurrency,

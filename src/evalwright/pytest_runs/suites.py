@@ -74,7 +74,7 @@ def marked(marker: pytest.Mark, folder: Path, root: Path) -> tuple[Path, str | N
 def cases_of(path: Path, dialect: str | None) -> tuple[LoadedSuite, list[Case]]:
     """The suite in a file and its cases. Raises InputError with every mistake."""
     suite = load_suite(path, dialect)
-    return LoadedSuite(suite), list(chosen_cases(suite, RunOptions()))
+    return LoadedSuite(suite), list(chosen_cases(suite, RunOptions(allow_empty=None)))
 
 
 class LoadedSuite:

@@ -37,8 +37,8 @@ class RunOptions:
     """`local` or `ray`, instead of the suite's own."""
     no_index: bool = False
     """No index is kept of the run."""
-    allow_empty: bool = False
-    """A suite without cases to run is accepted."""
+    allow_empty: bool | None = False
+    """A suite without cases to run is accepted; None: it is not, and the user has no option that says so."""
     shard: Shard | None = None
     """Only the cells of these cases are run. If the folder `out` already has this shard, it is resumed."""
 

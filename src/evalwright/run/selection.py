@@ -53,8 +53,9 @@ def chosen_cases(suite: Suite, options: RunOptions) -> Iterator[Case]:
     if not taken and not options.allow_empty:
         if options.narrowed:
             near = _near(suite, options)
-            raise InputError(f"no case matches {options.narrowed}{near}; --allow-empty runs the suite without one")
-        must_not_be_empty(suite)
+            how = "" if options.allow_empty is None else "; --allow-empty runs the suite without one"
+            raise InputError(f"no case matches {options.narrowed}{near}{how}")
+        must_not_be_empty(suite, may_be=options.allow_empty is not None)
 
 
 def unread_cases(suite: Suite) -> Mapping[str, Sequence[Problem]]:
@@ -80,12 +81,15 @@ def _near(suite: Suite, options: RunOptions) -> str:
     return f" (cases: {', '.join(ids[:3])}, ...)" if ids else ""
 
 
-def must_not_be_empty(suite: Suite, *, to_run: bool = True) -> None:
-    """Raise InputError for a suite without cases, unless its original runs (or loads) that: it then gets a warning."""
+def must_not_be_empty(suite: Suite, *, to_run: bool = True, may_be: bool = True) -> None:
+    """Raise InputError for a suite without cases, unless its original runs (or loads) that: it then gets a warning.
+
+    `may_be` says that the user has an option by which it is accepted.
+    """
     found = getattr(suite.cases, "why_empty", None)
     problem = Problem(str(suite.source), "has no cases") if found is None else found()
     if suite.empty == "refused" or (to_run and suite.empty == "loaded"):
-        raise InputError(problem, "nothing to run; --allow-empty accepts that")
+        raise InputError(problem, "nothing to run; --allow-empty accepts that" if may_be else "nothing to run")
     if problem not in suite.warnings:
         suite.warnings.append(problem)
 
