@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from evalwright.errors import did_you_mean
+from evalwright.errors import counted, did_you_mean
 from evalwright.statistics.corrections import adjust_p_values
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ class Comparison:
         return f"<div><pre>{escape(str(self))}</pre>{self.svg()}</div>"
 
     def __repr__(self) -> str:
-        return f"<Comparison of {self.after!r} with {self.before!r}: {len(self)} variants>"
+        return f"<Comparison of {self.after!r} with {self.before!r}: {counted(len(self), 'variant')}>"
 
 
 def within(report: ComparisonReport, name: str) -> Comparison:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evalwright.errors import InputError, Problem, StorageError
+from evalwright.errors import InputError, Problem, StorageError, counted
 from evalwright.reports.text import Paint, flat, harmless, paint_for
 from evalwright.session import hidden
 
@@ -44,7 +44,7 @@ def warn(problems: Iterable[Problem | str]) -> None:
     shown = list(problems)
     tell(f"warning: {problem}" for problem in shown[:_MOST_WARNINGS])
     if len(shown) > _MOST_WARNINGS:
-        tell([f"... and {len(shown) - _MOST_WARNINGS:,} more lines of warnings"])
+        tell([f"... and {counted(len(shown) - _MOST_WARNINGS, 'more line')} of warnings"])
 
 
 def tell(lines: Iterable[str]) -> None:

@@ -155,7 +155,7 @@ def _short(text: str) -> str:
 def _idle(source: Path, idle: list[_Place], total: int) -> Iterator[Finding]:
     """The cases that expect nothing; one line for all if no case does."""
     if len(idle) == total > 1:
-        told = f"nothing is expected in any of {total:,} cases, and none has evaluators of its own"
+        told = f"nothing is expected in any of {counted(total, 'case')}, and none has evaluators of its own"
         yield Finding("no expectation", Problem(str(source), told))
         return
     for place in idle:

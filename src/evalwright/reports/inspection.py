@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from evalwright.errors import money
+from evalwright.errors import counted, money
 from evalwright.model.artifact import FilesystemArtifact
 from evalwright.model.result import EvaluationResult, is_judge_call
 from evalwright.model.trace import Span, ToolCall, ToolResult, Trace, TraceMessage
@@ -74,7 +74,7 @@ def file_lines(artifact: FilesystemArtifact, paint: Paint, limit: int | None) ->
     most = len(changes) if limit is None else _MOST_FILES
     items = [_change(path, sign, diff.text_diffs.get(path), paint, limit) for path, sign in changes[:most]]
     if len(changes) > most:
-        items.append(f"… (+{len(changes) - most:,} files)")
+        items.append(f"… (+{counted(len(changes) - most, 'file')})")
     return _labelled("files", [*items, *unknown[:most]], paint)
 
 

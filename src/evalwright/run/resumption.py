@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from evalwright.errors import counted
 from evalwright.files.masker import Masker
 from evalwright.llm.choices import ModelChoices
 from evalwright.model.plan import Plan
@@ -171,7 +172,7 @@ def _rest_of(
             job = Job(plan, writer, Tally.of(plan), state, mirrors, history, again, signals)
             if sequence is not None:
                 sequence.listen(job.state)
-            note = f"{finished} of {total} cells were already finished"
+            note = f"{finished:,} of {counted(total, 'cell')} were already finished"
             if again_of is not _none_again:
                 note = f"{len(again)} finished cells were run again"
             yield (

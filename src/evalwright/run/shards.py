@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from evalwright.errors import InputError
+from evalwright.errors import InputError, counted
 from evalwright.files.masker import Masker
 from evalwright.llm.choices import ModelChoices
 from evalwright.model.plan import Plan, Shard
@@ -114,7 +114,7 @@ def said_at_start(plan: Plan, choices: ModelChoices | None) -> list[str]:
         f"--requests-per-minute {own.requests_per_minute:.9g}" if own.requests_per_minute is not None else "",
     ]
     limits = ", ".join(filter(None, shares))
-    line = f"{shard}: {shard.cases(plan.cases_total):,} of {plan.cases_total:,} cases"
+    line = f"{shard}: {shard.cases(plan.cases_total):,} of {counted(plan.cases_total, 'case')}"
     return [f"{line}; its share of the limits: {limits}" if limits else line]
 
 

@@ -69,7 +69,7 @@ class Progress(NamedTuple):
     @property
     def text(self) -> str:
         """`352 of 800 cells, 3 min left`."""
-        said = f"{self.done:,} of {self.total:,} cells"
+        said = f"{self.done:,} of {counted(self.total, 'cell')}"
         if self.state != "running" or self.left_seconds is None:
             return said
         left = self.left_seconds

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from evalwright.errors import EvaluatorError, Problem
+from evalwright.errors import EvaluatorError, Problem, counted
 from evalwright.evaluators.fields import ABSENT, part_of_trace, parts_at, select
 from evalwright.evaluators.onlooker import PASSED, Look, Onlooker
 from evalwright.evaluators.values.plain_schema import Check, NotPlain, asks_for_size, plain_check
@@ -140,7 +140,7 @@ class SchemaMatch(Onlooker, frozen=True):
         return {"schema_id": self.schema.get("$id"), "errors": said}
 
     def _wrong(self, errors: Sequence[Any]) -> Evaluation:
-        many = "1 error" if len(errors) == 1 else f"{len(errors)} errors"
+        many = counted(len(errors), "error")
         first = f"{errors[0].json_path.replace('$', self.field, 1)}: {shorten(errors[0].message)}"
         return Evaluation(False, 0.0, f"{many} against the schema: {first}", self._detail(errors))
 

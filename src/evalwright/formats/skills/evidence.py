@@ -72,7 +72,7 @@ def _files(artifact: Artifact | None, skill: str) -> Iterator[str]:
     for path in diff.removed[:_MOST_LISTED]:
         yield f"{path} (removed)"
     if len(changed) > _MOST_LISTED:
-        yield f"[cut: {len(changed) - _MOST_LISTED} more files]"
+        yield f"[cut: {counted(len(changed) - _MOST_LISTED, 'more file')}]"
     if not changed and not diff.removed:
         yield "(none)"
     if artifact.record.left_out:
@@ -104,6 +104,6 @@ def _calls(trace: Trace, skill: str) -> Iterator[str]:
         arguments = json.dumps(call.arguments, ensure_ascii=False, default=str)
         yield f"{number}. {call.name} {_cut(arguments, _MOST_ARGUMENTS)}"
     if len(calls) > _MOST_CALLS:
-        yield f"[cut: {len(calls) - _MOST_CALLS} more calls]"
+        yield f"[cut: {counted(len(calls) - _MOST_CALLS, 'more call')}]"
     if not calls:
         yield "(none)"

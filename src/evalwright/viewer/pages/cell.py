@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from evalwright.errors import counted
 from evalwright.model.plan import Plan
 from evalwright.model.result import is_judge_call
 from evalwright.model.trace import Trace, TraceError
@@ -89,7 +90,9 @@ def found_row(run: ShownRun, key: str) -> CellRow:
         raise NotThere(run.problem or _LATER, f"/runs/{run.id}")
     row = table.by_key(key)
     if row is None:
-        raise NotThere(f"The run {run.id} has no cell {key[:40]!r}; it has {table.total:,} cells.", f"/runs/{run.id}")
+        raise NotThere(
+            f"The run {run.id} has no cell {key[:40]!r}; it has {counted(table.total, 'cell')}.", f"/runs/{run.id}"
+        )
     return row
 
 
