@@ -130,6 +130,24 @@ def test_an_enricher_that_cannot_be_used_is_refused(config):
         load("enrichers", "otel")(config)
 
 
+def test_the_end_of_the_run_names_paths_that_find_nothing_and_counts_failures(tmp_path):
+    def warnings(platform, config):
+        asked = [Plugin("otel", config)]
+        variant = Variant("main", "python_function", {"target": "agents:traced"}, enrich_trace_from=asked)
+        outcome = run_suite(suite(tmp_path / platform, ["done", "done"], variants=[variant]))
+        return [*outcome.summary.warnings]
+
+    merge = {"metrics.token_input": "$.usage.inn", "metrics.token_output": "$.usage.in"}
+    with receiving(body=json.dumps(SEEN).encode()) as server:
+        [said] = warnings("found", quick(server.url, **merge))
+    assert said == "main: merge.metrics.token_input: $.usage.inn found nothing in any of 2 replies"
+    with receiving(503) as server:
+        [said] = warnings("down", quick(server.url, **merge))
+    assert said.startswith(
+        "main: the enricher otel failed in 2 of 2 replies: LookupError: no record of the trace after 2 attempts"
+    )
+
+
 def test_an_enricher_that_does_not_answer_in_time_is_noted_and_the_next_is_asked(monkeypatch):
     monkeypatch.setitem(registry.KINDS["enrichers"], "silent", "enrichers.silent:Silent")
     twice = [Plugin("silent"), Plugin("silent")]

@@ -14,7 +14,7 @@ import httpx
 import msgspec
 
 from evalwright.errors import InputError, Problem, TargetError
-from evalwright.model.trace import Trace
+from evalwright.model.trace import Doubt, Trace
 from evalwright.targets.http.config import header_mistakes
 
 __all__ = ["Langfuse", "OpenTelemetryBackend", "Phoenix"]
@@ -40,7 +40,9 @@ class _Platform:
         self._headers = {**(config.get("headers") or {}), **self._credentials(config)}
         self._wait = float(config.get("wait_for_ingestion_seconds", 2))
         self._attempts = int(config.get("max_attempts", 5))
-        self._merge = [(path.split("."), _compiled(query)) for path, query in (config.get("merge") or {}).items()]
+        self._merge = [(path, query, _compiled(query)) for path, query in (config.get("merge") or {}).items()]
+        self._unfound = {path for path, _, _ in self._merge}
+        """Paths that have found nothing so far: if in no record at all, they are most likely misspelt."""
 
     def _mistakes(self, config: dict[str, Any]) -> list[tuple[str, str]]:
         found = []
@@ -66,20 +68,23 @@ class _Platform:
         """The address of the record; `trace_id` is quoted, because it comes from the system under test."""
         raise NotImplementedError
 
-    async def enrich(self, trace: Trace) -> None:
+    async def enrich(self, trace: Trace) -> list[Doubt]:
         """Merge the platform's record into the trace. Raises LookupError or ValueError, which the run notes in it."""
         trace_id = trace.extra.get("trace_id")
         if not isinstance(trace_id, str) or not trace_id.strip("."):
             raise LookupError("the trace has no extra.trace_id")
         found = await self._fetched(self.url(quote(trace_id, safe="")))
         plain = msgspec.to_builtins(trace)
-        for steps, query in self._merge:
-            values = [match.value for match in query.find(found)]
+        for path, _, compiled in self._merge:
+            values = [match.value for match in compiled.find(found)]
             if values:
-                _put(plain, steps, values[0] if len(values) == 1 else values)
+                self._unfound.discard(path)
+                _put(plain, path.split("."), values[0] if len(values) == 1 else values)
         merged = msgspec.convert(plain, Trace)
         for name in _MERGEABLE:
             setattr(trace, name, getattr(merged, name))
+        never = ((path, query) for path, query, _ in self._merge if path in self._unfound)
+        return [Doubt(f"merge.{path}: {query} found nothing", if_all=True) for path, query in never]
 
     async def _fetched(self, url: str) -> Any:
         """The platform's record, which may take a while to appear."""

@@ -15,7 +15,7 @@ from evalwright.model.plan import Plan
 from evalwright.model.result import CaseVerdict, Evaluation, EvaluationResult
 from evalwright.model.snapshot import Case
 from evalwright.model.summary import RunSummary
-from evalwright.model.trace import Answer, Trace
+from evalwright.model.trace import Answer, Doubt, Trace
 from evalwright.model.trace_parts import TRACE_PARTS
 
 if TYPE_CHECKING:
@@ -141,8 +141,11 @@ class Enricher(Protocol):
     """Completes traces with data from elsewhere. Registered as a callable `(config) -> Enricher` (raises
     InputError)."""
 
-    async def enrich(self, trace: Trace) -> None:
-        """Change a trace before it is stored. An exception is noted in the trace, and the run goes on."""
+    async def enrich(self, trace: Trace) -> Sequence[Doubt] | None:
+        """Change a trace before it is stored; the end of the run names the doubts about it.
+
+        An exception is noted in the trace, and the run goes on.
+        """
 
 
 class Mirror(Protocol):

@@ -188,13 +188,17 @@ class Pipeline:
             answer = await self._call(call, cell)
             if answer is None or call.abandoned:  # the ticker has recorded an abandoned call already
                 return
+            answered = False
             if isinstance(answer, Answer) and answer.error is None:
+                answered = True
                 self._state.answers[cell.variant.name] += 1
                 if answer.doubts:
                     self._doubt(cell.variant.name, answer.doubts)
             trace = self.trace(cell, answer, call.started, time.monotonic(), call.retried)
             if self._enriching is not None:
-                await self._enriching.enrich(trace)
+                doubts = await self._enriching.enrich(trace)
+                if answered and doubts:
+                    self._doubt(cell.variant.name, doubts)
         finally:
             if money is not None:
                 money.end()  # `record` counts the cost at once, so that no other cell looks in between
