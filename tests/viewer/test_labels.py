@@ -210,3 +210,9 @@ def test_lines_that_are_no_labels_are_left_out(labelled):
     text = page(client, f"/runs/{run.name}/label?evaluator=says&order=suite")
     assert "1 of 6 labelled" in seen(text)
     assert "ann" in seen(page(client, f"/runs/{run.name}/cells/{cell_key('case-3', 'agent', 0)}"))
+
+
+def test_the_page_opens_on_the_judge_that_has_no_labels(labelled):
+    run, client = labelled
+    opened = fields(page(client, f"/runs/{run.name}/label"))
+    assert opened["evaluator"] == "polite"  # not `says`, which is first, and exact

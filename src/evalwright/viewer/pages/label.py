@@ -63,7 +63,7 @@ def _state(run: OpenRun, given: Mapping[str, str], labeller: str) -> _State:
     if not names:
         raise NotThere("No evaluator has judged an answer of this run.", f"/runs/{run.id}")
     asked = LabelOrder(
-        _one_of("evaluator", given.get("evaluator") or names[0], names),
+        _one_of("evaluator", given.get("evaluator") or _most_in_need(run, names), names),
         _one_of("order", given.get("order") or "random", list(ORDERS)),
         _number("seed", given.get("seed"), secrets.randbelow(1_000_000), 10**9),
         max(1, _number("sample", given.get("sample"), 50, _MOST)),
@@ -72,6 +72,12 @@ def _state(run: OpenRun, given: Mapping[str, str], labeller: str) -> _State:
     rows = run.asked(asked, 0.5 if threshold is None else threshold)
     labels = LabelFile(run.source.labels_path()).newest(asked.evaluator, labeller)
     return _State(asked, rows, labels, _number("from", given.get("from"), 0, _MOST))
+
+
+def _most_in_need(run: OpenRun, names: list[str]) -> str:
+    """The first judge without labels, else the first judge, else the first evaluator."""
+    judges = {one.evaluator: one.calibration for one in run.summary.by_evaluator if one.calibration is not None}
+    return min(names, key=lambda name: (name not in judges, name in judges and judges[name].labels > 0))
 
 
 def _one_of(name: str, value: str, known: list[str]) -> str:
