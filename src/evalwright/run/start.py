@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -14,7 +14,7 @@ import msgspec
 
 from evalwright.errors import InputError
 from evalwright.files.masker import Masker
-from evalwright.model.plan import Plugin
+from evalwright.model.plan import Plan, Plugin
 from evalwright.model.snapshot import with_digest
 from evalwright.registry import load
 from evalwright.run.cells import RunState
@@ -80,11 +80,15 @@ def _resumed(stored: Begun, suite: Suite, options: RunOptions, watch: Watch | No
     return resume(stored.folder, watch, models, keep_going=options.keep_going, trust=trust)
 
 
-def _must_not_replace(places: Iterable[Path], suite: Suite) -> None:
-    """Raises InputError for results that would overwrite what is tested."""
+def _check_exports(plan: Plan, suite: Suite) -> None:
+    """Raises InputError for result files that cannot be written, or would overwrite what is tested."""
     own = {os.path.realpath(path) for path in (suite.source, *suite.files)}
-    if taken := [str(place) for place in places if os.path.realpath(place) in own]:
-        raise InputError(f"{taken[0]} is a file of the suite, which results would replace: name another place")
+    for export in plan.exports:
+        written = load("exports", export.type)(export.config)
+        if hasattr(written, "check"):
+            written.check()
+        if taken := [str(place) for place in getattr(written, "places", ()) if os.path.realpath(place) in own]:
+            raise InputError(f"{taken[0]} is a file of the suite, which results would replace: name another place")
 
 
 @contextmanager
@@ -98,11 +102,8 @@ def _new_run(suite: Suite, options: RunOptions) -> Iterator[tuple[Job, Callable[
         from evalwright.run.executors import must_be_possible
 
         must_be_possible(plan, plan.run.executor)
-    for export in plan.exports:
-        written = load("exports", export.type)(export.config)
-        if hasattr(written, "check"):
-            written.check()
-        _must_not_replace(getattr(written, "places", ()), suite)
+    if plan.exports:
+        _check_exports(plan, suite)
     plan.seal = "ours"  # the store replaces this by the seal
     if options.out is not None:
         plan.store = Plugin("local_files", {"path": str(options.out)})
