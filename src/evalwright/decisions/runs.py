@@ -21,7 +21,7 @@ from evalwright.model.damage import unreadable_records
 from evalwright.model.decision import UNREAD, Decision
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
-from evalwright.model.snapshot import Case
+from evalwright.model.snapshot import Case, metadata_text
 from evalwright.scoring.case_names import under_names_of
 
 __all__ = ["JudgedRuns", "TwoRuns", "one_run", "pairs_of", "two_runs"]
@@ -273,7 +273,7 @@ def _labels_of(cases: Iterable[_CaseLabels | Case], terms: Terms) -> _Found:
         names.update(case.metadata)
         tagged = tagged or bool(case.tags)
         if terms.group is not None and terms.group in case.metadata:
-            found.groups[key] = _text(case.metadata[terms.group])
+            found.groups[key] = metadata_text(case.metadata[terms.group])
         mine = [*(f"{_METADATA}{name}" for name in case.metadata), "tag"] if every else terms.slices
         for asked in mine:
             for value in _values(asked, case.tags, case.metadata):
@@ -305,8 +305,4 @@ def _values(key: str, tags: Sequence[str], metadata: Mapping[str, Any]) -> Itera
     if key == "tag":
         return dict.fromkeys(tags)
     name = key.removeprefix(_METADATA)
-    return [_text(metadata[name])] if name in metadata else []
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return [metadata_text(metadata[name])] if name in metadata else []

@@ -22,7 +22,7 @@ from evalwright.model.plan import EvaluatorSpec
 if TYPE_CHECKING:
     from evalwright.model.case import EvalCase
 
-__all__ = ["Case", "Expected", "case_digest", "evaluator_digests", "snapshot", "with_digest"]
+__all__ = ["Case", "Expected", "case_digest", "evaluator_digests", "metadata_text", "snapshot", "with_digest"]
 
 
 class Expected(msgspec.Struct, gc=False):
@@ -92,6 +92,11 @@ def snapshot(case: "EvalCase | Case") -> Case:
         return msgspec.json.decode(case.model_dump_json(), type=Case)
     except (ValueError, RecursionError) as error:
         raise InputError(f"the case {case.id!r} contains what JSON cannot hold: {error}") from error
+
+
+def metadata_text(value: Any) -> str:
+    """A value of a case's metadata as groups, slices and filters name it."""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 _NOTHING_BESIDE: list[Any] = [{}, None]

@@ -17,6 +17,7 @@ from evalwright.model.damage import unreadable_records
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import NOT_PASSED, CaseVerdict
+from evalwright.model.snapshot import metadata_text
 from evalwright.model.trace import Metrics, Output, TraceError
 from evalwright.reports.failures import newest_verdicts
 from evalwright.reports.reasons import reasons_of
@@ -25,7 +26,7 @@ from evalwright.viewer.records import ResultRow
 from evalwright.viewer.schema import INDEXES, TABLES
 from evalwright.viewer.texts import searchable
 
-__all__ = ["fill_table", "metadata_text"]
+__all__ = ["fill_table"]
 
 _BATCH = 2_000
 _VERDICT = """
@@ -51,11 +52,6 @@ class _TraceRow(OfCase, msgspec.Struct, gc=False):
     trial: int = 0
     attempt: Attempt = 1
     case_index: int | None = None
-
-
-def metadata_text(value: Any) -> str:
-    """A value of a case's metadata as filters compare it."""
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
 
 
 def fill_table(file: sqlite3.Connection, reader: RunReader, plan: Plan, progress: Callable[[int], None]) -> None:
