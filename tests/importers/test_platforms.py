@@ -49,6 +49,27 @@ RUNS = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize(
+    "used",
+    [
+        {"outputs": {"usage_metadata": {"input_tokens": 15, "output_tokens": 3, "total_cost": 0.01}}},
+        {"extra": {"metadata": {"usage_metadata": {"input_tokens": 15, "output_tokens": 3, "total_cost": 0.01}}}},
+        {"outputs": {"llm_output": {"token_usage": {"prompt_tokens": 15, "completion_tokens": 3}}}, "total_cost": 0.01},
+        {
+            "outputs": {"generations": [[{"message": lc("AIMessage", usage_metadata={"input_tokens": 15})}]]},
+            "completion_tokens": 3,
+            "total_cost": 0.01,
+        },
+    ],
+)
+def test_usage_of_langsmith_counts_once_wherever_the_call_of_a_model_has_it(tmp_path, used):
+    chain = langsmith("agent", "chain", None, 0, 4, **{key: value for key, value in used.items() if key == "outputs"})
+    path = written(tmp_path / "runs.jsonl", [chain, langsmith("model", "llm", "agent", 1, 2, **used)])
+    _, [case] = imported(tmp_path, "langsmith", path or tmp_path / "runs.jsonl")
+    found = case["embedded_trace"]["metrics"]
+    assert (found["token_input"], found["token_output"], found["cost_usd"]) == (15, 3, 0.01)
+
+
 @pytest.mark.parametrize("form", ["lines", "list", "whole"])
 @pytest.mark.parametrize("format", ["langfuse", "langsmith"])
 def test_a_trace_is_one_recording_whatever_its_form(tmp_path, format, form):

@@ -21,6 +21,8 @@ __all__ = ["OPTIONS_OF_ALL", "fitting", "format_at", "load_suite", "suite_beside
 
 OPTIONS_OF_ALL = ("allow_empty", "target", "trials")
 """Options that every format takes."""
+_TABLES = (".csv", ".tsv", ".jsonl", ".parquet")
+_ROWS = "rows are cases if a suite names them: `dataset: {path: ..., map: ...}`"
 
 
 def load_suite(
@@ -141,9 +143,12 @@ def _unrecognised(path: Path, head: Mapping[str, Any]) -> str:
         found = ", ".join(_hinted([*map(str, head)][:_MOST_KEYS], frozenset().union(*(keys for keys, _ in likely))))
         return f"format not recognised: it has {found}; suites have {marks}"
     if path.suffix in (".yaml", ".yml", ".json") and not head:
-        return "format not recognised: it has no keys of a suite, and no records with id, messages and expected"
+        rows = f"; {_ROWS}" if path.suffix == ".json" else ""
+        return f"format not recognised: it has no keys of a suite, and no records with id, messages and expected{rows}"
     beside = [file.name for file in sorted(path.parent.glob("*.y*ml")) if file != path and fitting(file)]
     suite = f"name the suite: {' or '.join(beside[:3])}" if beside else "`evalwright init` makes a suite to start from"
+    if not beside and path.suffix in _TABLES:
+        suite += f"; {_ROWS}"
     what = "a dataset" if head else "a module" if path.suffix == ".py" else "this"
     return f"format not recognised: {what} is not a suite; {suite}"
 

@@ -284,7 +284,8 @@ def unknown(file: Path) -> InputError:
     if next(iter(lines(file)), None) is None:
         return InputError(Problem(str(file), "is empty"))
     looked = "\n".join(f"  {name:<18}  {mark}" for name, _, mark in FORMATS)
-    problem = Problem(str(file), "no known format was recognised; pass --format NAME. Looked for:")
+    rows = "or read its rows as cases with `dataset: {path: ..., map: ...}` in an eval.yaml"
+    problem = Problem(str(file), f"no known format was recognised; pass --format NAME, {rows}. Looked for:")
     return InputError(f"{problem}\n{looked}")
 
 

@@ -26,6 +26,12 @@ _ROLES = {
     "human": "user", "ai": "assistant", "system": "system", "tool": "tool",
 }  # fmt: skip
 
+_USED = {
+    "llm.token_count.prompt": ("prompt_tokens", "input_tokens"),
+    "llm.token_count.completion": ("completion_tokens", "output_tokens"),
+    "llm.cost.total": ("total_cost",),
+}
+
 
 class LangSmithRuns:
     """The import format `langsmith`."""
@@ -62,12 +68,7 @@ def _span(run: Mapping[str, Any]) -> WireSpan:
         attributes |= {"llm.output_messages": said} if said else {}
     attributes |= {"input.value": inputs} if inputs else {}
     attributes |= {"output.value": outputs} if outputs else {}
-    used = {
-        "llm.token_count.prompt": number_under(run, "prompt_tokens"),
-        "llm.token_count.completion": number_under(run, "completion_tokens"),
-        "llm.cost.total": number_under(run, "total_cost"),
-    }
-    attributes |= {key: value for key, value in used.items() if value is not None}
+    attributes |= _used(run, kind)
     return WireSpan(
         text_of(run.get("trace_id")) or str(run["id"]),
         str(run["id"]),
@@ -80,6 +81,39 @@ def _span(run: Mapping[str, Any]) -> WireSpan:
         attributes,
         faults=faults,
     )
+
+
+def _used(run: Mapping[str, Any], kind: str) -> dict[str, float]:
+    """Tokens and cost: those of the run, else for a call of a model those that its reply or its metadata has.
+
+    Other runs repeat the replies of the calls below them, whose tokens would count twice.
+    """
+    found: dict[str, float] = {}
+    for holder in [run, *(_usages(run) if kind == "llm" else ())]:
+        for name, keys in _USED.items():
+            value = next((value for key in keys if (value := number_under(holder, key)) is not None), None)
+            if value is not None:
+                found.setdefault(name, value)
+    return found
+
+
+def _usages(run: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Where SDKs put the usage of a call, in the order in which it is looked for."""
+    for path in (
+        ("outputs", "usage_metadata"),
+        ("extra", "metadata", "usage_metadata"),
+        ("outputs", "generations", 0, 0, "message", "kwargs", "usage_metadata"),
+        ("outputs", "llm_output", "token_usage"),
+        ("outputs", "usage"),
+    ):
+        value: Any = run
+        for step in path:
+            if isinstance(step, int):
+                value = value[step] if isinstance(value, list) and len(value) > step else None
+            else:
+                value = value.get(step) if isinstance(value, dict) else None
+        if isinstance(value, dict):
+            yield value
 
 
 def _asked(inputs: Any) -> list[dict[str, Any]]:
