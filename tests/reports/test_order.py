@@ -8,6 +8,7 @@ import re
 
 import pytest
 
+from evalwright.model.plan import Variant
 from evalwright.model.result import Status
 from evalwright.model.summary import RunSummary
 from evalwright.registry import load
@@ -61,14 +62,14 @@ def test_json_lists_cells_in_the_order_of_the_dataset() -> None:
 
 
 def test_records_without_a_place_stay_as_they_are_stored_behind_the_others() -> None:
-    first = First(10, order_of(["v"]))
+    first = First(10, order_of([Variant("v", "replay")]))
     for name, index in (("y", None), ("b", 2), ("x", None), ("a", 1)):
         first.add(a_verdict(case_id=name, case_index=index))
     assert [one.case_id for one in first.sorted()] == ["a", "b", "y", "x"]
 
 
 def test_of_many_only_the_first_are_kept() -> None:
-    first = First(3, order_of(["v"]))
+    first = First(3, order_of([Variant("v", "replay")]))
     for index in random.Random(3).sample(range(1000), 1000):
         first.add(a_verdict(case_id=str(index), case_index=index))
     assert [one.case_id for one in first.sorted()] == ["0", "1", "2"]

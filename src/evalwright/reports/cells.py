@@ -59,7 +59,7 @@ def chosen_cells(
                 pass  # the scan gives the same cells in the same order: it continues after those already given
     cells: Iterable[FullCell] = _scanned(reader, plan, needed, choice)
     if order == "dataset":
-        place = order_of(variant.name for variant in plan.variants)
+        place = order_of(plan.variants)
         cells = sorted(cells, key=lambda cell: place(cell.trace))
     yield from islice(cells, shown, None)
 

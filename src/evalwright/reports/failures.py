@@ -88,7 +88,7 @@ def first_verdicts(
     if (index := finished_index(reader)) is not None:
         with closing(index), suppress(StaleIndex):
             return [list(_verdicts(index, statuses, most)) for statuses, most in wanted]
-    place = order_of(variant.name for variant in summary.variants)
+    place = order_of(summary.variants)
     kinds: list[First[CaseVerdict]] = [First(most, place) for _, most in wanted]
     for verdict in _scanned_verdicts(reader):
         for (statuses, _), kind in zip(wanted, kinds, strict=True):
@@ -148,7 +148,7 @@ def ordered_verdicts(reader: RunReader, summary: RunSummary, statuses: Collectio
                 given += 1
             return
     found = (verdict for verdict in _scanned_verdicts(reader) if verdict.status in statuses)
-    yield from islice(sorted(found, key=order_of(variant.name for variant in summary.variants)), given, None)
+    yield from islice(sorted(found, key=order_of(summary.variants)), given, None)
 
 
 def _scanned_verdicts(reader: RunReader) -> Iterator[CaseVerdict]:

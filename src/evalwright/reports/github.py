@@ -31,7 +31,7 @@ class GitHubAnnotations:
 
     def render(self, reader: RunReader, summary: RunSummary, context: ReportContext = ALONE) -> str:
         worse = _worse(context)
-        place = order_of(variant.name for variant in summary.variants)
+        place = order_of(summary.variants)
 
         def order(verdict: CaseVerdict) -> Place:
             case, variant, trial = place(verdict)

@@ -51,7 +51,7 @@ def _cells(reader: RunReader, summary: RunSummary) -> Iterator[dict[str, object]
                 yield cell
                 given += 1
             return
-    place = order_of(variant.name for variant in summary.variants)
+    place = order_of(summary.variants)
     yield from islice(_scanned(reader, sorted(newest_verdicts(reader), key=place)), given, None)
 
 

@@ -127,7 +127,7 @@ def _scanned(reader: RunReader, summary: RunSummary) -> tuple[Counter[str], floa
     counts: Counter[str] = Counter()
     times = {(t.case_key, t.variant_name, t.trial, t.attempt): t.latency_ms for t in reader.traces(_Time)}
     cells: list[_Cell] = []
-    for verdict in sorted(newest_verdicts(reader), key=order_of(variant.name for variant in summary.variants)):
+    for verdict in sorted(newest_verdicts(reader), key=order_of(summary.variants)):
         key = (verdict.case_key, verdict.variant_name, verdict.trial, verdict.attempt)
         cells.append((verdict, times.get(key)))
         counts[_KINDS.get(verdict.status, "")] += 1

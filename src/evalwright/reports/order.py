@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Generic, Protocol, TypeVar
 
+from evalwright.model.plan import Variant
+from evalwright.model.summary import VariantSummary
+
 __all__ = ["First", "Place", "PlacedRecord", "order_of"]
 
 
@@ -21,13 +24,13 @@ T = TypeVar("T")
 Place = tuple[float, int, int]
 
 
-def order_of(variants: Iterable[str]) -> Callable[[PlacedRecord], Place]:
+def order_of(variants: Iterable[Variant | VariantSummary]) -> Callable[[PlacedRecord], Place]:
     """The key by which records are sorted: case, variant in this order, trial.
 
     Records in folders that other programs wrote do not contain the place of their case: they keep their stored order,
     after all others.
     """
-    places = {name: place for place, name in enumerate(variants)}
+    places = {variant.name: place for place, variant in enumerate(variants)}
 
     def place(record: PlacedRecord) -> Place:
         if record.case_index is None:

@@ -167,7 +167,7 @@ def group_reasons(reader: RunReader, summary: RunSummary) -> tuple[ReasonGroups,
 
 
 def _fill(groups: dict[str, ReasonGroups], verdicts: Iterable[CaseVerdict], summary: RunSummary) -> None:
-    place = order_of(variant.name for variant in summary.variants)
+    place = order_of(summary.variants)
     for verdict in verdicts:
         if (found := groups.get(verdict.status)) is not None:
             found.add(verdict, place(verdict))
