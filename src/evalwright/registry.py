@@ -15,6 +15,7 @@ from evalwright.errors import InputError, did_you_mean
 
 if TYPE_CHECKING:
     from evalwright.model.format import EvaluatorEntry, Format, Ref
+    from evalwright.model.plan import Plan
 
 __all__ = [
     "FAMILIES",
@@ -265,13 +266,13 @@ def format_of(name: str) -> Format:
     return found
 
 
-def format_of_run(totals: str, dialect: str) -> Format:
+def format_of_run(plan: Plan) -> Format:
     """The format by whose rules a run is judged and counted: the one named by `totals`, if any, else its own.
 
     The native one for suites that no format reads, such as pytest's tests.
     """
-    name = totals or dialect
-    return format_of(name if totals or knows("formats", _STORED.get(name, name)) else NATIVE)
+    name = plan.totals or plan.dialect
+    return format_of(name if plan.totals or knows("formats", _STORED.get(name, name)) else NATIVE)
 
 
 def formats() -> list[Format]:

@@ -64,7 +64,7 @@ class Judge:
 
             # there, evaluators limit themselves: the wait for their turn does not count
             self._thread, self._patience_of_last = JudgeThread(), math.inf
-        judging = format_of_run(plan.totals, plan.dialect).judging
+        judging = format_of_run(plan).judging
         self._concurrent, self._keep_calls = judging.concurrent, plan.run.keep_judge_calls
         self._skips_errored = passes_over_errored(plan)
         self._by_case = plan.evaluators_by_case
@@ -107,7 +107,7 @@ class Judge:
     def _verdict_by(self, plan: Plan) -> Callable[[Case, Trace, Sequence[EvaluationResult]], CaseVerdict]:
         """The rule of the plan."""
         criteria = plan.pass_criteria
-        own = format_of_run(plan.totals, plan.dialect).verdicts
+        own = format_of_run(plan).verdicts
         if own is not None:
             return partial(resolve(own), criteria)
         if criteria.rule == "bands":
@@ -239,7 +239,7 @@ class Judge:
 
 def by_common_rule(plan: Plan) -> bool:
     """Whether the results alone decide about a cell; other rules may look at the case, too."""
-    return format_of_run(plan.totals, plan.dialect).verdicts is None and plan.pass_criteria.rule != "bands"
+    return format_of_run(plan).verdicts is None and plan.pass_criteria.rule != "bands"
 
 
 @cache

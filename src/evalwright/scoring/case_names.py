@@ -50,7 +50,7 @@ def _known_by(*plans: Plan) -> _Key | None:
 def _format_of(plan: Plan) -> Format | None:
     """The format by whose rules a run is judged; None if its plug-in is not installed here."""
     try:
-        return format_of_run(plan.totals, plan.dialect)
+        return format_of_run(plan)
     except InputError:
         return None
 

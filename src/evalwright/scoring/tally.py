@@ -288,7 +288,7 @@ def totals_of(plan: Plan) -> Totals | None:
 
     Claims of a gate are not part of the totals.
     """
-    used, gate = format_of_run(plan.totals, plan.dialect), plan.gate
+    used, gate = format_of_run(plan), plan.gate
     if gate is not None and gate["kind"] == "claims":
         gate = gate["conditions"]
     its_own = gate is None or gate["kind"] in used.gates

@@ -24,7 +24,7 @@ def names_needed(reader: RunReader, plan: Plan) -> list[str]:
 
 def passes_over_errored(plan: Plan) -> bool:
     """Whether no evaluator is called on a trace whose system raised an error: there is no answer to be judged."""
-    judging = format_of_run(plan.totals, plan.dialect).judging
+    judging = format_of_run(plan).judging
     return judging.on_errored_trace == "skip" and plan.pass_criteria.errored_cases == "error"
 
 

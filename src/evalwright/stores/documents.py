@@ -79,7 +79,7 @@ def plan_from_json(place: str, data: bytes, environ: Mapping[str, str]) -> tuple
         if plan.gate is not None:
             from evalwright.stores.stored_gates import gate_mistake
 
-            if mistake := gate_mistake(plan.gate, format_of_run(plan.totals, plan.dialect)):
+            if mistake := gate_mistake(plan.gate, format_of_run(plan)):
                 raise ValueError(mistake)
         if plan.seal and plan.seal != _seal_of(msgspec.json.decode(data), create=False):
             plan.seal = ""
