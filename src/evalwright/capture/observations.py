@@ -7,7 +7,7 @@ import inspect
 import secrets
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from typing import Any, TypeVar
 
@@ -70,7 +70,8 @@ def start_observation(*, input: Any, name: str | None = None) -> Iterator[Observ
         with _recorded(observation, name, ids, above[1] if above else None):
             yield observation
     finally:
-        ABOVE.reset(token)
+        with suppress(ValueError):  # a generator may end in another context than it began in
+            ABOVE.reset(token)
 
 
 @contextmanager

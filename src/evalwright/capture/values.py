@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+import re
+from collections.abc import Iterable
 from typing import Any
 
 __all__ = ["OBJECT", "JsonText", "served", "stored"]
@@ -12,6 +14,13 @@ __all__ = ["OBJECT", "JsonText", "served", "stored"]
 OBJECT = "py/object"
 """The key under which an object names its class."""
 _TUPLE, _SET = "py/tuple", "py/set"
+_DEEPEST = 100
+_MOST = 100_000
+"""Lists and objects in one value: those that refer to each other may be reached in any number of ways."""
+_LONGEST_INTEGER = 14_000
+"""Bits of an integer that Python still writes in decimal digits."""
+_HALVES = re.compile("[\ud800-\udfff]")
+"""Halves of pairs, which are no text on their own and cannot be stored."""
 
 
 class JsonText(str):
@@ -25,28 +34,64 @@ class JsonText(str):
         return cls(json.dumps(stored(value), ensure_ascii=False))
 
 
-def stored(value: Any, depth: int = 0) -> Any:
-    """A value as JSON. What is nested deeper than 100 levels (cycles included), or has no fields, becomes text."""
-    if value is None or isinstance(value, (bool, int, str)):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
-    if depth > 100:
-        return repr(type(value))
-    if isinstance(value, dict):
-        return {str(key): stored(one, depth + 1) for key, one in value.items()}
-    if isinstance(value, list):
-        return [stored(one, depth + 1) for one in value]
-    if isinstance(value, tuple):
-        return {_TUPLE: [stored(one, depth + 1) for one in value]}
-    if isinstance(value, (set, frozenset)):
-        # Sorted, so that equal sets are stored alike in every process; by `repr`, as members may not be comparable.
-        return {_SET: [stored(one, depth + 1) for one in sorted(value, key=repr)]}
-    fields = _fields(value)
-    if fields is None:
-        return str(value)
-    kind = type(value)
-    return {OBJECT: f"{kind.__module__}.{kind.__qualname__}", **stored(fields, depth + 1)}
+def stored(value: Any) -> Any:
+    """A value as JSON; never raises, as the application must not fail because it is observed.
+
+    Text takes the place of what is nested deeper than 100 levels, contains itself, has no fields or cannot be read, and
+    of what comes after 100,000 lists and objects.
+    """
+    return value if value is None or isinstance(value, bool) else _Storing().value(value, 0)
+
+
+class _Storing:
+    """One value on its way to JSON."""
+
+    def __init__(self) -> None:
+        self._left = _MOST
+        self._around: set[int] = set()
+        """Of the objects that contain the current one."""
+
+    def value(self, value: Any, depth: int) -> Any:
+        if value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, int):
+            return value if value.bit_length() <= _LONGEST_INTEGER else hex(value)
+        if isinstance(value, str):
+            return value if value.isascii() else _HALVES.sub("\ufffd", value)
+        if isinstance(value, float):
+            return value if math.isfinite(value) else str(value)
+        if depth > _DEEPEST or id(value) in self._around or not self._left:
+            return repr(type(value))
+        self._left -= 1
+        self._around.add(id(value))
+        try:
+            return self._inside(value, depth)
+        except (Exception, SystemExit) as error:  # of the methods of the value's class
+            return f"({type(value).__name__} that cannot be stored: {type(error).__name__})"
+        finally:
+            self._around.discard(id(value))
+
+    def _inside(self, value: Any, depth: int) -> Any:
+        if isinstance(value, dict):
+            return self._mapping(value, depth)
+        if isinstance(value, list):
+            return self._list(value, depth)
+        if isinstance(value, tuple):
+            return {_TUPLE: self._list(value, depth)}
+        if isinstance(value, (set, frozenset)):
+            # Sorted, so that equal sets are stored alike in every process; by `repr`, as members may not be comparable.
+            return {_SET: self._list(sorted(value, key=repr), depth)}
+        fields = _fields(value)
+        if fields is None:
+            return _HALVES.sub("\ufffd", str(value))
+        kind = type(value)
+        return {OBJECT: f"{kind.__module__}.{kind.__qualname__}", **self._mapping(fields, depth + 1)}
+
+    def _mapping(self, value: dict[Any, Any], depth: int) -> dict[str, Any]:
+        return {_HALVES.sub("\ufffd", str(key)): self.value(one, depth + 1) for key, one in value.items()}
+
+    def _list(self, value: Iterable[Any], depth: int) -> list[Any]:
+        return [self.value(one, depth + 1) for one in value]
 
 
 def _fields(value: Any) -> dict[str, Any] | None:
