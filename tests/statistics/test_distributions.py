@@ -1,10 +1,10 @@
 from __future__ import annotations
 
-from math import comb
+from math import comb, pi, sqrt, tan
 from statistics import NormalDist
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from evalwright.statistics import distributions as d
@@ -54,3 +54,26 @@ def test_student_quantiles_are_those_of_the_tables(df: int, quantile: float) -> 
 def test_student_quantile_turns_the_two_sided_p_round(p: float, df: int) -> None:
     t = d.t_quantile(1 - p / 2, df)
     assert d.t_two_sided(t, df) == pytest.approx(p, rel=1e-6)
+
+
+@pytest.mark.parametrize("p", [1e-3, 1e-6, 1e-9, 1e-12, 1e-30])
+def test_student_quantiles_are_exact_far_out(p: float) -> None:
+    """Those of one and two degrees of freedom have a formula."""
+    assert d.t_quantile(p, 1) == pytest.approx(-1 / tan(pi * p), rel=1e-12)
+    assert d.t_quantile(p, 2) == pytest.approx((2 * p - 1) / sqrt(2 * p * (1 - p)), rel=1e-12)
+    if p > 1e-15:  # else 1 - p is 1
+        assert d.t_quantile(1 - p, 1) == pytest.approx(1 / tan(pi * p), rel=1e-15 / p + 1e-12)
+
+
+@given(st.floats(0.1, 6), st.integers(1, 3000))
+@example(2.0, 40)
+@example(2.0, 41)
+def test_noncentral_t_without_a_shift_is_students_t(t: float, df: int) -> None:
+    assert d.noncentral_t_above(t, df, 0.0) == pytest.approx(d.t_two_sided(t, df) / 2, abs=1e-8)
+
+
+@given(st.floats(0.1, 6), st.integers(41, 3000), st.floats(0, 8))
+def test_tails_of_noncentral_t_add_up(t: float, df: int, shift: float) -> None:
+    """The tail beyond t and, seen from the other side, the rest."""
+    both = d.noncentral_t_above(t, df, shift) + d.noncentral_t_above(-t, df, -shift)
+    assert both == pytest.approx(1, abs=1e-10)
