@@ -175,6 +175,8 @@ _STORED = {NATIVE: "native"}
 _OF_FORMATS = ("targets", "evaluators", "extractors", "exports", "reports", "mirrors")
 """Kinds for which formats have their own tables."""
 
+_MOST_NAMED = 30
+"""Names in the error about an unknown one."""
 LABELS = {
     "formats": "format",
     "targets": "system adapter",
@@ -249,7 +251,10 @@ def load(kind: str, name: str) -> Any:
     plugin = _plugins(kind).get(name)
     if plugin is None:
         known = [one for one in names(kind) if one not in INTERNAL]
-        raise InputError(f"Unknown {LABELS[kind]} {name!r}{did_you_mean(name, known)} (registered: {', '.join(known)})")
+        there = f"registered: {', '.join(known)}"
+        if len(known) > _MOST_NAMED:
+            there = f"`evalwright list {kind}` lists all {len(known)}"
+        raise InputError(f"Unknown {LABELS[kind]} {name!r}{did_you_mean(name, known)} ({there})")
     package, load_it = plugin
     try:
         return load_it()

@@ -279,7 +279,7 @@ def test_a_wrong_path_says_what_is_there(tmp_path: Path) -> None:
         LocalFiles.at(tmp_path / "2026-01-02_alpah")
     with pytest.raises(InputError, match=r"is not a run folder: it has no traces\.jsonl or no results\.jsonl") as told:
         LocalFiles.at(tmp_path)
-    assert f"name one of the 1 run in it, like {tmp_path / '2026-01-02_alpha'}" in str(told.value)
+    assert f"name the run in it, {tmp_path / '2026-01-02_alpha'}" in str(told.value)
     for name in ("b", "c", "d"):
         created(tmp_path, run_id=f"2026-01-03_{name}").close()
     with pytest.raises(InputError, match="runs next to it: 2026-01-03_b, 2026-01-03_c, 2026-01-03_d"):

@@ -45,7 +45,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("evalwright.cli.init:command", "Create a small suite to start from."),
     "install-commands": (
         "evalwright.cli.install_commands:command",
-        "Install the originals' command names (pixie, letta-evals) for ours.",
+        "Install pixie and letta-evals as further names of our commands.",
     ),
 }
 

@@ -253,6 +253,8 @@ def _score_lines(native: dict[str, Any], paint: Paint) -> list[str]:
     parts = [f"{label} {native[name]:.3f}" for label, name in _PARTS]
     if native["std_score"] is not None:
         parts.append(f"standard deviation {native['std_score']:.3f}")
-    lines = [f"{paint('score', 'dim')} {', '.join(parts)} of {counted(native['total'], 'cell')}, errors counted as 0"]
+    text = f"score {', '.join(parts)} of {counted(native['total'], 'cell')}, errors counted as 0"
+    first, *rest = folded(text.split(), paint.columns, indent="  ")
+    lines = [first.replace("score", paint("score", "dim"), 1), *rest]
     misses = [f"  {miss['count']:>4,} × {one_line(miss['text'], _LONGEST)}" for miss in native["misses"]]
     return [*lines, *([paint("Most frequent misses", "heading"), *misses] if misses else [])]

@@ -20,7 +20,7 @@ from typing import Any
 
 import msgspec
 
-from evalwright.errors import InputError, Problem, RunLockedError, StorageError, counted
+from evalwright.errors import InputError, Problem, RunLockedError, StorageError
 from evalwright.files.durable import PRIVATE, PRIVATE_FOLDER, AppendFile, replace_file, storage_error, sync_folder
 from evalwright.files.masker import Masker
 from evalwright.files.paths import numbered, safe_id
@@ -213,7 +213,8 @@ def _not_a_run(path: Path, folder: Path) -> InputError:
     near = get_close_matches(folder.name, runs, n=3) or runs[-3:]
     inside = sorted(entry.name for entry in folder.iterdir() if is_run(entry)) if folder.is_dir() else []
     if inside:
-        hint = f"; name one of the {counted(len(inside), 'run')} in it, like {path / inside[-1]}"
+        which = f"one of the {len(inside):,} runs in it, like" if len(inside) > 1 else "the run in it,"
+        hint = f"; name {which} {path / inside[-1]}"
     elif near:
         hint = f"; runs next to it: {', '.join(near)}"
     else:
