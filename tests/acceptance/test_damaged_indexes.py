@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -85,4 +87,35 @@ def test_a_command_says_what_the_records_say(
     made: Project, sound: dict[str, tuple[int, str]], name: str, damage: Callable[[bytes], bytes]
 ) -> None:
     (run_of(made, "a") / "index.sqlite").write_bytes(damage((made.folder / "kept").read_bytes()))
+    assert asked(made, name) == sound[name]
+
+
+UNNOTICED = {
+    "no text": "UPDATE cells SET case_key = CAST(x'ff' AS TEXT) WHERE number = 7",
+    "another place": "UPDATE cells SET trace_at = trace_at + 1, verdict_at = verdict_at + 1 WHERE number IN (0, 249)",
+    "another attempt": "UPDATE cells SET attempt = 2 WHERE number = 9",
+    "another length": "UPDATE cells SET verdict_len = verdict_len + 1, results_packed = x'0909' WHERE number = 9",
+    "no place": "UPDATE cells SET trace_at = -9, verdict_at = 'x' WHERE number IN (0, 249)",
+    "no sums": "UPDATE profiles SET sums = '{' || sums",
+    "no outcomes": "UPDATE profiles SET outcomes = '7'",
+    "no number of cells": "UPDATE profiles SET n = 'x'",
+    "no length": "UPDATE covered SET bytes = 'x'",
+}
+"""What flipped bits make of an index that SQLite still reads."""
+NO_SUCH_KIND = "UPDATE cells SET profile = 99 WHERE number = 7"
+USING = ("inspect", "case", "markdown", "json", "compare", "resume")
+
+
+@pytest.mark.parametrize(
+    ("name", "change"),
+    [pytest.param(name, change, id=f"{name}, {what}") for name in USING for what, change in UNNOTICED.items()]
+    + [("markdown", NO_SUCH_KIND), ("json", NO_SUCH_KIND)],
+)
+def test_a_command_says_what_the_records_say_whatever_an_index_has_in_their_place(
+    made: Project, sound: dict[str, tuple[int, str]], name: str, change: str
+) -> None:
+    index = run_of(made, "a") / "index.sqlite"
+    index.write_bytes((made.folder / "kept").read_bytes())
+    with closing(sqlite3.connect(index)) as connection, connection:
+        connection.execute(change)
     assert asked(made, name) == sound[name]

@@ -21,12 +21,13 @@ import sqlite3
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 
+from evalwright.model.cell_index import DamagedIndex
 from evalwright.model.plan import Plan
-from evalwright.stores.index.connection import connected
+from evalwright.stores.index.connection import connected, sound
 from evalwright.stores.index.file import INDEX, covered_by, lock_file, locked, made_index, meta_of, usable_index
 from evalwright.stores.index.follow import Follower
 from evalwright.stores.index.numbering import PlanNumbering
@@ -101,8 +102,10 @@ def _kept(find: Callable[[], Path], source: Source, plan: Plan | None) -> RunInd
             if (index := _as_kept(place, source, plan)) is None:
                 raise _Busy
             return index
-        connection = usable_index(place, source, plan) or made_index(place, plan)
-        return _fresh(connection, source, plan)
+        if (connection := usable_index(place, source, plan)) is not None:
+            with suppress(DamagedIndex):  # it is removed then
+                return _fresh(connection, source, plan)
+        return _fresh(made_index(place, plan), source, plan)
     finally:
         os.close(descriptor)
 
@@ -113,8 +116,8 @@ def _fresh(connection: sqlite3.Connection, source: Source, plan: Plan | None) ->
         if meta_of(connection, "odd"):
             connection.close()
             return None
-        follower = Follower(connection, source, None if plan is None else PlanNumbering(plan))
-        with _said_if_long(source.location):
+        with sound(connection), _said_if_long(source.location):
+            follower = Follower(connection, source, None if plan is None else PlanNumbering(plan))
             follower.follow_or_note()
         if meta_of(connection, "odd") or not source.whole(follower.covered):
             connection.close()

@@ -1,19 +1,21 @@
 """Connections to the file of an index. A damaged one is removed: it can be rebuilt from the records.
 
-SQLite notices damage only where it reads, so an index that was opened may still fail at any row.
+SQLite notices damage only where it reads, and not all of it, so an index that was opened may still fail at any row.
 """
 
 from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
+import msgspec
+
 from evalwright.model.cell_index import DamagedIndex
 
-__all__ = ["connected", "remove_files"]
+__all__ = ["connected", "damaged", "in_memory", "remove_files", "sound"]
 
 T = TypeVar("T")
 
@@ -67,15 +69,41 @@ class _Cursor(sqlite3.Cursor):
 
     def failure(self, error: sqlite3.DatabaseError) -> sqlite3.DatabaseError:
         """The error to raise instead: the same one, unless it reports damage."""
-        if type(error) is not sqlite3.DatabaseError:  # subclasses report locks, full disks or mistakes of ours
+        # Subclasses report locks, full disks or mistakes of ours; and texts that are no UTF-8, which we never wrote.
+        if type(error) is not sqlite3.DatabaseError and not str(error).startswith("Could not decode"):
             return error
-        removed = []
-        with suppress(sqlite3.Error, OSError):
-            for _, _, file in sqlite3.Cursor(self.connection).execute("PRAGMA database_list").fetchall():
-                if file:
-                    remove_files(Path(file))
-                    removed.append(file)
-        return _Damaged(f"{' and '.join(removed)}: {error}")
+        return damaged(self.connection, error)
+
+
+def damaged(connection: sqlite3.Connection, error: object) -> _Damaged:
+    """The error to raise for a damaged index, which is removed."""
+    removed = []
+    with suppress(sqlite3.Error, OSError):
+        for _, _, file in sqlite3.Cursor(connection).execute("PRAGMA database_list").fetchall():
+            if file:
+                remove_files(Path(file))
+                removed.append(file)
+    return _Damaged(f"{' and '.join(removed)}: {error}")
+
+
+@contextmanager
+def sound(connection: sqlite3.Connection) -> Iterator[None]:
+    """What is read here is used as it was written: if that fails, a bit has changed that SQLite does not look at.
+
+    Raises DamagedIndex, unless the index is in memory.
+    """
+    try:
+        yield
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, msgspec.MsgspecError) as error:
+        if in_memory(connection):
+            raise
+        raise damaged(connection, error) from error
+
+
+def in_memory(connection: sqlite3.Connection) -> bool:
+    """Whether no file contains the index."""
+    files = sqlite3.Cursor(connection).execute("PRAGMA database_list").fetchall()
+    return not any(file for _, _, file in files)
 
 
 class _Connection(sqlite3.Connection):

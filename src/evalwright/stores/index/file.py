@@ -10,7 +10,7 @@ from pathlib import Path
 
 from evalwright.files.durable import PRIVATE
 from evalwright.model.plan import Plan
-from evalwright.stores.index.connection import connected, remove_files
+from evalwright.stores.index.connection import connected, remove_files, sound
 from evalwright.stores.index.numbering import signature_of
 from evalwright.stores.index.schema import VERSION, created, is_ours
 from evalwright.stores.index.sources import Covered, Source
@@ -32,9 +32,10 @@ def usable_index(place: Path, source: Source, plan: Plan | None) -> sqlite3.Conn
     try:
         connection = connected(path.as_uri())
         connection.execute("PRAGMA synchronous = NORMAL")
-        known = is_ours(connection) and meta_of(connection, "version") == VERSION
-        if known and meta_of(connection, "grid") == signature_of(plan) and source.matches(covered_by(connection)):
-            return connection
+        with sound(connection):
+            known = is_ours(connection) and meta_of(connection, "version") == VERSION
+            if known and meta_of(connection, "grid") == signature_of(plan) and source.matches(covered_by(connection)):
+                return connection
     except sqlite3.Error:
         pass
     if connection is not None:

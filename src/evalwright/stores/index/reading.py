@@ -5,10 +5,11 @@ from __future__ import annotations
 import sqlite3
 from array import array
 from collections.abc import Callable, Collection, Iterator, Sequence
+from functools import wraps
 from itertools import chain
 from math import inf, isfinite
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ParamSpec, TypeVar, cast
 
 import msgspec
 
@@ -35,6 +36,8 @@ from evalwright.model.trace import Trace
 from evalwright.statistics.sums import exact_sum
 from evalwright.stores.index.cells import cell_entry, moment_of, places_of
 from evalwright.stores.index.codes import Profile, clean_profile, outcomes_of, shared_outcomes, status_of_code
+from evalwright.stores.index.connection import damaged, in_memory, sound
+from evalwright.stores.index.file import covered_by
 from evalwright.stores.index.pairs import PairedCells
 from evalwright.stores.index.schema import KIND
 from evalwright.stores.index.sources import RECORDS, Source
@@ -46,6 +49,8 @@ __all__ = ["RunIndex"]
 
 R = TypeVar("R", Trace, EvaluationResult, CaseVerdict)
 V = TypeVar("V", bound=OfCase)
+T = TypeVar("T")
+P = ParamSpec("P")
 
 _ALL = CellSelection()
 _BLOCK = 10_000
@@ -57,6 +62,24 @@ _decode_result = msgspec.json.Decoder(EvaluationResult).decode
 _decode_verdict = msgspec.json.Decoder(CaseVerdict).decode
 
 
+def _sound(read: Callable[P, T]) -> Callable[P, T]:
+    """A method, or an iterator, that raises DamagedIndex if it fails at what it reads from the tables."""
+
+    @wraps(read)
+    def reading(*given: P.args, **named: P.kwargs) -> T:
+        index = cast(RunIndex, given[0])
+        with sound(index._connection):
+            found = read(*given, **named)
+        return cast(T, _rows(index._connection, found)) if isinstance(found, Iterator) else found
+
+    return reading
+
+
+def _rows(connection: sqlite3.Connection, rows: Iterator[T]) -> Iterator[T]:
+    with sound(connection):
+        yield from rows
+
+
 class RunIndex:
     """The `CellIndex` of a run, over one state of its tables: later changes are not seen."""
 
@@ -64,9 +87,10 @@ class RunIndex:
         """The connection has an open transaction, and is closed together with this object, as is the source."""
         self._connection, self._source = connection, source
         self.profiles: dict[int, Profile] = loaded_profiles(connection)
-        self._numbers = dict(connection.execute("SELECT id, n FROM profiles"))
-        sums = connection.execute("SELECT id, sums FROM profiles WHERE n > 0")
-        self._sums = {number: KeptSums.of_text(text) for number, text in sums}
+        with sound(connection):
+            self._numbers = msgspec.convert(dict(connection.execute("SELECT id, n FROM profiles")), dict[int, int])
+            sums = connection.execute("SELECT id, sums FROM profiles WHERE n > 0")
+            self._sums = {number: KeptSums.of_text(text) for number, text in sums}
         self._outcomes: dict[int, Sequence[CellOutcome]] = {}
 
     @property
@@ -78,6 +102,7 @@ class RunIndex:
     def __len__(self) -> int:
         return sum(self._numbers.values())
 
+    @_sound
     def counts(self) -> list[CellCount]:
         return [
             CellCount(n, *profile[:3], shared_outcomes(profile), number, self._sums[number].measured)  # type: ignore[arg-type]
@@ -85,6 +110,7 @@ class RunIndex:
             if (n := self._numbers[number])
         ]
 
+    @_sound
     def count(self, chosen: CellSelection = _ALL) -> int:
         if chosen.case is None and chosen.trial is None and chosen.case_contains is None and not chosen.singular:
             return sum(self._numbers[number] for number in self._profiles_of(chosen))
@@ -92,6 +118,7 @@ class RunIndex:
         (n,) = self._connection.execute(f"SELECT count(*) FROM cells {where}", values).fetchone()
         return int(n)
 
+    @_sound
     def cells(
         self,
         chosen: CellSelection = _ALL,
@@ -108,11 +135,13 @@ class RunIndex:
         rows = self._connection.execute(f"SELECT * FROM cells {where} ORDER BY {by}{page}", values)
         return map(self._entry, rows)
 
+    @_sound
     def cell(self, case: str, variant: str, trial: int = 0) -> CellEntry | None:
         rows = self._connection.execute("SELECT * FROM cells WHERE case_key = ? AND trial = ?", (case, trial))
         found = [row for row in rows if self.profiles[row[6]][0] == variant]
         return self._entry(found[0]) if found else None
 
+    @_sound
     def measured(self, variant: str) -> Iterator[CellMeasures]:
         """By one narrow query: reading rows with all columns takes twice as long."""
         asked = f"case_key, group_name, latency_ms, cost_usd, tokens_in, tokens_out, {KIND.format('')}"
@@ -121,6 +150,7 @@ class RunIndex:
         while block := rows.fetchmany(_BLOCK):
             yield CellMeasures(*zip(*block, strict=True))
 
+    @_sound
     def total(self, measure: CellMeasure, alike: Collection[int]) -> CellSum:
         kept = KeptSums.together(self._sums[number] for number in alike)
         if measure == "latency_ms":
@@ -130,6 +160,7 @@ class RunIndex:
         found = self.spread(measure, alike)
         return CellSum(sum(n for _, n in found), sum(value * n for value, n in found))
 
+    @_sound
     def spread(self, measure: CellMeasure, alike: Collection[int]) -> list[tuple[float, int]]:
         those = "" if set(alike) >= self._sums.keys() else f"profile IN ({', '.join(map(str, alike))}) AND"
         return self._connection.execute(
@@ -145,6 +176,7 @@ class RunIndex:
     def _covered(self) -> list[tuple[Any, ...]]:
         return self._connection.execute("SELECT file, bytes, tail, changed FROM covered ORDER BY file").fetchall()
 
+    @_sound
     def sums(self) -> CellSums:
         kept = KeptSums.together(self._sums.values())
         spent = exact_sum([*kept.cost_parts, *self._column("replaced")]) if kept.known else inf
@@ -167,10 +199,12 @@ class RunIndex:
         rows = self._connection.execute(f"SELECT cost_usd FROM {table} WHERE cost_usd IS NOT NULL")
         return array("d", chain.from_iterable(rows))
 
+    @_sound
     def superseded(self) -> int:
         (traces,) = self._connection.execute("SELECT value FROM meta WHERE name = 'traces'").fetchone()
         return int(traces) - len(self)
 
+    @_sound
     def attempts(self) -> CellAttempts:
         (most,) = self._connection.execute("SELECT max(number) FROM cells").fetchone()
         # If every number up to the highest is there, those left out are known without looking at them.
@@ -178,22 +212,26 @@ class RunIndex:
         few = "WHERE clean = 0" if usual else ""
         return CellAttempts(usual, self._attempts(f"SELECT number, attempt, profile FROM cells {few}"))
 
+    @_sound
     def _attempts(self, query: str) -> Iterator[tuple[int, int, bool, Status | None]]:
         for number, attempt, profile in self._connection.execute(query):
             _, status, error, _ = self.profiles[profile]
             yield number, attempt, error is not None, status  # type: ignore[misc]
 
+    @_sound
     def records(self, entry: CellEntry) -> CellRecords:
         row = self._connection.execute("SELECT * FROM cells WHERE number = ?", (entry.number,)).fetchone()
         [trace] = self._records(RECORDS[0], Trace, _decode_trace, [(row[10], row[11])], entry)
         results = self._records(RECORDS[1], EvaluationResult, _decode_result, places_of(row), entry)
         return CellRecords(trace, results, self._verdict_at(row[15], row[16], entry))
 
+    @_sound
     def verdict(self, entry: CellEntry) -> CaseVerdict | None:
         asked = "SELECT verdict_at, verdict_len FROM cells WHERE number = ?"
         at, length = self._connection.execute(asked, (entry.number,)).fetchone()
         return self._verdict_at(at, length, entry)
 
+    @_sound
     def verdicts(self, kind: type[V], chosen: CellSelection) -> Iterator[V]:
         where, values = self._where(chosen)
         asked = f"SELECT case_key, verdict_at, verdict_len FROM cells {where} ORDER BY verdict_at"
@@ -203,7 +241,7 @@ class RunIndex:
             written = [row for row in block if row[2]]
             found = self._read(RECORDS[2], kind, decode, [(at, length) for _, at, length in written])
             if [one.case_key for one in found if one is not None] != [case for case, _, _ in written]:
-                raise StaleIndex(f"{self._source.location}: {RECORDS[2]}: other records")
+                raise self._other(f"{RECORDS[2]}: other records")
             yield from (one for one in found if one is not None)
 
     def rows(self) -> sqlite3.Cursor:
@@ -283,7 +321,7 @@ class RunIndex:
             if one is not None and (one.case_key, one.variant_name, one.trial, one.attempt) == wanted
         ]
         if len(records) < len(places):
-            raise StaleIndex(f"{self._source.location}: {name} at {places[0][0]:,}: another record")
+            raise self._other(f"{name} at {places[0][0]:,}: another record")
         return records
 
     def _read(
@@ -294,7 +332,13 @@ class RunIndex:
             return [decoded_line(kind, decode, line) for line in self._source.lines(name, places)]
         except (OSError, ValueError, RecursionError, InputError) as error:
             first = places[0][0] if places else 0
-            raise StaleIndex(f"{self._source.location}: {name} at {first:,}: {error}") from error
+            raise self._other(f"{name} at {first:,}: {error}") from error
+
+    def _other(self, what: str) -> StaleIndex:
+        """The error for records that are not where they were noted: they have changed since, or the index has."""
+        if not in_memory(self._connection) and self._source.matches(covered_by(self._connection)):
+            return damaged(self._connection, what)
+        return StaleIndex(f"{self._source.location}: {what}")
 
 
 def _cell_sums(kept: KeptSums, spent: float) -> CellSums:

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from evalwright.stores.index.codes import Profile, clean_profile
+from evalwright.stores.index.connection import sound
 from evalwright.stores.index.schema import BY_NAME, INSERT, REPLACE, is_named
 from evalwright.stores.index.sources import Covered
 from evalwright.stores.index.sums import AGGREGATES, KeptSums
@@ -21,10 +22,8 @@ _Row = tuple[Any, ...]
 
 def loaded_profiles(connection: sqlite3.Connection) -> dict[int, Profile]:
     rows = connection.execute("SELECT id, variant, status, error, outcomes FROM profiles")
-    return {
-        number: (variant, status, error, tuple((name, code) for name, code in json.loads(outcomes)))
-        for number, variant, status, error, outcomes in rows
-    }
+    with sound(connection):
+        return {number: msgspec.convert((*rest, json.loads(outcomes)), Profile) for number, *rest, outcomes in rows}
 
 
 class RowTable:
