@@ -31,6 +31,18 @@ def test_an_evaluator_without_its_keys_is_named_and_so_is_how_to_give_them():
     assert unused.startswith("evaluators[1].expected: exact_match: needs 'expected'")
 
 
+def test_a_system_that_cannot_be_imported_leaves_no_run_behind(tmp_path):
+    [problem] = problems(["a"], "api.agents:uper", evaluators=passes, out=tmp_path)
+    assert problem.startswith("system: 'api.agents:uper' cannot be imported")
+    assert 'did you mean "upper"?' in problem
+    assert [*tmp_path.iterdir()] == []
+
+
+def test_what_is_expected_of_a_case_is_no_plain_answer():
+    [problem] = problems([{"input": "a", "expected": "A"}], agents.upper, evaluators=passes)
+    assert problem == "cases[0].expected: expected a mapping like {'answer_should_include': ['...']}, found str"
+
+
 def test_no_option_of_the_command_line_is_named():
     with pytest.raises(ew.InputError) as refused:
         evaluate(["a"], agents.upper, evaluators=passes, tags=["x"])

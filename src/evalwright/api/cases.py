@@ -160,6 +160,9 @@ def _of_mapping(item: Mapping[str, Any], position: int) -> Case:
     if isinstance(expected, Mapping):
         strange = (key for key in expected if key not in _EXPECTED)
         mistakes += ((("expected", str(key)), f"unknown key{did_you_mean(str(key), _EXPECTED)}") for key in strange)
+    elif isinstance(expected, str | int | float | list):
+        like = "{'answer_should_include': ['...']}"
+        mistakes.append((("expected",), f"expected a mapping like {like}, found {type(expected).__name__}"))
     if mistakes:
         raise _NoCaseError(*mistakes)
     given = {"id": str(position + 1), **{key: value for key, value in item.items() if value is not None}}

@@ -14,6 +14,7 @@ from evalwright.api.problems import refused, too_small
 from evalwright.errors import InputError, Problem
 from evalwright.model.plan import Variant
 from evalwright.model.trace import Answer
+from evalwright.session.imports import named_object
 
 __all__ = ["Returned", "System", "SystemLike", "variants_of"]
 
@@ -109,8 +110,8 @@ def _variant(
     try:
         from evalwright.targets.python_function import arguments_for
 
-        if not isinstance(call, str):
-            arguments_for(call)
+        # Also for names: a run that finds out would leave a folder without cells behind.
+        arguments_for(named_object(call) if isinstance(call, str) else call)
     except InputError as error:
         problems.extend(refused(place, problem.message) for problem in error.problems)
     return Variant(
