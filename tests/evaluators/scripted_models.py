@@ -53,6 +53,9 @@ class Scripted:
             raise reply
         return spoken(reply)
 
+    def forget(self, request: ChatRequest) -> None:
+        pass
+
     async def embed(self, model: str, texts: Sequence[str], purpose: Purpose = "judge") -> Embedding:
         if unknown := [text for text in texts if text not in self._vectors]:
             raise EvaluatorError(f"unknown: {unknown}", "bad_request")

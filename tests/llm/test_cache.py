@@ -1,6 +1,7 @@
 """The cache of replies: private, bounded, shared by processes; and `evalwright cache`."""
 
 import asyncio
+import json
 import multiprocessing
 import sqlite3
 import stat
@@ -17,6 +18,7 @@ from evalwright.llm.models import LiveModels
 from evalwright.model.chat import ChatReply, Embedding
 from evalwright.model.plan import Price
 from llm.models import JSON, asked, openai, request
+from mirrors.receiver import receiving
 from targets.loopback import reply, serving
 from warm import run
 
@@ -216,3 +218,36 @@ def test_only_whole_replies_of_judges_are_kept(tmp_path, purpose, made, kept):
     _, server = asked([reply(body, headers=JSON)], purpose=purpose, cache=path)
     assert len(server.requests) == 1
     assert (replies(path) if path.exists() else 0) == kept
+
+
+SUITE = """
+eval: {name: judged}
+dataset: {type: jsonl, path: cases.jsonl}
+systems: [{name: s, adapter: python_function, target: "agent:answer"}]
+evaluators:
+  - name: nice
+    type: llm_judge
+    config: {model: m, base_url: URL, rubric: Is it nice?, scale: {min: 0, max: 1}, pass_threshold: 0.5}
+output: {type: local_files, path: runs}
+"""
+
+
+@pytest.mark.parametrize("unreadable", ["I cannot say", "<think>it is", '{"score": 17, "reasoning": "so"}'])
+def test_a_reply_that_cannot_be_read_is_not_what_the_next_run_gets(tmp_path, unreadable):
+    (tmp_path / "agent.py").write_text("def answer(case):\n    return 'yes'\n")
+    (tmp_path / "cases.jsonl").write_text('{"id": "a", "input": {"question": "q"}}\n')
+
+    def judged(text):
+        """The exit code of a run whose judge says this, if it is called at all, and how often it was called."""
+        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+        server.body, before = json.dumps({"model": "m", "choices": [choice]}).encode(), len(server.requests)
+        done = run(["-m", "evalwright", "run", "eval.yaml", "--cache", "judges.sqlite"], cwd=tmp_path)
+        return done.returncode, len(server.requests) - before
+
+    with receiving(headers={"Content-Type": "application/json"}) as server:
+        (tmp_path / "eval.yaml").write_text(SUITE.replace("URL", server.url))
+        code, calls = judged(unreadable)
+        assert code == 3
+        assert calls
+        assert judged('{"reasoning": "so", "score": 1}') == (0, 1)
+        assert judged(unreadable) == (0, 0)  # what could be read is in the cache

@@ -31,6 +31,9 @@ class Scripted:
             raise reply
         return reply
 
+    def forget(self, request: ChatRequest) -> None:
+        pass
+
     async def embed(self, model: str, texts: Any, purpose: Purpose = "judge") -> Embedding:
         raise NotImplementedError
 

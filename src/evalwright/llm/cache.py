@@ -83,6 +83,10 @@ class Cache:
             if self._kept % _LOOK_EVERY == 1 and self.size() > self._most:
                 self.prune(most_bytes=int(self._most * _LEFT))
 
+    def forget(self, key: str) -> None:
+        with _quiet():
+            self._delete("key = ?", key)
+
     def size(self) -> int:
         """Bytes of the pages in use."""
         pages, free, size = (self._number(f"PRAGMA {name}") for name in ("page_count", "freelist_count", "page_size"))

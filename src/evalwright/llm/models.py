@@ -102,8 +102,15 @@ class LiveModels:
             said = spoken(reply) if purpose == "judge" else reply
             kept.replied(said)
         if purpose == "judge" and (reply.finish_reason in TRUNCATED or ends_thinking(reply.text, said.text)):
+            self.forget(request)
             raise truncated(said)
         return said
+
+    def forget(self, request: ChatRequest) -> None:
+        request = writable(request)
+        route = route_of(request, self._environment)
+        if self._recording is None and (cache := self._cache_for(route)) is not None:
+            cache.forget(key_of(request, at=route.base_url or route.interface))
 
     async def _chat(self, request: ChatRequest, route: Route, purpose: Purpose) -> ChatReply:
         # Only judges' replies are cached: each trial of a system under test must be a new answer.

@@ -157,6 +157,9 @@ class Models(Protocol):
 
     async def chat(self, request: ChatRequest, purpose: Purpose = "judge") -> ChatReply: ...
 
+    def forget(self, request: ChatRequest) -> None:
+        """Remove a judge's reply that cannot be used from the cache, so that the model is called again next time."""
+
     async def embed(self, model: str, texts: Sequence[str], purpose: Purpose = "judge") -> Embedding: ...
 
     async def moderate(self, model: str, text: str) -> Moderation: ...

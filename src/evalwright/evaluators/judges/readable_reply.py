@@ -53,7 +53,9 @@ async def readable_reply(
     """
     replies: list[ChatReply] = []
     complaints: list[str] = []
+    asked: list[ChatRequest] = []
     while True:
+        asked.append(request)
         try:
             reply = await session().models.chat(request, "judge")
         except EvaluatorError as error:
@@ -64,6 +66,8 @@ async def readable_reply(
         except ValueError as error:
             problem = str(error)
         if reply.refusal is not None or len(complaints) == retries or not may_go_on(replies):
+            for one in asked:  # or the same unreadable replies would come from the cache for ever
+                session().models.forget(one)
             return JudgeReply(None, replies, complaints, problem)
         complaints.append(problem)
         request = _complained(request, reply, problem)

@@ -51,6 +51,9 @@ class ModelsOfRun:
         if waiting is not None and not waiting.done():
             waiting.set_result(said)
 
+    def forget(self, request: ChatRequest) -> None:
+        """Nothing to do: replies to systems are not cached."""
+
     async def embed(self, model: str, texts: Sequence[str], purpose: Purpose = "judge") -> Embedding:
         raise TargetError("systems on other machines cannot ask for embeddings")
 

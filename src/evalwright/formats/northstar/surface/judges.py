@@ -150,7 +150,10 @@ class _Judge(Grader):
             if route_of(asked.request).key is None:
                 check_key(asked.request.model)
             reply = await session().models.chat(asked.request, "judge")
-        return judge.verdict(asked, _read(asked, reply))
+        read = _read(asked, reply)
+        if read.value is None and self.completion_fn is None:
+            session().models.forget(asked.request)
+        return judge.verdict(asked, read)
 
     def _reply_model(self) -> type[BaseModel]:
         if self.scoring.mode == "binary":
