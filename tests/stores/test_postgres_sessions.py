@@ -9,6 +9,7 @@ from typing import Any
 
 import psycopg
 import pytest
+from psycopg.conninfo import make_conninfo
 
 from evalwright.errors import InputError, RunLockedError, StorageError
 from evalwright.model.snapshot import Case
@@ -17,7 +18,7 @@ from evalwright.stores.postgres import postgres
 from evalwright.stores.postgres.database import Database
 from evalwright.stores.postgres.lock import lock_run
 from evalwright.testing import a_case, a_plan, a_trace
-from postgres_server import server_dsn
+from postgres_server import fresh_schema, server_dsn
 from stores.stores import Kept
 
 
@@ -54,6 +55,34 @@ def test_a_schema_that_is_there_gets_the_tables(kept: Kept) -> None:
     kept.store().create(a_plan(), [a_case()], {}).close()
     assert kept.store().run_ids() == [a_plan().run_id]
     assert kept.query("SELECT count(*) FROM theirs") == [(0,)]
+
+
+@pytest.mark.parametrize("encoding", ["LATIN1", "SQL_ASCII"])
+def test_a_database_that_cannot_hold_every_text_is_refused(tmp_path: Path, encoding: str) -> None:
+    name = fresh_schema()
+    with psycopg.connect(server_dsn(), autocommit=True) as connection:
+        other = f"TEMPLATE template0 ENCODING '{encoding}' LC_COLLATE 'C' LC_CTYPE 'C'"
+        connection.execute(f"CREATE DATABASE {name} {other}")
+    store = postgres({"dsn": make_conninfo(server_dsn(), dbname=name)}, None, tmp_path)
+    with pytest.raises(InputError, match=f"the database has the encoding {encoding}: .* ENCODING 'UTF8'"):
+        store.create(a_plan(), [a_case()], {})
+    assert store.run_ids() == []
+
+
+def test_a_schema_that_a_role_must_not_use_does_not_seem_empty(kept: Kept) -> None:
+    kept.store().create(a_plan(), [a_case()], {}).close()
+    role = fresh_schema()
+    with psycopg.connect(server_dsn(), autocommit=True) as connection:
+        connection.execute(f"CREATE ROLE {role}")
+    dsn = make_conninfo(server_dsn(), options=f"-c role={role}")
+    store = postgres({"dsn": dsn, "schema": kept.schema}, None, kept.folder)
+    for work in (store.run_ids, lambda: store.read(a_plan().run_id), lambda: store.create(a_plan(), [a_case()], {})):
+        with pytest.raises(InputError, match=f"the schema '{kept.schema}' cannot be used: this role lacks the right"):
+            work()
+    kept.query(f"GRANT USAGE ON SCHEMA {kept.schema} TO {role}")
+    kept.query(f"GRANT SELECT ON ALL TABLES IN SCHEMA {kept.schema} TO {role}")
+    with closing(store.read(a_plan().run_id)) as reader:
+        assert [case.id for case in reader.cases()] == [a_case().id]
 
 
 def test_a_server_that_is_not_there_is_told_before_the_first_case_is_read(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import time
@@ -23,9 +24,14 @@ __all__ = ["Connection", "Database", "is_lost", "persist"]
 T = TypeVar("T")
 Connection = psycopg.Connection[tuple[Any, ...]]
 
+# Without a handler, Python prints what psycopg notes of lost connections, which are made again.
+logging.getLogger("psycopg").addHandler(logging.NullHandler())
+
 _VERSION = 1
 _MAKING = 0x6576616C77726967
 """Key of the advisory lock of the process that makes the tables: `evalwrig` in ASCII, unlikely to be used elsewhere."""
+_LONGEST_NAME = 63
+"""Bytes of a schema's name."""
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
 """Seconds. Most lost connections come back at once, and a restarting server needs no more than one try per second."""
 
@@ -57,6 +63,17 @@ _INDEXES = [
 ]
 
 
+def _mistakes(dsn: str, given: Mapping[str, Any]) -> Iterator[str]:
+    """What is wrong with a connection string that can be parsed, without its parts: they may be of the password."""
+    server, _, rest = dsn.partition("://")[2].partition("?")[0].partition("/")
+    if server.count("@") > 1 or "@" in rest:
+        yield "expected a URL whose password has %40 for @, %3A for : and %2F for /"
+    try:
+        int(given.get("connect_timeout") or 0)
+    except ValueError:
+        yield "expected a number of seconds as connect_timeout"
+
+
 def _tell_hooks(given: Mapping[str, Any]) -> None:
     """Libpq connects without Python's knowledge; hooks that reject connections have to see these, too."""
     hosts = str(given.get("hostaddr") or given.get("host") or os.environ.get("PGHOST") or "").split(",")
@@ -79,6 +96,11 @@ class Database:
         except psycopg.ProgrammingError:  # its message quotes the connection string
             expected = "expected a connection string such as postgresql://user@host/database"
             raise InputError(Problem("", expected, None, place)) from None
+        problems = [Problem("", message, None, place) for message in _mistakes(dsn, given)]
+        if not 0 < len(schema.encode()) <= _LONGEST_NAME:  # PostgreSQL cuts longer names, so that two become one
+            problems.append(Problem("", f"expected a name of 1 to {_LONGEST_NAME} bytes", None, "schema"))
+        if problems:
+            raise InputError(problems)
         self._password = str(given.get("password") or "")
         self.name: str = " ".join(str(given.get(key)) for key in ("hostaddr", "host", "port", "dbname", "service"))
         """Distinguishes it from other databases, without the password."""
@@ -91,7 +113,9 @@ class Database:
         given = conninfo_to_dict(self._dsn)
         _tell_hooks(given)
         timeout = int(given.get("connect_timeout") or 10)
-        connection = psycopg.connect(self._dsn, autocommit=True, application_name=name, connect_timeout=timeout)
+        connection = psycopg.connect(
+            self._dsn, autocommit=True, application_name=name, connect_timeout=timeout, client_encoding="utf8"
+        )
         try:
             connection.execute(sql.SQL("SET search_path TO {}").format(sql.Identifier(self.schema)))
         except BaseException:
@@ -125,7 +149,14 @@ class Database:
             raise StorageError(f"cannot write to the schema {self.schema!r}: {self.why(error)}") from error
 
     def prepare(self, connection: Connection) -> None:
-        """Create the tables if they are missing. Raises psycopg.Error, and InputError for tables of a later version."""
+        """Create the tables if they are missing.
+
+        Raises psycopg.Error, and InputError for tables of a later version or a database that cannot hold every text.
+        """
+        encoding = connection.info.parameter_status("server_encoding")
+        if encoding != "UTF8":
+            raise InputError(f"the database has the encoding {encoding}: runs need one with ENCODING 'UTF8'")
+        self.check_rights(connection)
         if not self._has_tables(connection):
             with connection.transaction():
                 connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MAKING,))
@@ -134,6 +165,12 @@ class Database:
         row = connection.execute("SELECT max(version) FROM layout").fetchone()
         if row and row[0] and row[0] > _VERSION:
             raise newer_version(f"the schema {self.schema!r}", f"{row[0]} of its tables")
+
+    def check_rights(self, connection: Connection) -> None:
+        """Raises InputError if the role must not look into the schema: its tables would seem not to be there."""
+        query = "SELECT has_schema_privilege(oid, 'USAGE') FROM pg_catalog.pg_namespace WHERE nspname = %s"
+        if connection.execute(query, (self.schema,)).fetchone() == (False,):
+            raise InputError(f"the schema {self.schema!r} cannot be used: this role lacks the right USAGE")
 
     def _has_tables(self, connection: Connection) -> bool:
         query = "SELECT 1 FROM pg_catalog.pg_tables WHERE schemaname = %s AND tablename = 'layout'"

@@ -119,6 +119,7 @@ class Postgres(Masked):
     def run_ids(self) -> list[str]:
         """Ids of the stored runs, oldest first. Raises InputError."""
         with self._database.reading(), closing(self._database.connect()) as connection:
+            self._database.check_rights(connection)
             table = connection.execute("SELECT to_regclass('runs')").fetchone()
             if table is None or table[0] is None:
                 return []
