@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import json
 import math
+import shutil
 from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
@@ -14,7 +15,6 @@ import pytest
 from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
 from evalwright.importers.detection import detected, head_of
-from evalwright.importers.imported_records import ImportFindings
 from evalwright.registry import load
 from importers.transcripts import AT, imported, rollout_line, said, session_line, used, written
 
@@ -55,8 +55,32 @@ RECORDS: dict[str, Any] = {
     "langsmith": [{"id": "o", "trace_id": "t", "run_type": "llm", "start_time": AT.format(0), "error": None,
                    "inputs": {"messages": [[{"id": ["x"], "kwargs": {"content": "q"}}]]},
                    "outputs": {"generations": [[{"text": "a"}]]}}],
+    "copilot": [
+        {"type": "message", "role": "user", "content": "q", "session_id": "c"},
+        {"type": "tool_use", "id": "t", "name": "ls", "input": {}},
+        {"type": "tool_result", "tool_use_id": "t", "content": "a"},
+        {"type": "message", "role": "assistant", "content": "Done"},
+        {"type": "result", "usage": {"input_tokens": 1}},
+    ],
+    "deepeval": [{"input": "q", "actual_output": "a", "expected_output": "a", "name": "g", "context": ["c"],
+                  "tools_called": [{"name": "n", "input_parameters": {}, "output": 1}], "token_cost": 0.1}],
+    "promptfoo-results": [{"evalId": "e", "results": {"version": 3, "prompts": [{"label": "p"}], "results": [
+        {"promptIdx": 0, "testIdx": 0, "testCase": {"vars": {"a": 1}}, "vars": {"a": 1}, "prompt": {"raw": "q"},
+         "provider": {"id": "x"}, "response": {"output": "a", "tokenUsage": {"prompt": 1}}, "success": True,
+         "gradingResult": {"componentResults": [{"pass": True}]}, "latencyMs": 1}]}}],
+    "atif": [{"schema_version": "ATIF-v1.4", "session_id": "s", "agent": {"name": "a"}, "final_metrics": {},
+              "steps": [{"step_id": 1, "source": "user", "message": "q", "timestamp": AT.format(0)},
+                        {"step_id": 2, "source": "agent", "message": "a", "metrics": {"prompt_tokens": 1}}]}],
+    "swe-agent": [{"trajectory": [{"action": "ls"}], "history": [{"role": "user", "content": "q", "agent": "a"}],
+                   "info": {"exit_status": "submitted", "submission": "s", "model_stats": {"tokens_sent": 1}}}],
+    "pydantic-evals": [{"name": "d", "cases": [{"name": "c", "inputs": "q", "expected_output": "a",
+                        "evaluators": [{"Contains": "a"}]}], "evaluators": ["EqualsExpected"]}],
+    "openai-messages": [{"id": "m", "messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "a",
+                         "tool_calls": [{"id": "t", "function": {"name": "n", "arguments": "{}"}}]},
+                         {"role": "tool", "tool_call_id": "t", "content": "o"}]}],
 }  # fmt: skip
-ODD = (None, 7, [], {}, [None], {"a": [1]})
+ODD = (None, 7, [], {}, [None], {"a": [1]}, 2**70, "0001-01-01T00:00:00+14:00",
+       "9999-12-31T23:59:59-14:00")  # fmt: skip
 
 
 def places(value: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -83,11 +107,9 @@ def test_whatever_stands_in_a_record_it_is_read_or_refused(tmp_path, format):
         for odd in ODD:
             written(path, replaced(RECORDS[format], at, odd))
             with suppress(InputError):
-                if hasattr(importer, "read"):
-                    list(importer.read([path], ImportFindings()))
-                else:
-                    importer.import_files([path], tmp_path / f"{len(list(tmp_path.iterdir()))}", None)
+                importer.import_files([path], tmp_path / "out", None)
                 read += 1
+            shutil.rmtree(tmp_path / "out", ignore_errors=True)
     assert read > 0
 
 
@@ -215,3 +237,18 @@ def test_lines_of_other_systems_are_read_and_none_that_is_no_text(tmp_path):
     path.write_bytes(path.read_bytes() + b'{"type": "user", "sessionId": "s", "nobody reads this": "\xff"}\n')
     with pytest.raises(InputError, match="4  is not UTF-8 text"):
         imported(tmp_path / "other", "claude-code", path)
+
+
+def test_lines_of_two_sessions_that_are_mixed_may_have_parts_of_other_types(tmp_path):
+    """Such lines are set aside on disk, which must not be stricter than their first reading."""
+    lines = [session_line(n, "user", f"q{n}") | {"sessionId": f"s{n % 2}"} for n in range(4)]
+    for odd, message in ((5.5, "expected text or blocks"), (None, None)):
+        lines[2]["message"]["content"] = odd
+        lines[3]["usage"] = {"input_tokens": 2**70}
+        path = written(tmp_path / "mixed.jsonl", lines)
+        if message is None:
+            _, cases = imported(tmp_path / "suite", "claude-code", path)
+            assert [case["id"] for case in cases] == ["s0", "s1"]
+        else:
+            with pytest.raises(InputError, match=message):
+                imported(tmp_path / "none", "claude-code", path)

@@ -6,12 +6,12 @@ which lines belong to one session.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import msgspec
 
@@ -126,12 +126,22 @@ def _placed_lines(file: Path, agents: list[Path], names: Collection[str], readin
 
 def _set_aside(lines: Iterator[_Placed]) -> Iterator[tuple[str, Iterator[_Placed]]]:
     """The lines of each session, in the order of the sessions; they are kept on disk."""
-    encode, decode = msgspec.msgpack.Encoder().encode, msgspec.msgpack.Decoder(_Placed).decode
+    # not MessagePack, which lacks integers of more than 64 bits
+    encode = msgspec.json.Encoder().encode
+    decode: Callable[[bytes], _Placed] = msgspec.json.Decoder(_Placed).decode
+
+    def placed(encoded: bytes) -> _Placed:
+        try:
+            return decode(encoded)
+        except msgspec.ValidationError:  # of a line whose parts have other types, as when it was read
+            key, number, line = msgspec.json.decode(encoded, type=tuple[str, int, dict[str, Any]])
+            return key, number, SESSION_LINES.lenient(line)
+
     with closing(RecordSpool()) as spool:
         for line in lines:
             spool.add(line[0], encode(line))
         for key, its in spool:
-            yield key, map(decode, its)
+            yield key, map(placed, its)
 
 
 class ClaudeCode(TraceImporter):

@@ -238,4 +238,4 @@ def _is_request(line: SessionLine) -> bool:
 def _texts(content: Content) -> list[str]:
     if isinstance(content, list):
         return [block.text if block.text is not None else f"[{block.type}]" for block in content]
-    return [content or ""]
+    return [str(content or "")]  # whatever a lenient reading has left there

@@ -14,7 +14,7 @@ from evalwright.importers.blocks import dictionaries, texts_of
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.json_lines import each_record
 from evalwright.importers.recordings import moment
-from evalwright.importers.sources import ImportNotes, stem
+from evalwright.importers.sources import ImportNotes, record_key, stem
 from evalwright.importers.token_counts import Tokens, token_count
 from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript, arguments_of
@@ -50,7 +50,7 @@ class _Session:
         if value is None:
             self.talk.breaks_off(self._file, number, self._notes)
             return
-        self.id = value.get("session_id") or value.get("sessionId") or self.id
+        self.id = record_key(value.get("session_id") or value.get("sessionId")) or self.id
         _line(self.talk, value, self._notes)
 
 

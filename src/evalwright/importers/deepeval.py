@@ -106,7 +106,7 @@ def _record(file: Path, place: ImportRecord, golden: dict[str, Any], number: int
     for told in ("expected_output", "expected_outcome"):
         if golden.get(told) is not None:
             expected["facts"][told] = golden[told]
-    if tools := [call["name"] for call in dictionaries(golden.get("expected_tools")) if call.get("name")]:
+    if tools := [str(call["name"]) for call in dictionaries(golden.get("expected_tools")) if call.get("name")]:
         expected["must_call_tools"] = tools
     beside = {given: golden[given] for given in ("retrieval_context", "context") if golden.get(given) is not None}
     origin = {"imported_from": {"file": file.name, "format": "deepeval", **place.origin()}}

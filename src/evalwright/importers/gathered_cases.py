@@ -56,8 +56,8 @@ class GatheredCases:
         self._judging: dict[bytes, list[Any]] = {}
         """The different lists of evaluators that cases have."""
         self._spool, self._recordings, self._mask = spool, recordings, masker.mask_bytes
-        self._encode = msgspec.msgpack.Encoder().encode
-        self._decode = msgspec.msgpack.Decoder(_Row).decode
+        self._encode = msgspec.json.Encoder().encode  # not MessagePack, which lacks integers of more than 64 bits
+        self._decode = msgspec.json.Decoder(_Row).decode
         self._unnamed: Counter[Path] = Counter()
         self._recorded: Counter[tuple[str, str]] = Counter()
         self._rewards = 0

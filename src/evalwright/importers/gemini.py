@@ -12,7 +12,7 @@ from evalwright.importers.blocks import texts_of
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
 from evalwright.importers.json_lines import each_record
 from evalwright.importers.recordings import moment
-from evalwright.importers.sources import ImportNotes, lines, parsed, stem
+from evalwright.importers.sources import ImportNotes, lines, parsed, record_key, stem
 from evalwright.importers.token_counts import Tokens, token_count
 from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript, arguments_of, shallow
@@ -81,7 +81,7 @@ class _Session:
             return
         self._flush()
         if kind == "init":
-            self.id = value.get("session_id") or self.id
+            self.id = record_key(value.get("session_id")) or self.id
             self._talk.extra["model"] = shallow(value.get("model"))
         elif kind == "tool_use":
             id = value.get("tool_id")

@@ -200,9 +200,12 @@ def described(value: Any) -> str:
     return kinds.get(type(value), "a number")
 
 
-def in_utc(time: datetime) -> datetime:
-    """The same time in UTC; a time without a zone is taken as UTC."""
-    return time if time.tzinfo is UTC else time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
+def in_utc(time: datetime) -> datetime | None:
+    """The same time in UTC; a time without a zone is taken as UTC. None if the year would be before 1 or after 9999."""
+    try:
+        return time if time.tzinfo is UTC else time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
+    except OverflowError:
+        return None
 
 
 def moment(value: Any) -> datetime | None:

@@ -75,7 +75,7 @@ def import_spans(
         raise InputError("spans need no mapping: it is not supported for this format")
     check_free(out)
     losses = _Losses()
-    encode = msgspec.msgpack.Encoder().encode
+    encode = msgspec.json.Encoder().encode  # not MessagePack, which lacks integers of more than 64 bits
     with closing(RecordSpool()) as spool:
         for file in sources:
             losses.file = file.name if len(sources) > 1 else ""
@@ -127,7 +127,7 @@ class _Cases:
         self._counts = {"err": 0, "silent": 0, "unrecorded": 0, "warned": 0}
 
     def lines(self, spool: RecordSpool) -> Iterator[bytes]:
-        encoder, decode = msgspec.json.Encoder(), msgspec.msgpack.Decoder(WireSpan).decode
+        encoder, decode = msgspec.json.Encoder(), msgspec.json.Decoder(WireSpan).decode
         for _, encoded in spool:
             records = [decode(record) for record in encoded]
             if not any(record.name is not None for record in records):

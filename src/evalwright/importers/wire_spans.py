@@ -235,8 +235,10 @@ def moment_ns(value: Any, key: str, faults: list[str]) -> int | None:
         if isinstance(value, str):
             read = datetime.fromisoformat(value)
             read = read if read.tzinfo else read.replace(tzinfo=UTC)
-            return max(0, int(read.timestamp() * 1_000_000) * 1000) or None
-        if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value * 1_000_000 <= _LAST_NS:
+            found = max(0, int(read.timestamp() * 1_000_000) * 1000)
+            if found <= _LAST_NS:  # in UTC the last hours of the year 9999 may be those of the next one
+                return found or None
+        elif isinstance(value, int | float) and not isinstance(value, bool) and 0 < value * 1_000_000 <= _LAST_NS:
             return int(value * 1_000_000)
     except (ValueError, OverflowError):
         pass
