@@ -119,3 +119,15 @@ def test_a_name_cannot_leave_the_folder_of_baselines(drifted):
 def test_a_run_that_is_not_there_is_an_input_error(tmp_path, command):
     ended = project(tmp_path, {"a": "x"}).evalwright(command, "runs/none")
     assert (ended.code, "none" in ended.err) == (2, True)
+
+
+def test_promoting_a_run_that_lacks_verdicts_says_how_many(tmp_path):
+    made = project(tmp_path, {"a": "thanks", "b": "raise", "c": "no"})
+    run = made.run()
+    ended = made.evalwright("promote", run)
+    assert (ended.code, ended.err) == (
+        0,
+        f"warning: {run.name} has 1 of 3 cells without a verdict: later runs are not compared with these\n",
+    )
+    made = project(tmp_path / "whole", {"a": "thanks"})
+    assert made.evalwright("promote", made.run()).err == ""

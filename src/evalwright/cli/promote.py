@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from evalwright.cli.options import run_argument, store_options
-from evalwright.errors import InputError
+from evalwright.errors import InputError, counted
 
 __all__ = ["command"]
 
@@ -21,7 +21,7 @@ __all__ = ["command"]
 @click.option("--runs-root", type=click.Path(path_type=Path), metavar="DIR", help="Folder that contains `baselines`.")
 def command(run: Path, eval_name: str | None, runs_root: Path | None) -> int:
     """Make RUN the baseline of its suite; `evalwright drift` compares later runs with it."""
-    from evalwright.cli.screen import say
+    from evalwright.cli.screen import say, warn
     from evalwright.reports.text import harmless
     from evalwright.run.baselines import promote
     from evalwright.run.stored_run import open_run
@@ -30,6 +30,12 @@ def command(run: Path, eval_name: str | None, runs_root: Path | None) -> int:
     with closing(reader):
         if plan.shard is not None:
             raise InputError(f"{run} is {plan.shard}: `evalwright merge` makes the run that can be promoted")
+        summary = reader.summary()
         link = promote(Path(reader.location), eval_name or plan.name, runs_root)
+    if summary is None:
+        warn([f"{plan.run_id} is not finished: later runs are compared only with cells that have a verdict"])
+    elif unjudged := summary.cells_missing + sum(variant.cells.get("error", 0) for variant in summary.variants):
+        of = f"{unjudged:,} of {counted(summary.cells_total + summary.cells_missing, 'cell')} without a verdict"
+        warn([f"{plan.run_id} has {of}: later runs are not compared with these"])
     say([harmless(f"promoted {plan.run_id}: {link}")])
     return 0
