@@ -56,6 +56,7 @@ def test_a_webhook_that_fails_is_told_and_nothing_else(tmp_path, status):
     (error,) = outcome.summary.sink_errors
     assert (error["sink"], error["op"], str(status) in error["error"]) == ("webhook", "save_summary", True)
     assert "s3cret" not in json.dumps(error)
+    assert outcome.notes == [f"mirror webhook, save_summary: {error['error']}"], "people read the screen"
     assert outcome.exit_code == 1
 
 

@@ -1,15 +1,23 @@
-"""Mirrors that lie behind."""
+"""Mirrors that lag behind, that fail, and that missed what a killed session stored."""
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
 
 import pytest
 
 from evalwright import registry
 from evalwright.model.plan import Plugin
+from evalwright.model.result import CaseVerdict, EvaluationResult
+from evalwright.model.trace import Trace
+from evalwright.run.resumption import resume
 from evalwright.run.start import run_suite
+from evalwright.run.stored_run import open_run
 from run.suites import suite
 
 release = threading.Event()
@@ -89,3 +97,41 @@ def test_mirrors_hear_no_secret_and_what_they_raise_is_counted_without_it(tmp_pa
     assert made[0].cells[0:4:2] == ["***MASKED***", "Bearer ***MASKED***"]
     [error] = outcome.summary.sink_errors
     assert (error["op"], error["error"], error["count"]) == ("save_trace", "ValueError: no place for ***MASKED***", 2)
+
+
+def records(run: Path) -> dict[str, list[Any]]:
+    """What readers of a run find in it, in any order."""
+    reader, _ = open_run(run)
+    with closing(reader):
+        return {
+            "traces": sorted((t.case_id, t.output.final_answer) for t in reader.traces(Trace)),
+            "results": sorted((r.case_id, r.evaluator, r.score) for r in reader.results(EvaluationResult)),
+            "verdicts": sorted((v.case_id, v.status) for v in reader.verdicts(CaseVerdict)),
+        }
+
+
+@pytest.mark.parametrize("kind", ["local_files", "sqlite"])
+def test_a_copy_gets_what_a_killed_session_had_stored_and_not_sent(tmp_path, kind):
+    mirrored = suite(tmp_path, ["done", "no", "done", "no"], max_concurrency=1)
+    mirrored.mirrors = [Plugin(kind, {"path": str(tmp_path / "copy")})]
+    run = Path(run_suite(mirrored).run_dir)
+    whole, copy = records(run), tmp_path / "copy" / run.name
+    assert records(copy) == whole
+
+    # as after a kill: the last cell has no verdict, and of the others one has reached the copy
+    file = run / "verdicts.jsonl"
+    file.write_text("".join(file.read_text().splitlines(keepends=True)[:-1]))
+    if kind == "local_files":
+        for name in ("traces", "results", "verdicts"):
+            file = copy / f"{name}.jsonl"
+            file.write_text(file.read_text().splitlines(keepends=True)[0])
+    else:
+        with closing(sqlite3.connect(tmp_path / "copy", isolation_level=None)) as database:
+            for name in ("traces", "results", "verdicts"):
+                database.execute(f"DELETE FROM {name} WHERE case_id <> 'c0'")
+    assert len(records(copy)["verdicts"]) == 1
+
+    outcome = resume(run)
+    assert outcome.summary.sink_errors == []
+    assert records(run) == whole
+    assert records(copy) == whole

@@ -13,11 +13,12 @@ import msgspec
 from evalwright.files.credentials import credentials
 from evalwright.files.masker import Masker
 from evalwright.model.plan import Plan
-from evalwright.model.protocols import RunWriter, Store
+from evalwright.model.protocols import RunReader, RunWriter, Store
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.summary import RunSummary
 from evalwright.model.trace import Trace
 from evalwright.stores.local_files import local_files
+from evalwright.stores.ordered import OrderedCells
 from evalwright.stores.postgres import postgres
 from evalwright.stores.sqlite import sqlite
 
@@ -68,6 +69,20 @@ class StoreMirror:
         self._writer = store.create(copied, (), {})
         self._writer.save_plan(msgspec.structs.replace(plan, run_id=copied.run_id))
 
+    def catch_up(self, run: RunReader) -> None:
+        """Copy the cells of sessions that were killed before they had sent them: of each cell, the newest attempt."""
+        if self._writer is None:
+            return
+        copied = set(map(_key, self._writer.verdicts(CaseVerdict)))
+        if all(_key(verdict) in copied for verdict in run.verdicts(CaseVerdict)):
+            return
+        with OrderedCells(run) as cells:
+            for trace, results, verdict in cells.all(
+                [variant.name for variant in run.plan.variants] if run.plan else []
+            ):
+                if verdict is not None and _key(verdict) not in copied:
+                    self.trace(trace, results, verdict)
+
     def trace(self, trace: Trace, results: Sequence[EvaluationResult], verdict: CaseVerdict) -> None:
         if self._writer is None:
             return
@@ -89,6 +104,10 @@ class StoreMirror:
 
 def _same(stored: Plan | None, plan: Plan) -> bool:
     return stored is not None and (stored.started_at, stored.config_hash) == (plan.started_at, plan.config_hash)
+
+
+def _key(verdict: CaseVerdict) -> tuple[str, str, int, int]:
+    return verdict.case_key, verdict.variant_name, verdict.trial, verdict.attempt
 
 
 def _credentials(plan: Plan) -> Iterator[tuple[str, str]]:

@@ -152,11 +152,18 @@ class Mirror(Protocol):
     """A further output of a run. Registered as a callable `(config) -> Mirror` (raises InputError).
 
     All methods are optional and may block: each mirror is called in a thread of its own, one call after the other,
-    except `start` and `prepare`, which must be quick. Exceptions are listed in `sink_errors` of the summary.
+    except `start`, `catch_up` and `prepare`, for which the run waits. Exceptions are listed in `sink_errors` of the
+    summary.
     """
 
     def start(self, plan: Plan) -> None:
         """A run, or a further session of it, begins."""
+
+    def catch_up(self, run: RunReader) -> None:
+        """A run is resumed: its records may include cells of earlier sessions that never reached this mirror.
+
+        Called after `start`, before the first cell.
+        """
 
     def prepare(self, trace: Trace) -> None:
         """Add ids of this mirror to a trace that is about to be stored."""

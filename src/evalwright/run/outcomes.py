@@ -181,7 +181,8 @@ def conclude(
     for export in plan.exports if plan.shard is None else ():
         load("exports", export.type)(export.config).write(writer, plan, summary)
     lost = unreadable_records(writer) if writer.damage else []
-    told = [*notes, *ended, *writer.damage, *([_HEALING] if lost else [])]
+    unsent = [f"mirror {one['sink']}, {one['op']}: {one['error']}" for one in summary.sink_errors]
+    told = [*notes, *ended, *unsent, *writer.damage, *([_HEALING] if lost else [])]
     return Outcome(place.address, plan, summary, interrupted, told, place, unread=lost)
 
 

@@ -167,7 +167,7 @@ def _rest_of(
             if plan.mirrors:
                 from evalwright.run.steps.mirror import Mirroring
 
-                mirrors = Mirroring(plan, masker)
+                mirrors = Mirroring(plan, masker, writer)
             begin(state, plan, history, again, models)
             job = Job(plan, writer, Tally.of(plan), state, mirrors, history, again, signals)
             if sequence is not None:

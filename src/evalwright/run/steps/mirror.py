@@ -13,7 +13,7 @@ import msgspec
 
 from evalwright.files.masker import Masker
 from evalwright.model.plan import Plan
-from evalwright.model.protocols import Mirror
+from evalwright.model.protocols import Mirror, RunReader
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.summary import RunSummary
 from evalwright.model.trace import Trace
@@ -30,7 +30,13 @@ _LONGEST = 500
 _FAREWELL = 30.0
 """Seconds that a mirror has at the end to process what it has been sent."""
 
-_OPS = {"start": "open", "prepare": "save_trace", "trace": "save_trace", "summary": "save_summary"}
+_OPS = {
+    "start": "open",
+    "catch_up": "save_trace",
+    "prepare": "save_trace",
+    "trace": "save_trace",
+    "summary": "save_summary",
+}
 """evalh's names for these steps, as `sink_errors` comes from evalh."""
 
 T = TypeVar("T")
@@ -40,7 +46,7 @@ _Call = tuple[str, tuple[Any, ...]]
 class Mirroring:
     """The mirrors of a plan, each with a thread of its own that makes one call after the other."""
 
-    def __init__(self, plan: Plan, masker: Masker) -> None:
+    def __init__(self, plan: Plan, masker: Masker, resumed: RunReader | None = None) -> None:
         self._masked = _Masked(masker.keeping(reserved_words(plan).union(RunSummary.__struct_fields__)))
         self._errors: dict[tuple[str, str, str], int] = {}
         self._mirrors = [
@@ -49,6 +55,8 @@ class Mirroring:
         for thread in self._mirrors:
             thread.hide(masker.secrets)
             thread.now("start", plan)
+            if resumed is not None:
+                thread.now("catch_up", resumed)
 
     def prepare(self, trace: Trace) -> None:
         """Let mirrors add their ids to a trace before it is stored."""
