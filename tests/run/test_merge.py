@@ -17,6 +17,7 @@ import pytest
 
 from evalwright.errors import InputError, RunLockedError, StorageError
 from evalwright.model.plan import Plugin, Shard
+from evalwright.run.calibration import calibrate_run
 from evalwright.run.locations import find_run
 from evalwright.run.merge import merge, named_runs, runs_matching
 from evalwright.run.options import RunOptions
@@ -25,6 +26,7 @@ from evalwright.run.shard_watch import finished_shards
 from evalwright.run.start import run_suite
 from evalwright.session import Session
 from evalwright.stores.manifest import write_manifest
+from evalwright.stores.merge.copies import copy_artifacts
 from run.merging import TEXTS, crash, records, sharded, summary
 from run.suites import SAYS_DONE, suite
 from stores.stores import Kept
@@ -35,6 +37,55 @@ def refused(runs, out: Path, **options) -> str:
         merge(runs, out, **options)
     assert not out.exists()
     return str(error.value)
+
+
+def test_labels_beside_shards_are_beside_the_merged_run(tmp_path):
+    parts = sharded(suite(tmp_path, TEXTS), 2, tmp_path)
+    sheets = ['case_id,verdict,note\nc0,pass,"a\nb"\n', "case_id,seen,verdict\nc1,yes,fail"]
+    for n, part in enumerate(parts):
+        sheet = tmp_path / f"{n}.csv"
+        sheet.write_text(f"case_id,evaluator,verdict\nc{n},says_done,pass\n")
+        calibrate_run(part, sheet)
+        (part / "labels.csv").write_text(sheets[n])
+    merged = merge([*reversed(parts)], tmp_path / "merged").run_dir
+    lines = (merged / "labels.jsonl").read_bytes()
+    assert lines == b"".join((part / "labels.jsonl").read_bytes() for part in parts)
+    assert (merged / "labels.csv").read_text() == 'case_id,verdict,note,seen\nc0,pass,"a\nb",\nc1,fail,,yes\n'
+    [measured] = json.loads((merged / "calibration.json").read_text())["evaluators"]
+    assert measured["labels"] == 2
+    assert not any("labels" in note for note in merge(parts, tmp_path / "merged").notes)
+    (parts[0] / "labels.jsonl").write_bytes(lines.replace(b"true", b"false"))
+    again = merge(parts, tmp_path / "merged")
+    assert (again.run_dir, (merged / "labels.jsonl").read_bytes()) == (merged, lines)
+    assert "merge into another --out" in again.notes[1]
+
+
+@pytest.mark.parametrize("name", ["labels.jsonl", "labels.csv"])
+def test_labels_outside_of_a_shard_are_not_read(tmp_path, name):
+    parts = sharded(suite(tmp_path, TEXTS), 2, tmp_path)
+    (tmp_path / "secret").write_text("case_id\nsesame\n")
+    (parts[0] / name).symlink_to(tmp_path / "secret")
+    assert f"{name} is a link that leads out" in refused(parts, tmp_path / "merged")
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["begins", "begins and ends"])
+def test_a_shard_that_is_run_again_while_it_is_read_is_refused(tmp_path, monkeypatch, whole):
+    parts = sharded(suite(tmp_path, TEXTS), 2, tmp_path)
+
+    def meanwhile(source, target):
+        if source == parts[1] / "artifacts":  # its records have been copied
+            retry(parts[1], evaluator_failures=True)
+            if not whole:
+                (parts[1] / "manifest.json").unlink()
+        return copy_artifacts(source, target)
+
+    monkeypatch.setattr("evalwright.run.merge.copy_artifacts", meanwhile)
+    with pytest.raises(InputError, match="was changed while it was merged"):
+        merge(parts, tmp_path / "merged")
+    assert not [*(tmp_path / "merged").glob("2*")]
+    monkeypatch.undo()
+    if whole:
+        assert merge(parts, tmp_path / "merged").summary.cells_missing == 0
 
 
 def out_of_time() -> None:

@@ -6,7 +6,7 @@ import hashlib
 import os
 import shlex
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing, suppress
 from fnmatch import fnmatchcase
 from glob import glob, has_magic
@@ -25,7 +25,7 @@ from evalwright.model.plan import Plan, Plugin, Shard
 from evalwright.model.protocols import RunReader
 from evalwright.run.cells import Grid
 from evalwright.run.history import history_of
-from evalwright.run.locations import NOTE, RUNS, Place, find_run, is_on_a_server, run_places
+from evalwright.run.locations import NOTE, RUNS, Place, find_run, folder_beside, is_on_a_server, run_places
 from evalwright.run.outcomes import Outcome, conclude
 from evalwright.run.shards import first_difference, stored_config
 from evalwright.scoring.fold import fold
@@ -40,6 +40,7 @@ from evalwright.stores.manifest import Manifest, check_files, manifest_of, write
 from evalwright.stores.merge.cells import renaming
 from evalwright.stores.merge.copies import case_blocks, copy_artifacts, spool, write_lines
 from evalwright.stores.merge.indexed import IndexedShard
+from evalwright.stores.merge.labels import labels_beside, lacks, write_labels
 from evalwright.stores.merge.scanned import ScannedShard
 from evalwright.stores.merge.writing import MergedShard, write_merged
 
@@ -50,6 +51,10 @@ T = TypeVar("T")
 
 _SQLITE = b"SQLite format 3\0"
 _DOCUMENTS = ("config.yaml", "config_hash.txt")
+_OTHER_LABELS = (
+    "the shards have labels that the run which was merged from them before has not; they are left out, as its own may "
+    "be newer: merge into another --out to have them"
+)
 
 
 class _Part(NamedTuple):
@@ -164,12 +169,17 @@ def merge(runs: Sequence[Path | Place], out: Path | None = None, *, partial: boo
         digests = {str(part.shard.index): part.digest for part in parts} if complete else {}
         run_id = safe_id(plan.run_id)
         stack.enter_context(turn_to_create(store.folder, f"merge-{run_id}", store.folder / run_id))
-        writer = _known(store, plan, digests) or _made(store, plan, parts, digests, stack)
+        labels = labels_beside(folder_beside(part.reader) for part in parts)
+        notes = [f"{len(parts):,} of {counted(parts[0].shard.of, 'shard')} merged"]
+        writer = _known(store, plan, digests)
+        if writer is None:
+            writer = _made(store, plan, parts, digests, labels, stack)
+        elif lacks(writer.folder, labels):
+            notes.append(_OTHER_LABELS)
     with closing(writer):
         assert writer.plan is not None
         place = Place(store, writer.plan.run_id, writer.folder)
-        note = f"{len(parts):,} of {counted(parts[0].shard.of, 'shard')} merged"
-        return conclude(place, writer, writer.plan, fold(writer, writer.plan), False, note, earlier=earlier)
+        return conclude(place, writer, writer.plan, fold(writer, writer.plan), False, *notes, earlier=earlier)
 
 
 def _part(run: Path | Place, stack: ExitStack) -> _Part:
@@ -247,6 +257,14 @@ def _must_be_unchanged(parts: Sequence[_Part]) -> None:
         raise InputError(problems)
 
 
+def _must_be_as_before(parts: Sequence[_Part]) -> None:
+    """Raise InputError for shards that were finished and to which records were appended while they were copied."""
+    changed = [part for part in parts if part.manifest and part.folder and manifest_of(part.folder) != part.manifest]
+    if changed:
+        said = "was changed while it was merged: once it is finished again, merge again"
+        raise InputError([Problem(str(part.address), said) for part in changed])
+
+
 def _sha256(lines: Iterable[bytes]) -> str:
     digest = hashlib.sha256()
     for line in lines:
@@ -310,16 +328,28 @@ def _known(store: LocalFiles, plan: Plan, digests: dict[str, str]) -> LocalWrite
 
 
 def _made(
-    store: LocalFiles, plan: Plan, parts: Sequence[_Part], digests: dict[str, str], stack: ExitStack
+    store: LocalFiles,
+    plan: Plan,
+    parts: Sequence[_Part],
+    digests: dict[str, str],
+    labels: Mapping[str, bytes],
+    stack: ExitStack,
 ) -> LocalWriter:
     try:
-        return _assembled(store, plan, parts, digests, stack, look_up=True)
+        return _assembled(store, plan, parts, digests, labels, stack, look_up=True)
     except StaleIndex:
-        return _assembled(store, plan, parts, digests, stack, look_up=False)
+        return _assembled(store, plan, parts, digests, labels, stack, look_up=False)
 
 
 def _assembled(
-    store: LocalFiles, plan: Plan, parts: Sequence[_Part], digests: dict[str, str], stack: ExitStack, *, look_up: bool
+    store: LocalFiles,
+    plan: Plan,
+    parts: Sequence[_Part],
+    digests: dict[str, str],
+    labels: Mapping[str, bytes],
+    stack: ExitStack,
+    *,
+    look_up: bool,
 ) -> LocalWriter:
     shards: list[MergedShard] = []
 
@@ -334,6 +364,8 @@ def _assembled(
                 replace_file(draft / name, source.read_bytes(), PRIVATE)
         if problems := [one for part in parts for one in copy_artifacts(part.reader.artifacts, draft / ARTIFACTS)]:
             raise InputError(problems)
+        write_labels(labels, draft)
+        _must_be_as_before(parts)
         if digests:
             statuses: Counter[str] = Counter()
             for shard in shards:
