@@ -12,7 +12,7 @@ import pytest
 from evalwright.cli.viewed_runs import runs_at
 from evalwright.model.cell import cell_key
 from evalwright.viewer.worddiff import changes
-from viewer.runs import ATTACK, made_run, site, site_of
+from viewer.runs import ATTACK, cut_short, made_run, site, site_of
 from viewer.test_pages import cases, found, page, seen
 
 
@@ -196,3 +196,12 @@ def test_an_evaluator_that_failed_more_of_the_trials_changed(tmp_path):
     with site(tmp_path / "runs") as client:
         text = seen(page(client, f"/compare?a={a}&b={b}"))
     assert "worse case-5 1/2 passed 0/2 passed says" in text
+
+
+def test_a_run_that_has_only_begun_is_compared(tmp_path):
+    before, after = made_run(tmp_path, trials=1), made_run(tmp_path, trials=1)
+    cut_short(after)
+    for name in ("traces", "results", "verdicts"):
+        (after / f"{name}.jsonl").write_bytes(b"")
+    with site(tmp_path / "runs") as client:
+        assert "no case was judged in both runs" in seen(page(client, f"/compare?a={before.name}&b={after.name}"))

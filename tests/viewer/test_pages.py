@@ -18,7 +18,7 @@ from urllib.parse import quote
 
 import pytest
 
-from evalwright.cli.viewed_runs import runs_at
+from evalwright.cli.viewed_runs import StoredRun, runs_at
 from evalwright.model.cell import cell_key
 from evalwright.run.baselines import promote
 from evalwright.run.start import run_suite
@@ -324,3 +324,16 @@ def test_commands_are_safe_to_paste_whatever_a_folder_is_called(tmp_path):
         text = unescape(page(client, f"/runs/{quote(odd.name)}"))
     command = re.findall(r"<code>(evalwright resume [^<]*)</code>", text)[0]
     assert shlex.split(command) == ["evalwright", "resume", str(odd)]
+
+
+class _Removed(StoredRun):
+    """A run whose folder is removed between two steps of a page."""
+
+    def open(self):
+        raise FileNotFoundError(2, "No such file or directory", str(self.path))
+
+
+def test_a_run_that_is_removed_meanwhile_cannot_be_read(run):
+    with site_of(lambda: [_Removed(run)]) as client:
+        assert "No such file" in page(client, "/")
+        assert "No such file" in page(client, f"/runs/{run.name}", 404)

@@ -71,8 +71,8 @@ class TwoRuns(msgspec.Struct):
         ]
 
     def decision(self, before: str, after: str, only: Collection[str] | None = None) -> Decision:
-        """The decision about one variant of each, over all cases or `only` some."""
-        a, b = self.a[before], self.b[after]
+        """The decision about one variant of each, over all cases or `only` some; a variant can be without cells."""
+        a, b = self.a.get(before, SideCounts(before)), self.b.get(after, SideCounts(after))
         if only is not None:
             a, b = a.of(only), b.of(only)
         known = self.known._replace(groups=self.groups_of(a, b))

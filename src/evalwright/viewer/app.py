@@ -67,6 +67,7 @@ def viewer(
     ]
     handlers: dict[Any, Any] = {404: site.missing, 500: site.broken, BadQuery: site.misread, NotThere: site.missing}
     handlers[EvalwrightError] = site.unreadable
+    handlers[OSError] = site.unreadable  # a folder can be removed between any two steps
     app = Starlette(routes=routes, exception_handlers=handlers)
     app.router.redirect_slashes = False
     return Gatekeeper(app, access)
