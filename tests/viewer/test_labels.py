@@ -10,13 +10,16 @@ from pathlib import Path
 import pytest
 
 from evalwright.cli.bundling import write_pages
+from evalwright.cli.viewed_runs import runs_at
 from evalwright.formats.loading import load_suite
 from evalwright.importers.labels import read_labels
+from evalwright.llm.choices import ModelChoices
 from evalwright.model.cell import cell_key
+from evalwright.model.plan import Plugin
 from evalwright.run.calibration import calibrate_run
 from evalwright.run.options import RunOptions
 from evalwright.run.start import run_suite
-from viewer.runs import made_run, site
+from viewer.runs import made_run, site, site_of
 from viewer.test_pages import page, seen
 
 TOKEN = "t" * 32
@@ -216,3 +219,18 @@ def test_the_page_opens_on_the_judge_that_has_no_labels(labelled):
     run, client = labelled
     opened = fields(page(client, f"/runs/{run.name}/label"))
     assert opened["evaluator"] == "polite"  # not `says`, which is first, and exact
+
+
+def test_a_run_in_a_database_is_labelled_before_it_has_artifacts(tmp_path):
+    made_run(tmp_path, trials=1)
+    read = load_suite(tmp_path / "eval.yaml")
+    read.store = Plugin("sqlite", {"path": str(tmp_path / "runs.sqlite")})
+    run_suite(read, RunOptions(models=ModelChoices(no_cache=True)))
+    with site_of(lambda: runs_at([tmp_path / "runs.sqlite"]), TOKEN, labeller="ann") as client:
+        client.cookies.set("evalwright_7766", TOKEN)
+        (run,) = runs_at([tmp_path / "runs.sqlite"])
+        text = page(client, f"/runs/{run.id}/label?evaluator=says")
+        form = {**fields(text), "verdict": "pass", "note": ""}
+        answer = client.post(f"/runs/{run.id}/labels", data=form, headers=ORIGIN)
+        assert "1 of 6 labelled" in seen(page(client, answer.headers["location"]))
+    assert len(read_labels(run.labels_path())[0]) == 1

@@ -17,7 +17,7 @@ from math import isfinite
 from pathlib import Path
 from typing import NamedTuple
 
-from evalwright.files.durable import PRIVATE, AppendFile
+from evalwright.files.durable import PRIVATE, PRIVATE_FOLDER, AppendFile, storage_error
 from evalwright.viewer.table import CellRow, CellTable
 
 __all__ = ["HEADER", "ORDERS", "LabelFile", "LabelOrder", "StoredLabel", "asked_cells"]
@@ -110,12 +110,21 @@ class LabelFile:
             lines = b"" if _size(self.path) else _csv_line(HEADER)
             if not lines and not _ends_a_line(self.path):
                 lines = b"\n"  # the file was edited by hand
+            self._make_folder()
             file = AppendFile(self.path, PRIVATE)
             try:
                 file.append(lines + _csv_line(label))
                 file.sync()
             finally:
                 file.close()
+
+    def _make_folder(self) -> None:
+        """A run in a database has no folder before its first artifact or label."""
+        folder = self.path.parent
+        try:
+            folder.mkdir(PRIVATE_FOLDER, parents=True, exist_ok=True)
+        except OSError as error:
+            raise storage_error("make", folder, error) from error
 
 
 _one_at_a_time = threading.Lock()
