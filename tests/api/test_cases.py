@@ -1,5 +1,7 @@
 """The cases that `evaluate` takes."""
 
+import itertools
+
 import pytest
 
 import evalwright as ew
@@ -109,3 +111,11 @@ def test_the_cases_of_a_suite_file(tmp_path):
     write_suite(tmp_path)
     run = evaluate(tmp_path / "eval.yaml", lambda case: case.input["word"])
     assert [cell.output for cell in run] == ["a", "b"]
+
+
+def test_an_endless_iterator_is_read_as_far_as_the_limit():
+    numbers = itertools.count()
+    run = evaluate(map(str, numbers), lambda case: "ok", limit=3)
+    assert [cell.input for cell in run] == ["0", "1", "2"]
+    assert next(numbers) == 3
+    assert problems(map(str, numbers), agents.upper, evaluators=passes, limit=-1)

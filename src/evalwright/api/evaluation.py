@@ -56,7 +56,8 @@ def evaluate(cases: CasesLike | Suite, system: Systems = None, **options: Unpack
         concurrency: Cells in flight at once; None: 8, or the suite's.
         timeout: Seconds for one call of a system; None: 120, or the suite's.
         retries: Further attempts after `timeout` and `http_5xx`, with exponential back-off; None: 0, or the suite's.
-        limit: At most this many cases: the first ones, or random ones with `seed`; None: all.
+        limit: At most this many cases: the first ones, or random ones with `seed`; None: all. An iterator is read no
+            further than it takes, unless `seed` or `tags` choose among its cases.
         tags: Only cases with one of these tags.
         baseline: The variant that the others are compared with; None: none, or the suite's.
         budget_usd: Cap for all model calls, US dollars; a call that would exceed it is the error `cost_limit`.

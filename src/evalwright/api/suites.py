@@ -6,8 +6,9 @@ import hashlib
 import os
 import random
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -115,7 +116,7 @@ def prepared(cases: CasesLike | Suite, system: Systems, settings: Settings) -> P
 
 def _of_cases(cases: CasesLike, system: Systems, settings: Settings, places: Passed, problems: list[Problem]) -> Suite:
     try:
-        found = given_cases(cases)
+        found = given_cases(_first(cases, settings))
     except InputError as error:
         problems.extend(error.problems)
         found = []
@@ -150,6 +151,14 @@ def _of_cases(cases: CasesLike, system: Systems, settings: Settings, places: Pas
         secrets=literal_secrets(document),
         warnings=[*_empty_texts(found), *_idle(found, evaluators)],
     )
+
+
+def _first(cases: CasesLike, settings: Settings) -> CasesLike:
+    """Of an iterator, which may be endless, no more than what the limit lets run."""
+    limit: object = settings.limit
+    if isinstance(cases, Iterator) and isinstance(limit, int) and settings.seed is None and not settings.tags:
+        return islice(cases, max(1, limit))
+    return cases
 
 
 def _empty_texts(cases: Sequence[Case]) -> list[Problem]:
