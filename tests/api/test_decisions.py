@@ -50,6 +50,15 @@ def test_cases_are_compared_by_metadata():
     assert [(one.variant, one.n) for one in ew.compare(run, run, by="lang")] == [
         ("upper, lang=de", 2), ("upper, lang=en", 1),
     ]  # fmt: skip
+    with pytest.raises(ew.InputError, match="by: no case has 'lung' in its metadata; did you mean"):
+        ew.compare(run, run, by="lung")
+
+
+def test_cases_are_compared_by_metadata_of_any_kind():
+    run = evaluate([{"input": "x", "metadata": {"langs": langs}} for langs in (["de"], ["en"], ["de"])], agents.upper)
+    assert [(one.variant, one.n) for one in ew.compare(run, run, by="langs")] == [
+        ('upper, langs=["de"]', 2), ('upper, langs=["en"]', 1),
+    ]  # fmt: skip
 
 
 def test_variants_of_a_run_are_compared_with_its_baseline():

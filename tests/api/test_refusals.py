@@ -62,6 +62,13 @@ def test_no_option_of_the_command_line_is_named():
         ((["a"], agents.upper), {"evaluators": passes, "baseline": "uper"}, 'did you mean "upper"?'),
         ((["a"], agents.upper), {"evaluators": passes, "baseline": 1}, "baseline: expected the name of a system"),
         ((["a"], agents.upper), {"evaluators": passes, "retries": "x"}, "retries: expected a whole number"),
+        ((["a"], ew.System(agents.upper, name=5)), {"evaluators": passes}, "system.name: expected text, found 5"),
+        (
+            (["a"], agents.upper),
+            {"evaluators": ew.Evaluator("contains_text", name=5)},
+            "evaluators.name: expected text",
+        ),
+        ((["a"], agents.upper), {"evaluators": ew.evaluator(name=5)(lambda output: True)}, "evaluators.name: expected"),
         (
             (["a"], agents.upper),
             {"evaluators": passes, "on_cell": agents.later},

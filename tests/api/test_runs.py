@@ -453,3 +453,8 @@ def test_a_run_whose_folder_is_gone_has_a_repr_and_says_so(tmp_path):
 def test_an_id_that_is_no_text_is_no_case(run):
     with pytest.raises(KeyError, match="no case 1"):
         run.cell(1)
+
+
+def test_cells_of_an_unknown_variant_are_refused(run):
+    with pytest.raises(ew.InputError, match=r"no variant 'shout'; did you mean \"shouts\"\? \(there are: shouts\)"):
+        run.cells(variant="shout")

@@ -12,7 +12,7 @@ import msgspec
 
 from evalwright import registry
 from evalwright.api.places import Passed, name_of
-from evalwright.api.problems import refused
+from evalwright.api.problems import no_text, refused
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.snapshot import Case
@@ -196,6 +196,10 @@ def _spec(place: str, one: Any, places: Passed, problems: list[Problem]) -> Eval
     if isinstance(one, Evaluator) and one.type not in names("evaluators"):
         problems.append(refused(place, f"unknown evaluator {one.type!r}{did_you_mean(one.type, names('evaluators'))}"))
         return None
+    given = one.name if isinstance(one, Evaluator) else _options_of(one).name
+    if wrong := list(no_text(f"{place}.name", given)):
+        problems += wrong
+        return None
     try:
         spec = _of_type(one) if isinstance(one, Evaluator) else _of_function(one, places)
         with with_objects(places.objects):
@@ -221,8 +225,13 @@ def _of_type(one: Evaluator) -> EvaluatorSpec:
     return EvaluatorSpec(one.name, one.type, config, threshold=one.threshold)
 
 
-def _of_function(function: Callable[..., Any], places: Passed) -> EvaluatorSpec:
+def _options_of(function: Callable[..., Any]) -> _FunctionOptions:
     options: _FunctionOptions = getattr(function, _OPTIONS, _FunctionOptions(None, None, False))
+    return options
+
+
+def _of_function(function: Callable[..., Any], places: Passed) -> EvaluatorSpec:
+    options = _options_of(function)
     config: dict[str, Any] = {"function": places.add(function)}
     if options.threshold is not None:
         config["threshold"] = options.threshold

@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from evalwright.api.arguments import kind_problems
 from evalwright.api.comparisons import Comparison, adjusted
 from evalwright.api.problems import refused
@@ -43,7 +45,7 @@ def compare(
         One difference for each variant (and value of `by`), with its interval and p.
 
     Raises:
-        InputError: a run that cannot be read, or variants that cannot be paired.
+        InputError: a run that cannot be read, variants that cannot be paired, or a key that no case has.
     """
     if problems := list(kind_problems(before=before, after=after, variant=variant, by=by)):
         raise InputError(problems)
@@ -69,16 +71,31 @@ def _deltas(
 
     runs = two_runs(reader_a, plan_a, reader_b, plan_b, Terms(keep_changed=True))
     pairs = paired_variants(list(runs.a), list(runs.b), variant)
-    values = {} if by is None else {case.key: case.metadata.get(by) for case in reader_b.cases()}
-    chosen = {value for value in values.values() if value is not None}
+    values = {} if by is None else _metadata(reader_b, by)
     for name, other in pairs:
         label = other if name == other else f"{name} → {other}"
         if by is None:
             yield delta_of(label, runs.decision(name, other), runs.latency_change(name, other))
             continue
-        for value in sorted(chosen, key=str):
+        for value in sorted(set(values.values())):
             cases = {case for case, of in values.items() if of == value}
             yield delta_of(f"{label}, {by}={value}", runs.decision(name, other, only=cases), None)
+
+
+def _metadata(reader: RunReader, by: str) -> dict[str, str]:
+    """The text of a metadata value by case, for the cases that have one. Raises InputError if none does."""
+    found: dict[str, str] = {}
+    seen: set[str] = set()
+    for case in reader.cases():
+        seen.update(case.metadata)
+        if (value := case.metadata.get(by)) is not None:
+            found[case.key] = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    if not found:
+        there = ", ".join(sorted(seen)) or "no metadata"
+        raise InputError(
+            refused("by", f"no case has {by!r} in its metadata{did_you_mean(by, seen)} (there is: {there})")
+        )
+    return found
 
 
 def paired_variants(

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from evalwright.errors import InputError, Problem
 
-__all__ = ["named_as_arguments", "points_of", "refused", "too_small"]
+__all__ = ["named_as_arguments", "no_text", "points_of", "refused", "too_small"]
 
 
 def refused(place: str, message: str) -> Problem:
@@ -21,6 +21,12 @@ def too_small(place: str, value: object, least: float, *, whole: bool) -> Iterat
     if value is not None and (isinstance(value, bool) or not isinstance(value, kind) or not value >= least):
         word = "a whole number" if whole else "a number"
         yield refused(place, f"expected {word} of at least {least:g}, found {value!r}")
+
+
+def no_text(place: str, name: object) -> Iterator[Problem]:
+    """The problem of a name that is neither None nor text: results are stored under it."""
+    if name is not None and not isinstance(name, str):
+        yield refused(place, f"expected text, found {name!r}")
 
 
 @contextmanager

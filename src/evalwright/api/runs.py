@@ -129,8 +129,12 @@ class Run:
             An iterator of cells.
 
         Raises:
-            InputError: `status` is not a verdict.
+            InputError: `status` is not a verdict, or the run has no such variant.
         """
+        if variant is not None and variant not in self.variants:
+            near = did_you_mean(variant, self.variants)
+            known = ", ".join(self.variants)
+            raise InputError(refused("variant", f"no variant {variant!r}{near} (there are: {known})"))
         wanted = (status,) if isinstance(status, str) else status
         for one in wanted or ():
             if one not in get_args(Status):

@@ -10,7 +10,7 @@ from typing import Any, Protocol, TypeAlias
 import msgspec
 
 from evalwright.api.places import Passed, name_of
-from evalwright.api.problems import refused, too_small
+from evalwright.api.problems import no_text, refused, too_small
 from evalwright.errors import InputError, Problem
 from evalwright.model.plan import Variant
 from evalwright.model.trace import Answer
@@ -97,6 +97,7 @@ def _variant(
         expected = "a function, a System or 'module:callable'"
         problems.append(refused(place, f"expected {expected}, found {type(call).__name__}"))
         return None
+    problems += no_text(f"{place}.name", system.name)
     problems += too_small(f"{place}.timeout", system.timeout, 0.001, whole=False)
     problems += too_small(f"{place}.concurrency", system.concurrency, 1, whole=True)
     try:
