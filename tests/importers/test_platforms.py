@@ -117,3 +117,24 @@ def test_damaged_lines_are_told_and_cost_only_themselves(tmp_path, format):
     assert sum(f"line {number}" in note for note in done.notes for number in (4, 5, 6, 7)) == 4
     with pytest.raises(InputError, match="line 1"):
         imported(tmp_path / "none", format, written(tmp_path / "none.jsonl", [{"id": "no run"}]))
+
+
+@pytest.mark.parametrize(
+    ("format", "record", "said"),
+    [
+        (
+            "langfuse",
+            {"id": "t", "observations": OBSERVATIONS, "scores": [{"name": "correct", "value": 0}]},
+            "1 score of the trace 't': not read",
+        ),
+        (
+            "langsmith",
+            {**RUNS[0], "feedback_stats": {"correct": {"n": 1, "avg": 0.0}}},
+            "1 kind of feedback on the run 'agent': not read",
+        ),
+    ],
+)
+def test_judgements_that_are_not_read_are_said(tmp_path, format, record, said):
+    """A trace that people found wrong must not look as one that nobody judged."""
+    done, _ = imported(tmp_path, format, written(tmp_path / "export.jsonl", [record]))
+    assert [note for note in done.notes if said in note] == [f"lost: line 1: {said}"]

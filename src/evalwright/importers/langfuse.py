@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from evalwright.errors import counted
 from evalwright.importers.blocks import dictionaries
 from evalwright.importers.imported_cases import ImportResult
 from evalwright.importers.platform_documents import number_under, platform_objects, text_of
@@ -37,6 +38,9 @@ def read(source: Path, lose: Lose) -> Iterator[WireSpan]:
     for place, one in platform_objects(source, lose):
         listed = one.get("data") if isinstance(one.get("data"), list) else [one]
         for item in dictionaries(listed):
+            if scores := item.get("scores"):
+                number = len(scores) if isinstance(scores, list) else 1
+                lose(place, f"{counted(number, 'score')} of the trace {item.get('id')!r}: not read")
             if isinstance(item.get("observations"), list):
                 yield from _of_trace(item, place, lose)
             elif isinstance(item.get("traceId"), str):
