@@ -101,6 +101,7 @@ def test_a_run_in_a_database_is_found_from_anywhere(tmp_path: Path) -> None:
     address = f"postgres:{schema}/{Path(place).name}"
     assert "1 shown" in run(elsewhere, "inspect", address)
     assert "1 shown" in run(elsewhere, "inspect", f"postgres:{schema}")
+    assert Path(place).name in run(elsewhere, "list", "runs", f"postgres:{schema}")
     assert "re-evaluated 1 trace" in run(elsewhere, "re-evaluate", address)
     without = Project(tmp_path / "there").command("inspect", address)
     assert without.returncode == 2

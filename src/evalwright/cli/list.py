@@ -55,6 +55,8 @@ def _complete_names(ctx: click.Context, param: click.Parameter, incomplete: str)
 def command(ctx: click.Context, kind: str, name: str, as_json: bool) -> int:
     """List the registered names of a KIND, or the runs in FOLDER (default: runs), oldest first.
 
+    FOLDER may also be a SQLite file or `postgres:SCHEMA`.
+
     `list evaluators NAME` shows one evaluator: its keys, their types and defaults, and an example.
     """
     if kind == "evaluators":
@@ -106,9 +108,10 @@ def _first_line(kind: str, name: str) -> str:
 
 
 def _runs(folder: Path, trusted: Mapping[str, Any], as_json: bool) -> None:
-    from evalwright.run.locations import RUNS, run_places
+    from evalwright.run.locations import RUNS, is_on_a_server, run_places
 
-    if not folder.exists() and folder != RUNS:  # it is no mistake if there are none yet
+    # it is no mistake if there are none yet
+    if not folder.exists() and folder != RUNS and not is_on_a_server(folder):
         raise InputError(Problem(str(folder), f"there is no such folder{near_file(folder)}"))
     rows = [_run_row(place, trusted) for place in run_places(folder)]
     if as_json:

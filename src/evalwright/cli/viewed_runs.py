@@ -125,8 +125,7 @@ def _paths_at(places: Sequence[Path]) -> Iterator[Path]:
     for place in places:
         text = str(place)
         if is_on_a_server(text) and "/" not in text:
-            store = find_run(place).store
-            yield from (Path(f"{text}/{run_id}") for run_id in store.run_ids())
+            yield from run_places(place)
         elif is_on_a_server(text) or not place.is_dir():
             yield from _in_file(place)
         elif _is_run(place):

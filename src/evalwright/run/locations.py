@@ -267,7 +267,12 @@ def _authored(note: _Note) -> dict[str, Any]:
 
 
 def run_places(path: Path) -> list[Path]:
-    """The paths of all runs in a folder or a SQLite file, oldest first; noted ones last. Raises InputError."""
+    """The paths of all runs in a folder, a SQLite file or `postgres:SCHEMA`, oldest first; noted ones last.
+
+    Raises InputError.
+    """
+    if is_on_a_server(path):
+        return [path / run_id for run_id in find_run(path).store.run_ids()]
     if os.path.isfile(path):
         from evalwright.stores.sqlite import Sqlite
 

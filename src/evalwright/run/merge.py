@@ -93,10 +93,7 @@ def runs_matching(text: str) -> list[Path]:
             raise InputError(f"{Path(text)} is not a run folder{below}")
         return [Path(text)]
     above, _, pattern = text.rpartition("/")
-    if is_on_a_server(above):
-        ids = find_run(Path(above)).store.run_ids()
-        found = [Path(f"{above}/{name}") for name in ids if fnmatchcase(name, pattern)]
-    elif Path(above).is_file():
+    if is_on_a_server(above) or Path(above).is_file():
         found = [path for path in run_places(Path(above)) if fnmatchcase(path.name, pattern)]
     else:
         found = _runs_at(text)
