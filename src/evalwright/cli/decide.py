@@ -97,7 +97,7 @@ def command(
 ) -> int:
     """May run B replace run A? SHIP (exit 0), DON'T (1) or UNDECIDED (3), and what it would take to decide.
 
-    SHIP: B is shown to be worse by no more than the margin, and every guard holds. DON'T: B is shown to be worse by
+    SHIP: B is shown not to be worse by more than the margin, and every guard holds. DON'T: B is shown to be worse by
     more, or a guard is broken. Errors count in no rate; if they could change the decision, or records cannot be read,
     it is UNDECIDED.
     """
