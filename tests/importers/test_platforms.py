@@ -63,9 +63,12 @@ RUNS = [
     ],
 )
 def test_usage_of_langsmith_counts_once_wherever_the_call_of_a_model_has_it(tmp_path, used):
-    chain = langsmith("agent", "chain", None, 0, 4, **{key: value for key, value in used.items() if key == "outputs"})
-    path = written(tmp_path / "runs.jsonl", [chain, langsmith("model", "llm", "agent", 1, 2, **used)])
-    _, [case] = imported(tmp_path, "langsmith", path or tmp_path / "runs.jsonl")
+    repeated = {key: value for key, value in used.items() if key in ("outputs", "extra")}
+    around = langsmith("agent", "chain", None, 0, 4, **repeated)
+    after = langsmith("parser", "chain", "agent", 2, 3, **repeated)
+    path = tmp_path / "runs.jsonl"
+    written(path, [around, langsmith("model", "llm", "agent", 1, 2, **used), after])
+    _, [case] = imported(tmp_path, "langsmith", path)
     found = case["embedded_trace"]["metrics"]
     assert (found["token_input"], found["token_output"], found["cost_usd"]) == (15, 3, 0.01)
 

@@ -90,7 +90,7 @@ def _span(run: Mapping[str, Any]) -> WireSpan:
 def _used(run: Mapping[str, Any], kind: str) -> dict[str, float]:
     """Tokens and cost: those of the run, else for a call of a model those that its reply or its metadata has.
 
-    Other runs repeat the replies of the calls below them, whose tokens would count twice.
+    Runs of other kinds repeat the replies that they get, whose tokens would count twice.
     """
     found: dict[str, float] = {}
     for holder in [run, *(_usages(run) if kind == "llm" else ())]:
