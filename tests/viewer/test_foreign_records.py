@@ -13,7 +13,7 @@ import pytest
 from evalwright.cli import main
 from evalwright.model.cell import cell_key
 from viewer.runs import site
-from viewer.test_pages import cases, page
+from viewer.test_pages import cases, found, page
 
 COMMANDS = (
     ("report", "RUN", "--format", "html"),
@@ -115,3 +115,13 @@ def test_a_count_beyond_floats_ends_no_page(run: Path, tmp_path: Path) -> None:
     with site(damaged.parent) as client:
         page(client, "/")
         page(client, f"/runs/{run.name}")
+
+
+def test_each_of_thousands_of_trials_is_a_cell(run: Path, tmp_path: Path) -> None:
+    copy = shutil.copytree(run, tmp_path / run.name)
+    for name in ("traces", "results", "verdicts"):
+        records = [json.loads(line) for line in (copy / f"{name}.jsonl").read_text("utf-8").splitlines()]
+        lines = [json.dumps({**record, "trial": record.get("trial", 0) + 5000}) for record in records]
+        (copy / f"{name}.jsonl").write_text("\n".join([*lines, ""]), "utf-8")
+    with site(copy.parent) as client:
+        assert found(page(client, f"/runs/{run.name}")) == "14 of 14 cells"

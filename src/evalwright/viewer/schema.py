@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-__all__ = ["INDEXES", "STATUSES", "TABLES", "TABLES_VERSION"]
+__all__ = ["INDEXES", "STATUSES", "TABLES", "TABLES_VERSION", "TRIAL_BITS", "VARIANT_BITS"]
 
-TABLES_VERSION = 8
+TABLES_VERSION = 9
 """Increased with every change of the tables or their contents, so that older files are rebuilt."""
+
+VARIANT_BITS, TRIAL_BITS = 12, 20
+"""The lower bits of a cell's number, of which the upper ones are the position of its case."""
 
 STATUSES = ("pass", "borderline", "fail", "error", "skip")
 

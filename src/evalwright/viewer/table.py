@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from evalwright.model.result import JUDGED
 from evalwright.viewer.conditions import condition_of, literal_pattern, marks, sorting_of, wanted_outcomes
 from evalwright.viewer.filters import Filter
+from evalwright.viewer.schema import TRIAL_BITS, VARIANT_BITS
 from evalwright.viewer.texts import searchable
 
 __all__ = ["CellGroup", "CellPlace", "CellRow", "CellTable", "SharedReason"]
@@ -315,7 +316,7 @@ class CellTable:
         last = -1
         while rows := self._all(sql, [variant, last]):
             yield from rows
-            last = rows[-1][1] >> 24
+            last = rows[-1][1] >> VARIANT_BITS + TRIAL_BITS
 
     def outcomes(self, evaluator: str, numbers: Sequence[int]) -> dict[int, str]:
         """The outcomes of an evaluator for these cells."""

@@ -23,7 +23,7 @@ from evalwright.reports.failures import newest_verdicts
 from evalwright.reports.reasons import reasons_of
 from evalwright.viewer.keys import reason_key
 from evalwright.viewer.records import ResultRow
-from evalwright.viewer.schema import INDEXES, TABLES
+from evalwright.viewer.schema import INDEXES, TABLES, TRIAL_BITS, VARIANT_BITS
 from evalwright.viewer.texts import searchable
 
 __all__ = ["fill_table"]
@@ -98,7 +98,8 @@ class _Builder:
         """The place of a cell in the order of the suite: case, variant, trial. Known before all cells are."""
         variant = self._variants.setdefault(record.variant_name, len(self._variants))
         # room for variants and trials missing from the plan, in folders of other programs
-        return (position * 4096 + variant) * 4096 + min(int(record.trial), 4095)
+        trial = min(int(record.trial), (1 << TRIAL_BITS) - 1)
+        return (((position << VARIANT_BITS) + variant) << TRIAL_BITS) + trial
 
     def position(self, record: Any) -> int:
         known: int | None = getattr(record, "case_index", None)
