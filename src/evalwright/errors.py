@@ -100,6 +100,11 @@ class InputError(EvalwrightError):
         self.headline: str = _cut(headline)
         super().__init__("\n".join([self.headline, *map(str, self.problems)] if headline else map(str, self.problems)))
 
+    @property
+    def listed(self) -> tuple[Problem, ...]:
+        """Every mistake; the headline as the only one if that is all there is."""
+        return self.problems or (Problem("", self.headline),)
+
 
 class RunLockedError(InputError):
     """Another live process is writing to this run; the message names it."""

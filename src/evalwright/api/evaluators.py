@@ -207,11 +207,11 @@ def _spec(place: str, one: Any, places: Passed, problems: list[Problem]) -> Eval
     except InputError as error:
         # the keys of a function's spec are our own: a problem that names them would mean nothing to the caller
         if not isinstance(one, Evaluator):
-            problems += [refused(place, p.message) for p in error.problems]
+            problems += [refused(place, p.message) for p in error.listed]
             return None
         if bare:
             problems.append(refused(place, f"{one.type!r} alone lacks its keys: pass Evaluator({one.type!r}, KEY=...)"))
-        for p in error.problems:
+        for p in error.listed:
             problems.append(refused(f"{place}.{p.key}" if p.key else place, f"{one.type}: {p.message}"))
         return None
     return spec

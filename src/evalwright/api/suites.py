@@ -118,7 +118,7 @@ def _of_cases(cases: CasesLike, system: Systems, settings: Settings, places: Pas
     try:
         found = given_cases(_first(cases, settings))
     except InputError as error:
-        problems.extend(error.problems)
+        problems.extend(error.listed)
         found = []
     variants: list[Variant] = []
     if system is None:
@@ -186,7 +186,7 @@ def _evaluators(
         try:
             return asked_for(cases)
         except InputError as error:
-            problems.extend(error.problems)
+            problems.extend(error.listed)
             return []
     before = len(problems)
     specs = specs_of(settings.evaluators, places, problems)

@@ -114,7 +114,7 @@ def _variant(
         # Also for names: a run that finds out would leave a folder without cells behind.
         arguments_for(named_object(call) if isinstance(call, str) else call)
     except InputError as error:
-        problems.extend(refused(place, problem.message) for problem in error.problems)
+        problems.extend(refused(place, problem.message) for problem in error.listed)
     return Variant(
         name or system.name or (call.rpartition(":")[2] if isinstance(call, str) else name_of(call)),
         "python_function",

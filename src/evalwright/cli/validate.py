@@ -145,7 +145,7 @@ class _Checked:
 
     @property
     def problems(self) -> list[Problem]:
-        return [p for error in self.refusals for p in error.problems or [Problem("", error.headline)]]
+        return [p for error in self.refusals for p in error.listed]
 
     def encoded(self) -> str:
         import msgspec

@@ -126,7 +126,7 @@ def _noted(problems: list[Problem], build: Callable[[], T]) -> T | None:
     try:
         return build()
     except InputError as error:
-        problems += error.problems or [Problem("", error.headline)]
+        problems += error.listed
         return None
 
 

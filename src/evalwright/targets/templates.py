@@ -89,7 +89,7 @@ def template_of(text: str, key: str, variant: Variant, problems: list[Problem]) 
     try:
         return Template(text, key, evalh_rules=variant.evalh_rules)
     except InputError as error:
-        problems += error.problems
+        problems += error.listed
         return None
 
 

@@ -64,7 +64,7 @@ class FunctionEvaluator(msgspec.Struct, frozen=True, dict=True):
         try:
             found = named_object(place, "function")
         except InputError as error:
-            return list(error.problems)
+            return list(error.listed)
         return [Problem("", message, key="function") for message in _faults(found)]
 
     @property

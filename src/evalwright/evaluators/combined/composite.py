@@ -202,8 +202,7 @@ def _member(raw: Mapping[str, Any], position: int) -> tuple[EvaluatorSpec, Built
         raise _refused(f"evaluators[{position}]", str(error)) from error
     except InputError as error:
         raise InputError(
-            [Problem("", p.message, key=f"evaluators[{position}].{p.key}".rstrip(".")) for p in error.problems]
-            or [Problem("", error.headline, key=f"evaluators[{position}]")]
+            [Problem("", p.message, key=f"evaluators[{position}].{p.key}".rstrip(".")) for p in error.listed]
         ) from error
 
 

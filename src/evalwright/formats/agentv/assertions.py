@@ -213,7 +213,7 @@ class Evaluators:
                 if self._targets is not None:
                     self._targets.chosen(target)
             except InputError as error:
-                tell(f"{place}.{key}", error.problems[0].message)
+                tell(f"{place}.{key}", error.listed[0].message)
         settings: Any = raw.get("config")
         settings = settings if isinstance(settings, dict) else {}
         if "prompt_command" in config:
@@ -290,7 +290,7 @@ class Evaluators:
         try:
             build_evaluator(spec["type"], spec["config"])
         except InputError as error:
-            for problem in error.problems:
+            for problem in error.listed:
                 tell(f"{place}.{problem.key}".rstrip("."), f"{spec['name']}: {problem.message}")
             return False
         return True

@@ -247,7 +247,7 @@ class Cases:
             judge = targets.judge_of(str(target))
             found["judge"] = targets.chosen(judge) if judged else judge
         except InputError as error:
-            tell("execution.target", str(error.problems[0].message))
+            tell("execution.target", str(error.listed[0].message))
         return found
 
     def _workspace(self, raw: Any, tell: Notes) -> dict[str, Any]:
@@ -257,7 +257,7 @@ class Cases:
         try:
             return {"workspace": read_workspace(raw, self._file.path.resolve().parent)}
         except InputError as error:
-            tell.refused += [(p.key or "workspace", p.message) for p in error.problems]
+            tell.refused += [(p.key or "workspace", p.message) for p in error.listed]
             return {}
 
     def _checks(self, raw: dict[str, Any], execution: dict[str, Any], tell: Notes) -> list[Spec]:

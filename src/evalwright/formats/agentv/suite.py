@@ -207,7 +207,7 @@ def _workspace(file: EvalFile, allowed: tuple[Path, ...]) -> WorkspaceSettings:
     try:
         return read_workspace(raw, file.head_path.resolve().parent, allowed)
     except InputError as error:
-        problems = [(p.message, p.key) for p in error.problems]
+        problems = [(p.message, p.key) for p in error.listed]
         raise InputError(
             [Problem(str(file.head_path), m, file.head_line(key or ""), key) for m, key in problems]
         ) from None
@@ -231,7 +231,7 @@ def _hooks(entry: dict[str, Any], file: EvalFile, key: str) -> dict[str, Any]:
         return read_hooks(entry.get("hooks") or {}, file.head_path.resolve().parent)
     except InputError as error:
         at = file.head_line("execution.targets")
-        raise InputError([Problem(str(file.head_path), p.message, at, key) for p in error.problems]) from None
+        raise InputError([Problem(str(file.head_path), p.message, at, key) for p in error.listed]) from None
 
 
 def _check_workspaces(
@@ -328,7 +328,7 @@ def _build(path: Path, variant: Variant, known: Targets | None) -> None:
     try:
         build_target(variant, import_folders(path))
     except InputError as error:
-        raise InputError([_located(path, problem, known) for problem in error.problems]) from error
+        raise InputError([_located(path, problem, known) for problem in error.listed]) from error
 
 
 def _located(path: Path, problem: Problem, known: Targets | None) -> Problem:

@@ -61,7 +61,7 @@ class AgentvTarget:
                 allowed = config.get("allow_tools", False)
                 self._providers[name] = provider_of(target, config.get("folder", "."), allow_tools=allowed)
             except InputError as error:
-                problems = [Problem("", p.message, key=f"{PLACE}{name}.{p.key}") for p in error.problems]
+                problems = [Problem("", p.message, key=f"{PLACE}{name}.{p.key}".rstrip(".")) for p in error.listed]
                 raise InputError(problems) from error
         self._batches = {
             name: Batch(provider, config.get("files") or (), self._timeout)

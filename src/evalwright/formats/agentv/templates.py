@@ -71,7 +71,7 @@ def _assertions(path: Path, place: str, tell: Notes) -> list[Any] | None:
     try:
         found = yaml.load(path, "yaml12").value
     except InputError as error:
-        tell(place, str(error.problems[0]))
+        tell(place, str(error.listed[0]))
         return None
     listed = found.get("assertions") if isinstance(found, dict) else None
     if not isinstance(listed, list):

@@ -146,7 +146,7 @@ def _tried(problems: list[Problem], make: Callable[[], Any]) -> Any:
     try:
         return make()
     except InputError as error:
-        problems += error.problems
+        problems += error.listed
         return None
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from evalwright.errors import InputError, Problem, did_you_mean
+from evalwright.errors import InputError, did_you_mean
 from evalwright.files.key_paths import Place
 from evalwright.files.paths import import_folders
 from evalwright.formats.shared.named_files import NamedFiles
@@ -219,5 +219,5 @@ def _built(variant: Variant, import_paths: list[str]) -> object:
     except InputError as error:
         raise InputError(
             replace(one, key="setup_script" if one.key == "setup_script" else f"target.{one.key}")
-            for one in error.problems or [Problem("", error.headline)]
+            for one in error.listed
         ) from error

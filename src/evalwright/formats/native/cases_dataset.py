@@ -115,5 +115,5 @@ class WholeCases(Dataset):
             if self._to_run or not declared("evaluators", spec.type).imports_code:
                 build(spec)
         except InputError as error:
-            for problem in error.problems or (Problem("", error.headline),):
+            for problem in error.listed:
                 yield tell(("evaluators", position, "config", *steps_of(problem.key)), problem.message)

@@ -131,7 +131,7 @@ class DatasetReading:
         try:
             cases: Iterable[EvalCase | Case] = made(files[0], self._sections.eval.name, config)
         except InputError as error:
-            for problem in error.problems:
+            for problem in error.listed:
                 self._file.complain(steps_of(problem.key), problem.message)
             return ()
         return cases

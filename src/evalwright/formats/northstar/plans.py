@@ -151,5 +151,5 @@ def _unbuildable(specs: list[EvaluatorSpec], file: str) -> Iterator[Problem]:
         try:
             build(spec)
         except InputError as error:
-            for problem in error.problems or (Problem("", str(error)),):
+            for problem in error.listed:
                 yield Problem(file, problem.message, key=f"{spec.name}.{problem.key}".rstrip("."))

@@ -44,7 +44,7 @@ def load(
         try:
             datasets.append(read_dataset(file, to_run=to_run, allowed=allow_outside))
         except InputError as error:
-            problems += error.problems
+            problems += error.listed
     if problems:
         raise InputError(problems, f"Invalid dataset {path}")
     return msgspec.structs.replace(_suite(path, datasets, values, trust_pickled_types), files=files)

@@ -12,7 +12,7 @@ from math import isfinite, nan
 from pathlib import Path
 from typing import Any
 
-from evalwright.errors import InputError, Problem, counted, did_you_mean
+from evalwright.errors import InputError, counted, did_you_mean
 from evalwright.files.masker import may_be_secret
 from evalwright.formats.promptfoo import FORMAT
 from evalwright.formats.promptfoo.arithmetic import mistake_in
@@ -165,7 +165,7 @@ class _Reading:
         """Raise InputError for all mistakes, those of options after those of the file."""
         if self._findings.problems:
             for error in self._unusable:
-                self._findings.problems += error.problems or [Problem("", error.headline)]
+                self._findings.problems += error.listed
             self._findings.refuse(f"Invalid suite {self._path}")
         if self._unusable:
             raise self._unusable[0]

@@ -55,7 +55,7 @@ class Findings:
             for warning in getattr(build(), "warnings", ()):
                 self.warn((*place, *steps_of(warning.key)), warning.message, unread=warning.unread)
         except InputError as error:
-            for problem in error.problems or [Problem("", error.headline)]:
+            for problem in error.listed:
                 if problem.file:
                     self.problems.append(problem)
                 else:
@@ -63,7 +63,7 @@ class Findings:
 
     def add(self, error: InputError) -> None:
         """The problems of another file that belongs to this one."""
-        self.problems += error.problems
+        self.problems += error.listed
 
     def refuse(self, headline: str, cases: Iterable[object] = ()) -> None:
         """Raise InputError if there are problems, including those found by iterating over the cases."""

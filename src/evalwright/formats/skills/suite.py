@@ -114,7 +114,7 @@ def _check(variants: list[Variant], findings: Findings) -> None:
             for warning in getattr(build_target(variant, []), "warnings", ()):
                 findings.warn((), warning.message)
         except InputError as error:
-            for problem in error.problems:
+            for problem in error.listed:
                 # an agent that is not on this machine may be on the run's
                 absent = problem.absent or problem.key == "allow_tools"
                 problems.setdefault(problem.message, Problem("", problem.message, key="--agent", absent=absent))

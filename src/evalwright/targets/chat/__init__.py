@@ -74,7 +74,7 @@ class _Chat:
             self._settings = settings(_Settings, variant.config)
             self._images = Images(self._settings.images, self._settings.image_folders)
         except InputError as error:
-            problems += error.problems
+            problems += error.listed
         if problems:
             raise InputError(problems)
         self._system, self._user = system, user

@@ -42,7 +42,7 @@ class Tools:
             try:
                 self._add(tool, f"tools[{number}]")
             except InputError as error:
-                problems += error.problems
+                problems += error.listed
         if problems:
             raise InputError(problems)
 
