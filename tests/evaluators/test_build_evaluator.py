@@ -86,8 +86,8 @@ def test_a_wrong_value_is_not_reported_as_missing_too() -> None:
     assert [problem.key for problem in refused.value.problems] == ["expected_from"]
 
 
-def test_an_unknown_type_lists_the_known_ones() -> None:
-    with pytest.raises(InputError, match=r'did you mean "latency_under".*contains_text'):
+def test_an_unknown_type_names_the_nearest_and_where_all_are_listed() -> None:
+    with pytest.raises(InputError, match=r'did you mean "latency_under".*list evaluators'):
         build_evaluator("latncy_under", {})
 
 
