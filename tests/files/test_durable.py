@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import subprocess
 import sys
 import threading
@@ -15,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.errors import InputError, StorageError
-from evalwright.files.durable import AppendFile, must_be_writable, repair_tail, replace_file
+from evalwright.files.durable import AppendFile, must_be_writable, private_file, repair_tail, replace_file
 
 THREE = [b'{"a":1}\n', b'{"b":"x y"}\n', b'{"c":[1,{"d":2}]}\n']
 
@@ -219,3 +220,18 @@ def test_a_failed_replacement_keeps_the_old_and_leaves_nothing_behind(tmp_path: 
     with pytest.raises(StorageError, match="cannot replace"):
         replace_file(tmp_path / "f", b"data")
     assert [path.name for path in tmp_path.iterdir()] == ["f"]
+
+
+def test_a_file_becomes_private_and_a_device_keeps_its_mode(tmp_path: Path) -> None:
+    file = tmp_path / "calls.jsonl"
+    file.touch(0o644)
+    private_file(file)
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    master, terminal = os.openpty()
+    try:
+        os.fchmod(terminal, 0o620)
+        private_file(Path(os.ttyname(terminal)))
+        assert stat.S_IMODE(os.fstat(terminal).st_mode) == 0o620
+    finally:
+        os.close(terminal)
+        os.close(master)

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import errno
 import os
+import stat
 import threading
 from collections.abc import Iterable
 from contextlib import suppress
@@ -194,8 +195,9 @@ def private_file(path: Path) -> None:
     private_folder(path.parent)
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, PRIVATE)
     try:
-        with suppress(OSError):  # it may belong to another user
-            os.fchmod(descriptor, PRIVATE)
+        if stat.S_ISREG(os.fstat(descriptor).st_mode):  # root could close a device, such as /dev/null, to everyone else
+            with suppress(OSError):  # it may belong to another user
+                os.fchmod(descriptor, PRIVATE)
     finally:
         os.close(descriptor)
 
