@@ -268,7 +268,7 @@ class _Share:
         unfinished = self._writer.encoder.unfinished
         try:
             return unfinished(traces)
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RecursionError) as error:
             if len(traces) > 1:
                 return b"".join([self._stored([trace]) for trace in traces])
             drop_answer(traces[0], error)

@@ -351,3 +351,15 @@ def test_a_misspelt_key_is_told(tmp_path):
 def test_rows_that_are_to_be_replayed_need_recordings(tmp_path):
     (problem,) = wrong(tmp_path, "id,q\n1,x\n", embed_full_trace=True)
     assert (problem.line, problem.key) == (2, "embedded_trace")
+
+
+@pytest.mark.parametrize("depth", [300, 900, 5000])
+@pytest.mark.parametrize("column", ["input", "metadata", "embedded_trace"])
+def test_a_row_of_more_levels_than_can_be_stored_is_named(tmp_path: Path, depth: int, column: str) -> None:
+    deep = '{"a":' * depth + "1" + "}" * depth
+    trace = f'{{"case_id": "b", "variant_name": "v", "input": {{}}, "output": {{}}, "extra": {deep}}}'
+    value = trace if column == "embedded_trace" else deep
+    rest = "" if column == "input" else '"input": {}, '
+    rows = f'[{{"id": "a", "input": {{}}}}, {{"id": "b", {rest}"{column}": {value}}}]'
+    [problem] = refusal(lambda: cases(tmp_path, rows, "d.json", type="json")).problems
+    assert "nested too deeply" in problem.message

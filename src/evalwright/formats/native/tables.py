@@ -110,8 +110,11 @@ class TableDataset(Dataset):
             if not problems:
                 case, problems = checked(raw, tell)
             if case is not None:
-                make_plain(case)
-                problems = take_recording(case, tell, needed=self._recordings_needed)
+                try:
+                    make_plain(case)
+                    problems = take_recording(case, tell, needed=self._recordings_needed)
+                except (ValueError, RecursionError):  # Python reads JSON of more levels than can be written
+                    problems = [tell((), "is nested too deeply")]
             yield (None if problems else case), problems, tell
 
     def unknown_keys(self) -> Iterator[Problem]:
