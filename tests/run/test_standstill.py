@@ -46,6 +46,18 @@ def test_a_stopped_run_goes_on_once_the_system_is_mended(tmp_path, agents):
     assert {trace.error for trace in traces(outcome) if trace.attempt > 1} == {None}
 
 
+def test_cells_that_a_stop_keeps_from_being_run_again_are_not_said_to_be(tmp_path):
+    first = ran(tmp_path, "agents:broken_or_not", cells=50, max_concurrency=1)
+    assert (len(traces(first)), first.notes) == (50, [])
+    outcome = retry(first.run_dir)
+    again = [trace for trace in traces(outcome) if trace.attempt > 1]
+    assert len(again) == 20
+    count, reason = outcome.notes
+    assert count == "20 of 49 cells run again"
+    assert reason.startswith("stopped 'main': 20 cells ended in the same error")
+    assert "49 finished cells run again" in retry(first.run_dir, keep_going=True).notes
+
+
 @pytest.mark.parametrize("target", ["agents:mostly_broken", "agents:broken_in_many_ways"])
 def test_other_errors_and_one_answer_stop_nothing(tmp_path, agents, target):
     outcome = ran(tmp_path, target, cells=45, max_concurrency=1)

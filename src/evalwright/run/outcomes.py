@@ -194,5 +194,7 @@ def _variant_of(warning: str, plan: Plan) -> str | None:
 
 def _ended(state: RunState, summary: RunSummary) -> list[str]:
     """Why systems were no longer called, and what went wrong when they were closed."""
-    stopped = dict.fromkeys(state.stuck.values()) if summary.cells_missing else ()
+    # Cells that were to be run again and were not reached are not missing: they have their earlier records.
+    left = summary.cells_missing or state.done < state.total
+    stopped = dict.fromkeys(state.stuck.values()) if left else ()
     return [*stopped, *dict.fromkeys(state.doubts)]

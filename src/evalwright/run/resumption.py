@@ -172,12 +172,18 @@ def _rest_of(
             job = Job(plan, writer, Tally.of(plan), state, mirrors, history, again, signals)
             if sequence is not None:
                 sequence.listen(job.state)
-            note = f"{finished:,} of {counted(total, 'cell')} were already finished"
-            if again_of is not _none_again:
-                note = f"{len(again)} finished cells were run again"
-            yield (
-                job,
-                lambda over: conclude(
-                    place, writer, plan, fold(writer, plan), over, note, mirrors=mirrors, state=job.state
-                ),
-            )
+            before = f"{finished:,} of {counted(total, 'cell')} were already finished"
+
+            def ended(over: bool) -> Outcome:
+                note = before if again_of is _none_again else _ran_again(len(again), state)
+                return conclude(place, writer, plan, fold(writer, plan), over, note, mirrors=mirrors, state=state)
+
+            yield job, ended
+
+
+def _ran_again(again: int, state: RunState) -> str:
+    """How many cells this session has run again; it may have been stopped before all of them."""
+    if state.done == state.total:
+        return f"{counted(again, 'finished cell')} run again"
+    asked = state.total - state.already_done
+    return f"{state.done - state.already_done:,} of {counted(asked, 'cell')} run again"

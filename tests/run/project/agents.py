@@ -145,6 +145,13 @@ def silent(case, variant):
     return Answer(extra={"seen": True})
 
 
+def broken_or_not(case, variant):
+    """Gives one answer, early enough that the system is not stopped."""
+    if case["id"] != "c3":
+        raise KeyError("missing")
+    return {"final_answer": "done"}
+
+
 def ends_a_generator(case, variant):
     if case["id"] == "c1":
         raise GeneratorExit("enough")
