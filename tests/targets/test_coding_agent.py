@@ -137,6 +137,17 @@ for at in range(len(data)):
     assert ["2 lines of its output left out" in warning for warning in got.extra["warnings"]] == [True]
 
 
+@pytest.mark.parametrize("depth", [120, 300, 5000])
+def test_a_record_that_is_left_out_is_an_error_as_it_may_hold_a_call(tmp_path, depth):
+    deep = b'{"type": "assistant", "message": ' + b'{"a": ' * depth + b"1" + b"}" * depth + b"}\n"
+    got = answer("claude", lines(*CLAUDE) + deep + lines(RESULT), tmp_path)
+    assert got.error is not None
+    assert (got.error.type, got.output.final_answer) == ("agent_error", "Done.")
+    assert "a record of more than 100 levels was left out" in got.error.message
+    text = answer("command", deep, tmp_path)
+    assert (text.error, text.output.final_answer) == (None, deep.decode().strip())
+
+
 def test_what_was_done_until_the_end_of_the_time_is_kept_and_nothing_goes_on(tmp_path):
     then = f"sleep 60 & echo $! > {tmp_path}/pid; wait"
     got = answer("claude", lines(*CLAUDE[:2]), tmp_path, then=then, seconds=3.0)

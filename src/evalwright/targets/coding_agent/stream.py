@@ -2,7 +2,7 @@
 
 The whole stream is written to a file. Lines that are records also go to another file, which the reader of that format
 turns into a trace: it has everything that was printed before the agent broke off or was stopped. A line of another
-kind, such as a warning, is merely left out.
+kind, such as a warning, is merely left out; without a record that is too large to be kept, the cell is an error.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from evalwright.errors import InputError, counted
 from evalwright.files.masker import Masker
 from evalwright.files.plain import clean_text
 from evalwright.importers.imported_records import Imported, ImportFindings
-from evalwright.importers.recordings import too_deep
+from evalwright.importers.recordings import RECORDING_DEPTH, too_deep
 from evalwright.model.trace import Answer, Metrics, Output, TraceError, TraceMessage
 from evalwright.registry import load
 
@@ -54,6 +54,8 @@ class AgentStream:
         self._size, self._line, self._odd = 0, bytearray(), 0
         self._odd_lines: list[str] = []
         self._warnings: list[str] = []
+        self._lost = ""
+        """A record that could not be kept: what the agent did then is unknown."""
         self._files: list[BinaryIO] = []
 
     def __enter__(self) -> AgentStream:
@@ -93,12 +95,11 @@ class AgentStream:
         line = bytes(self._line)
         self._line.clear()
         if len(line) > _LONGEST_LINE:
-            self._warn(f"a line of more than {_LONGEST_LINE:,} bytes was left out")
+            self._lost = f"a line of more than {_LONGEST_LINE:,} bytes"
+            self._warn(f"{self._lost} was left out")
             return
-        value: Any = None
-        with suppress(ValueError, RecursionError):
-            value = msgspec.json.decode(line)
-        if isinstance(value, dict) and not too_deep(value):
+        value = self._value(line)
+        if isinstance(value, dict):
             self.ended = self.ended or value.get("type") in self._ends
             if isinstance(value.get("error"), str):
                 self.said.add(value["error"])
@@ -111,6 +112,20 @@ class AgentStream:
             if len(self._odd_lines) < _FEW:
                 self._odd_lines.append(line.decode(errors="replace").strip()[:200])
         self._write(0, line + end)
+
+    def _value(self, line: bytes) -> Any:
+        """The value of a line; None if it is none that can be kept."""
+        try:
+            value = msgspec.json.decode(line)
+            if not too_deep(value):
+                return value
+        except ValueError:
+            return None
+        except RecursionError:
+            pass
+        if line.lstrip().startswith(b"{"):
+            self._lost = f"a record of more than {RECORDING_DEPTH} levels"
+        return None
 
     def _masked(self, line: bytes) -> bytes:
         text = line.decode(errors="surrogateescape")
@@ -130,7 +145,10 @@ class AgentStream:
         """What was said, read by the format `output`; with an error if it cannot be read."""
         if output == TEXT:
             return self._text()
-        return self._with_warnings(Answer()) if self.empty else self._read(output, prompt)
+        answer = self._with_warnings(Answer()) if self.empty else self._read(output, prompt)
+        if self._lost and answer.error is None:
+            answer.error = TraceError("agent_error", f"what the agent did is not known: {self._lost} was left out")
+        return answer
 
     def _text(self) -> Answer:
         with self.raw.open("rb") as file:
