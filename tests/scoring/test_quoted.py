@@ -24,7 +24,10 @@ LONG = "The refund for your order {} will reach the account that you have named 
         ("refund(a='cut off..., reason='cut…)", "refund(a=~, reason=~)"),
         ("in `a` “b” «c»", "in ~ ~ ~"),
         ("the users' list of the '90s isn't long", "the users' list of the '90s isn't long"),
+        ("it can't end where 'a' isn't", "it can't end where ~ isn't"),
         ("in 'no end", "in 'no end"),
+        ("in “a», «b`", "in “a», «b`"),
+        ("in `a», «b”", "in `a», «b”"),
     ],
 )
 def test_what_is_quoted_is_found(reason: str, left: str) -> None:
