@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import threading
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
@@ -18,7 +19,8 @@ VARIABLES = ("agent_args", "rubric_vars", "extra_vars")
 SAMPLE_OBJECTS = (*VARIABLES, "metadata")
 SAMPLE_KEYS = {"id", "sample_id", "input", "prompt", "ground_truth", "tags", "rubric", "rubric_path", *SAMPLE_OBJECTS}
 _CSV_LIMIT = 1 << 30
-"""Bytes of one cell; the standard library's own limit is 128 KiB."""
+"""Characters of one cell; the standard library's own limit is 131,072."""
+_raising_limit = threading.Lock()
 
 
 class DatasetRow(NamedTuple):
@@ -52,14 +54,36 @@ def _jsonl_rows(path: Path) -> Iterator[DatasetRow]:
 
 
 def _csv_rows(path: Path, shown: str) -> Iterator[DatasetRow]:
-    csv.field_size_limit(_CSV_LIMIT)
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
-            yield from _records(csv.reader(file, strict=True), shown)
+            yield from _records(_Reader(file), shown)
     except UnicodeDecodeError:
         raise InputError(_undecodable(path, shown)) from None
     except OSError as error:
         raise InputError(Problem(shown, f"cannot be read: {error.strerror}")) from error
+
+
+class _Reader:
+    """Python's reader of CSV, without its limit on cells."""
+
+    def __init__(self, file: Iterable[str]) -> None:
+        self._rows = csv.reader(file, strict=True)
+
+    @property
+    def line_num(self) -> int:
+        """The number of lines read so far."""
+        return self._rows.line_num
+
+    def __iter__(self) -> _Reader:
+        return self
+
+    def __next__(self) -> list[str]:
+        with _raising_limit:  # the limit is the whole process's: whoever else reads CSV must find it as it was
+            limit = csv.field_size_limit(_CSV_LIMIT)
+            try:
+                return next(self._rows)
+            finally:
+                csv.field_size_limit(limit)
 
 
 def _undecodable(path: Path, shown: str) -> Problem:
@@ -79,7 +103,7 @@ def _near_column(header: Sequence[str]) -> str:
     return next((f"; should {name!r} be 'input'?" for name in header if did_you_mean(name.strip(), ["input"])), "")
 
 
-def _records(reader: Any, file: str) -> Iterator[DatasetRow]:
+def _records(reader: _Reader, file: str) -> Iterator[DatasetRow]:
     header = next(reader, None)
     if not header:
         raise InputError(Problem(file, "the dataset is empty: there is no header row"))
