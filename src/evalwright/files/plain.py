@@ -64,17 +64,29 @@ def plain(value: Any, place: str, notes: list[str], depth: int = 0) -> Any:
     return _from_object(value, place, notes, depth)
 
 
-def not_finite(value: Any, place: Place = ()) -> Iterator[tuple[Place, float]]:
-    """The places of NaN and infinities in plain data: a run is stored as JSON, which would change them."""
-    if isinstance(value, float):
-        if value - value != 0:
-            yield place, value
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield from not_finite(item, (*place, key))
-    elif isinstance(value, list):
-        for i, item in enumerate(value):
-            yield from not_finite(item, (*place, i))
+def not_finite(value: Any) -> Iterator[tuple[Place, float]]:
+    """The places of NaN and infinities in plain data: a run is stored as JSON, which would change them.
+
+    Data may have any number of levels: Python since 3.12 reads JSON of more levels than its functions can call each
+    other.
+    """
+    open_parts: list[Iterator[tuple[Place, Any]]] = [
+        iter([((), value)])
+    ]  # an iterator a level, instead of a call a level
+    while open_parts:
+        for place, item in open_parts[-1]:
+            if isinstance(item, (dict, list)):
+                open_parts.append(_parts(place, item))
+                break
+            if isinstance(item, float) and item - item != 0:
+                yield place, item
+        else:
+            open_parts.pop()
+
+
+def _parts(place: Place, value: dict[Any, Any] | list[Any]) -> Iterator[tuple[Place, Any]]:
+    for key, item in value.items() if isinstance(value, dict) else enumerate(value):
+        yield (*place, key), item
 
 
 def _is_plain(value: Any) -> bool:
