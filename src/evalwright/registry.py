@@ -176,7 +176,7 @@ _OF_FORMATS = ("targets", "evaluators", "extractors", "exports", "reports", "mir
 """Kinds for which formats have their own tables."""
 
 _MOST_NAMED = 30
-"""Names in the error about an unknown one."""
+"""Names in the error about an unknown one, if one of them is nearly the same."""
 LABELS = {
     "formats": "format",
     "targets": "system adapter",
@@ -251,10 +251,10 @@ def load(kind: str, name: str) -> Any:
     plugin = _plugins(kind).get(name)
     if plugin is None:
         known = [one for one in names(kind) if one not in INTERNAL]
-        there = f"registered: {', '.join(known)}"
-        if len(known) > _MOST_NAMED:
+        near, there = did_you_mean(name, known), f"registered: {', '.join(known)}"
+        if near and len(known) > _MOST_NAMED:
             there = f"`evalwright list {kind}` lists all {len(known)}"
-        raise InputError(f"Unknown {LABELS[kind]} {name!r}{did_you_mean(name, known)} ({there})")
+        raise InputError(f"Unknown {LABELS[kind]} {name!r}{near} ({there})")
     package, load_it = plugin
     try:
         return load_it()

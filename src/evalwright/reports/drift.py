@@ -33,7 +33,8 @@ def drift_lines(found: Drift, current: str) -> list[str]:
         f"- improvements: {report.improvements_count}{over}",
     ]
     if report.union_delta is not None:
-        lines.append(f"- pass rate: {numbers.points(report.union_delta)}{over}")
+        # the number is written as evalh writes it, which scripts may look for
+        lines.append(f"- pass rate: {report.union_delta:+.2%} (percentage points){over}")
     lines += [f"- {line}" for line in dict.fromkeys(line for one in decisions for line in notes_of(one))]
     lines += [
         f"- cells with an error: {numbers.percent(c.before)} → {numbers.percent(c.after)}"

@@ -45,7 +45,7 @@ WRONG: list[tuple[str, Any, str, list[str]]] = [
     ("systems[0].metadata", None, "systems[0].metadata", ["mapping", "null"]),
     ("evaluators", [], "evaluators", ["at least one"]),
     ("evaluators[0].conf", {}, "evaluators[0].conf", ["unknown key", '"config"']),
-    ("evaluators[0].type", "nope", "evaluators[0].type", ["Unknown evaluator 'nope'", "list evaluators"]),
+    ("evaluators[0].type", "nope", "evaluators[0].type", ["Unknown evaluator 'nope'", "contains_text"]),
     ("evaluators[0].config", {"all_of": "x"}, "evaluators[0].config.all_of", ["'all_of'", "list"]),
     ("pass_criteria.all_required", ["ghost"], "pass_criteria.all_required[0]", ["'ghost'", "there are: e"]),
     ("pass_criteria.any_required", ["E"], "pass_criteria.any_required[0]", ["'E'"]),
