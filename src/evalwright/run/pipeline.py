@@ -188,17 +188,12 @@ class Pipeline:
             answer = await self._call(call, cell)
             if answer is None or call.abandoned:  # the ticker has recorded an abandoned call already
                 return
-            answered = False
-            if isinstance(answer, Answer) and answer.error is None:
-                answered = True
-                self._state.answers[cell.variant.name] += 1
-                if answer.doubts:
-                    self._doubt(cell.variant.name, answer.doubts)
             trace = self.trace(cell, answer, call.started, time.monotonic(), call.retried)
-            if self._enriching is not None:
-                doubts = await self._enriching.enrich(trace)
-                if answered and doubts:
-                    self._doubt(cell.variant.name, doubts)
+            doubts: Sequence[Doubt] = () if self._enriching is None else await self._enriching.enrich(trace)
+            if isinstance(answer, Answer) and answer.error is None:
+                self._state.answers[cell.variant.name] += 1
+                if answer.doubts or doubts:
+                    self._doubt(cell.variant.name, (*answer.doubts, *doubts))
         finally:
             if money is not None:
                 money.end()  # `record` counts the cost at once, so that no other cell looks in between
