@@ -170,7 +170,10 @@ def merge(runs: Sequence[Path | Place], out: Path | None = None, *, partial: boo
         notes = [f"{len(parts):,} of {counted(parts[0].shard.of, 'shard')} merged"]
         writer = _known(store, plan, digests)
         if writer is None:
-            writer = _made(store, plan, parts, digests, labels, stack)
+            try:
+                writer = _assembled(store, plan, parts, digests, labels, stack, look_up=True)
+            except StaleIndex:
+                writer = _assembled(store, plan, parts, digests, labels, stack, look_up=False)
         elif lacks(writer.folder, labels):
             notes.append(_OTHER_LABELS)
     with closing(writer):
@@ -322,20 +325,6 @@ def _known(store: LocalFiles, plan: Plan, digests: dict[str, str]) -> LocalWrite
             if manifest is not None and manifest.shards == digests:
                 return store.open(run_id)
     return None
-
-
-def _made(
-    store: LocalFiles,
-    plan: Plan,
-    parts: Sequence[_Part],
-    digests: dict[str, str],
-    labels: Mapping[str, bytes],
-    stack: ExitStack,
-) -> LocalWriter:
-    try:
-        return _assembled(store, plan, parts, digests, labels, stack, look_up=True)
-    except StaleIndex:
-        return _assembled(store, plan, parts, digests, labels, stack, look_up=False)
 
 
 def _assembled(
