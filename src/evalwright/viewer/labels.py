@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from evalwright.files.durable import PRIVATE, PRIVATE_FOLDER, AppendFile, storage_error
+from evalwright.files.sheets import sheet_rows
 from evalwright.viewer.table import CellRow, CellTable
 
 __all__ = ["HEADER", "ORDERS", "LabelFile", "LabelOrder", "StoredLabel", "asked_cells"]
@@ -97,7 +98,7 @@ class LabelFile:
             text = self.path.read_text("utf-8", errors="replace")
         except OSError:
             return
-        for row in _rows(text):
+        for row in sheet_rows(text):
             case_id, variant, trial, attempt, *rest = [row.get(name) or "" for name in HEADER]
             with suppress(ValueError):
                 label = StoredLabel(case_id, variant, int(trial), int(attempt), *rest)
@@ -128,17 +129,6 @@ class LabelFile:
 
 
 _one_at_a_time = threading.Lock()
-
-
-def _rows(text: str) -> Iterator[dict[str, str]]:
-    rows = csv.DictReader(io.StringIO(text, newline=""))
-    while True:
-        try:
-            yield next(rows)
-        except csv.Error:  # a field beyond csv's limit: reading goes on behind it
-            continue
-        except StopIteration:
-            return
 
 
 def _size(path: Path) -> int:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from evalwright.files.durable import PRIVATE, replace_file, storage_error
+from evalwright.files.sheets import sheet_rows
 
 __all__ = ["labels_beside", "lacks", "write_labels"]
 
@@ -53,25 +54,9 @@ def _ended(content: bytes) -> bytes:
 
 def _joined(sheets: Iterable[bytes]) -> bytes:
     """Tables as one, whose header has the columns of all: a sheet may have been edited by hand."""
-    rows = [row for sheet in sheets for row in _rows(sheet)]
+    rows = [row for sheet in sheets for row in sheet_rows(sheet.decode("utf-8", "replace"))]
     columns = [*dict.fromkeys(name for row in rows for name in row)]
     text = io.StringIO(newline="")
     written = csv.writer(text, lineterminator="\n")
     written.writerows([columns, *([row.get(name, "") for name in columns] for row in rows)] if rows else [])
     return text.getvalue().encode("utf-8", "replace")
-
-
-def _rows(sheet: bytes) -> Iterator[dict[str, str]]:
-    rows = csv.reader(io.StringIO(sheet.decode("utf-8", "replace"), newline=""))
-    header: list[str] | None = None
-    while True:
-        try:
-            row = next(rows)
-        except csv.Error:  # a field beyond csv's limit, which the viewer skips as well
-            continue
-        except StopIteration:
-            return
-        if header is None:
-            header = row
-        elif row:
-            yield dict(zip(header, row, strict=False))
