@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from evalwright.cli.numbers import NumberRange
+from evalwright.cli.numbers import alpha_option
 from evalwright.cli.options import as_json, color, run_argument, store_options
 from evalwright.cli.pairs import opened_pair, pair_options, tell_same_run
 from evalwright.errors import InputError
@@ -34,14 +34,7 @@ _Scores = tuple[dict[str, float], int]
     metavar="M",
     help="The largest loss that does not matter: 2pp, 0.02 (default: 2pp for the verdict, 0 for --fail-on-regression).",
 )
-@click.option(
-    "--alpha",
-    type=NumberRange(0, 1, True, True),
-    default=0.05,
-    show_default=True,
-    metavar="A",
-    help="Error rate of the two-sided tests; intervals have the level 1 − A.",
-)
+@alpha_option("Error rate of the two-sided tests; intervals have the level 1 − A.")
 @pair_options
 @click.option("--allow-changed", is_flag=True, help="Compare cases and evaluators that changed, too.")
 @click.option(

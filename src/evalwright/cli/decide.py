@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evalwright.cli.numbers import NumberRange
+from evalwright.cli.numbers import alpha_option
 from evalwright.cli.options import as_json, color, run_argument, store_options
 from evalwright.cli.pairs import opened_pair, pair_options, tell_same_run
 
@@ -30,14 +30,7 @@ __all__ = ["command"]
     metavar="M",
     help="The largest loss that does not matter: 2pp or 0.02 (default: 2pp, 2 % of a score's range).",
 )
-@click.option(
-    "--alpha",
-    type=NumberRange(0, 1, True, True),
-    default=0.05,
-    show_default=True,
-    metavar="A",
-    help="Error rate of the two-sided test; a false SHIP is at most half as likely.",
-)
+@alpha_option("Error rate of the two-sided test; a false SHIP is at most half as likely.")
 @click.option(
     "--metric",
     default="pass_rate",

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import click
 
-__all__ = ["NumberRange"]
+__all__ = ["NumberRange", "alpha_option"]
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class NumberRange(click.FloatRange):
@@ -18,3 +21,10 @@ class NumberRange(click.FloatRange):
         if not math.isfinite(number):
             self.fail(f"{value!r} is not a {'' if math.isnan(number) else 'finite '}number.", param, ctx)
         return number
+
+
+def alpha_option(meaning: str) -> Callable[[F], F]:
+    """The option `--alpha`, with what it means for a command."""
+    return click.option(
+        "--alpha", type=NumberRange(0, 1, True, True), default=0.05, show_default=True, metavar="A", help=meaning
+    )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from evalwright.cli.numbers import NumberRange
+from evalwright.cli.numbers import NumberRange, alpha_option
 from evalwright.cli.options import RunPath, as_json, dialect, suite_argument
 from evalwright.errors import InputError
 
@@ -37,7 +37,7 @@ __all__ = ["command"]
     metavar="P",
     help="The chance of showing it.",
 )
-@click.option("--alpha", type=NumberRange(0, 1, True, True), default=0.05, show_default=True, metavar="A")
+@alpha_option("Error rate of the two-sided test that is planned.")
 @click.option(
     "--from",
     "runs",
