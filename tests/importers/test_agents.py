@@ -335,6 +335,50 @@ def test_both_shapes_of_copilot_say_the_same(tmp_path, shape):
 # ---------------------------------------------------------------- What all of them share
 
 
+def test_sessions_one_after_another_in_one_file_are_cases_of_their_own(tmp_path):
+    def codex_session(name):
+        item = {"id": "item_0", "type": "agent_message", "text": f"Done {name}."}
+        return [{"type": "thread.started", "thread_id": name}, {"type": "item.completed", "item": item}]
+
+    def gemini_session(name):
+        said = {"type": "message", "role": "assistant", "content": f"Done {name}."}
+        return [{"type": "init", "session_id": name}, said, {"type": "result", "status": "success", "stats": {}}]
+
+    def copilot_session(name):
+        said = {"type": "assistant.message", "data": {"content": f"Done {name}."}}
+        return [said, {"type": "result", "sessionId": name, "exitCode": 0}]
+
+    for format, session in {"codex": codex_session, "gemini": gemini_session, "copilot": copilot_session}.items():
+        file = written(tmp_path / format / "log.jsonl", [*session("a"), *session("b")])
+        _, cases = imported(tmp_path / format, format, file)
+        answers = {case["id"]: case["embedded_trace"]["output"]["final_answer"] for case in cases}
+        assert answers == {"a": "Done a.", "b": "Done b."}, format
+
+
+def test_a_session_that_is_continued_in_its_file_stays_one_case(tmp_path):
+    begun = {"type": "item.started", "item": {"id": "item_0", "type": "command_execution", "command": "make"}}
+    ended = {"type": "item.completed", "item": {"id": "item_0", "type": "agent_message", "text": "Stopped."}}
+    started = {"type": "thread.started", "thread_id": "th"}
+    _, trace, _ = codex(tmp_path, [started, begun, started, ended])
+    assert [call["arguments"] for call in trace["tool_calls"]] == [{"command": "make"}], "numbered anew"
+
+    def part(status):
+        stats = {"input_tokens": 4, "output_tokens": 2, "duration_ms": 9}
+        said = {"type": "message", "role": "assistant", "content": status}
+        return [{"type": "init", "session_id": "g"}, said, {"type": "result", "status": status, "stats": stats}]
+
+    _, (case,) = imported(tmp_path / "g", "gemini", written(tmp_path / "g.jsonl", [*part("error"), *part("success")]))
+    trace = case["embedded_trace"]
+    assert (trace["metrics"]["token_input"], trace["latency_ms"], trace["error"]) == (8, 18, None)
+
+
+def test_a_result_without_messages_is_an_answer(tmp_path):
+    """What `claude -p --output-format json` prints."""
+    end = {"type": "result", "subtype": "success", "session_id": "x", "result": "4", "usage": {"input_tokens": 9}}
+    _, trace, case = claude(tmp_path, [end])
+    assert (case["id"], trace["output"]["final_answer"], trace["metrics"]["token_input"]) == ("x", "4", 9)
+
+
 def test_the_result_of_a_call_that_is_not_there_is_kept_with_a_warning(tmp_path):
     """A session that was compacted begins behind its calls: nothing else of it is lost for that."""
     lines = [

@@ -56,7 +56,7 @@ def _sessions(file: Path, agents: list[Path], reading: ImportFindings) -> Iterat
     found = 0
     for key, session in _read_sessions(file, agents, reading):
         talk = session.finished()
-        if talk.empty and talk.error is None:
+        if talk.silent:
             continue
         found += 1
         yield Imported(

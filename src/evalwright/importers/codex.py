@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 import msgspec
 
+from evalwright.importers.agent_sessions import imported_sessions
 from evalwright.importers.blocks import dictionaries, texts_of
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
-from evalwright.importers.json_lines import LineForm, each_record
+from evalwright.importers.json_lines import LineForm
 from evalwright.importers.recordings import in_utc, moment
-from evalwright.importers.sources import ImportNotes, stem
+from evalwright.importers.sources import ImportNotes
 from evalwright.importers.token_counts import Tokens, token_count
 from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript, arguments_of, object_or_text, shallow
@@ -24,6 +26,7 @@ __all__ = ["Codex"]
 _WRITTEN_BY_THE_TOOL = ("<environment_context>", "<user_instructions>", "# AGENTS.md instructions")
 """Prefixes of messages with the role of the user that the user did not write."""
 _EXEC = ("thread.", "turn.", "item.")
+_STARTED = "thread.started"
 _KNOWN_EVENTS = {
     "token_count", "error", "turn_aborted", "user_message", "agent_message", "agent_reasoning", "task_started",
     "task_complete", "agent_reasoning_section_break", "agent_reasoning_raw_content", "turn_started", "turn_complete",
@@ -84,24 +87,13 @@ _LINES = LineForm(msgspec.json.Decoder(_Line).decode, _of_any_object)
 
 
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
-    """The sessions in the files, one per file."""
+    """The sessions in the files."""
     for file in files:
-        session = _Session(file, reading.notes)
-        each_record(file, reading.mistakes, session.read, _LINES)
-        if len(reading.mistakes):
-            continue
-        talk = session.finished()
-        if talk.empty and talk.error is None:
-            reading.mistakes.add(file, "has no messages of a session of Codex")
-            continue
-        origin = {"imported_from": {"file": file.name, "format": "codex"}}
-        yield Imported(
-            file, session.id or stem(file), {"user_message": talk.user_message or ""}, talk.trace("recorded", origin)
-        )
+        yield from imported_sessions(file, "codex", partial(_Session, file, reading.notes), reading, _LINES)
 
 
 class _Session:
-    """One file of a session, line by line, with the parts that both forms share."""
+    """One session, line by line, with the parts that both forms share."""
 
     def __init__(self, file: Path, notes: ImportNotes) -> None:
         self.id: str | None = None
@@ -114,6 +106,9 @@ class _Session:
         self._open: dict[str, dict[str, Any]] = {}
         self._total: dict[str, Any] | None = None
         """The last running total of tokens."""
+
+    def ends_before(self, line: _Line) -> bool:
+        return line.type == _STARTED and self.id is not None and line.thread_id != self.id
 
     def read(self, number: int, line: _Line | None) -> None:
         if line is None:
@@ -145,18 +140,19 @@ class _Session:
                     self._talk.think(text)
                 else:
                     self._talk.say(text, at)
-        for id, item in self._open.items():
-            # begun and never ended: the reasoning before it belongs to no recorded answer
-            self._begun(id, item)
+        self._leave_open()
         if self._total is not None:
             self._talk.tokens = _tokens(self._total, self._notes)
         self._talk.error = self._end
         return self._talk
 
-    def _begun(self, id: str, item: dict[str, Any]) -> None:
-        called = _exec_call(item)
-        if called is not None:
-            self._talk.calls_in(self._talk.turn(), called[0], id, called[1])
+    def _leave_open(self) -> None:
+        """Add the calls that were begun and never ended; the reasoning before them belongs to no recorded answer."""
+        for id, item in self._open.items():
+            called = _exec_call(item)
+            if called is not None:
+                self._talk.calls_in(self._talk.turn(), called[0], id, called[1])
+        self._open.clear()
 
     def _meta(self, payload: _Payload) -> None:
         if self.id is None and isinstance(payload.id, str) and payload.id:
@@ -235,7 +231,8 @@ class _Session:
         item = value.item
         item = item if isinstance(item, dict) else {}
         match kind:
-            case "thread.started":
+            case _ if kind == _STARTED:
+                self._leave_open()  # a program that continues the session numbers its items from the beginning
                 thread = value.thread_id
                 self.id = thread if isinstance(thread, str) and thread else self.id
             case "item.started" | "item.updated":

@@ -7,14 +7,15 @@ Flat lines are `message`, `tool_use`, `tool_result` and `usage`; lines of events
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
+from evalwright.importers.agent_sessions import imported_sessions
 from evalwright.importers.blocks import dictionaries, texts_of
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
-from evalwright.importers.json_lines import each_record
 from evalwright.importers.recordings import moment
-from evalwright.importers.sources import ImportNotes, record_key, stem
+from evalwright.importers.sources import ImportNotes, record_key
 from evalwright.importers.token_counts import Tokens, token_count
 from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript, arguments_of
@@ -23,35 +24,36 @@ from evalwright.model.trace import TraceError
 __all__ = ["Copilot"]
 
 
+_BEGIN = ("message", "assistant.message", "user.message", "session.start")
+"""Lines with which another session begins after the result of one."""
+
+
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
-    """The sessions in the files, one per file."""
+    """The sessions in the files."""
     for file in files:
-        session = _Session(file, reading.notes)
-        each_record(file, reading.mistakes, session.read)
-        if len(reading.mistakes):
-            continue
-        talk = session.talk
-        if talk.empty and talk.error is None:
-            reading.mistakes.add(file, "has no messages of a session of Copilot CLI")
-            continue
-        origin = {"imported_from": {"file": file.name, "format": "copilot"}}
-        yield Imported(
-            file, session.id or stem(file), {"user_message": talk.user_message or ""}, talk.trace("recorded", origin)
-        )
+        yield from imported_sessions(file, "copilot", partial(_Session, file, reading.notes), reading)
 
 
 class _Session:
     def __init__(self, file: Path, notes: ImportNotes) -> None:
-        self.id: Any = None
-        self.talk = Transcript()
+        self.id: str | None = None
+        self._talk = Transcript()
         self._file, self._notes = file, notes
+        self._ended = False
+
+    def ends_before(self, record: dict[str, Any]) -> bool:
+        return self._ended and record.get("type") in _BEGIN
+
+    def finished(self) -> Transcript:
+        return self._talk
 
     def read(self, number: int, value: dict[str, Any] | None) -> None:
         if value is None:
-            self.talk.breaks_off(self._file, number, self._notes)
+            self._talk.breaks_off(self._file, number, self._notes)
             return
         self.id = record_key(value.get("session_id") or value.get("sessionId")) or self.id
-        _line(self.talk, value, self._notes)
+        self._ended = self._ended or value.get("type") == "result"
+        _line(self._talk, value, self._notes)
 
 
 def _line(talk: Transcript, value: dict[str, Any], notes: ImportNotes) -> None:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
 import msgspec
 
+from evalwright.importers.agent_sessions import imported_session, imported_sessions
 from evalwright.importers.blocks import texts_of
 from evalwright.importers.imported_records import Imported, ImportFindings, Read
-from evalwright.importers.json_lines import each_record
 from evalwright.importers.recordings import moment
-from evalwright.importers.sources import ImportNotes, lines, parsed, record_key, stem
+from evalwright.importers.sources import ImportNotes, lines, parsed, record_key
 from evalwright.importers.token_counts import Tokens, token_count
 from evalwright.importers.traces import TraceImporter
 from evalwright.importers.transcript import Transcript, arguments_of, shallow
@@ -24,23 +25,17 @@ _TYPES = {"init", "message", "tool_use", "tool_result", "error", "result"}
 
 
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
-    """The sessions in the files, one per file."""
+    """The sessions in the files."""
     for file in files:
-        session = _Session(file, reading.notes)
         if _is_document(file):
+            session = _Session(file, reading.notes)
             session.answer(parsed(file, reading.mistakes))
+            if (talk := session.finished()).silent:
+                reading.mistakes.add(file, "has no messages of a session of gemini")
+            else:
+                yield imported_session(file, "gemini", session.id, talk)
         else:
-            each_record(file, reading.mistakes, session.read)
-        if len(reading.mistakes):
-            continue
-        talk = session.finished()
-        if talk.empty and talk.error is None and talk.answer is None:
-            reading.mistakes.add(file, "has no messages of a session of Gemini CLI")
-            continue
-        origin = {"imported_from": {"file": file.name, "format": "gemini"}}
-        yield Imported(
-            file, session.id or stem(file), {"user_message": talk.user_message or ""}, talk.trace("recorded", origin)
-        )
+            yield from imported_sessions(file, "gemini", partial(_Session, file, reading.notes), reading)
 
 
 def _is_document(file: Path) -> bool:
@@ -60,6 +55,9 @@ class _Session:
         self._talk = Transcript()
         self._delta: tuple[str, list[str], Any] | None = None
         """The role, the pieces so far and the time of a message that comes in pieces."""
+
+    def ends_before(self, record: dict[str, Any]) -> bool:
+        return record.get("type") == "init" and self.id is not None and record_key(record.get("session_id")) != self.id
 
     def answer(self, document: Any) -> None:
         """An answer without its messages."""
@@ -130,10 +128,12 @@ class _Session:
         stats = value.get("stats")
         stats = stats if isinstance(stats, dict) else {}
         counted = [token_count(stats.get(key), self._notes) for key in ("input_tokens", "output_tokens", "cached")]
-        self._talk.tokens = Tokens(counted[0], counted[1], cache_read=counted[2])
+        # a session that is continued reports each part at its end
+        self._talk.tokens += Tokens(counted[0], counted[1], cache_read=counted[2])
         if isinstance(stats.get("duration_ms"), int | float):
-            self._talk.latency_ms = round(stats["duration_ms"])
+            self._talk.latency_ms = round(stats["duration_ms"]) + (self._talk.latency_ms or 0)
         error = value.get("error")
+        self._talk.error = None
         if value.get("status") == "error" or error:
             said = error.get("message") if isinstance(error, dict) else error
             self._talk.error = TraceError("agent_error", str(said or "the agent ended with an error"))

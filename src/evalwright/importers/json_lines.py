@@ -15,7 +15,7 @@ import msgspec
 from evalwright.files.packed import opened
 from evalwright.importers.sources import BOM, Mistakes, flaw_of, is_text, mended
 
-__all__ = ["OBJECTS", "LineForm", "each_record", "records"]
+__all__ = ["OBJECTS", "LineForm", "records"]
 
 T = TypeVar("T")
 
@@ -31,20 +31,6 @@ class LineForm(Generic[T]):
 
 
 OBJECTS: LineForm[dict[str, Any]] = LineForm(msgspec.json.Decoder(dict[str, Any]).decode, dict)
-
-
-def each_record(
-    file: Path, mistakes: Mistakes, take: Callable[[int, Any], None], form: LineForm[Any] = OBJECTS
-) -> None:
-    """Hand the records of a transcript to `take`, with their line numbers; see `records`.
-
-    If `take` raises RecursionError because a record is nested too deeply, that line is a mistake.
-    """
-    for number, value in records(file, mistakes, form, may_be_cut=True):
-        try:
-            take(number, value)
-        except RecursionError:
-            mistakes.add_depth(file, number)
 
 
 def records(

@@ -116,6 +116,11 @@ class Transcript:
     def empty(self) -> bool:
         return not any(isinstance(entry, TraceMessage) or not entry.empty for entry in self._entries)
 
+    @property
+    def silent(self) -> bool:
+        """Whether nothing was recorded that could be a case: no message, no answer, no error."""
+        return self.empty and self.answer is None and self.error is None
+
     def system(self, text: str) -> None:
         self._entries.append(TraceMessage("system", text))
 

@@ -94,7 +94,7 @@ class Agent:
         with temporary_folder() as folder:
             environ = {**environment(), **self.env}
             masker = Masker(login_secrets(self.program, environ)) if self.clean else Masker({})
-            stream = AgentStream(folder, self.program.ends, masker)
+            stream = AgentStream(folder, self.program, masker)
             home = folder / "home" if self.clean and self.program.home else None
             try:
                 env = environ if home is None else await asyncio.to_thread(clean_home, self.program, home, environ)

@@ -31,6 +31,8 @@ class Program:
     """The input format that reads what it prints; `text` if its stdout is the answer."""
     ends: frozenset[str] = frozenset()
     """The types of the line with which it reports its end; empty if it reports none."""
+    works: frozenset[str] = frozenset()
+    """The types of lines that another end has to follow."""
     reads_stdin: bool = True
     """Whether it gets the prompt on stdin, where it can be long and begin with a hyphen."""
     skills: str = ""
@@ -100,6 +102,7 @@ PROGRAMS: Mapping[str, Program] = {
         _claude,
         "claude-code",
         ends=frozenset({"result"}),
+        works=frozenset({"assistant"}),
         skills=".claude/skills",
         home=("CLAUDE_CONFIG_DIR",),
         default_home=".claude",
@@ -114,6 +117,7 @@ PROGRAMS: Mapping[str, Program] = {
         _codex,
         "codex",
         ends=frozenset({"turn.completed", "turn.failed"}),
+        works=frozenset({"thread.started", "turn.started"}),
         skills=".agents/skills",
         home=("CODEX_HOME", "HOME"),
         default_home=".codex",
@@ -126,6 +130,7 @@ PROGRAMS: Mapping[str, Program] = {
         _gemini,
         "gemini",
         ends=frozenset({"result"}),
+        works=frozenset({"init"}),
         reads_stdin=False,
         skills=".gemini/skills",
         home=("HOME",),
@@ -137,6 +142,7 @@ PROGRAMS: Mapping[str, Program] = {
         _copilot,
         "copilot",
         ends=frozenset({"result"}),
+        works=frozenset({"message", "assistant.message"}),
         reads_stdin=False,
         skills=".github/skills",
         home=("HOME",),

@@ -8,7 +8,6 @@ kind, such as a warning, is merely left out; without a record that is too large 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection
 from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
@@ -21,8 +20,10 @@ from evalwright.files.masker import Masker
 from evalwright.files.plain import clean_text
 from evalwright.importers.imported_records import Imported, ImportFindings
 from evalwright.importers.recordings import RECORDING_DEPTH, too_deep
-from evalwright.model.trace import Answer, Metrics, Output, TraceError, TraceMessage
+from evalwright.model.trace import Answer, Output, TraceError, TraceMessage
 from evalwright.registry import load
+from evalwright.targets.coding_agent.joined_sessions import joined_trace
+from evalwright.targets.coding_agent.programs import Program
 
 __all__ = ["TEXT", "AgentStream"]
 
@@ -34,23 +35,22 @@ _LONGEST_LINE = 64 * 2**20
 _LONGEST_TEXT = 10 * 2**20
 """Bytes of an answer that is plain text."""
 _FEW = 3
-_OF_IMPORT = ("source", "imported_from", "warnings")
 
 
 class AgentStream:
     """The stdout of one call. `hear` gets it in pieces of any size; leave the block before reading the answer."""
 
-    def __init__(self, folder: Path, ends: Collection[str], masker: Masker) -> None:
+    def __init__(self, folder: Path, program: Program, masker: Masker) -> None:
         self.raw: Path = folder / "stream.jsonl"
         """The whole stream, without secrets."""
         self.ended: bool = False
-        """Whether the agent reported its end."""
+        """Whether the agent reported its end, and did nothing afterwards."""
         self.said: set[str] = set()
         """The words that its records use for errors."""
         self.empty: bool = True
         """Whether it has no records so far."""
         self._records = folder / "records.jsonl"
-        self._ends, self._masker = ends, masker
+        self._program, self._masker = program, masker
         self._size, self._line, self._odd = 0, bytearray(), 0
         self._odd_lines: list[str] = []
         self._warnings: list[str] = []
@@ -100,7 +100,9 @@ class AgentStream:
             return
         value = self._value(line)
         if isinstance(value, dict):
-            self.ended = self.ended or value.get("type") in self._ends
+            kind = value.get("type")
+            if isinstance(kind, str):
+                self.ended = kind in self._program.ends or (self.ended and kind not in self._program.works)
             if isinstance(value.get("error"), str):
                 self.said.add(value["error"])
             line = self._masker.mask_bytes(line)
@@ -173,35 +175,20 @@ class AgentStream:
             self._warn(f"{counted(self._odd, 'line')} of its output left out: no JSON object: {shown}")
         for note in findings.notes.lines():
             self._warn(note)
-        traces = [one.trace for one in found if one.trace is not None]
-        if not traces:
+        try:
+            trace, warnings = joined_trace(found)
+        except ValueError:
             return self._with_warnings(Answer(error=TraceError("agent_error", "the agent printed no messages")))
-        trace = traces[-1]  # an agent that continues in a new session ends in the last one
-        for warning in trace.extra.get("warnings", ()):
-            self._warn(str(warning))
+        for warning in warnings:
+            self._warn(warning)
         messages = trace.messages
         if not messages or messages[0].role != "user":
             messages = [TraceMessage("user", prompt), *messages]
         answer = Answer(trace.output, messages, trace.tool_calls, trace.tool_results, trace.metrics, trace.error)
-        answer.spans = trace.spans
-        answer.extra = {key: value for key, value in trace.extra.items() if key not in _OF_IMPORT}
-        answer.metrics = _counts(trace.metrics)
+        answer.spans, answer.extra = trace.spans, trace.extra
         return self._with_warnings(answer)
 
     def _with_warnings(self, answer: Answer) -> Answer:
         if self._warnings:
             answer.extra["warnings"] = [self._masker.mask_text(warning) for warning in self._warnings]
         return answer
-
-
-def _counts(metrics: Metrics) -> Metrics:
-    """Only plausible numbers: an agent may print anything in their place."""
-
-    def count(value: Any) -> int | None:
-        return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
-
-    metrics.token_input, metrics.token_output = count(metrics.token_input), count(metrics.token_output)
-    metrics.token_thinking = count(metrics.token_thinking)
-    cost = metrics.cost_usd
-    metrics.cost_usd = cost if isinstance(cost, int | float) and 0 <= cost < float("inf") else None
-    return metrics
