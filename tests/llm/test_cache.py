@@ -251,3 +251,52 @@ def test_a_reply_that_cannot_be_read_is_not_what_the_next_run_gets(tmp_path, unr
         assert calls
         assert judged('{"reasoning": "so", "score": 1}') == (0, 1)
         assert judged(unreadable) == (0, 0)  # what could be read is in the cache
+
+
+OF_PROMPTFOO = """
+prompts: ["{{q}}"]
+providers: [echo]
+defaultTest: {options: {provider: {id: "openai:chat:m", config: {apiBaseUrl: URL, apiKey: none, replyRetries: 1}}}}
+tests: [{vars: {q: yes, query: q, context: It is so.}, assert: [{type: KIND, value: nice}]}]
+"""
+OF_PIXIE = """
+eval: {name: judged}
+dataset: {type: jsonl, path: cases.jsonl}
+systems: [{name: s, adapter: python_function, target: "agent:answer"}]
+evaluators: [{name: nice, type: KIND, config: {model: m}}]
+output: {type: local_files, path: runs}
+"""
+
+
+@pytest.mark.parametrize(
+    ("suite", "kind", "unreadable", "readable"),
+    [
+        (OF_PROMPTFOO, "llm-rubric", "I cannot say", '{"pass": true, "score": 1}'),
+        (OF_PROMPTFOO, "context-faithfulness", " ", "Final verdict for each statement in order: Yes."),
+        (OF_PIXIE, "Factuality", "I cannot say", '{"reasons": "so", "choice": "C"}'),
+        (OF_PIXIE, "Factuality", '{"choice": "Z"}', '{"reasons": "so", "choice": "C"}'),
+        (OF_PIXIE, "ContextRelevancy", '{"sentences": "all"}', '{"sentences": [{"sentence": "It is so."}]}'),
+    ],
+)
+def test_neither_do_judges_of_other_formats_keep_it(tmp_path, monkeypatch, suite, kind, unreadable, readable):
+    (tmp_path / "agent.py").write_text("def answer(case):\n    return 'yes'\n")
+    expected = {"facts": {"ground_truth": "yes"}}
+    case = {"id": "a", "input": {"question": "q"}, "expected": expected, "metadata": {"context": "It is so."}}
+    (tmp_path / "cases.jsonl").write_text(json.dumps(case) + "\n")
+
+    def judged(text):
+        choice = {"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "content": text}}
+        server.body, before = json.dumps({"model": "m", "choices": [choice]}).encode(), len(server.requests)
+        done = run(["-m", "evalwright", "run", file, "--cache", "judges.sqlite"], cwd=tmp_path)
+        return done.returncode, len(server.requests) - before
+
+    with receiving(headers={"Content-Type": "application/json"}) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        monkeypatch.setenv("OPENAI_API_KEY", "none")
+        file = "promptfooconfig.yaml" if suite == OF_PROMPTFOO else "eval.yaml"
+        (tmp_path / file).write_text(suite.replace("URL", server.url).replace("KIND", kind))
+        code, calls = judged(unreadable)
+        assert code == 3
+        assert calls
+        assert judged(readable)[0] == 0
+        assert judged(unreadable) == (0, 0)  # what could be read is in the cache

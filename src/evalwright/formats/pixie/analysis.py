@@ -81,7 +81,9 @@ async def analyze(folder: Path, results: _Results) -> list[str]:
 
 async def _page(path: Path, dataset: _Dataset) -> str | None:
     try:
-        text = await chat(_shown(dataset), system=_SYSTEM, model=get_config().analyze_model, temperature=_TEMPERATURE)
+        text = await chat(
+            _shown(dataset), str, system=_SYSTEM, model=get_config().analyze_model, temperature=_TEMPERATURE
+        )
     except EvaluatorError as error:
         return str(error)
     replace_file(path, f"{text.rstrip()}\n".encode())

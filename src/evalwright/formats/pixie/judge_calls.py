@@ -7,7 +7,7 @@ import inspect
 import json
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import Any
+from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from evalwright.errors import EvaluatorError
@@ -18,6 +18,8 @@ from evalwright.model.chat import ChatMessage, ChatRequest, Embedding, Models
 from evalwright.session import environment, session
 
 __all__ = ["EMBEDDER", "JUDGE", "MODERATION", "chat", "embed", "moderate", "prompt_text", "structured"]
+
+T = TypeVar("T")
 
 JUDGE = "gpt-4o-mini"
 """The judge if an evaluator names none."""
@@ -56,6 +58,7 @@ async def _models() -> AsyncIterator[Models]:
 
 async def chat(
     text: str,
+    read: Callable[[str], T],
     *,
     system: str | None = None,
     model: str | None = None,
@@ -63,8 +66,11 @@ async def chat(
     temperature: float = 0.0,
     schema: dict[str, Any] | None = None,
     repeat: int = 0,
-) -> str:
-    """The model's reply. Raises EvaluatorError, or whatever the user's client raises."""
+) -> T:
+    """What `read` makes of the model's reply; a reply for which it raises BadReply or EvaluatorError is not cached.
+
+    Raises EvaluatorError, BadReply, or whatever the user's client raises.
+    """
     await paced(f"{system or ''}{text}")
     if client is not None:
         first = [{"role": "system", "content": system}] if system else []
@@ -75,7 +81,8 @@ async def chat(
                 client.chat.completions.create,
                 model=model or JUDGE, messages=messages, temperature=temperature, **form,
             )  # fmt: skip
-            return kept.said(reply.choices[0].message.content or "")
+            said = kept.said(reply.choices[0].message.content or "")
+        return read(said)
     request = ChatRequest(
         model or JUDGE,
         [ChatMessage("user", text)],
@@ -86,21 +93,28 @@ async def chat(
     )
     async with _models() as models:
         answer = await models.chat(request, "judge")
-    if answer.refusal is not None:
-        raise BadReply(f"the judge refused: {answer.refusal}")
-    return answer.text
+        if answer.refusal is not None:
+            raise BadReply(f"the judge refused: {answer.refusal}")
+        try:
+            return read(answer.text)
+        except (BadReply, EvaluatorError):
+            models.forget(request)  # or the same unreadable reply would come from the cache for ever
+            raise
 
 
-async def structured(text: str, schema: dict[str, Any], **options: Any) -> dict[str, Any]:
-    """The JSON object in the model's reply. Raises BadReply if there is none."""
+async def structured(text: str, schema: dict[str, Any], read: Callable[[dict[str, Any]], T], **options: Any) -> T:
+    """What `read` makes of the JSON object in the model's reply. Raises BadReply, also if there is none."""
     keys = list(schema["properties"])
     required = schema.get("required", keys)
     asked = f"{text}\n\nAnswer with one JSON object with the keys {', '.join(keys)}."
-    reply = await chat(asked, schema={"type": "object", **schema, "required": keys}, **options)
-    found = only_object(reply, required)
-    if missing := [key for key in required if key not in found]:
-        raise BadReply(f"the judge's reply lacks {', '.join(map(repr, missing))}")
-    return found
+
+    def object_in(reply: str) -> T:
+        found = only_object(reply, required)
+        if missing := [key for key in required if key not in found]:
+            raise BadReply(f"the judge's reply lacks {', '.join(map(repr, missing))}")
+        return read(found)
+
+    return await chat(asked, object_in, schema={"type": "object", **schema, "required": keys}, **options)
 
 
 async def embed(texts: list[str], model: str | None, client: Any) -> list[list[float]]:

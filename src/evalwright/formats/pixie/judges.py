@@ -94,7 +94,10 @@ class ChoiceScorer:
             "properties": {"reasons": {"type": "string"}, "choice": {"type": "string", "enum": list(question.choices)}},
             "required": ["choice"],
         }
-        reply = await structured(text, schema, model=self._model, client=self._client)
+        return await structured(text, schema, self._read, model=self._model, client=self._client)
+
+    def _read(self, reply: dict[str, Any]) -> Score:
+        question = _QUESTIONS[self.name]
         choice = reply["choice"].strip() if isinstance(reply["choice"], str) else reply["choice"]
         if choice not in question.choices:
             raise BadReply(f"the judge chose {choice!r}, expected one of {', '.join(question.choices)}")

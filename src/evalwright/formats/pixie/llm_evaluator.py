@@ -45,7 +45,9 @@ class _LlmEvaluator:
             expectation=expected,
             expected_output=expected,
         )
-        reply = await chat(prompt + _REMINDER, system=_SYSTEM, model=self._model, client=self._client)
+        return await chat(prompt + _REMINDER, self._read, system=_SYSTEM, model=self._model, client=self._client)
+
+    def _read(self, reply: str) -> Evaluation:
         score = _score(reply)
         if score is None:
             raise EvaluatorError(f"Failed to parse score from the reply of {self.name}", "bad_reply", {"reply": reply})

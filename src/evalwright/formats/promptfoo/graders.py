@@ -55,10 +55,9 @@ class Grader:
 
     async def ask(self, messages: list[dict[str, Any]]) -> str:
         """The reply. Raises EvaluatorError."""
-        prompt = compact_json(messages)
-        if provider_kind(self._provider["id"]) != "chat":
-            return await self._called(prompt if len(messages) > 1 else str(messages[0]["content"]))
-        request = request_of(self._provider, prompt, {}, self._folder)
+        if not self._is_model:
+            return await self._called(compact_json(messages) if len(messages) > 1 else str(messages[0]["content"]))
+        request = self._request(messages)
         try:
             reply = await session().models.chat(request, "judge")
         except EvaluatorError as error:
@@ -68,6 +67,18 @@ class Grader:
         if reply.refusal is not None:
             raise EvaluatorError(f"the judge {self.name} refused: {reply.refusal}", "refused")
         return reply.text
+
+    def forget(self, messages: list[dict[str, Any]]) -> None:
+        """Do not cache the reply to these messages: it cannot be used."""
+        if self._is_model:
+            session().models.forget(self._request(messages))
+
+    @property
+    def _is_model(self) -> bool:
+        return provider_kind(self._provider["id"]) == "chat"
+
+    def _request(self, messages: list[dict[str, Any]]) -> ChatRequest:
+        return request_of(self._provider, compact_json(messages), {}, self._folder)
 
     async def _called(self, prompt: str) -> str:
         """The reply of a provider that is the user's program."""
@@ -124,6 +135,6 @@ def grader_requests(
     grader = grader_of(assertion, options, folder, kind)
     if kind == "embedding":
         return [ChatRequest(grader.model, [])]
-    if provider_kind(grader._provider["id"]) != "chat":
+    if not grader._is_model:
         return []
     return [msgspec.structs.replace(request_of(grader._provider, "", {}, folder), messages=[])]

@@ -16,7 +16,6 @@ from evalwright.formats.promptfoo.checks.replies import (
     passes_and_score,
     score_in,
     the_object,
-    unreadable,
 )
 from evalwright.formats.promptfoo.checks.rubrics import own_messages
 from evalwright.formats.promptfoo.evaluator import Asked
@@ -240,9 +239,7 @@ async def context_faithfulness(question: Asked) -> Evaluation:
         "Break the answer to the question into single statements, one a line, nothing else.\n"
         f"<Question>\n{_query(question)}\n</Question>\n<Answer>\n{question.text}\n</Answer>"
     )
-    statements = [line for line in (await grader.ask(_user(wanted))).splitlines() if line.strip()]
-    if not statements:
-        raise unreadable(grader, "", "no statements")
+    statements, _ = await graded_reply(grader, _user(wanted), _lines)
     wanted = (
         "Say for each statement whether the context bears it out. End with one line: Final verdict for each statement"
         f" in order: Yes. or No. for each.\n<Context>\n{_context(question)}\n</Context>\n<Statements>\n"
@@ -251,6 +248,13 @@ async def context_faithfulness(question: Asked) -> Evaluation:
     )
     said, _ = await graded_reply(grader, _user(wanted), _final_verdicts)
     return _share(question, said.count("yes") / len(said), grader)
+
+
+def _lines(text: str) -> list[str]:
+    lines = [line for line in text.splitlines() if line.strip()]
+    if not lines:
+        raise BadReply("no statements")
+    return lines
 
 
 def _final_verdicts(text: str) -> list[str]:

@@ -13,7 +13,7 @@ from evalwright.evaluators.wording import shorten
 from evalwright.formats.promptfoo.checks.structures import objects_in
 from evalwright.formats.promptfoo.graders import Grader
 
-__all__ = ["graded_reply", "one_object", "passes_and_score", "score_in", "the_object", "unreadable"]
+__all__ = ["graded_reply", "one_object", "passes_and_score", "score_in", "the_object"]
 
 T = TypeVar("T")
 
@@ -24,7 +24,7 @@ _SHOWN = 8000
 _TRUE, _FALSE = ("true", "yes", "pass", "y"), ("false", "no", "fail", "n")
 
 
-def unreadable(grader: Grader, text: str, why: object) -> EvaluatorError:
+def _unreadable(grader: Grader, text: str, why: object) -> EvaluatorError:
     message = f"the reply of the judge {grader.name} cannot be used: {why}"
     detail = {**grader.detail, "judge_reply": shorten(text, _KEPT)}
     return EvaluatorError(message, "unreadable_reply", detail, grader.cost_usd)
@@ -33,8 +33,9 @@ def unreadable(grader: Grader, text: str, why: object) -> EvaluatorError:
 async def graded_reply(grader: Grader, messages: list[dict[str, Any]], read: Callable[[str], T]) -> tuple[T, str]:
     """What `read` makes of the grader's reply, and the reply. If `read` raises BadReply, the grader is told why and
     called again, as often as it allows. Raises EvaluatorError."""
-    question = messages
+    question, asked = messages, []
     for left in range(grader.reply_retries, -1, -1):
+        asked.append(question)
         text = await grader.ask(question)
         try:
             return read(text), text
@@ -43,7 +44,9 @@ async def graded_reply(grader: Grader, messages: list[dict[str, Any]], read: Cal
         if left:
             grader.complaints.append(problem)
             question = [*messages, *_complaint(text, problem)]
-    raise unreadable(grader, text, problem)
+    for one in asked:  # or the same unreadable replies would come from the cache for ever
+        grader.forget(one)
+    raise _unreadable(grader, text, problem)
 
 
 def _complaint(text: str, problem: str) -> list[dict[str, Any]]:
