@@ -291,8 +291,8 @@ LINES = st.lists(
 )
 
 
-@given(LINES, st.sampled_from(["\n", "\r\n"]), st.lists(st.integers(0, 200), max_size=6))
-def test_events_do_not_depend_on_how_the_bytes_are_cut(lines, end, cuts):
+@given(LINES, st.sampled_from(["\n", "\r\n", "\r"]), st.lists(st.integers(0, 200), max_size=6))
+def test_events_depend_neither_on_line_ends_nor_on_how_the_bytes_are_cut(lines, end, cuts):
     data = "".join(line + end for line in lines).encode()
     places = sorted({min(cut, len(data)) for cut in cuts} | {0, len(data)})
     parts = [data[a:b] for a, b in pairwise(places)]
@@ -301,4 +301,9 @@ def test_events_do_not_depend_on_how_the_bytes_are_cut(lines, end, cuts):
         reader = EventReader("sse", event_paths(FIELDS))
         return [e for piece in pieces for e in reader.feed(piece)] + list(reader.end())
 
-    assert events(parts) == events([data])
+    assert events(parts) == events([data]) == events(["".join(f"{line}\n" for line in lines).encode()])
+
+
+def test_a_stream_whose_lines_end_with_cr_is_read_as_it_arrives():
+    pieces = [event.replace("\n", "\r") for event in sse({"t": "a"}, "plain", {"t": "b", "done": 1}, {"t": "never"})]
+    assert facts(streamed(*pieces)) == ("aplainb", 3, 3, True)

@@ -56,6 +56,8 @@ class EventReader:
         self._by_line = FORMATS[form]
         self._rest = bytearray()
         self._begun = False
+        self._returned = False
+        """Whether the last piece ended with CR, of which LF may be the second half."""
         self.cut: bool = False
         """Whether the stream ended inside its last event, which was left out."""
         self._data: list[str] = []
@@ -70,12 +72,19 @@ class EventReader:
         if self._by_line is None:
             yield Event(token=self._decoded(piece))
             return
-        *lines, rest = piece.split(b"\n")
+        *lines, rest = (self._with_plain_ends(piece) if self._form == "sse" else piece).split(b"\n")
         for line in lines:
             self._rest += line
             text = self._line()
             yield from self._by_line(self, text.removesuffix("\r"))
         self._rest += rest
+
+    def _with_plain_ends(self, piece: bytes) -> bytes:
+        """A piece with LF for the line ends of the standard: CRLF, LF or CR. Two pieces may share a CRLF."""
+        if not piece:
+            return piece
+        begun, self._returned = self._returned, piece.endswith(b"\r")
+        return (piece.removeprefix(b"\n") if begun else piece).replace(b"\r\n", b"\n").replace(b"\r", b"\n")
 
     def _line(self, *, whole: bool = True) -> str:
         """The text of the bytes that are left, of a line that is `whole` or may end inside a character."""
