@@ -82,6 +82,14 @@ def test_the_plan_says_how_many_cases_there_are(kept: Kept) -> None:
         assert reader.plan.cases_total == 3
 
 
+def test_a_reader_knows_whether_a_run_is_being_written(kept: Kept) -> None:
+    other = filled(kept)
+    writer = kept.store().create(a_plan(), [a_case()], {})
+    assert [kept.store().is_written(run_id) for run_id in (writer.plan.run_id, other)] == [True, False]
+    writer.close()
+    assert not kept.store().is_written(writer.plan.run_id)
+
+
 def test_a_taken_id_gets_a_number(kept: Kept) -> None:
     assert [filled(kept, 1) for _ in range(3)] == [a_plan().run_id + ending for ending in ("", "-2", "-3")]
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import os
+from contextlib import closing
 
-from evalwright.cli.viewed_runs import StoredRun
+from evalwright.cli.viewed_runs import StoredRun, runs_at
 from evalwright.model.plan import Shard
+from evalwright.stores.sqlite import Sqlite
+from evalwright.testing import a_case, a_plan, a_result, a_trace, a_verdict
 from evalwright.viewer.live import LiveRun
-from viewer.runs import cut_short, made_run, site
+from viewer.runs import cut_short, made_run, site, site_of
 from viewer.test_pages import page, seen
 
 
@@ -60,3 +63,17 @@ def test_the_page_of_a_run_says_whether_it_goes_on(tmp_path):
         said = client.get(f"/runs/{run.name}/events").text
         assert '"state":"interrupted"' in said
         assert "Resume with: evalwright resume" in seen(page(client, f"/runs/{run.name}"))
+
+
+def test_the_page_of_a_run_in_a_database_says_whether_it_goes_on(tmp_path):
+    file = tmp_path / "runs.sqlite"
+    with site_of(lambda: runs_at([file])) as client:
+        with closing(Sqlite(file).create(a_plan(), [a_case(), a_case(id="c2")], {})) as writer:
+            writer.append_trace(a_trace(case_index=0))
+            writer.append_results([a_result()])
+            writer.append_verdict(a_verdict(case_index=0))
+            text = page(client, f"/runs/{writer.plan.run_id}")
+            assert 'aria-valuetext="1 of 2 cells' in text
+            assert "cells a second" in text
+            assert "Resume with" not in text
+        assert "Resume with: evalwright resume" in seen(page(client, f"/runs/{writer.plan.run_id}"))

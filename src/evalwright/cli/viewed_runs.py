@@ -53,7 +53,7 @@ class StoredRun:
 
     def stamp(self) -> str:
         """Sizes and times of the files; for a run in a database, whether it is finished, else the time."""
-        if self._path.is_dir() and not (self._path / NOTE).exists():
+        if self._is_folder():
             found = []
             for name in _RECORDS:
                 try:
@@ -77,7 +77,7 @@ class StoredRun:
 
     def appended(self, kind: str, offset: int) -> tuple[list[Mark], int]:
         """The records of a kind appended since; all of them each time if the run is in a database."""
-        if not self._path.is_dir() or (self._path / NOTE).exists():
+        if not self._is_folder():
             reader, _ = self.open()
             with closing(reader):
                 return list(getattr(reader, kind)(Mark)), 0
@@ -104,7 +104,15 @@ class StoredRun:
         return any(one == self._path or (one.is_dir() and one.samefile(self._path)) for one in found)
 
     def is_written(self) -> bool:
-        return is_held(self._path / LOCK_NAME)
+        if self._is_folder():
+            return is_held(self._path / LOCK_NAME)
+        place = find_run(self._path)
+        asked = getattr(place.store, "is_written", None)  # a store of a plug-in may not know
+        return asked is not None and bool(asked(place.run_id))
+
+    def _is_folder(self) -> bool:
+        """Whether its records are in files of its own, not in a database."""
+        return self._path.is_dir() and not (self._path / NOTE).exists()
 
 
 def runs_at(places: Sequence[Path]) -> Iterator[StoredRun]:

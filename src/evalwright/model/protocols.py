@@ -355,6 +355,7 @@ class Store(Protocol):
 
     Creating one connects to nothing yet. `masker` masks what is written (None: the secrets of the environment). In the
     folder `runs`, a store without a folder of its own keeps artifacts, and its caller a note of where each run is.
+    If it has a method `is_written(run_id)`, that says whether a process is writing the run, without taking a lock.
     """
 
     def create(self, plan: Plan, cases: Iterable[Case], documents: Mapping[str, bytes]) -> RunWriter:

@@ -75,10 +75,14 @@ class Progress(NamedTuple):
         left = self.left_seconds
         return f"{said}, {f'{left / 60:.0f} min' if left >= 90 else f'{left:.0f} s'} left"
 
+    @property
+    def pace(self) -> str:
+        """`1.1 cells a second`."""
+        return f"{self.rate:.3g} cells a second" if self.rate else ""
+
     def event(self) -> dict[str, Any]:
         """The event that the page receives."""
-        rate = f"{self.rate:.3g} cells a second" if self.rate else ""
-        return {**self._asdict(), "text": self.text, "rate": rate}
+        return {**self._asdict(), "text": self.text, "rate": self.pace}
 
 
 class LiveRun:

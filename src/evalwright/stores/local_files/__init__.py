@@ -37,7 +37,7 @@ from evalwright.stores.local_files.reader import (
     LocalReader,
 )
 from evalwright.stores.local_files.writer import LocalWriter
-from evalwright.stores.lock import LOCK_NAME, RunLock
+from evalwright.stores.lock import LOCK_NAME, RunLock, is_held
 
 __all__ = ["LocalFiles", "is_run", "local_files"]
 
@@ -160,6 +160,10 @@ class LocalFiles(Masked):
         except OSError:
             return []
         return [folder.name for folder in sorted(folders, key=_age)]
+
+    def is_written(self, run_id: str) -> bool:
+        """Whether a process is writing the run."""
+        return is_held(self.folder / run_id / LOCK_NAME)
 
     def _existing(self, run_id: str) -> Path:
         folder = self.folder / run_id

@@ -18,7 +18,7 @@ from evalwright.model.snapshot import Case
 from evalwright.stores.documents import Masked, plan_to_json
 from evalwright.stores.local_files.lines import LineEncoder, reserved_words
 from evalwright.stores.postgres.database import Connection, Database
-from evalwright.stores.postgres.lock import lock_run
+from evalwright.stores.postgres.lock import is_locked, lock_run
 from evalwright.stores.postgres.run import PostgresRun
 from evalwright.stores.tables.rows import spooled_cases
 from evalwright.stores.tables.run import TableReader, TableWriter
@@ -109,6 +109,11 @@ class Postgres(Masked):
         """Open a run for reading; needs no lock. Raises InputError if there is no such run."""
         self._check(run_id)
         return TableReader(PostgresRun(self._database, run_id, self._runs))
+
+    def is_written(self, run_id: str) -> bool:
+        """Whether a process is writing the run."""
+        with self._database.reading(), closing(self._database.connect()) as connection:
+            return is_locked(connection, self._database.schema, run_id)
 
     def _check(self, run_id: str) -> None:
         ids = self.run_ids()

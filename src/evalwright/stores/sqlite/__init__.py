@@ -19,7 +19,7 @@ from evalwright.model.plan import Plan
 from evalwright.model.snapshot import Case
 from evalwright.stores.documents import Masked, plan_to_json
 from evalwright.stores.local_files.lines import LineEncoder, reserved_words
-from evalwright.stores.lock import RunLock
+from evalwright.stores.lock import RunLock, is_held
 from evalwright.stores.settings import read_config
 from evalwright.stores.sqlite.run import SqliteRun, connect, reading, writing
 from evalwright.stores.tables.rows import spooled_cases
@@ -110,8 +110,14 @@ class Sqlite(Masked):
         return lock
 
     def _lock(self, run_id: str) -> RunLock:
-        file = self.path.with_name(f".{self.path.name}.{safe_id(run_id)}.lock")
-        return RunLock(file, self.path / run_id, remove=True)
+        return RunLock(self._lock_place(run_id), self.path / run_id, remove=True)
+
+    def _lock_place(self, run_id: str) -> Path:
+        return self.path.with_name(f".{self.path.name}.{safe_id(run_id)}.lock")
+
+    def is_written(self, run_id: str) -> bool:
+        """Whether a process is writing the run."""
+        return is_held(self._lock_place(run_id))
 
     def _writer(self, run_id: str, lock: RunLock, *, new: bool = False) -> TableWriter:
         try:
