@@ -13,6 +13,7 @@ from evalwright.errors import InputError
 from evalwright.importers.pricing import ListPricing
 from evalwright.registry import load
 from importers.transcripts import AT, imported, rollout_line, said, session_line, used, written
+from warm import run
 
 CALL = {"type": "tool_use", "id": "t1", "name": "Read", "input": {"path": "a"}}
 OTHER = {"type": "tool_use", "id": "t2", "name": "Grep", "input": {"pattern": "b"}}
@@ -88,7 +89,15 @@ def test_a_request_that_was_taken_back_is_left_out_with_all_below_it(tmp_path):
     assert any("2 abandoned" in note for note in done.notes)
 
 
-@pytest.mark.parametrize("where", ["in the session", "in a file beside it"])
+SUBAGENTS = {
+    "in a file beside it": "subagents/agent-a7.jsonl",
+    "of its own folder": "session/subagents/agent-a7.jsonl",
+    "of a workflow": "session/subagents/workflows/wf/agent-a7.jsonl",
+    "of older versions": "agent-a7.jsonl",
+}
+
+
+@pytest.mark.parametrize("where", ["in the session", *SUBAGENTS])
 def test_a_subagent_is_a_span_and_its_tokens_count(tmp_path, where):
     main = [session_line(0, "user", "go"), session_line(1, "assistant", "Done.", "m1", message=used(1, 1))]
     below = [
@@ -98,7 +107,7 @@ def test_a_subagent_is_a_span_and_its_tokens_count(tmp_path, where):
     if where == "in the session":
         main += below
     else:
-        written(tmp_path / "session" / "subagents" / "agent-a7.jsonl", below)
+        written(tmp_path / SUBAGENTS[where], below)
     _, trace, _ = claude(tmp_path, main)
     assert [content for _, content, _ in spoken(trace)] == ["go", "Done."]
     (agent,) = [span for span in trace["spans"] if span["kind"] == "agent"]
@@ -145,6 +154,51 @@ def test_sessions_whose_lines_are_mixed_are_cases_of_their_own(tmp_path):
     assert (before["id"], done.traces) == ("before", 3)
     assert [note for note in done.notes if "tokens" in note] == ["3 recordings without tokens: the cost is unknown"]
     assert {case["id"]: case["embedded_trace"]["output"]["final_answer"] for case in cases} == {"s": "1", "other": "2"}
+
+
+def test_a_folder_of_projects_is_read_whatever_else_it_holds(tmp_path):
+    """As Claude Code leaves it: indices, journals of workflows, sessions without messages, subagents left behind."""
+    folder = tmp_path / "projects"
+    session = [session_line(0, "user", "go"), session_line(1, "assistant", "Done.", "m1")]
+    below = [{**line, "isSidechain": True, "agentId": "a7", "uuid": f"b{line['uuid']}"} for line in session]
+    written(folder / "s.jsonl", session)
+    written(folder / "s/subagents/workflows/wf/agent-a7.jsonl", [{**line, "sessionId": "s#agent-a7"} for line in below])
+    written(folder / "s/subagents/workflows/wf/journal.jsonl", [{"type": "result", "agentId": "a7", "result": "x"}])
+    written(folder / "agent-a8.jsonl", [{**line, "sessionId": "gone"} for line in below])
+    written(folder / "idle.jsonl", [{"type": "queue-operation", "sessionId": "idle", "operation": "enqueue"}])
+    (folder / "sessions-index.json").write_text('{"version": 1, "entries": []}')
+    done = run(["-m", "evalwright", "import", "projects", "--out", "out"], cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "2 files of other formats in the folder left out" in done.stdout
+    assert "lost: files of subagents without the file of their session: 1" in done.stdout
+    assert "lost: files without messages: 1" in done.stdout
+    (case,) = map(json.loads, (tmp_path / "out" / "cases.jsonl").read_text().splitlines())
+    assert [span["name"] for span in case["embedded_trace"]["spans"] if span["kind"] == "agent"] == ["a7"]
+
+
+def test_files_without_any_message_are_a_mistake(tmp_path):
+    below = {**session_line(0, "user", "look"), "isSidechain": True}
+    agent = written(tmp_path / "agent-a7.jsonl", [below])
+    idle = written(tmp_path / "idle.jsonl", [{"type": "queue-operation", "sessionId": "idle"}])
+    with pytest.raises(InputError, match="is of a subagent: import the file of its session"):
+        imported(tmp_path, "claude-code", agent)
+    with pytest.raises(InputError, match="has no messages to import"):
+        imported(tmp_path, "claude-code", idle)
+
+
+def test_the_subagents_of_each_session_in_a_file_are_its_own(tmp_path):
+    def session(name):
+        lines = [session_line(0, "user", "go"), session_line(1, "assistant", "Done.", "m1")]
+        return [{**line, "sessionId": name, "uuid": f"{name}{line['uuid']}", "parentUuid": None} for line in lines]
+
+    for name in ("log", "other"):
+        about = {"isSidechain": True, "agentId": f"of {name}"}
+        below = [{**line, **about, "uuid": f"b{line['uuid']}"} for line in session(name)]
+        written(tmp_path / "log" / "subagents" / f"agent-{name}.jsonl", below)
+    file = written(tmp_path / "log.jsonl", [*session("log"), *session("other")])
+    _, cases = imported(tmp_path, "claude-code", file)
+    named = {case["id"]: case["embedded_trace"]["spans"][-1]["name"] for case in cases}
+    assert named == {"log": "of log", "other": "of other"}
 
 
 def test_two_files_of_one_session_are_its_trials(tmp_path):

@@ -38,8 +38,8 @@ def imported_sessions(
         if not talk.silent and not len(reading.mistakes):
             found = True
             yield imported_session(file, format, session.id, talk)
-    if not found and not len(reading.mistakes):
-        reading.mistakes.add(file, f"has no messages of a session of {format}")
+    if not found:
+        reading.say_nothing(file)
 
 
 def _sessions(

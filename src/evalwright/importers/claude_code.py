@@ -15,8 +15,9 @@ from typing import Any, ClassVar
 
 import msgspec
 
+from evalwright.importers.claude_agents import AgentFiles
 from evalwright.importers.claude_lines import SESSION_LINES, SESSION_NAMES, SessionLine
-from evalwright.importers.claude_session import ClaudeSession
+from evalwright.importers.claude_session import CUT, ClaudeSession
 from evalwright.importers.imported_records import Imported, ImportFindings, Read, StartOver
 from evalwright.importers.json_lines import records
 from evalwright.importers.sources import Mistakes, stem
@@ -31,39 +32,29 @@ _Placed = tuple[str, int, SessionLine | None]
 
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
     """The sessions in the files, one record each."""
-    main = [file for file in files if not _of_subagent(file)]
-    given = {file for file in files if _of_subagent(file)}
-    beside = {agent for file in main for agent in _agents_of(file)}
-    agents = sorted(given | beside)
-    for file in main or agents:
-        yield from _sessions(file, [agent for agent in agents if _belongs(agent, file)] if main else [], reading)
-
-
-def _of_subagent(file: Path) -> bool:
-    return file.parent.name == "subagents" and file.name.startswith("agent-")
-
-
-def _agents_of(file: Path) -> list[Path]:
-    return sorted((file.parent / stem(file) / "subagents").glob("agent-*.jsonl"))
-
-
-def _belongs(agent: Path, file: Path) -> bool:
-    return agent.parent.parent in (file.parent, file.parent / stem(file))
+    agents = AgentFiles(files)
+    for file in agents.main:
+        yield from _sessions(file, agents.of(file, _names_in), reading)
+    for agent in sorted(agents.alone):
+        if agents.main:
+            reading.notes.lose("files of subagents without the file of their session")
+        else:
+            reading.mistakes.add(agent, "is of a subagent: import the file of its session")
 
 
 def _sessions(file: Path, agents: list[Path], reading: ImportFindings) -> Iterator[Imported]:
     """The sessions of one file, with the files of their subagents."""
-    found = 0
+    found = False
     for key, session in _read_sessions(file, agents, reading):
         talk = session.finished()
         if talk.silent:
             continue
-        found += 1
+        found = True
         yield Imported(
             file, key, {"user_message": talk.user_message or ""}, talk.trace("recorded", session.origin())
         )  # fmt: skip
-    if not found and not len(reading.mistakes):
-        reading.mistakes.add(file, "has no messages of a session of Claude Code")
+    if not found:
+        reading.say_nothing(file)
 
 
 def _read_sessions(file: Path, agents: list[Path], reading: ImportFindings) -> Iterator[tuple[str, ClaudeSession]]:
@@ -96,13 +87,17 @@ def _one_by_one(file: Path, reading: ImportFindings) -> Iterator[tuple[str, Clau
     yield current, session
 
 
+def _names_in(file: Path) -> list[str]:
+    return _session_names(file)[0]
+
+
 def _session_names(file: Path) -> tuple[list[str], bool]:
     """The sessions of a file, and whether their lines are mixed."""
     names: dict[str, None] = {}
     current, mixed = stem(file), False
     for _, line in records(file, Mistakes(), SESSION_NAMES):
         name = line.sessionId or line.session_id
-        if name and name != current and isinstance(name, str):
+        if name and isinstance(name, str) and (name != current or not names):
             current = name
             mixed = mixed or name in names
             names[name] = None
@@ -117,11 +112,18 @@ def _placed_lines(file: Path, agents: list[Path], names: Collection[str], readin
             if name and isinstance(name, str):
                 current = name
         yield current, number, line
+    only = next(iter(names)) if len(names) == 1 else None
     for agent in agents:
         for number, line in records(agent, reading.mistakes, SESSION_LINES, may_be_cut=True):
-            if line is not None and (line.sessionId or current) in names:
-                line.isSidechain, line.agentId = True, str(line.agentId or stem(agent).removeprefix("agent-"))
-                yield line.sessionId or current, number, line
+            if line is None:
+                reading.notes.say(f"{agent.name}:{number}: {CUT}")
+                continue
+            name = line.sessionId if line.sessionId in names else only
+            if name is None:
+                reading.notes.lose("lines of subagents of other sessions")
+                continue
+            line.isSidechain, line.agentId = True, str(line.agentId or stem(agent).removeprefix("agent-"))
+            yield name, number, line
 
 
 def _set_aside(lines: Iterator[_Placed]) -> Iterator[tuple[str, Iterator[_Placed]]]:

@@ -13,7 +13,7 @@ from evalwright.importers.json_lines import LineForm
 from evalwright.importers.recordings import moment
 from evalwright.importers.sources import record_key
 
-__all__ = ["SESSION_LINES", "SESSION_NAMES", "SessionLine", "SessionMessage"]
+__all__ = ["AGENT_LINES", "SESSION_LINES", "SESSION_NAMES", "SessionLine", "SessionMessage"]
 
 
 class SessionName(msgspec.Struct, gc=False):
@@ -21,6 +21,13 @@ class SessionName(msgspec.Struct, gc=False):
 
     sessionId: Any = None
     session_id: Any = None
+
+
+class AgentName(msgspec.Struct, gc=False):
+    """The session of a line, and whether the line is a subagent's."""
+
+    sessionId: Any = None
+    isSidechain: Any = None
 
 
 class SessionMessage(msgspec.Struct, gc=False):
@@ -76,4 +83,5 @@ def _of_any_object(value: dict[str, Any]) -> SessionLine:
 
 
 SESSION_LINES = LineForm(msgspec.json.Decoder(SessionLine).decode, _of_any_object)
+AGENT_LINES = LineForm(msgspec.json.Decoder(AgentName).decode, partial(msgspec.convert, type=AgentName))
 SESSION_NAMES = LineForm(msgspec.json.Decoder(SessionName).decode, partial(msgspec.convert, type=SessionName))

@@ -21,7 +21,7 @@ from evalwright.importers.token_counts import recorded_dollars
 from evalwright.importers.transcript import AgentTurn, Transcript
 from evalwright.model.trace import TraceError
 
-__all__ = ["ClaudeSession"]
+__all__ = ["CUT", "ClaudeSession"]
 
 _LEFT_OUT = {
     "summary", "file-history-snapshot", "queue-operation", "progress", "stream_event", "system", "attachment",
@@ -30,7 +30,7 @@ _LEFT_OUT = {
 """Lines without conversation: bookkeeping, hooks, parts that a later line repeats in full."""
 _STOPPED = ("error_max_turns", "error_max_budget_usd")
 _RESULT = "result"
-_CUT = "the last line breaks off and was left out"
+CUT = "the last line breaks off and was left out"
 
 
 class _Conversation:
@@ -68,8 +68,8 @@ class ClaudeSession:
 
     def read(self, number: int, line: SessionLine | None) -> None:
         if line is None:
-            self._extra.setdefault("warnings", []).append(_CUT)
-            self._notes.say(f"{self._file.name}:{number}: {_CUT}")
+            self._extra.setdefault("warnings", []).append(CUT)
+            self._notes.say(f"{self._file.name}:{number}: {CUT}")
             return
         uuid, kind = line.uuid, line.type
         if uuid is not None:

@@ -31,7 +31,7 @@ def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
             session = _Session(file, reading.notes)
             session.answer(parsed(file, reading.mistakes))
             if (talk := session.finished()).silent:
-                reading.mistakes.add(file, "has no messages of a session of gemini")
+                reading.say_nothing(file)
             else:
                 yield imported_session(file, "gemini", session.id, talk)
         else:

@@ -57,6 +57,10 @@ class ImportFindings:
     variants: dict[str, str] = field(default_factory=dict)
     """Names of systems that are known only at the end of reading, by the names that recordings have until then."""
 
+    def say_nothing(self, file: Path) -> None:
+        """Note a file without anything to import; if all files are like that, the import is a mistake."""
+        self.notes.lose("files without messages")
+
     def lose_check(self, kind: str) -> None:
         """Note a check of the original that has no equivalent here; every run of the suite reports it."""
         self.notes.lose(kind)

@@ -1,0 +1,67 @@
+"""The files of subagents of Claude Code, and the sessions to which they belong.
+
+They are in `SESSION/subagents/`, also in folders below it, one for each workflow; older versions put them beside the
+session, in `agent-ID.jsonl`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+
+from evalwright.importers.claude_lines import AGENT_LINES
+from evalwright.importers.json_lines import records
+from evalwright.importers.sources import Mistakes, stem
+
+__all__ = ["AgentFiles"]
+
+_NAMES = "agent-*.jsonl"
+
+
+class AgentFiles:
+    """The files of subagents among the `given` ones and beside the sessions."""
+
+    def __init__(self, given: Sequence[Path]) -> None:
+        self._beside: dict[Path, dict[str, list[Path]]] = {}
+        """By folder, those in it by the session that they name."""
+        self.main: list[Path] = [file for file in given if not self._is_agent(file)]
+        """The files of sessions."""
+        self.alone: set[Path] = set(given).difference(self.main)
+        """Those given that no session has claimed so far."""
+
+    def of(self, file: Path, names: Callable[[Path], Collection[str]]) -> list[Path]:
+        """The files of the subagents of a session's file; `names` finds the sessions in it, if that is needed."""
+        below = {path for folder in (file.parent, file.parent / stem(file)) for path in _below(folder / "subagents")}
+        if beside := self._named_in(file.parent):
+            below |= {path for name in names(file) for path in beside.get(name, ())}
+        self.alone -= below
+        return sorted(below)
+
+    def _is_agent(self, file: Path) -> bool:
+        if not file.name.startswith("agent-"):
+            return False
+        return _is_below_subagents(file) or any(file in paths for paths in self._named_in(file.parent).values())
+
+    def _named_in(self, folder: Path) -> dict[str, list[Path]]:
+        if folder not in self._beside:
+            found = self._beside[folder] = {}
+            for file in [] if folder.name == "subagents" else folder.glob(_NAMES):
+                if (session := _session_of(file)) is not None:
+                    found.setdefault(session, []).append(file)
+        return self._beside[folder]
+
+
+def _below(folder: Path) -> list[Path]:
+    return [*folder.rglob(_NAMES)] if folder.is_dir() else []
+
+
+def _is_below_subagents(file: Path) -> bool:
+    return any(folder.name == "subagents" for folder in file.parents)
+
+
+def _session_of(file: Path) -> str | None:
+    """The session named by the first line of a subagent; None for a file of something else."""
+    for _, line in records(file, Mistakes(), AGENT_LINES, may_be_cut=True):
+        session = line and line.isSidechain is True and line.sessionId
+        return session if session and isinstance(session, str) else None
+    return None
