@@ -106,20 +106,26 @@ def load_cases(suite: Path) -> tuple[int, Clock]:
 def run_cases(suite: Path) -> tuple[Path, Clock]:
     """Run a suite into a new run folder; its cases are read and checked inside of the clock."""
     from evalwright.formats.loading import load_suite
-    from evalwright.registry import load
     from evalwright.run.start import run_suite
     from evalwright.session import Session
 
     loaded = load_suite(suite, "evalh", options={"allow_outside": [_data_of(suite)]})
-    for kind, names in (
-        ("evaluators", [spec.type for spec in loaded.evaluators]),
-        ("targets", [variant.adapter for variant in loaded.variants]),
-    ):
-        for name in names:
-            load(kind, name)
+    _import_parts_of(loaded)
     with Session(owns_process=True, stdout="keep"), Clock() as clock:  # as the command line works
         outcome = run_suite(loaded)
     return outcome.run_dir, clock
+
+
+def _import_parts_of(suite: Any) -> None:
+    """Import what a suite or a plan uses: clocks leave imports out."""
+    import yaml  # noqa: F401 - summaries are written with it
+
+    from evalwright.registry import load
+
+    for spec in suite.evaluators:
+        load("evaluators", spec.type)
+    for variant in suite.variants:
+        load("targets", variant.adapter)
 
 
 def run_command(suite: Path) -> tuple[Path, Clock]:
@@ -135,8 +141,10 @@ def run_command(suite: Path) -> tuple[Path, Clock]:
 def re_evaluate(run_dir: Path) -> Clock:
     """Judge every stored trace of a run again."""
     from evalwright.run.re_evaluation import re_evaluate
+    from evalwright.run.stored_run import open_run
     from evalwright.session import Session
 
+    _import_parts_of(open_run(run_dir)[1])
     with Session(owns_process=True, stdout="keep"), Clock() as clock:  # as the command line works
         re_evaluate(run_dir)
     return clock
