@@ -15,12 +15,13 @@ from starlette.testclient import TestClient
 from evalwright.cli.viewed_runs import runs_at
 from evalwright.formats.loading import load_suite
 from evalwright.llm.choices import ModelChoices
-from evalwright.model.plan import Shard
+from evalwright.model.plan import EvaluatorSpec, Shard
 from evalwright.run.options import RunOptions
 from evalwright.run.start import run_suite
 from evalwright.viewer.access import Access
 from evalwright.viewer.app import viewer
 from evalwright.viewer.shelf import RunSource
+from run.suites import suite
 
 AGENT = """
 import json
@@ -93,7 +94,7 @@ def made_run(
     # of another size for another `lost`: byte code of the same second is taken for current by time and size
     (folder / "viewed_agent.py").write_text(f"LOST = {lost}\n{AGENT}" + "\n" * lost)
     judge = judge or {"model": "python:viewed_agent:judge", "nl_assertions": ["is polite"]}
-    suite = {
+    written = {
         "eval": {"name": name},
         "dataset": {"type": "jsonl", "path": "cases.jsonl"},
         "systems": [{"name": name, "adapter": "python_function", "target": "viewed_agent:answer"} for name in variants],
@@ -104,7 +105,7 @@ def made_run(
         "run": {"trials": trials, "max_concurrency": 1},
         "output": {"type": "local_files", "path": "runs"},
     }
-    (folder / "eval.yaml").write_text(json.dumps(suite))
+    (folder / "eval.yaml").write_text(json.dumps(written))
     sys.modules.pop("viewed_agent", None)
     read = load_suite(folder / "eval.yaml")
     read.out = folder / "runs"
@@ -135,3 +136,24 @@ def site_of(
 ) -> Iterator[TestClient]:
     app = viewer(sources, Access(token, ("127.0.0.1:7766",), 7766), **options)
     yield TestClient(app, base_url="http://127.0.0.1:7766", follow_redirects=False)
+
+
+def with_messages(run: Path, cell: str, number: int) -> None:
+    """Give the trace of a case that many messages, and as many tool calls that no message tells."""
+    lines = []
+    for line in (run / "traces.jsonl").read_text().splitlines():
+        trace = json.loads(line)
+        if trace["case_id"] == cell:
+            trace["messages"] = [{"role": "user", "content": f"said-{n:05d}"} for n in range(number)]
+            trace["tool_calls"] = [{"name": "find", "arguments": {"n": f"asked-{n:05d}"}} for n in range(number)]
+        lines.append(json.dumps(trace))
+    (run / "traces.jsonl").write_text("".join(f"{line}\n" for line in lines))
+
+
+def with_long_names(folder: Path) -> tuple[Path, str, list[str]]:
+    """A run of one cell with a very long id that seven evaluators failed; the id, and the names of the evaluators."""
+    names = [f"check {number} of seven" for number in (3, 1, 7, 5, 2, 6, 4)]
+    checks = [EvaluatorSpec(name, "contains_text", {"all_of": [f"never {name[6]}"]}) for name in names]
+    asked = suite(folder, ["word " * 30], evaluators=checks)
+    asked.cases[0].id = "a" * 3000 + "\u202e" + "z" * 3000
+    return run_suite(asked).run_dir, asked.cases[0].id, names

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import socket
 import threading
@@ -21,7 +22,7 @@ from evalwright.run.stored_run import open_run
 from evalwright.viewer.access import Access
 from evalwright.viewer.app import viewer
 from evalwright.viewer.document import HtmlDocument
-from viewer.runs import ATTACK, cut_short, made_run
+from viewer.runs import ATTACK, cut_short, made_run, with_long_names
 
 CHROMIUM = os.environ.get("EVALWRIGHT_CHROMIUM") or shutil.which("chromium")
 REQUIRED = os.environ.get("EVALWRIGHT_BROWSER_TESTS") == "required"
@@ -165,6 +166,27 @@ def test_a_filter_in_a_bundle_says_how_many_of_its_cells_are_shown(visit, tmp_pa
     expect(page.get_by_role("status")).to_have_text("240 of 280 cells, the first 200 shown")
     expect(page.get_by_role("table", name="Cells").get_by_role("rowheader")).to_have_count(200)
     expect(following.first).not_to_be_visible()
+
+
+def test_rows_of_a_search_in_a_bundle_are_those_of_its_pages(visit, tmp_path):
+    """Long names, names with spaces and invisible characters included."""
+    from playwright.sync_api import expect
+
+    with ThreadPoolExecutor() as apart:
+        run, _, names = apart.submit(with_long_names, tmp_path).result()
+    write_pages([run], tmp_path / "pages", "all", None, 1000)
+    page = visit("/")
+    page.goto((tmp_path / "pages" / "runs" / run.name / "index.html").as_uri())
+    row = page.get_by_role("table", name="Cells").get_by_role("row").nth(1)
+    before = row.inner_text()
+    assert ", ".join(names[:5]) + " and 2 more" in before
+    page.get_by_role("searchbox", name="Search cells").fill("aaa")
+    page.keyboard.press("Enter")
+    expect(page).to_have_url(re.compile("q=aaa"))
+    expect(row).to_have_text(re.compile("Fail"))
+    after = row.inner_text()
+    assert after.partition(" and 2 more")[0].split() == before.partition(" and 2 more")[0].split()
+    assert "word…" in after
 
 
 def test_from_a_failed_run_to_the_judges_prompt_by_keys(visit, runs):

@@ -15,7 +15,7 @@ from evalwright.cli.bundling import write_pages
 from evalwright.errors import InputError
 from evalwright.model.cell import cell_key
 from evalwright.viewer.bundle import MARKER
-from viewer.runs import made_run
+from viewer.runs import made_run, with_messages
 from viewer.test_pages import cases, found, seen
 
 
@@ -58,6 +58,20 @@ def test_every_cell_is_reached_by_links_and_every_link_leads_to_a_file(tmp_path,
         text = path.read_text()
         assert "Content-Security-Policy" in text
         assert not re.search(r"<script(?![^>]*\bsrc=)|<[^>]+\son\w+=|<[^>]+\sstyle=", text)
+
+
+def test_all_messages_of_a_long_conversation_are_a_page_of_their_own(tmp_path):
+    run = made_run(tmp_path, trials=1)
+    with_messages(run, "case-1", 101)
+    write_pages([run], tmp_path / "pages", "all", None, 100)
+    cells = tmp_path / "pages" / "runs" / run.name / "cells"
+    key = cell_key("case-1", "agent", 0)
+    whole = cells / f"{key}-messages.html"
+    assert whole in links_of(cells / f"{key}.html")
+    assert [*cells.glob("*-messages.html")] == [whole]
+    assert ("said-00050" in whole.read_text(), "said-00050" in (cells / f"{key}.html").read_text()) == (True, False)
+    for page in cells.glob("*.html"):
+        assert all(path.is_file() for path in links_of(page))
 
 
 @pytest.mark.parametrize("only", ["all", "not-passed", "changed"])

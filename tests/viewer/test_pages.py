@@ -25,7 +25,7 @@ from evalwright.run.start import run_suite
 from evalwright.viewer.pages.blocks import Blocks
 from evalwright.viewer.trends import VariantRate, trend_of
 from run.suites import suite
-from viewer.runs import ATTACK, cut_short, made_run, site, site_of
+from viewer.runs import ATTACK, cut_short, made_run, site, site_of, with_long_names, with_messages
 
 
 def page(client, path: str, status: int = 200) -> str:
@@ -173,6 +173,29 @@ def test_a_cell_shows_everything_that_was_recorded(run, client):
     assert client.get(f"{path}/whole?part=trace/nothing").status_code == 404
 
 
+def test_of_a_long_conversation_the_ends_are_shown_and_the_rest_is_one_link_away(tmp_path):
+    run = made_run(tmp_path, trials=1)
+    with_messages(run, "case-1", 3000)
+    path = f"/runs/{run.name}/cells/{cell_key('case-1', 'agent', 0)}?status=pass"
+    with site(run.parent) as client:
+        text = page(client, path)
+        assert len(text) < 100_000
+        assert "100 of 3,000 messages" in seen(text)
+        assert "100 of 3,000 tool calls" in seen(text)
+        said = re.findall(r">said-(\d+)<", text)
+        assert [said[0], said[49], said[50], said[-1]] == ["00000", "00049", "02950", "02999"]
+        assert "Message 2951" in seen(text)
+        onward = [unescape(link) for link in re.findall(r'<a href="([^"]*)">Show ', text)]
+        assert [link.partition("#")[2] for link in onward] == ["messages", "m51", "messages"]
+        whole = page(client, onward[1].partition("#")[0])
+        assert re.findall(r">said-(\d+)<", whole) == [f"{number:05d}" for number in range(3000)]
+        assert whole.count("asked-") == 3000
+        assert 'id="m51"' in whole
+        assert "Show " not in seen(whole)
+        assert "2 of 4" in seen(whole)  # still of the filter
+        assert client.get(f"{path}&messages=some").status_code == 400
+
+
 def test_what_a_judge_was_asked_is_open_where_it_did_not_pass(run, client):
     for case, opened in (("case-3", True), ("case-1", False)):
         text = page(client, f"/runs/{run.name}/cells/{cell_key(case, 'agent', 0)}")
@@ -221,6 +244,19 @@ def test_texts_that_a_spreadsheet_would_compute_are_inert_in_csv(tmp_path):
     with site(tmp_path / "runs") as client:
         rows = [*csv.DictReader(io.StringIO(client.get(f"/runs/{made.run_dir.name}/cells.csv").text))]
     assert [row["answer"] for row in rows] == [*(f"'{text}" for text in texts[:-1]), "1=1"]
+
+
+def test_a_row_stays_short_whatever_names_are_in_it_and_ties_are_in_the_order_of_the_suite(tmp_path):
+    made, long_id, names = with_long_names(tmp_path)
+    with site(tmp_path / "runs") as client:
+        text = page(client, f"/runs/{made.name}")
+        assert re.findall(r"<b>1 ×</b> (check \d of seven)", text) == names
+        row = seen(text[text.index('<th scope="row"><a') :])
+        assert f"{'a' * 59}…{'z' * 60} {', '.join(names[:5])} and 2 more word word" in row
+        assert f"{' word' * 16}…" in row
+        assert long_id.replace("\u202e", "⟦U+202E⟧") in page(
+            client, f"/runs/{made.name}/cells/{cell_key(long_id, 'main', 0)}"
+        )
 
 
 def test_a_run_is_compared_with_the_one_of_its_eval_before_and_a_baseline_is_marked(tmp_path):

@@ -109,8 +109,8 @@ class _Site:
 
     def cell(self, request: Request) -> Response:
         run = self._shelf.open(_run_of(request, self._shelf))
-        chosen = Filter.of(request.query_params.multi_items())
-        return self._answer(cell_page(run, request.path_params["key"], chosen, self._links, run.labels))
+        pairs = request.query_params.multi_items()
+        return self._answer(cell_page(run, request.path_params["key"], pairs, self._links, run.labels))
 
     def find(self, request: Request) -> Response:
         """`?case=ID&variant=V&trial=N`, as people and tools write it, to the address of the cell."""

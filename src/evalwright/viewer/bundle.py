@@ -15,6 +15,7 @@ from evalwright.errors import InputError, Problem, counted
 from evalwright.model.result import NOT_PASSED
 from evalwright.viewer.bundle_links import BundleLinks
 from evalwright.viewer.filters import Filter
+from evalwright.viewer.labels import StoredLabel
 from evalwright.viewer.pages import NotThere
 from evalwright.viewer.pages.cell import cell_context, stored_records, whole_text
 from evalwright.viewer.pages.compare import Sides, compare_context, compared_cell_context
@@ -23,7 +24,8 @@ from evalwright.viewer.pages.runs import run_row
 from evalwright.viewer.pairing import CHANGES, PairedRuns
 from evalwright.viewer.rendering import assets, page_text
 from evalwright.viewer.shelf import OpenRun
-from evalwright.viewer.table import CellRow
+from evalwright.viewer.table import CellPlace, CellRow
+from evalwright.viewer.texts import beginning, visible
 
 __all__ = ["MARKER", "Bundle", "write_bundle"]
 
@@ -146,20 +148,29 @@ class Bundle:
         rows = self._rows(run)
         labels = run.labels.by_cell() if self._with_labels else {}
         for number, row in enumerate(rows):
-            path = f"runs/{run.id}/cells/{row.key}.html"
-            self._links.here = path
             before = rows[number - 1] if number else None
             after = rows[number + 1] if number + 1 < len(rows) else None
-            place = (number + 1, len(rows), before, after)
+            said = labels.get((row.case_key, row.variant, row.trial), [])
+            yield from self._cell(run, row, (number + 1, len(rows), before, after), said)
+
+    def _cell(
+        self, run: OpenRun, row: CellRow, place: CellPlace, labels: Sequence[StoredLabel]
+    ) -> Iterator[tuple[str, bytes]]:
+        """Its page and, if that leaves out messages, one with all of them."""
+        path = f"runs/{run.id}/cells/{row.key}"
+        for whole, name in ((False, f"{path}.html"), (True, f"{path}-messages.html")):
+            self._links.here = name
             try:
-                context = cell_context(run, row, self._links.base, self._links, place)
-                context["human_labels"] = labels.get((row.case_key, row.variant, row.trial), [])
+                context = cell_context(run, row, self._links.base, self._links, place, whole=whole)
             except NotThere as error:
                 back = self._links.run(run.id)
                 found = {"heading": "Cannot be read", "text": f"{row.case_key}: {error}", "back": back, "runs": []}
-                yield self._page(path, "problem.html", f"{row.case_key} · evalwright", found)
-                continue
-            yield self._page(path, "cell.html", f"{row.case_key} · {run.plan.name} · evalwright", context)
+                yield self._page(name, "problem.html", f"{row.case_key} · evalwright", found)
+                return
+            title = f"{row.case_key} · {run.plan.name} · evalwright"
+            yield self._page(name, "cell.html", title, {**context, "human_labels": labels})
+            if not (context["messages_hidden"] or context["tool_calls"].hidden):
+                return
 
     def _lists(self) -> Iterator[tuple[str, bytes]]:
         """Pages of cells, and the pages they link to, until all are written."""
@@ -239,13 +250,15 @@ def _cells_script(run: OpenRun, rows: list[CellRow]) -> bytes:
     texts = table.texts([row.number for row in rows])
     lines = []
     for row in rows:
-        known = [row.key, row.case_key, row.variant, row.trial, row.status or "", " ".join(row.failed_evaluators)]
-        fixed = msgspec.json.encode([*known, row.answer[:60], row.latency, row.cost])
+        names = visible(row.case_key), visible(row.variant), visible("\n".join(row.failed_evaluators))
+        known = [row.key, *names[:2], row.trial, row.status or "", names[2]]
+        known += [beginning(row.answer, 60), row.latency, row.cost]
+        fixed = msgspec.json.encode(known)
         room = max(0, _LARGEST_ROW - len(fixed) - 8)
         text = " ".join(texts.get(row.number, "").split())[:200]
         while len(text.encode("utf-8", "replace")) > room:
             text = text[: len(text) * 3 // 4]
-        lines.append(msgspec.json.encode([*known, row.answer[:60], row.latency, row.cost, text]).decode())
+        lines.append(msgspec.json.encode([*known, text]).decode())
     joined = ",\n".join(lines).replace("<", "\\u003c").replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
     return f"evalwrightCells([\n{joined}\n])\n".encode("utf-8", "replace")
 

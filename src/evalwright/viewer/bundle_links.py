@@ -82,6 +82,9 @@ class BundleLinks:
     def cell(self, run: str, key: str, chosen: Filter | None = None) -> str:
         return self._to(f"runs/{run}/cells/{key}.html")
 
+    def messages(self, run: str, key: str, chosen: Filter) -> str:
+        return self._to(f"runs/{run}/cells/{key}-messages.html")
+
     def records(self, run: str, key: str) -> str:
         return self.whole(run, key, "")
 

@@ -29,6 +29,9 @@ class Links(Protocol):
 
     def cell(self, run: str, key: str, chosen: Filter | None = None) -> str: ...
 
+    def messages(self, run: str, key: str, chosen: Filter) -> str:
+        """The page of a cell with all its messages."""
+
     def trials(self, run: str, case: str, variant: str) -> str:
         """Empty if trials have no page of their own."""
 
@@ -55,6 +58,10 @@ class ServerLinks:
 
     def cell(self, run: str, key: str, chosen: Filter | None = None) -> str:
         return f"/runs/{_part(run)}/cells/{key}{'' if chosen is None else chosen.query(after=chosen.after)}"
+
+    def messages(self, run: str, key: str, chosen: Filter) -> str:
+        query = urlencode([("messages", "all"), *chosen.pairs()])
+        return f"/runs/{_part(run)}/cells/{key}?{query}"
 
     def records(self, run: str, key: str) -> str:
         return f"/runs/{_part(run)}/cells/{key}.json"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 __all__ = ["INDEXES", "STATUSES", "TABLES", "TABLES_VERSION", "TRIAL_BITS", "VARIANT_BITS"]
 
-TABLES_VERSION = 9
+TABLES_VERSION = 10
 """Increased with every change of the tables or their contents, so that older files are rebuilt."""
 
 VARIANT_BITS, TRIAL_BITS = 12, 20
@@ -21,7 +21,7 @@ CREATE TABLE cells (
 CREATE TABLE outcomes (
     number INTEGER, evaluator TEXT, outcome TEXT, score REAL, PRIMARY KEY (number, evaluator)
 ) WITHOUT ROWID;
-CREATE TABLE reasons (reason TEXT, number INTEGER, PRIMARY KEY (reason, number)) WITHOUT ROWID;
+CREATE TABLE reasons (reason TEXT, number INTEGER, nth INTEGER, PRIMARY KEY (reason, number)) WITHOUT ROWID;
 CREATE TABLE groups (reason TEXT PRIMARY KEY, text TEXT) WITHOUT ROWID;
 CREATE TABLE tags (tag TEXT, position INTEGER, PRIMARY KEY (tag, position)) WITHOUT ROWID;
 CREATE TABLE metadata (

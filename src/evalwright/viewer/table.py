@@ -220,12 +220,13 @@ class CellTable:
         where, values = self._where(chosen or Filter())
         within = f" WHERE number IN (SELECT number FROM cells{where})" if where else ""
         found = self._all(
-            f"SELECT reason, text, count(*) AS n, min(number) AS first FROM reasons JOIN groups USING (reason)"
-            f"{within} GROUP BY reason ORDER BY n DESC, first LIMIT ?",
+            # `nth` is that of the row with the smallest number: its place among the reasons of the first cell
+            f"SELECT reason, text, count(*) AS n, min(number) AS first, nth FROM reasons JOIN groups USING (reason)"
+            f"{within} GROUP BY reason ORDER BY n DESC, first, nth LIMIT ?",
             [*values, limit],
         )
         total = self._one("SELECT count(*) FROM groups") if not where else len(found)
-        return [SharedReason(key, text, count) for key, text, count, _ in found], total
+        return [SharedReason(key, text, count) for key, text, count, *_ in found], total
 
     def reason(self, key: str) -> str | None:
         found = self._all("SELECT text FROM groups WHERE reason = ?", [key])

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
-__all__ = ["Fold", "folds", "pretty", "visible", "words_of"]
+from evalwright.reports.text import shortened
+
+__all__ = ["Fold", "beginning", "few", "folds", "pretty", "short_name", "visible", "words_of"]
 
 _LINE = 120
 """Characters up to which JSON stays on one line."""
@@ -17,6 +19,8 @@ _DEEP = " " * 8
 _FOLDED = 4
 """The number of lines from which something is folded."""
 _MOST_PARTS = 100
+_LONGEST_NAME = 120
+_MOST_NAMES = 5
 _INVISIBLE = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180e\u200b-\u200f\u202a-\u202e"
     "\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\uffff\ud800-\udfff\U000e0000-\U000e0fff]"
@@ -26,6 +30,23 @@ _INVISIBLE = re.compile(
 def visible(text: str) -> str:
     """The text with a mark and the code in place of characters that are invisible or that turn the order of others."""
     return _INVISIBLE.sub(lambda found: f"⟦U+{ord(found[0]):04X}⟧", text.replace("\r\n", "\n"))
+
+
+def short_name(text: object) -> str:
+    """A name in a row of a list, where nothing may fill the page: the middle of a long one is cut."""
+    return visible(shortened(str(text), _LONGEST_NAME))
+
+
+def beginning(text: str, most: int) -> str:
+    """At most so many characters of a text, with a mark if there are more."""
+    return visible(text if len(text) <= most else f"{text[: most - 1].rstrip()}…")
+
+
+def few(names: Sequence[str]) -> str:
+    """The first names in a row of a list, and how many more there are."""
+    more = len(names) - _MOST_NAMES
+    said = ", ".join(map(short_name, names[:_MOST_NAMES]))
+    return f"{said} and {more} more" if more > 0 else said
 
 
 def pretty(value: Any) -> str:

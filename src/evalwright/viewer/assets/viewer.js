@@ -247,6 +247,9 @@
     narrowed(form);
     return true;
   }
+  // As `short_name` and `few` of the server.
+  const short = (name) => name.length > 120 ? `${name.slice(0, 59)}…${name.slice(-60)}` : name;
+  const few = (names) => names.slice(0, 5).map(short).join(", ") + (names.length > 5 ? ` and ${names.length - 5} more` : "");
   function narrowed(form) {
     const data = new FormData(form), statuses = data.getAll("status"), sort = data.get("sort");
     const words = String(data.get("q") || "").toLowerCase().split(/\s+/).filter(Boolean);
@@ -272,9 +275,9 @@
       word.textContent = cell[4] ? `${MARKS[cell[4]] || "…"} ${cell[4][0].toUpperCase()}${cell[4].slice(1)}` : "No verdict";
       status.append(word);
       const link = one("a", row);
-      link.textContent = cell[1];
+      link.textContent = short(cell[1]);
       link.href = form.dataset.cells.replace("KEY", cell[0]);
-      put("Variant", cell[2]); put("Trial", cell[3] + 1); put("Failed", cell[5].split(" ").join(", ")); put("Answer", cell[6]);
+      put("Variant", short(cell[2])); put("Trial", cell[3] + 1); put("Failed", few(cell[5].split("\n"))); put("Answer", cell[6]);
       put("Latency", cell[7] == null ? "" : `${Math.round(cell[7])} ms`); put("Cost", cell[8] == null ? "" : `$${+cell[8].toPrecision(3)}`);
       return row;
     }));

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
 from evalwright.errors import counted
 from evalwright.model.plan import Plan
 from evalwright.model.result import is_judge_call
-from evalwright.model.trace import Trace, TraceError
+from evalwright.model.trace import Trace, TraceError, TraceMessage
 from evalwright.reports.failures import error_text
 from evalwright.reports.inspection import calls_with_results, recorded_metrics
 from evalwright.reports.numbers import duration
 from evalwright.stores.artifacts import read_artifact
-from evalwright.viewer.filters import Filter
+from evalwright.viewer.filters import BadQuery, Filter
 from evalwright.viewer.labels import LabelFile
 from evalwright.viewer.links import Links
 from evalwright.viewer.pages import NotThere, Page, ShownRun
@@ -26,8 +26,10 @@ from evalwright.viewer.table import CellPlace, CellRow
 
 __all__ = [
     "EvaluatorResult",
+    "ToolCalls",
     "cell_context",
     "cell_page",
+    "ends",
     "evaluator_results",
     "found_row",
     "stored_records",
@@ -36,6 +38,11 @@ __all__ = [
 
 _ORDER = {"error": 0, "fail": 1, "borderline": 2, "pass": 3, "skip": 4}
 _LATER = "The cells are still being read: try again soon."
+_MOST = 100
+"""Messages, and tool calls, on a page: of more, the first and the last half."""
+_ROOM_OF_ALL = 2_000_000
+"""Characters of all texts of a page with all messages."""
+T = TypeVar("T")
 
 
 class Call(NamedTuple):
@@ -74,6 +81,13 @@ class Message(NamedTuple):
     thinking: Shown | None
     call: str
     arguments: Shown | None
+
+
+class ToolCalls(NamedTuple):
+    """Tool calls as number, name, arguments and result."""
+
+    rows: list[tuple[int, str, Shown | None, Shown | None]]
+    hidden: int
 
 
 class Trial(NamedTuple):
@@ -123,31 +137,44 @@ def whole_text(run: ShownRun, key: str, part: str) -> str:
     return value if isinstance(value, str) else msgspec.json.format(msgspec.json.encode(value), indent=2).decode()
 
 
-def cell_page(run: ShownRun, key: str, chosen: Filter, links: Links, labels: LabelFile) -> Page:
-    """Raises NotThere."""
+def cell_page(run: ShownRun, key: str, pairs: Sequence[tuple[str, str]], links: Links, labels: LabelFile) -> Page:
+    """Raises NotThere and BadQuery."""
+    chosen, wanted = Filter.of(pairs, ("messages",)), dict(pairs).get("messages") or ""
+    if wanted not in ("", "all"):
+        raise BadQuery(f"'messages' is {wanted!r}, expected 'all'")
     row = found_row(run, key)
     title = f"{row.case_key} · {run.plan.name} · evalwright"
     said = labels.by_cell().get((row.case_key, row.variant, row.trial), [])
-    return Page("cell.html", title, {**cell_context(run, row, chosen, links), "human_labels": said})
+    context = cell_context(run, row, chosen, links, whole=bool(wanted))
+    return Page("cell.html", title, {**context, "human_labels": said})
 
 
 def cell_context(
-    run: ShownRun, row: CellRow, chosen: Filter, links: Links, place: CellPlace | None = None, room: int = ROOM
+    run: ShownRun,
+    row: CellRow,
+    chosen: Filter,
+    links: Links,
+    place: CellPlace | None = None,
+    room: int = ROOM,
+    *,
+    whole: bool = False,
 ) -> dict[str, Any]:
     """The content of a cell's page; `place` is its position among the chosen cells, if already known.
 
-    `room` is the number of characters for all texts together.
+    `room` is the number of characters for all texts together. With `whole`, all messages and tool calls are there.
     """
     records = run.records(row)
     if not records.trace:
         raise NotThere("The records of this cell cannot be read.", f"/runs/{run.id}")
     trace = msgspec.convert(records.trace, Trace)
+    room = _ROOM_OF_ALL if whole else room
     blocks = Blocks(lambda part: links.whole(run.id, row.key, part), room)  # type: ignore[attr-defined]
     table = run.table
     if place is None and table is not None:
         place = table.place(chosen, row)
     results = evaluator_results(records.results, run.plan, blocks)
     error = trace.error
+    messages, hidden = ends(trace.messages, None if whole else _MOST)
     return {
         "run": run,
         "row": row,
@@ -165,8 +192,9 @@ def cell_context(
         else None,
         "expected": _expected(records, blocks),
         "results": results,
-        "messages": list(_messages(trace, blocks)),
-        "tool_calls": unsaid_calls(trace, blocks),
+        "messages": list(_messages(messages, blocks)),
+        "messages_hidden": hidden,
+        "tool_calls": unsaid_calls(trace, blocks, None if whole else _MOST),
         "spans": span_rows(trace, blocks),
         "trials": _trials(run, row),
         "earlier": [_attempt(one) for one in records.earlier],
@@ -312,8 +340,20 @@ def _call(call: Any, at: str, blocks: Blocks) -> Call:
     return Call(str(call.get("model", "")), " · ".join(facts), messages, shown, further)
 
 
-def _messages(trace: Trace, blocks: Blocks) -> Iterator[Message]:
-    for place, message in enumerate(trace.messages):
+def ends(items: Iterable[T], most: int | None = _MOST) -> tuple[list[tuple[int, T]], int]:
+    """The items with their places; of more than `most`, the first and the last half of them, and how many are left out.
+
+    What went wrong with a long conversation is told by its beginning and its end.
+    """
+    placed = list(enumerate(items))
+    hidden = 0 if most is None else max(0, len(placed) - most)
+    if most is not None and hidden:
+        placed[most // 2 : most // 2 + hidden] = []
+    return placed, hidden
+
+
+def _messages(messages: Iterable[tuple[int, TraceMessage]], blocks: Blocks) -> Iterator[Message]:
+    for place, message in messages:
         at = f"trace/messages/{place}"
         call, content = message.tool_call, message.content
         if isinstance(content, list):
@@ -344,12 +384,13 @@ def _same(*values: Any) -> bytes:
     return msgspec.json.encode(values, order="deterministic")
 
 
-def unsaid_calls(trace: Trace, blocks: Blocks) -> list[tuple[str, Shown | None, Shown | None]]:
-    """Tool calls with their results, if the messages do not contain them."""
+def unsaid_calls(trace: Trace, blocks: Blocks, most: int | None = _MOST) -> ToolCalls:
+    """Tool calls with their results, if the messages do not contain them; see `ends`."""
     if _told_by_messages(trace):
-        return []
+        return ToolCalls([], 0)
     found = []
-    for place, (call, result) in enumerate(calls_with_results(trace)):
+    calls, hidden = ends(calls_with_results(trace), most)
+    for place, (call, result) in calls:
         name = call.name if call is not None else result.name if result is not None else ""
         given = None if call is None else blocks.of(call.arguments, f"trace/tool_calls/{place}/arguments")
         came = (
@@ -357,8 +398,8 @@ def unsaid_calls(trace: Trace, blocks: Blocks) -> list[tuple[str, Shown | None, 
             if result is None
             else blocks.of(result.content, f"trace/tool_results/{trace.tool_results.index(result)}/content")
         )
-        found.append((name, given, came))
-    return found
+        found.append((place + 1, name, given, came))
+    return ToolCalls(found, hidden)
 
 
 def _trials(run: ShownRun, row: CellRow) -> list[Trial]:

@@ -17,7 +17,7 @@ from evalwright.viewer.labels import ORDERS, LabelFile, LabelOrder, StoredLabel,
 from evalwright.viewer.links import ServerLinks
 from evalwright.viewer.pages import NotThere, Page
 from evalwright.viewer.pages.blocks import Blocks
-from evalwright.viewer.pages.cell import evaluator_results, unsaid_calls
+from evalwright.viewer.pages.cell import ends, evaluator_results, unsaid_calls
 from evalwright.viewer.shelf import OpenRun
 from evalwright.viewer.table import CellRow
 
@@ -206,21 +206,24 @@ def _answer(run: OpenRun, row: CellRow, evaluator: str, links: ServerLinks) -> d
     blocks = Blocks(lambda part: links.whole(run.id, row.key, part))
     expected = (records.case or {}).get("expected") or {}
     output = trace.output
-    answer = output.final_answer if output.final_answer is not None else output.structured
+    name = "structured" if output.final_answer is None else "final_answer"
+    answer = output.structured if output.final_answer is None else output.final_answer
     judged = [one for one in records.results if one["evaluator"] == evaluator]
+    messages, hidden = ends(trace.messages)
     return {
         "row": row,
         "input": blocks.of(trace.input, "trace/input"),
-        "answer": None if answer is None else blocks.of(answer, "trace/output/final_answer"),
+        "answer": None if answer is None else blocks.of(answer, f"trace/output/{name}"),
         "expected": [
             (name.replace("_", " "), blocks.of(value, blocks.at("case/expected", name)))
             for name, value in expected.items()
             if value not in (None, [], {}, "")
         ],
         "messages": [
-            (message.role, blocks.of(_said(message), f"trace/messages/{place}"))
-            for place, message in enumerate(trace.messages)
+            (place + 1, message.role, blocks.of(_said(message), f"trace/messages/{place}"))
+            for place, message in messages
         ],
+        "messages_hidden": hidden,
         "tool_calls": unsaid_calls(trace, blocks),
         "judged": evaluator_results(judged, run.plan, blocks),
     }
