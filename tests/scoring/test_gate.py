@@ -40,6 +40,12 @@ def test_percentiles_interpolate_between_ranks():
     assert aggregated([0.0, 1.0], "p95") == pytest.approx(0.95)
 
 
+def test_a_mean_is_a_plain_sum_on_every_python():
+    tenths = {"a": [0.1] * 10}
+    assert aggregated(tenths["a"], "avg_score") == 0.09999999999999999
+    assert not decided(simple("a", "avg_score", "gte", 0.1), tenths).passed
+
+
 @pytest.mark.parametrize(("op", "passed"), [("gt", False), ("gte", True), ("lt", False), ("lte", True), ("eq", True)])
 def test_comparisons_are_exact(op, passed):
     assert decided(simple("a", "max", op, 1.0), SCORES).passed is passed

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import operator
 from array import array
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from functools import partial
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from functools import partial, reduce
 from typing import Any
 
 from msgspec import UNSET
@@ -24,7 +24,7 @@ from evalwright.model.summary import GateOutcome, GatePart, RunSummary
 from evalwright.scoring.counts import Unjudged
 from evalwright.scoring.gate_intervals import Owned, ends_of_condition
 
-__all__ = ["AGGREGATIONS", "OPERATORS", "GateTotals", "aggregated", "decided"]
+__all__ = ["AGGREGATIONS", "OPERATORS", "GateTotals", "aggregated", "decided", "plain_sum"]
 
 OPERATORS: dict[str, Callable[[float, float], bool]] = {
     "gt": operator.gt,
@@ -169,6 +169,11 @@ def _highest(seen: Sequence[float]) -> float:
     return max(1.0, max(seen, default=1.0))
 
 
+def plain_sum(values: Iterable[float]) -> float:
+    """The sum of floats from left to right, each addition rounded, on every Python: since 3.12 `sum` compensates."""
+    return reduce(operator.add, values, 0.0)
+
+
 def aggregated(scores: Sequence[float], aggregation: str, pass_threshold: float = 1.0) -> float:
     """One number for many scores, 0 for none. `accuracy` is the percentage of scores that reach `pass_threshold`.
 
@@ -177,7 +182,7 @@ def aggregated(scores: Sequence[float], aggregation: str, pass_threshold: float 
     if not scores:
         return 0.0
     if aggregation == "avg_score":
-        return sum(scores) / len(scores)
+        return plain_sum(scores) / len(scores)
     if aggregation == "accuracy":
         return 100.0 * sum(score >= pass_threshold for score in scores) / len(scores)
     if aggregation in ("min", "max"):
@@ -239,8 +244,8 @@ def _value(rule: Mapping[str, Any], scores: Sequence[float]) -> float:
 def _weighted(rule: Mapping[str, Any], scores: Scores) -> tuple[str, float, int]:
     """Each metric is aggregated first; weights are shares of their sum."""
     weights: Mapping[str, float] = rule["weights"]
-    total = sum(weights.values())
+    total = plain_sum(weights.values())
     aggregation, threshold = rule["aggregation"], rule.get("pass_threshold", 1.0)
-    value = sum(aggregated(scores.get(k, ()), aggregation, threshold) * (w / total) for k, w in weights.items())
+    value = plain_sum(aggregated(scores.get(k, ()), aggregation, threshold) * (w / total) for k, w in weights.items())
     named = " + ".join(f"{weight / total:.3g} {key}" for key, weight in weights.items())
     return f"{aggregation}({named})", value, min(len(scores.get(key, ())) for key in weights)

@@ -20,7 +20,7 @@ from evalwright.model.facts import ResultLike, TraceLike
 from evalwright.model.plan import Plan
 from evalwright.model.result import Status
 from evalwright.model.summary import GateOutcome, GatePart, RunSummary
-from evalwright.scoring.gate import OPERATORS, decided
+from evalwright.scoring.gate import OPERATORS, decided, plain_sum
 from evalwright.scoring.gate_intervals import Owned, ends_of_condition
 
 __all__ = ["EMPTY", "REWARD", "LettaTotals", "counted_by", "grades_of"]
@@ -107,7 +107,7 @@ class LettaTotals:
             return GateOutcome(True, reason=_errors(rows))
         if gate["kind"] == "reward":
             scores = _scores(rows, gate["metric_key"])
-            mean = sum(scores) / len(scores) if scores else None
+            mean = plain_sum(scores) / len(scores) if scores else None
             part = GatePart(f"reward({gate['metric_key']})", True, mean, n=len(scores))
             part.ci95, part.interval_reason = ends_of_condition(
                 {**gate, "aggregation": "avg_score"}, {gate["metric_key"]: _owned(rows, gate["metric_key"])}, bool
@@ -244,9 +244,10 @@ def _owned(rows: Sequence[_Row], key: str) -> Owned:
 def _averages(rows: Sequence[_Row], key: str) -> dict[str, float]:
     """Means over graded rows and over all rows."""
     scores = _scores(rows, key)
+    total = plain_sum(scores)
     return {
-        "avg_score_attempted": sum(scores) / len(scores) if scores else 0.0,
-        "avg_score_total": sum(scores) / len(rows) if rows else 0.0,
+        "avg_score_attempted": total / len(scores) if scores else 0.0,
+        "avg_score_total": total / len(rows) if rows else 0.0,
     }
 
 
