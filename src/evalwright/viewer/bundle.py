@@ -25,7 +25,7 @@ from evalwright.viewer.pairing import CHANGES, PairedRuns
 from evalwright.viewer.rendering import assets, page_text
 from evalwright.viewer.shelf import OpenRun
 from evalwright.viewer.table import CellPlace, CellRow
-from evalwright.viewer.texts import beginning, visible
+from evalwright.viewer.texts import first_part, visible
 
 __all__ = ["MARKER", "Bundle", "write_bundle"]
 
@@ -252,7 +252,7 @@ def _cells_script(run: OpenRun, rows: list[CellRow]) -> bytes:
     for row in rows:
         names = visible(row.case_key), visible(row.variant), visible("\n".join(row.failed_evaluators))
         known = [row.key, *names[:2], row.trial, row.status or "", names[2]]
-        known += [beginning(row.answer, 60), row.latency, row.cost]
+        known += [first_part(row.answer, 60), row.latency, row.cost]
         fixed = msgspec.json.encode(known)
         room = max(0, _LARGEST_ROW - len(fixed) - 8)
         text = " ".join(texts.get(row.number, "").split())[:200]

@@ -15,7 +15,7 @@ from markupsafe import Markup
 
 from evalwright.errors import money
 from evalwright.reports import numbers
-from evalwright.viewer.texts import beginning, few, pretty, short_name, visible
+from evalwright.viewer.texts import few, first_part, pretty, short_name, visible
 
 __all__ = ["ASSETS", "Asset", "DocumentStyle", "assets", "page_text", "style_of_documents"]
 
@@ -85,7 +85,7 @@ def _environment() -> Environment:
         "interval": numbers.interval,
         "count": lambda number: f"{number:,}",
         "name": short_name,
-        "begin": beginning,
+        "begin": first_part,
         "few": few,
         "visible": lambda text: visible(str(text)),
         "moment": _moment,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from evalwright.reports.text import shortened
 
-__all__ = ["Fold", "beginning", "few", "folds", "pretty", "short_name", "visible", "words_of"]
+__all__ = ["Fold", "few", "first_part", "folds", "pretty", "short_name", "visible", "words_of"]
 
 _LINE = 120
 """Characters up to which JSON stays on one line."""
@@ -37,7 +37,7 @@ def short_name(text: object) -> str:
     return visible(shortened(str(text), _LONGEST_NAME))
 
 
-def beginning(text: str, most: int) -> str:
+def first_part(text: str, most: int) -> str:
     """At most so many characters of a text, with a mark if there are more."""
     return visible(text if len(text) <= most else f"{text[: most - 1].rstrip()}…")
 
