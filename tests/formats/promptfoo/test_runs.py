@@ -9,6 +9,7 @@ import pytest
 from evalwright.cli import main
 from evalwright.errors import InputError
 from evalwright.formats.loading import format_at, load_suite
+from evalwright.formats.promptfoo.file import with_environment
 from evalwright.run.resumption import resume
 from formats.promptfoo.runs import ECHO, Ran, asserted, run, run_at, write
 
@@ -271,6 +272,13 @@ def test_keys_that_nothing_reads_are_warned_of(tmp_path):
     assert sum("did you mean" in one for one in said) == 2
 
 
+def test_keys_of_a_prompt_that_nothing_reads_are_warned_of(tmp_path):
+    """Without its text, the id of a prompt is what is sent."""
+    config = {**ECHO, "prompts": [{"id": "polite", "file": "file://polite.txt"}]}
+    warnings = [str(warning) for warning in load_suite(write(tmp_path, config)).warnings]
+    assert [warning for warning in warnings if "prompts[0].file" in warning and "nothing reads this key" in warning]
+
+
 def test_a_prompt_that_is_taken_for_a_file_says_how_to_write_it(tmp_path):
     with pytest.raises(InputError, match="taken for a file name") as refusal:
         load_suite(write(tmp_path, {**ECHO, "prompts": ["{{a}} / {{b}}"]}))
@@ -370,6 +378,55 @@ def test_providers_have_the_names_that_promptfoo_gives_them(tmp_path):
         "python:p.py:default", "python:p.py:default#2", "file://p.py", "python:p.py", "python:p.py:ask", "exec:echo a",
     ]  # fmt: skip
     assert run_at(path, tmp_path).statuses == ["pass"] * 6
+
+
+@pytest.mark.parametrize(
+    ("written", "unset", "set_"),
+    [
+        ("{{env.WHO}}", "{{env.WHO}}", "exec:cat"),
+        ("{{ env.WHO | default('echo') }}", "echo", "exec:cat"),
+        ("{{ env['WHO'] | default(\"echo\") }}", "echo", "exec:cat"),
+        ("{{ env.WHO or 'echo' }}", "echo", "exec:cat"),
+        ("{{- env.WHO | lower -}}", "", "exec:cat"),
+        ("{{ env.WHO if prompt else 'echo' }}", "{{ env.WHO if prompt else 'echo' }}", "echo"),
+        ("{{ envelope | default('a') }}", "{{ envelope | default('a') }}", "{{ envelope | default('a') }}"),
+    ],
+)
+def test_templates_of_the_environment_are_filled_in_when_the_file_is_read(written, unset, set_):
+    """As by promptfoo: any template of a variable that is set, and those with a filter, such as its default."""
+    assert with_environment({"id": [written]}, {}) == {"id": [unset]}
+    assert with_environment({"id": [written]}, {"WHO": "exec:cat"}) == {"id": [set_]}
+
+
+def test_a_provider_may_be_a_variable_with_a_default(tmp_path):
+    template = "{{ env.EVALWRIGHT_TEST_WHO | default('echo') }}"
+    config = {
+        "prompts": ["{{q}}"],
+        "providers": [template, {"id": template, "label": "b"}],
+        "tests": [{"vars": {"q": "a"}}],
+    }
+    assert run(tmp_path, config).outputs == ["a", "a"]
+    warnings = load_suite(tmp_path / "promptfooconfig.yaml").warnings
+    assert not any("is not set" in warning.message for warning in warnings)
+
+
+def test_an_address_may_have_an_id_of_its_own(tmp_path):
+    provider = {"id": "https:company/model", "label": "m", "config": {"url": "http://127.0.0.1:{{env.PORT}}/ask"}}
+    config = {"prompts": ["{{q}}"], "providers": [provider], "tests": [{"vars": {"q": "a"}}]}
+    assert [one.name for one in load_suite(write(tmp_path, config)).variants] == ["m"]
+    del provider["config"]
+    with pytest.raises(InputError, match="the address is missing"):
+        load_suite(write(tmp_path, config))
+
+
+def test_a_judge_is_not_looked_at_where_none_is_needed(tmp_path):
+    """promptfoo calls the provider of a test's options for assertions with a judge only: others keep settings there."""
+    test = {"vars": {"q": "a"}, "assert": [{"type": "contains", "value": "a"}]}
+    config = {**ECHO, "defaultTest": {"options": {"provider": {"isolate": True}}}, "tests": [test]}
+    assert run(tmp_path, config).statuses == ["pass"]
+    test["assert"] = [{"type": "assert-set", "assert": [{"type": "llm-rubric", "value": "good"}]}]
+    with pytest.raises(InputError, match="expected the id of a provider"):
+        load_suite(write(tmp_path, config))
 
 
 def test_the_provider_of_a_test_leaves_the_transform_of_its_column(tmp_path):

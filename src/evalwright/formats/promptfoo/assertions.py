@@ -74,6 +74,10 @@ class Assertions:
         self._specs: dict[tuple[int, int], EvaluatorSpec] = {}
         self._doubted: set[tuple[str, str]] = set()
 
+    def ask(self, lists: Sequence[Authored]) -> bool:
+        """Whether any of them needs a judge."""
+        return any(_asks(one) for authored in lists for one in self._listed(authored))
+
     def specs(self, lists: Sequence[Authored], options: Mapping[str, Any], origin: Origin) -> list[EvaluatorSpec]:
         """The evaluators of one test, in order, under the names that promptfoo's reports use."""
         found = [one for authored in lists for one in self._listed(authored)]

@@ -234,7 +234,9 @@ class Tests:
         lists = [] if drops or "assert" not in default else [Authored(default["assert"], self._of_default.at("assert"))]
         if raw.get("assert") is not None:
             lists.append(Authored(raw["assert"], origin.at("assert")))
-        if options.get("provider") is not None:
+        if not self._assertions.ask(lists):
+            options.pop("provider", None)  # promptfoo does not read the judge of a test that needs none
+        elif options.get("provider") is not None:
             options["provider"] = self._assertions.grader(options["provider"], origin.at("options", "provider"))
         specs = self._assertions.specs(lists, options, origin)
         extra = self._extra(raw, options, origin) | ({} if test.talk is None else {"talk": test.talk})

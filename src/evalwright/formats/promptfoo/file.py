@@ -11,13 +11,18 @@ from typing import Any
 from evalwright.errors import InputError, Problem
 from evalwright.files import yaml
 from evalwright.files.key_paths import Place
+from evalwright.formats.promptfoo.faults import TemplateError
 from evalwright.formats.promptfoo.origin import Origin
 from evalwright.formats.promptfoo.scripts import evaluated_file
+from evalwright.formats.promptfoo.templates import render
 from evalwright.formats.promptfoo.values import as_it_was, as_javascript
 
 __all__ = ["env_names", "mapping_of", "read_document", "resolved", "with_environment"]
 
-_VARIABLE = re.compile(r"\{\{-?\s*env(?:\.([A-Za-z_]\w*)|\[\s*['\"]([A-Za-z_]\w*)['\"]\s*\])\s*-?\}\}")
+_TEMPLATE = re.compile(r"\{\{(?:[^}]|\}(?!\}))*\}\}")
+_VARIABLE = re.compile(r"\benv(?:\.(\w+)|\[\s*['\"]([^'\"]+)['\"]\s*\])")
+_OR_TEXT = re.compile(rf"\{{\{{-?\s*{_VARIABLE.pattern}\s+or\s+(?:'[^']*'|\"[^\"]*\")\s*-?\}}\}}")
+_DEFAULT = re.compile(r"\bor\b|\|\s*(?:default|d)\b")
 _DEEPEST = 20
 """How many references may lead to each other in a row."""
 
@@ -69,15 +74,29 @@ class _Referring:
 
 
 def with_environment(value: Any, environment: Mapping[str, str]) -> Any:
-    """The value with `{{env.NAME}}` filled in for variables that are set; the others are left to the templates."""
+    """The value with `{{env.NAME}}` filled in for variables that are set, and with templates of variables that have a
+    filter or a text as their default; the others are left to the prompts."""
     if isinstance(value, str):
         if "env" not in value:
             return value
-        return _VARIABLE.sub(lambda found: environment.get(found[1] or found[2], found[0]), value)
+        return _TEMPLATE.sub(lambda found: _filled(found[0], environment), value)
     if isinstance(value, dict):
         made = {with_environment(key, environment): with_environment(one, environment) for key, one in value.items()}
         return as_it_was(made, value)
     return as_it_was([with_environment(one, environment) for one in value], value) if isinstance(value, list) else value
+
+
+def _filled(template: str, environment: Mapping[str, str]) -> str:
+    named = _VARIABLE.search(template)
+    if named is None:
+        return template
+    is_set = (named[1] or named[2]) in environment
+    if not is_set and "|" not in template and not _OR_TEXT.fullmatch(template):
+        return template
+    try:
+        return render(template, {"env": environment})
+    except TemplateError:
+        return template
 
 
 def mapping_of(path: Path, folder: Path) -> tuple[yaml.Document, dict[str, Any]]:
@@ -90,14 +109,13 @@ def mapping_of(path: Path, folder: Path) -> tuple[yaml.Document, dict[str, Any]]
     return document, as_javascript(raw)
 
 
-def env_names(value: Any) -> Iterator[str]:
-    """The names of the variables to which there are references."""
+def env_names(value: Any, *, with_default: bool = True) -> Iterator[str]:
+    """The names of the variables to which there are references; also of those that have a default."""
     if isinstance(value, str):
-        for found in _VARIABLE.finditer(value):
-            yield found[1] or found[2]
-    elif isinstance(value, dict):
-        for one in value.values():
-            yield from env_names(one)
-    elif isinstance(value, list):
-        for one in value:
-            yield from env_names(one)
+        for template in _TEMPLATE.findall(value) if "env" in value else ():
+            if with_default or not _DEFAULT.search(template):
+                for found in _VARIABLE.finditer(template):
+                    yield found[1] or found[2]
+    elif isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from env_names(one, with_default=with_default)

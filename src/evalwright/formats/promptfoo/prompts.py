@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from evalwright.formats.promptfoo.origin import Origin
-from evalwright.formats.promptfoo.shapes import PROMPT, what_fits
+from evalwright.formats.promptfoo.shapes import PROMPT, warn_of_others, what_fits
 from evalwright.formats.promptfoo.sources import SCRIPTS, Sources, split_function
 from evalwright.formats.promptfoo.tables import rows_of
 from evalwright.formats.promptfoo.values import as_javascript, pretty_json
@@ -70,6 +70,7 @@ class _Reading:
         if isinstance(one, str):
             return self._text(one, {}, origin)
         if isinstance(one, dict):
+            warn_of_others(one, PROMPT, origin)
             one = what_fits(one, PROMPT, origin)
             named = {key: one[key] for key in ("id", "label", "config") if one.get(key) is not None}
             source = one.get("raw", one.get("id"))

@@ -62,7 +62,7 @@ _NEAREST = {
 }
 """Known providers that are not supported, and what comes closest to them."""
 _KNOWN = ("echo", "exec", "python", "javascript", "http", "https", *COMPANIES)
-_URL = re.compile(r"https?://")
+_URL = re.compile(r"https?:")
 
 
 def providers_of(raw: Any, sources: Sources, origin: Origin) -> list[Provider]:
@@ -125,7 +125,7 @@ def _checked(one: dict[str, Any], sources: Sources, origin: Origin) -> list[Prov
         return []
     config = _config(one.get("config", {}), kind, sources, origin.at("config"))
     sources.code(one.get("transform"), origin.at("transform"))
-    if named in ("http", "https") and not config.get("url"):
+    if kind == "http" and "://" not in named and not config.get("url"):
         origin.at("config").tell("config.url: the address is missing")
         return []
     if named.startswith("openai:chat:"):

@@ -88,7 +88,8 @@ class _Reading:
         self._own = {key: with_environment(value, known) for key, value in self._own.items()}
         self._known = {**known, **self._own}
         self._taken = {name: self._known[name] for name in taken if name in self._known and name not in self._own}
-        self._raw: dict[str, Any] = with_environment({k: v for k, v in raw.items() if k != "env"}, self._known)
+        self._written = {key: value for key, value in raw.items() if key != "env"}
+        self._raw: dict[str, Any] = with_environment(self._written, self._known)
         self._running = RunningOptions(self._raw, self._origin)
         self._sources = Sources(path.resolve().parent, options.get("allow_outside", ()))
 
@@ -124,7 +125,7 @@ class _Reading:
         doubt_prompts(prompts, cases, origin)
         doubt_requests(variants, cases, origin)
         doubt_values(cases, origin)
-        doubt_environment(raw, self._known, origin)
+        doubt_environment(self._written, self._known, origin)
         doubt_columns(cases, variants, origin)
         self._check_derived()
         if not has_node() and (places := places_for_node(variants, cases)):
