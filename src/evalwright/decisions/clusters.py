@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from contextlib import closing, suppress
-from sys import intern
 
 import msgspec
 
@@ -77,8 +76,9 @@ def clusters_of(
 ) -> list[FailureCluster]:
     """The reasons of variant `before` of A and `after` of B, those that are more frequent in B first."""
     counts: dict[str, _Count] = {}
+    known = _Masked()
     for side, (reader, variant) in enumerate(((a, before), (b, after))):
-        for case, text in _reasons(reader, variant):
+        for case, text in _reasons(reader, variant, known):
             if case not in left_out:
                 found = counts.get(text)
                 if found is None:
@@ -129,12 +129,14 @@ def _close(one: frozenset[str], other: frozenset[str]) -> bool:
     return common >= _ALIKE * (len(one) + len(other) - common)
 
 
-def _reasons(reader: RunReader, variant: str) -> Iterator[tuple[str, str]]:
-    """Case and masked reason of the newest attempt of each cell that did not pass."""
-    known: dict[tuple[str, ...], tuple[str, ...]] = {}
+def _reasons(reader: RunReader, variant: str, masked: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Case and masked reason of the newest attempt of each cell that did not pass, each once a cell."""
     for row in _failed(reader, variant):
+        texts = row.reasons or ["no reason given"]
+        if row.status == "error" and row.error is not None:
+            texts = [f"{row.error.type}: {row.error.message}"]
         case = row.case_key
-        for reason in _masked(row, known):
+        for reason in {masked[text]: None for text in texts}:
             yield case, reason
 
 
@@ -158,20 +160,32 @@ def _failed(reader: RunReader, variant: str) -> Iterable[_Why]:
     return found.values()
 
 
-def _masked(row: _Why, known: dict[tuple[str, ...], tuple[str, ...]]) -> tuple[str, ...]:
-    """The masked reasons of one cell, each once."""
-    texts = tuple(row.reasons) or ("no reason given",)
-    if row.status == "error" and row.error is not None:
-        texts = (f"{row.error.type}: {row.error.message}",)
-    found = known.get(texts)
-    if found is None:
-        found = known[texts] = tuple(dict.fromkeys(intern(masked_reason(text)) for text in texts))
-    return found
+class _Masked(dict[str, str]):
+    """Masked reasons by their texts, which are often the same in both runs."""
+
+    def __init__(self) -> None:
+        self._unquoted: dict[str, str] = {}
+        """By what is left of the texts without their quotes, which is the same in many cells."""
+
+    def __missing__(self, text: str) -> str:
+        unquoted = _unquoted(text)
+        found = self._unquoted.get(unquoted)
+        if found is None:
+            found = self._unquoted[unquoted] = _without_values(unquoted)
+        self[text] = found
+        return found
 
 
 def masked_reason(text: str) -> str:
     """A reason without the parts that differ from case to case."""
-    text = QUOTED.sub("<text>", beginning(text))
+    return _without_values(_unquoted(text))
+
+
+def _unquoted(text: str) -> str:
+    return QUOTED.sub("<text>", beginning(text))
+
+
+def _without_values(text: str) -> str:
     if _MASKABLE.search(text):
         for pattern, mask in _MASKS:
             text = pattern.sub(mask, text)
