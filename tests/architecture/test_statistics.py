@@ -46,9 +46,10 @@ WHOLE = {
     "pass_at_k": "share_at_k",
     "pass_at_k_table": "share_at_k",
     "pass_hat_k": "share_hat_k",
+    "proportion_interval": "clopper_pearson",
     "sign_flip": "sign_flip_units",
 }
-"""What other rooms reach case by case, or unit by unit, as a function of plain numbers that can be checked."""
+"""What other rooms reach case by case, unit by unit, or in part, as a function of plain numbers that can be checked."""
 
 
 def test_every_exported_function_is_reached_from_another_room() -> None:

@@ -16,10 +16,10 @@ from evalwright.statistics.distributions import (
     two_sided_z,
 )
 from evalwright.statistics.means import t_interval, variance_of
-from evalwright.statistics.proportions import proportion_interval
+from evalwright.statistics.proportions import clopper_pearson
 from evalwright.statistics.rates import wilson
 from evalwright.statistics.small_samples import guarded_units
-from evalwright.statistics.units import Units, units_of
+from evalwright.statistics.units import Cluster, Units, units_from
 
 __all__ = [
     "McNemar",
@@ -164,10 +164,11 @@ def mcnemar_interval(both_pass: int, a_only: int, b_only: int, both_fail: int, a
     n, changed = both_pass + a_only + b_only + both_fail, a_only + b_only
     if not n:
         return McNemarInterval(1.0, None, None, None, None)
-    units = units_of([1.0] * b_only + [-1.0] * a_only + [0.0] * (n - changed))
+    counts = {Cluster(1.0, 1): b_only, Cluster(-1.0, 1): a_only, Cluster(0.0, 1): n - changed}
+    units = units_from({unit: times for unit, times in counts.items() if times})
     ends, exact, _ = mcnemar_units(units, alpha, 0.0)
-    share = proportion_interval(b_only, changed, 1 - alpha)
-    return McNemarInterval(exact, units.mean, ends, share.p, share.clopper_pearson)
+    share = b_only / changed if changed else None
+    return McNemarInterval(exact, units.mean, ends, share, clopper_pearson(b_only, changed, 1 - alpha))
 
 
 def mcnemar_units(units: Units, alpha: float, margin: float) -> tuple[Interval, float, float]:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from evalwright.statistics.distributions import Interval, beta_quantile, two_sided_z
 from evalwright.statistics.rates import wilson
 
-__all__ = ["FailureBound", "ProportionInterval", "proportion_interval", "zero_failures_bound"]
+__all__ = ["FailureBound", "ProportionInterval", "clopper_pearson", "proportion_interval", "zero_failures_bound"]
 
 
 class ProportionInterval(NamedTuple):
@@ -44,7 +44,7 @@ def proportion_interval(successes: int, n: int, confidence: float = 0.95) -> Pro
         error,
         wilson(k, n, confidence),
         _wilson_corrected(k, n, confidence),
-        (beta_quantile(tail, k, rest + 1) if k else 0.0, beta_quantile(1 - tail, k + 1, rest) if rest else 1.0),
+        clopper_pearson(k, n, confidence),
         (
             beta_quantile(tail, k + 0.5, rest + 0.5) if k else 0.0,
             beta_quantile(1 - tail, k + 0.5, rest + 0.5) if rest else 1.0,
@@ -53,6 +53,14 @@ def proportion_interval(successes: int, n: int, confidence: float = 0.95) -> Pro
         (beta_quantile(tail, k + 1, rest + 1), beta_quantile(1 - tail, k + 1, rest + 1)),
         mean,
     )
+
+
+def clopper_pearson(successes: int, n: int, confidence: float = 0.95) -> Interval | None:
+    """The exact interval of a share (Clopper and Pearson 1934); None without observations."""
+    if n == 0:
+        return None
+    k, rest, tail = successes, n - successes, (1 - confidence) / 2
+    return beta_quantile(tail, k, rest + 1) if k else 0.0, beta_quantile(1 - tail, k + 1, rest) if rest else 1.0
 
 
 def _wilson_corrected(k: int, n: int, confidence: float) -> Interval:
