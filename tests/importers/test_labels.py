@@ -58,13 +58,15 @@ def test_json_lines_with_verdicts_and_scores(tmp_path: Path) -> None:
 
 
 def test_every_mistake_is_told_at_its_line(tmp_path: Path) -> None:
-    text = "case_id,evaluator,verdict,score,trial\n,judge,pass,,\nc1,,maybe,,\nc2,judge,,nan,-1\n,,,,\nc3,judge,,,\n"
+    rows = [",judge,pass,,,", "c1,,maybe,,,", "c2,judge,,nan,-1,0", ",,,,,", "c3,judge,,,,2"]
+    text = "\n".join(["case_id,evaluator,verdict,score,trial,attempt", *rows, ""])
     assert mistakes(tmp_path, text) == [
         "2  case_id  is missing",
         "3  evaluator  is missing",
         "3  verdict  expected pass or fail, found 'maybe'",
         "4  score  expected a number, found 'nan'",
         "4  trial  expected 0, 1, 2, ..., found '-1'",
+        "4  attempt  expected 1, 2, 3, ..., found '0'",
         "6  verdict  neither a verdict nor a score",
     ]
 

@@ -234,3 +234,24 @@ def test_a_run_in_a_database_is_labelled_before_it_has_artifacts(tmp_path):
         answer = client.post(f"/runs/{run.id}/labels", data=form, headers=ORIGIN)
         assert "1 of 6 labelled" in seen(page(client, answer.headers["location"]))
     assert len(read_labels(run.labels_path())[0]) == 1
+
+
+def test_a_label_is_about_the_answer_that_was_shown_whatever_a_retry_does_meanwhile(labelled):
+    run, client = labelled
+    asked = f"/runs/{run.name}/label?evaluator=says&order=suite"
+    shown = answered(client, run, page(client, asked), "pass")  # case-0 has its label, case-1 is shown
+    for name in ("traces", "results", "verdicts"):
+        lines = (run / f"{name}.jsonl").read_text().splitlines()
+        again = [json.dumps({**json.loads(line), "attempt": 2}) for line in lines if re.search('"case-[01]"', line)]
+        with (run / f"{name}.jsonl").open("a") as file:
+            file.write("".join(f"{line}\n" for line in again))
+    text = answered(client, run, shown, "fail")
+    assert "nothing was stored" in text
+    assert "Where is order 1?" in text
+    assert "0 of 6 labelled" in seen(text)  # the first label is of the first attempt
+    assert '<h2 id="labels">' not in page(client, f"/runs/{run.name}/cells/{cell_key('case-0', 'agent', 0)}")
+    text = answered(client, run, text, "fail")
+    assert "1 of 6 labelled" in seen(text)
+    assert [row.attempt for row in read_labels(run / "labels.csv")[0]] == [1, 2]
+    found = calibrate_run(run, run / "labels.csv").evaluators[0]
+    assert (found.labels, found.superseded) == (2, 1)

@@ -45,6 +45,15 @@ def label_schema() -> _Schema:
                 {"type": "string", "pattern": rf"^({_EMPTY}|\s*\+?[\d_]+\s*)$"},
             ],
         },
+        "attempt": {
+            "description": "From 1; the attempt whose answer was labelled. A label of an answer that a retry replaced "
+            "does not count.",
+            "anyOf": [
+                _NULL,
+                {"type": "number", "minimum": 1},
+                {"type": "string", "pattern": rf"^({_EMPTY}|\s*\+?[\d_]+\s*)$"},
+            ],
+        },
         "run": {**_TEXT, "description": "A, B or the id of a run, if labels are about two."},
         "labeller": {"description": "Who labelled."},
         "labelled_at": {"description": "When; the last label of a labeller for an answer counts."},

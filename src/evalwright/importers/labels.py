@@ -1,7 +1,8 @@
 """Human labels for answers of a run, as a table (CSV) or as JSON Lines: one label per row.
 
 Columns: `case_id`, `evaluator`, and `verdict` (pass, fail, yes, no, true, false, 1, 0), `score`, or both; `variant` and
-`trial` if a case has several answers; `run` where two runs are labelled. Other columns (notes) are ignored.
+`trial` if a case has several answers; `attempt` if a retry may have replaced the answer; `run` where two runs are
+labelled. Other columns (notes) are ignored.
 
 In a file that only grows, `labelled_at` says when each label was given, and `labeller` by whom: a labeller's last label
 for an answer counts, an empty one withdraws it, and `unsure` says that there is no verdict.
@@ -31,6 +32,7 @@ NAMES_OF_COLUMNS = {
     "score": ("score", "human_score"),
     "variant": ("variant", "variant_name"),
     "trial": ("trial",),
+    "attempt": ("attempt",),
     "run": ("run", "run_id"),
     "labeller": ("labeller",),
     "labelled_at": ("labelled_at",),
@@ -59,6 +61,8 @@ class LabelRow:
     """If labels are about two runs: `A`, `B`, or the id of one."""
     unsure: bool = False
     """The labeller has looked at the answer and gives no verdict."""
+    attempt: int | None = None
+    """None: the newest one."""
 
 
 def read_labels(path: Path) -> tuple[list[LabelRow], list[Problem]]:
@@ -214,6 +218,8 @@ def _mistakes(fields: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
         yield "score", f"expected a number, found {fields['score']!r:.60}"
     if "trial" in fields and _trial(fields["trial"]) is None:
         yield "trial", f"expected 0, 1, 2, ..., found {fields['trial']!r:.60}"
+    if "attempt" in fields and not _trial(fields["attempt"]):
+        yield "attempt", f"expected 1, 2, 3, ..., found {fields['attempt']!r:.60}"
 
 
 def _row(line: int, fields: Mapping[str, Any]) -> LabelRow:
@@ -227,6 +233,7 @@ def _row(line: int, fields: Mapping[str, Any]) -> LabelRow:
         _number(fields["score"]) if "score" in fields else None,
         fields.get("run"),
         _is_unsure(fields),
+        _trial(fields["attempt"]) if "attempt" in fields else None,
     )
 
 

@@ -45,9 +45,8 @@ def labels_of(
         first = lines.setdefault((row.evaluator, cell), row.line)
         if first != row.line:
             problems.append(Problem(file, f"this answer is already labelled in line {first}", row.line, "case_id"))
-        labels[row.evaluator, cell] = Label(
-            cell[0], row.evaluator, *cell[1:], found.attempts[cell], row.passed, row.score
-        )
+        attempt = row.attempt or found.attempts[cell]  # of an answer that was replaced since, it does not count
+        labels[row.evaluator, cell] = Label(cell[0], row.evaluator, *cell[1:], attempt, row.passed, row.score)
     return list(labels.values()), problems
 
 

@@ -146,11 +146,11 @@ class Bundle:
 
     def _cells(self, run: OpenRun) -> Iterator[tuple[str, bytes]]:
         rows = self._rows(run)
-        labels = run.labels.by_cell() if self._with_labels else {}
+        labels = run.labels.by_answer() if self._with_labels else {}
         for number, row in enumerate(rows):
             before = rows[number - 1] if number else None
             after = rows[number + 1] if number + 1 < len(rows) else None
-            said = labels.get((row.case_key, row.variant, row.trial), [])
+            said = labels.get((row.case_key, row.variant, row.trial, row.attempt), [])
             yield from self._cell(run, row, (number + 1, len(rows), before, after), said)
 
     def _cell(

@@ -86,12 +86,13 @@ class LabelFile:
                     found[key] = label
         return found
 
-    def by_cell(self) -> dict[tuple[str, str, int], list[StoredLabel]]:
-        """Each labeller's current label, by case, variant and trial."""
-        newest: dict[tuple[str, str, int], dict[tuple[str, str], StoredLabel]] = {}
+    def by_answer(self) -> dict[tuple[str, str, int, int], list[StoredLabel]]:
+        """Each labeller's current label, by case, variant, trial and attempt."""
+        newest: dict[tuple[str, str, int, int], dict[tuple[str, str], StoredLabel]] = {}
         for label in self._lines():
-            newest.setdefault((label.case_id, label.variant, label.trial), {})[label.evaluator, label.labeller] = label
-        return {cell: [one for one in labels.values() if one.counts] for cell, labels in newest.items()}
+            answer = (label.case_id, label.variant, label.trial, label.attempt)
+            newest.setdefault(answer, {})[label.evaluator, label.labeller] = label
+        return {answer: [one for one in labels.values() if one.counts] for answer, labels in newest.items()}
 
     def _lines(self) -> Iterator[StoredLabel]:
         try:

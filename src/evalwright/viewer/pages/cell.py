@@ -144,7 +144,7 @@ def cell_page(run: ShownRun, key: str, pairs: Sequence[tuple[str, str]], links: 
         raise BadQuery(f"'messages' is {wanted!r}, expected 'all'")
     row = found_row(run, key)
     title = f"{row.case_key} · {run.plan.name} · evalwright"
-    said = labels.by_cell().get((row.case_key, row.variant, row.trial), [])
+    said = labels.by_answer().get((row.case_key, row.variant, row.trial, row.attempt), [])
     context = cell_context(run, row, chosen, links, whole=bool(wanted))
     return Page("cell.html", title, {**context, "human_labels": said})
 

@@ -23,7 +23,7 @@ from evalwright.viewer.table import CellRow
 
 __all__ = ["Labelling", "label_page", "store_label"]
 
-_KEYS = ("evaluator", "order", "seed", "sample", "from", "key", "show")
+_KEYS = ("evaluator", "order", "seed", "sample", "from", "key", "show", "replaced")
 _MOST = 10_000
 _LONGEST_NOTE = 10_000
 _ENOUGH = 10
@@ -71,6 +71,9 @@ def _state(run: OpenRun, given: Mapping[str, str], labeller: str) -> _State:
     threshold = _threshold(run, asked.evaluator)
     rows = run.asked(asked, 0.5 if threshold is None else threshold)
     labels = LabelFile(run.source.labels_path()).newest(asked.evaluator, labeller)
+    attempts = {_id(row): row.attempt for row in rows}
+    # a label of an answer that a retry replaced is none of the new one
+    labels = {key: label for key, label in labels.items() if attempts.get(key, label.attempt) == label.attempt}
     return _State(asked, rows, labels, _number("from", given.get("from"), 0, _MOST))
 
 
@@ -146,6 +149,7 @@ def label_page(run: OpenRun, given: Mapping[str, str], labelling: Labelling, lin
         "place": place,
         "labels_path": run.source.labels_path(),
         "show": given.get("show") == "1",
+        "replaced": given.get("replaced") == "1",
         "guidelines": {} if spec is None else spec.config,
         "has_score": spec is not None and bool({"rubric", "scale"} & spec.config.keys()),
         "scores": _scores(run, asked.evaluator),
@@ -256,6 +260,8 @@ def store_label(run: OpenRun, form: Mapping[str, str], labelling: Labelling, lin
     row = next((row for row in state.rows if row.key == form.get("key", "")), None)
     if row is None:
         raise NotThere("This answer is not among those that are labelled.", links.label(run.id, **onward))
+    if form.get("attempt") != str(row.attempt):  # a retry replaced the answer after it was shown
+        return links.label(run.id, **onward, key=row.key, replaced="1")
     place = state.rows.index(row)
     if verdict != "skip":
         file.append(_label(row, verdict, form, asked.evaluator, labelling.labeller, _scores(run, asked.evaluator)))
