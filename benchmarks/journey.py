@@ -10,8 +10,10 @@ in all    Files (and functions) called between the start of the command and its 
 per cell  Files called for every cell: those with a function called between the moment at which one cell is counted
           (`RunState.count`) and that at which the next one is. So taking the cell, calling the system, the trace, the
           results, the verdict and the count itself belong to a cell, and so does what happens to the cell before
-          after its count. Cells run one after the other here, and what is not called for every cell is left out, so
-          that the figures do not depend on the speed of the machine.
+          after its count. Cells run one after the other here, and what is not called for every cell is left out.
+
+The monotonic clock advances by a microsecond at each look: a run does more where time has passed, such as a sync of its
+files, and the figures must not depend on how busy the machine is.
 
 Functions are those written as such (`def`, `lambda`); comprehensions are part of the function they stand in.
 """
@@ -22,12 +24,14 @@ import argparse
 import contextlib
 import inspect
 import io
+import itertools
 import json
 import os
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -208,6 +212,7 @@ def child(journey: str) -> None:
         os.environ["HOME"] = os.environ["XDG_CACHE_HOME"] = folder  # no reply kept from an earlier journey
         suite = JOURNEYS[journey](Path(folder))
         ended, out = 0, io.StringIO()
+        time.monotonic = itertools.count(step=1e-6).__next__
         with _seen(str(Path(spec.origin).parent) + os.sep) as seen, contextlib.redirect_stdout(out):
             from evalwright.cli import main
 
