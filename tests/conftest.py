@@ -10,7 +10,8 @@ import gc
 import os
 import resource
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -81,6 +82,20 @@ def untouched_environment():
     before = _variables()
     yield
     assert _variables() == before
+
+
+@pytest.fixture
+def descriptors() -> Callable[[], list[str]]:
+    """Lists the open descriptors of this process, without those that garbage of earlier tests still held."""
+    place = Path("/proc/self/fd")
+    if not place.is_dir():
+        pytest.skip("finds descriptors in /proc")
+
+    def listed() -> list[str]:
+        gc.collect()
+        return sorted(path.name for path in place.iterdir())
+
+    return listed
 
 
 def _variables():

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
-
-import pytest
 
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict, EvaluationResult
@@ -48,13 +47,12 @@ def test_all_records_have_the_new_names_and_all_else_is_that_of_the_run(tmp_path
         assert reader.summary() == before.summary()
 
 
-@pytest.mark.skipif(not Path("/proc/self/fd").is_dir(), reason="counts descriptors in /proc")
-def test_a_renamed_run_is_closed_with_its_reader(tmp_path: Path) -> None:
+def test_a_renamed_run_is_closed_with_its_reader(tmp_path: Path, descriptors: Callable[[], list[str]]) -> None:
     after = run_of(tmp_path / "b", "new", "one")
-    before = len([*Path("/proc/self/fd").iterdir()])
+    before = descriptors()
     with closing(renamed(run_of(tmp_path / "a", "one"), after)) as reader:
         assert reader.case(0).id == "test-1"
-    assert len([*Path("/proc/self/fd").iterdir()]) == before
+    assert descriptors() == before
     after.close()
 
 

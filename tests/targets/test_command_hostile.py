@@ -191,16 +191,12 @@ def test_a_flood_costs_little_memory_and_ends(stream, name, size):
     assert kibibytes < 64 * 1024
 
 
-def descriptors():
-    return sorted(path.name for path in Path("/proc/self/fd").iterdir())
-
-
 async def two_hundred(made):
     return await asyncio.gather(*[made.run(CASE, 0) for _ in range(200)])
 
 
 @pytest.mark.slow("starts two hundred commands")
-def test_two_hundred_commands_at_the_same_time_leave_no_descriptor():
+def test_two_hundred_commands_at_the_same_time_leave_no_descriptor(descriptors):
     made = load("targets", "cli")(Variant("v", "cli", {"command": ["/bin/cat"], "stdin_template": "{{ case_id }}"}))
     asyncio.run(made.run(CASE, 0))  # the first command of a process starts what ends them all, and keeps it
     before = descriptors()
@@ -209,7 +205,8 @@ def test_two_hundred_commands_at_the_same_time_leave_no_descriptor():
     assert descriptors() == before
 
 
-def test_commands_that_cannot_be_started_or_are_cancelled_leave_no_descriptor(mark):
+def test_commands_that_cannot_be_started_or_are_cancelled_leave_no_descriptor(mark, descriptors):
+    answer("print(1)", mark)  # as above
     before = descriptors()
     with pytest.raises(TargetError):
         asyncio.run(load("targets", "cli")(Variant("v", "cli", {"command": ["/no/such/program"]})).run(CASE, 0))
