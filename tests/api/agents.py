@@ -1,7 +1,17 @@
 """Systems and evaluators that tests name as `api.agents:NAME`."""
 
+import time
+
+PAUSE = 0.0
+"""Seconds that each call of `unhurried` takes."""
+
 
 def upper(text):
+    return text.upper()
+
+
+def unhurried(text):
+    time.sleep(PAUSE)
     return text.upper()
 
 

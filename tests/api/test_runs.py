@@ -325,10 +325,11 @@ def test_ctrl_c_finishes_what_runs_and_the_run_can_be_resumed(tmp_path):
     script = (
         "import os, signal, evalwright as ew\n"
         "from api import agents\n"
+        "agents.PAUSE = 0.02\n"  # else all could be done before a busy machine lets `hit` run
         "def hit(cell): os.kill(os.getpid(), signal.SIGINT)\n"
         "try:\n"
         "    cases = [str(i) for i in range(500)]\n"
-        "    ew.evaluate(cases, agents.upper, evaluators=agents.loud, concurrency=1, on_cell=hit)\n"
+        "    ew.evaluate(cases, agents.unhurried, evaluators=agents.loud, concurrency=1, on_cell=hit)\n"
         "except KeyboardInterrupt as error:\n"
         "    print('interrupted', *error.__notes__)\n"
     )

@@ -57,12 +57,16 @@ def test_of_the_cells_that_are_called_no_more_are_unwritten_than_run_at_once(
     unwritten: list[int] = []
     unjudged: list[int] = []
 
+    one_looks = threading.Lock()  # else more would be begun between the look at the files and that at `begun`
+
     def answer(case, variant):
-        begun.append(case["id"])
-        (run,) = tmp_path.glob("runs/*/")
-        traces, verdicts = (len((run / name).read_bytes().splitlines()) for name in ("traces.jsonl", "verdicts.jsonl"))
-        unwritten.append(len(begun) - traces)
-        unjudged.append(traces - verdicts)
+        with one_looks:
+            begun.append(case["id"])
+            (run,) = tmp_path.glob("runs/*/")
+            files = (run / "traces.jsonl", run / "verdicts.jsonl")
+            traces, verdicts = (len(file.read_bytes().splitlines()) for file in files)
+            unwritten.append(len(begun) - traces)
+            unjudged.append(traces - verdicts)
         return {"final_answer": "done"}
 
     async def answer_later(case, variant):
