@@ -2,6 +2,7 @@
 
 Each call in flight has a worker process to itself. Request and answer are JSON, each preceded by its length,
 over a socket that the target's code does not see; its output goes to a pipe, the end of which is kept for errors.
+An empty request closes the target.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from evalwright.processes import ties
 from evalwright.session import environment, is_offline
 from evalwright.session.workspace import workspace_path
 from evalwright.targets.build import build_target
-from evalwright.targets.failures import target_error
+from evalwright.targets.failures import target_error, target_failure
 
 __all__ = ["Isolated", "Request"]
 
@@ -69,9 +70,12 @@ class Isolated:
         return reply
 
     async def close(self) -> None:
-        while self._idle:
-            self._end(self._idle.pop())
+        """Close the target in each worker. Raises TargetError for what that raises there."""
+        idle, self._idle = self._idle, []
+        raised = await asyncio.gather(*(worker.close() for worker in idle))
         await asyncio.gather(*self._ending)
+        if failed := next(filter(None, raised), None):
+            raise target_error(failed)
 
     def _end(self, worker: _Worker) -> None:
         worker.kill()
@@ -126,6 +130,17 @@ class _Worker:
         if reply[:1] == b"E":
             return msgspec.json.decode(reply[1:], type=TraceError)
         return msgspec.json.decode(reply[1:], type=Answer)
+
+    async def close(self) -> TraceError | None:
+        """Let the target be closed, and end the process. Returns what closing it raised."""
+        try:
+            reply = await self.ask(b"")
+        except TargetError as error:
+            return target_failure(error)
+        finally:
+            self.kill()
+            await self.gone()
+        return reply if isinstance(reply, TraceError) else None
 
     def kill(self) -> None:
         """End the process and whatever it started."""

@@ -15,6 +15,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
+from evalwright.errors import Interrupted, money
 from evalwright.model.artifact import Artifact
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter, Target
@@ -40,6 +41,7 @@ from evalwright.run.judge_queue import JudgeQueue
 from evalwright.run.judged_lines import lines_by
 from evalwright.run.records import Clock, Pending, drop_answer, trace_of
 from evalwright.scoring.tally import Tally
+from evalwright.targets.failures import target_failure
 
 if TYPE_CHECKING:
     from evalwright.run.doubts import Doubts
@@ -57,6 +59,8 @@ _LONGEST_CALL = 600.0
 """Seconds after which a cell's call is not repeated, however often its service asks for time."""
 _LOOK = 0.25
 """Seconds between checks, in a pause before another attempt, of whether the run is to stop."""
+_LAST = 1.0
+"""Seconds that closing a target may go on after it was cancelled, to end what it has started."""
 _LONG = 0.05
 """Seconds from which a call is so long that a separate write of its trace does not matter."""
 
@@ -166,13 +170,8 @@ class Pipeline:
         if self._doubts is not None:
             self._state.doubts += self._doubts.texts(self._state.answers)
         for name, target in self._targets.items():
-            if closing := getattr(target, "close", None):
-                try:
-                    await asyncio.wait_for(closing(), GRACE)
-                except TimeoutError:
-                    self._state.doubts.append(f"{name}: was not closed within {GRACE:g} seconds")
-                except Exception as error:  # the user's code: the other targets must still be closed
-                    self._state.doubts.append(f"{name}: closing it raised {type(error).__name__}: {error}")
+            if (closing := getattr(target, "close", None)) and (doubt := await _closed(closing)):
+                self._state.doubts.append(f"{name}: {doubt}")
         if self._sites is not None:
             await self._sites.close()
 
@@ -231,8 +230,6 @@ class Pipeline:
         return True
 
     def _refused(self, cell: Cell, limit: CostLimit) -> Trace:
-        from evalwright.errors import money
-
         why = f"not run: cost limit reached ({money(limit.spent)} of {money(limit.limit)}, run.cost_limit_usd)"
         now = time.monotonic()
         return self.trace(cell, TraceError("cost_limit", why), now, now)
@@ -433,3 +430,24 @@ class Pipeline:
         artifact = None if self._sites is None else self._sites.stored(trace)
         if (rest := self.judge(case, trace, artifact, known)) is not None:
             await rest
+
+
+async def _closed(closing: Callable[[], Awaitable[None]]) -> str:
+    """Close a target; returns what is to be said of it. One that does not end, even when it is cancelled, is left."""
+    ending = asyncio.create_task(_raised_by(closing))
+    if not (await asyncio.wait([ending], timeout=GRACE))[0]:
+        ending.cancel()
+        await asyncio.wait([ending], timeout=_LAST)
+        return f"was not closed within {GRACE:g} seconds"
+    raised = ending.result()
+    return f"closing it raised {raised}" if raised else ""
+
+
+async def _raised_by(closing: Callable[[], Awaitable[None]]) -> str:
+    try:
+        await closing()
+    except Interrupted:
+        raise
+    except BaseException as error:  # the user's code may even raise SystemExit: the others must still be closed
+        return target_failure(error).message
+    return ""

@@ -14,6 +14,8 @@ from typing import BinaryIO
 import msgspec
 
 from evalwright.model.plan import Variant
+from evalwright.model.protocols import Target
+from evalwright.model.trace import Answer
 from evalwright.run.isolation import Request
 from evalwright.session.network import listen
 from evalwright.session.process import Router
@@ -36,27 +38,37 @@ def main(descriptor: int) -> None:
     sys.stdout = Router(sys.stdout, lambda: True)
     with socket.socket(fileno=descriptor) as connection, connection.makefile("rb") as requests:
         connection.set_inheritable(False)
-        hello = msgspec.json.decode(_frame(requests), type=_Hello)
+        hello = msgspec.json.decode(_frame(requests) or b"", type=_Hello)
         if hello.offline:
             listen(lambda: True)
         target = build_target(hello.variant, hello.import_paths)
         loop = asyncio.new_event_loop()
         if opening := getattr(target, "open", None):
             loop.run_until_complete(opening())
-        while data := _frame(requests):
-            request = msgspec.json.decode(data, type=Request)
+        while (data := _frame(requests)) is not None:
             try:
-                with working_in(None if request.workspace is None else Path(request.workspace)):
-                    answer = loop.run_until_complete(target.run(request.case, request.trial))
+                answer = loop.run_until_complete(_answered(target, data))
                 reply = b"A" + msgspec.json.encode(answer)
             except BaseException as error:  # also SystemExit: the target may still answer the next call
                 reply = b"E" + msgspec.json.encode(target_failure(error))
             connection.sendall(len(reply).to_bytes(8, "big") + reply)
 
 
-def _frame(requests: BinaryIO) -> bytes:
+async def _answered(target: Target, data: bytes) -> Answer:
+    """The answer to a request; after an empty one, with which the target is closed, it says nothing."""
+    if not data:
+        if closing := getattr(target, "close", None):
+            await closing()
+        return Answer()
+    request = msgspec.json.decode(data, type=Request)
+    with working_in(None if request.workspace is None else Path(request.workspace)):
+        return await target.run(request.case, request.trial)
+
+
+def _frame(requests: BinaryIO) -> bytes | None:
+    """The next request; None if there is nobody to make one."""
     size = requests.read(8)
-    return requests.read(int.from_bytes(size, "big")) if len(size) == 8 else b""
+    return requests.read(int.from_bytes(size, "big")) if len(size) == 8 else None
 
 
 def end_with_parent(parent: int) -> None:

@@ -15,6 +15,7 @@ from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer
 from evalwright.run.call import Call
 from evalwright.run.executors.member import CrewMember, Errand
+from evalwright.targets.failures import target_error
 
 if TYPE_CHECKING:
     from evalwright.run.executors.cluster import RayCluster
@@ -137,11 +138,13 @@ class Crew:
                 waiting.set_result(None)
                 return
 
-    async def end(self) -> None:
-        """End all workers."""
+    async def close(self) -> None:
+        """End all workers, which close their systems first. Raises TargetError for what that raises there."""
         for task in self._keeping:
             task.cancel()
-        await asyncio.gather(*(worker.close() for worker in self._workers))
+        raised = await asyncio.gather(*(worker.close() for worker in self._workers))
+        if failed := next(filter(None, raised), None):
+            raise target_error(failed)
 
     def give_up(self, why: str) -> None:
         """Start and call nothing any more; calls in flight are lost."""

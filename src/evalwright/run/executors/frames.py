@@ -22,6 +22,7 @@ __all__ = [
     "HERE",
     "LARGEST_FRAME",
     "Ask",
+    "Closed",
     "Collected",
     "Down",
     "Drop",
@@ -153,6 +154,12 @@ class ModelAsked(msgspec.Struct, tag="model_asked"):
 
 
 Up = SystemSaid | Failed | Dropped | Stalled | Printed | ModelAsked
+
+
+class Closed(msgspec.Struct):
+    """A system is closed, and what that raised."""
+
+    raised: TraceError | None = None
 
 
 class Collected(msgspec.Struct):

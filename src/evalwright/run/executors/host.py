@@ -23,7 +23,7 @@ from typing import IO, Any, TypeVar
 
 import msgspec
 
-from evalwright.errors import EvalwrightError, InputError, TargetError
+from evalwright.errors import EvalwrightError, InputError
 from evalwright.files.masker import Masker
 from evalwright.files.temporary import temporary_folder
 from evalwright.model.plan import Variant
@@ -35,6 +35,7 @@ from evalwright.run.executors.frames import (
     HERE,
     LARGEST_FRAME,
     Ask,
+    Closed,
     Collected,
     Down,
     Drop,
@@ -220,14 +221,14 @@ class Host:
 
     async def _asked(self, ask: Ask) -> Answer | TraceError:
         if self._workspace is None:
-            return _checked(await self._target.run(ask.case, ask.trial))
+            return await self._target.run(ask.case, ask.trial)
         try:
             prepared = await self._threads.call(self._workspace.prepare, ask.case, ask.trial)
         except (OSError, EvalwrightError) as error:
             return out_of_files(error) or TraceError("workspace_error", f"no workspace could be made: {error}")
         self._files[ask.id] = prepared
         with working_in(prepared.path):
-            return _checked(await self._target.run(ask.case, ask.trial))
+            return await self._target.run(ask.case, ask.trial)
 
     async def collect(self, number: int) -> bytes:
         """What a call did to its files: a `Collected`. The archive of the files is kept until `discard`."""
@@ -264,18 +265,22 @@ class Host:
         if (prepared := self._files.pop(number, None)) is not None:
             await self._transfers.call(prepared.remove)
 
-    async def close(self) -> None:
-        """End the calls, the system and the workspaces."""
-        await self._there(self._close())
+    async def close(self) -> bytes:
+        """End the calls, the system and the workspaces; returns a `Closed`."""
+        return encode(Closed(await self._there(self._close())))
 
-    async def _close(self) -> None:
+    async def _close(self) -> TraceError | None:
         for call in list(self._calls.values()):
             call.cancel()
+        raised = None
         if closing := getattr(getattr(self, "_target", None), "close", None):
-            with suppress(Exception):
+            try:
                 await closing()
+            except BaseException as error:  # users' code: SystemExit, too, is no reason to leave files behind
+                raised = target_failure(error)
         if self._workspace is not None:
             await self._threads.call(self._workspace.close)
+        return raised
 
     def _tell(self, record: Up) -> None:
         self._put(encode(record))
@@ -288,12 +293,6 @@ class Host:
     def _print(self, text: str) -> None:
         with suppress(RuntimeError):  # the worker ends
             self._tell(Printed(text))
-
-
-def _checked(answer: object) -> Answer:
-    if not isinstance(answer, Answer):
-        raise TargetError(f"the target must return an Answer, found {type(answer).__name__}")
-    return answer
 
 
 def _call_in(thread: int | None) -> int | None:

@@ -16,10 +16,11 @@ import msgspec
 from evalwright.errors import InputError, TargetError, Unsent, counted
 from evalwright.model.plan import Placement
 from evalwright.model.snapshot import Case
-from evalwright.model.trace import Answer
+from evalwright.model.trace import Answer, TraceError
 from evalwright.run.call import GRACE, WORKER_LOST, Call
 from evalwright.run.executors.frames import (
     Ask,
+    Closed,
     Collected,
     Drop,
     Dropped,
@@ -43,9 +44,6 @@ if TYPE_CHECKING:
 __all__ = ["CrewMember", "Errand", "Home"]
 
 _log = logging.getLogger(__name__)
-
-_POLITE = 2.0
-"""Seconds that a worker has for closing its system."""
 
 _up = msgspec.json.Decoder(list[Up])
 
@@ -107,15 +105,20 @@ class CrewMember:
         except Exception as error:
             return self._lost(error)
 
-    async def close(self) -> None:
-        """Close it, politely at first."""
-        if self._handle is not None:
-            if self.places:
+    async def close(self) -> TraceError | None:
+        """Close its system, and end it. Returns what closing the system raised; that of a lost worker cannot be
+        closed."""
+        closed = Closed()
+        try:
+            if self._handle is not None and self.places:
                 with suppress(Exception):
-                    await asyncio.wait_for(_awaited(self._handle.close.remote()), _POLITE)
-            self._crew.cluster.end(self._handle)
-        for task in self._asking:
-            task.cancel()
+                    closed = msgspec.json.decode(await self._handle.close.remote(), type=Closed)
+        finally:
+            if self._handle is not None:
+                self._crew.cluster.end(self._handle)
+            for task in self._asking:
+                task.cancel()
+        return closed.raised
 
     def errand(self, call: Call, alone: bool) -> Errand:
         """A call to be made here; `alone`: without any other at the same time."""
@@ -283,7 +286,3 @@ class Errand:
     def over(self) -> None:
         """The worker has room for another."""
         self._worker.left(self._handle, self._places)
-
-
-async def _awaited(reference: object) -> object:
-    return await reference  # type: ignore[misc]

@@ -119,10 +119,9 @@ class RaySites:
         return Artifact(record, folder)
 
     async def close(self) -> None:
-        """End the workers, and leave the cluster."""
+        """Leave the cluster, once the systems are closed."""
         if self._watching is not None:
             self._watching.cancel()
-        await asyncio.gather(*(crew.end() for crew in self._crews.values()))
         await self._cluster.close()
         self._threads.close()
 
