@@ -4,9 +4,12 @@ import asyncio
 
 
 class Silent:
+    asked = 0
+
     def __init__(self, config):
         pass
 
     async def enrich(self, trace):
-        trace.extra["asked"] = trace.extra.get("asked", 0) + 1
+        Silent.asked += 1
+        trace.extra["half"] = "done"
         await asyncio.Event().wait()

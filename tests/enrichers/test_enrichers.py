@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from enrichers.silent import Silent
 from evalwright import registry
 from evalwright.errors import InputError
 from evalwright.model.plan import Plugin, Variant
@@ -150,9 +151,11 @@ def test_the_end_of_the_run_names_paths_that_find_nothing_and_counts_failures(tm
 
 def test_an_enricher_that_does_not_answer_in_time_is_noted_and_the_next_is_asked(monkeypatch):
     monkeypatch.setitem(registry.KINDS["enrichers"], "silent", "enrichers.silent:Silent")
+    monkeypatch.setattr(Silent, "asked", 0)
     twice = [Plugin("silent"), Plugin("silent")]
     plan = a_plan(variants=[Variant("v1", "replay", timeout_seconds=0.01, enrich_trace_from=twice)])
     trace = a_trace()
     asyncio.run(Enriching(plan).enrich(trace))
-    assert trace.extra["asked"] == 2
+    assert Silent.asked == 2
+    assert "half" not in trace.extra
     assert [note["error"] for note in trace.extra["enrichment_errors"]] == ["no reply within 0.01 seconds"] * 2

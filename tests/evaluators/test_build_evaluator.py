@@ -18,6 +18,7 @@ from evalwright.model.chat import ChatRequest
 from evalwright.model.plan import EvaluatorSpec, Plugin
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
+from evalwright.model.trace import Output
 from evalwright.testing import a_case, a_trace
 
 BUILT_IN = sorted(
@@ -116,8 +117,8 @@ def other_package(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("other_package")
 def test_a_class_of_another_package_gets_keyword_arguments() -> None:
     evaluator = build_evaluator("lengths", {"longest": 3}).evaluator
-    assert isinstance(evaluator, Lengths)
-    assert evaluator.longest == 3
+    said = [evaluator.evaluate(a_case(), a_trace(output=Output(text))) for text in ("abc", "abcd")]
+    assert said == [Evaluation(True), Evaluation(False)]
 
 
 @pytest.mark.usefixtures("other_package")

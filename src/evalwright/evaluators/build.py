@@ -93,9 +93,15 @@ def build_evaluator(type_name: str, config: Mapping[str, Any]) -> Built:
     """
     kind = load("evaluators", type_name)
     evaluator = _built(kind, config)
-    if not callable(getattr(evaluator, "evaluate", None)):
-        raise InputError(Problem("", f"{type_name!r} is not an evaluator: no method evaluate(case, trace)"))
-    return Built(evaluator, _traits(kind, evaluator))
+    traits = _traits(kind, evaluator)
+    method = "compare(case, cells)" if traits.compares else "evaluate(case, trace)"
+    if not callable(getattr(evaluator, method.partition("(")[0], None)):
+        raise InputError(Problem("", f"{type_name!r} is not an evaluator: no method {method}"))
+    if not _is_ours(type(evaluator)):
+        from evalwright.evaluators.plugin import PluginEvaluator
+
+        evaluator = PluginEvaluator(evaluator)
+    return Built(evaluator, traits)
 
 
 def undeclared_keys(type_name: str, config: Mapping[str, Any]) -> list[Problem]:
@@ -152,9 +158,8 @@ def build_extractor(type_name: str, config: Mapping[str, Any]) -> Extractor:
 
 def _declared(kind: Any) -> Traits:
     # A class of another package may inherit from one of ours and judge in a way of its own.
-    ours = isinstance(kind, type) and kind.__module__.startswith("evalwright.")
     return Traits(
-        looks=ours and issubclass(kind, Onlooker),
+        looks=isinstance(kind, type) and _is_ours(kind) and issubclass(kind, Onlooker),
         compares=getattr(kind, "compares", False),
         calls_models=getattr(kind, "calls_models", False),
         imports_code=getattr(kind, "imports_code", False),
@@ -164,6 +169,10 @@ def _declared(kind: Any) -> Traits:
         config_problems=getattr(kind, "config_problems", None),
         config_doubts=getattr(kind, "config_doubts", None),
     )
+
+
+def _is_ours(kind: type) -> bool:
+    return kind.__module__.startswith("evalwright.")
 
 
 def _traits(kind: Any, evaluator: Any) -> Traits:

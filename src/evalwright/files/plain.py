@@ -112,7 +112,14 @@ def _from_object(value: Any, place: str, notes: list[str], depth: int) -> Any:
     try:
         return plain(msgspec.to_builtins(value, str_keys=True), place, notes, depth + 1)
     except (TypeError, ValueError, RecursionError):
-        return _replaced(repr(value)[:_REPR_LIMIT], place, notes)
+        return _replaced(_repr(value)[:_REPR_LIMIT], place, notes)
+
+
+def _repr(value: object) -> str:
+    try:
+        return repr(value)
+    except Exception:  # of a user's class, whose `__repr__` may raise anything
+        return object.__repr__(value)
 
 
 def _key(key: Any, place: str, notes: list[str]) -> str:

@@ -81,7 +81,7 @@ class Call:
         # a target that limits itself still has what its system did until then, and needs a moment to hand it over
         self.deadline = self.started + limit + getattr(target, "grace_seconds", 0.0)
         try:
-            answer: object = await target.run(cell.case, cell.trial)
+            answer = await target.run(cell.case, cell.trial)
             self.deadline = None
         except Interrupted:
             raise  # the run is ending: not the target's doing
@@ -109,8 +109,6 @@ class Call:
             return timed_out(limit) if self._was_late() else out_of_files(error) or target_failure(error)
         if self._was_late():
             return timed_out(limit)
-        if not isinstance(answer, Answer):
-            return TraceError("adapter_error", f"the target must return an Answer, found {type(answer).__name__}")
         if answer.output.final_answer is None and answer.error is None and _is_silent(answer, cell.variant, target):
             answer.error = TraceError("adapter_error", _SILENT)
         return answer

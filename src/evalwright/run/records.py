@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from evalwright.errors import EvaluatorError, Interrupted, LimitExceeded
+from evalwright.errors import EvaluatorError, Interrupted, LimitExceeded, TargetError
 from evalwright.evaluators.onlooker import own_copy
 from evalwright.evaluators.wording import shown
 from evalwright.files.plain import plain
@@ -18,7 +18,7 @@ from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.result import Evaluation, EvaluationResult
 from evalwright.model.trace import Answer, Metrics, Output, ToolCall, ToolResult, Trace, TraceError
 from evalwright.run.cells import Cell
-from evalwright.targets.failures import placed, stack_of, text_of
+from evalwright.targets.failures import placed, stack_of, text_of, word_of
 
 __all__ = [
     "Clock",
@@ -239,7 +239,8 @@ def fill(
 def keep(row: EvaluationResult, error: BaseException) -> None:
     """Add to a row the detail that an evaluator gives even with an error."""
     if isinstance(error, EvaluatorError):
-        row.detail, row.cost_usd = error.detail, error.cost_usd
+        cost = error.cost_usd
+        row.detail, row.cost_usd = error.detail, cost if isinstance(cost, (int, float)) else None
 
 
 def append(rows: list[EvaluationResult], write: Callable[[list[EvaluationResult]], None]) -> None:
@@ -259,7 +260,13 @@ def append(rows: list[EvaluationResult], write: Callable[[list[EvaluationResult]
 def _clean(row: EvaluationResult) -> None:
     notes: list[str] = []
     row.passed = bool(row.passed)
-    row.reason, row.detail = plain(str(row.reason), "reason", notes), plain(dict(row.detail), "detail", notes)
+    row.reason = plain(str(row.reason), "reason", notes)
+    row.hits, row.misses = plain(row.hits, "hits", notes), plain(row.misses, "misses", notes)
+    try:
+        row.detail = plain(dict(row.detail), "detail", notes)
+    except TargetError as error:  # it contains itself
+        row.detail = {}
+        notes.append(f"{error}: left out")
     if notes:
         row.detail["replaced"] = notes
 
@@ -280,7 +287,7 @@ def evaluator_failure(error: BaseException, limit: float) -> TraceError:
     if isinstance(error, LimitExceeded):
         return timed_out(limit)
     if isinstance(error, EvaluatorError):
-        return TraceError(type=error.type, message=text_of(error))
+        return TraceError(word_of(error, "evaluator_error"), text_of(error))
     return TraceError(type=type(error).__name__, message=placed(error), stack=stack_of(error))
 
 
@@ -310,8 +317,10 @@ def _wrong(outcome: Evaluation, scores: tuple[float, float]) -> TraceError | Non
 
 
 def _scalar(value: Any) -> Any:
-    item = getattr(value, "item", None)
-    return item() if callable(item) else value
+    try:
+        return value.item()
+    except Exception:  # most have no such method, and what one of a plug-in raises says that it is no number
+        return value
 
 
 def _without_verdict(outcome: Evaluation) -> Evaluation:

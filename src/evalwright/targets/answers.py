@@ -19,7 +19,7 @@ from evalwright.errors import TargetError, did_you_mean
 from evalwright.files.plain import clean_text, plain
 from evalwright.model.trace import Answer, Doubt, Metrics, Output, ToolCall, ToolResult, TraceMessage
 
-__all__ = ["answer_in", "answer_of", "says_nothing", "with_notes"]
+__all__ = ["answer_in", "answer_of", "says_nothing", "stored_form", "unmeasured", "with_notes"]
 
 _KEYS = frozenset(
     {"final_answer", "thinking", "structured", "tool_calls", "tool_results", "messages", "metrics", "extra"}
@@ -71,7 +71,7 @@ def answer_of(
     `any_mapping`, a mapping without any key of ours is the structured answer.
     """
     if isinstance(returned, Answer):
-        return _as_stored(returned, function)
+        return stored_form(returned, function)
     notes: list[str] = []
     if returned.__class__ is not dict:
         returned = _fields(returned)
@@ -101,16 +101,26 @@ def with_notes(answer: Answer, notes: list[str]) -> Answer:
     return answer
 
 
-def _as_stored(answer: Answer, function: Any) -> Answer:
-    """The answer as a reader of the run will find it. Python checks no types, so without this a part of another type
-    would be stored, judged, and never be readable again.
+def stored_form(answer: Answer, function: Any) -> Answer:
+    """The answer of users' code as a reader of the run will find it. Python checks no types, so without this a part of
+    another type would be stored, judged, and never be readable again.
 
-    Raises TargetError for such a part.
+    As in a mapping, numbers that measure nothing are left out. Raises TargetError for a part of another type.
     """
     try:
-        return msgspec.json.decode(msgspec.json.encode(answer), type=Answer)
-    except (msgspec.ValidationError, TypeError, ValueError, RecursionError) as error:
+        stored = msgspec.json.decode(msgspec.json.encode(answer), type=Answer)
+    except (msgspec.ValidationError, TypeError, ValueError, OverflowError, RecursionError) as error:
         raise TargetError(f"the Answer{_place(function)} cannot be stored: {error}") from None
+    notes: list[str] = []
+    for name in unmeasured(answer.metrics, notes):
+        setattr(stored.metrics, name, None)
+    return with_notes(stored, notes)
+
+
+def unmeasured(metrics: Metrics, notes: list[str]) -> list[str]:
+    """Names of the numbers that measure nothing, such as a negative cost. Adds a line to `notes` for each."""
+    given = {name: getattr(metrics, name) for name in (*_INTEGERS, *_FLOATS)}
+    return [name for name, value in given.items() if value is not None and _measured(name, value, notes) is None]
 
 
 def _answer(returned: dict[str, Any], notes: list[str]) -> Answer:

@@ -51,7 +51,11 @@ def build_target(variant: Variant, import_paths: Sequence[str]) -> Target:
     """
     import_from(import_paths)
     target: Target = load("targets", variant.adapter)(variant)
-    return target
+    if type(target).__module__.startswith("evalwright."):
+        return target
+    from evalwright.targets.plugin import PluginTarget
+
+    return PluginTarget(target)
 
 
 def default_timeout(adapter: str, config: Mapping[str, Any]) -> float:

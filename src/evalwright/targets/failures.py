@@ -6,12 +6,12 @@ import traceback
 
 from msgspec import UNSET
 
-from evalwright.errors import TargetError
+from evalwright.errors import EvaluatorError, TargetError
 from evalwright.files.plain import clean_text
 from evalwright.model.trace import TraceError
 from evalwright.session.user_code import others, user_place
 
-__all__ = ["located", "placed", "stack_of", "target_error", "target_failure", "text_of"]
+__all__ = ["located", "placed", "stack_of", "target_error", "target_failure", "text_of", "word_of"]
 
 _MESSAGE_LIMIT, _STACK_LIMIT = 4_000, 8_000
 
@@ -19,15 +19,16 @@ _MESSAGE_LIMIT, _STACK_LIMIT = 4_000, 8_000
 def target_failure(error: BaseException) -> TraceError:
     """The trace's error record: the type is `adapter_error` unless the target named another.
 
-    The message of an exception says where in the user's code it was raised.
+    The message of an exception says where in the user's code it was raised. That code may have raised a TargetError
+    with values of any type: one of another type is left out, or no reader could read the record.
     """
     if isinstance(error, TargetError):
         return TraceError(
-            type=error.type,
+            type=word_of(error, "adapter_error"),
             message=text_of(error),
-            status=UNSET if error.status is None else error.status,
-            retry_after_seconds=UNSET if error.retry_after is None else error.retry_after,
-            attempts=UNSET if error.attempts is None else error.attempts,
+            status=error.status if isinstance(error.status, int) else UNSET,
+            retry_after_seconds=error.retry_after if isinstance(error.retry_after, (int, float)) else UNSET,
+            attempts=error.attempts if isinstance(error.attempts, int) else UNSET,
         )
     return TraceError(type="adapter_error", message=located(error), stack=stack_of(error))
 
@@ -67,6 +68,12 @@ def text_of(error: BaseException) -> str:
     except BaseException as second:  # it may even raise SystemExit
         text = f"(its text cannot be read: {type(second).__name__})"
     return clean_text(text[:_MESSAGE_LIMIT], "message", [])
+
+
+def word_of(error: TargetError | EvaluatorError, usual: str) -> str:
+    """The type that an exception names, or the `usual` one if that is no text."""
+    named: object = error.type
+    return clean_text(named, "type", []) if isinstance(named, str) else usual
 
 
 def stack_of(error: BaseException) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from evalwright import registry
 from evalwright.errors import InputError
 from evalwright.formats.loading import load_suite
 from evalwright.model.trace import Trace
@@ -63,7 +64,24 @@ async def doubting(case, variant):
 
 def model(request):
     return "done with " + request.messages[-1].content
+
+class Packaged:
+    def __init__(self, variant): ...
+
+    async def run(self, case, trial):
+        from evalwright.plugins import Answer
+
+        return {"c0": None, "c1": Answer.of("done", extra=7)}.get(case.id, Answer.of("done"))
+
+    async def close(self):
+        if "busy" in os.environ["PLAIN"]:
+            raise ValueError("busy with " + os.environ["KEY"])
+        await asyncio.sleep(600)
 """
+PACKAGE = {
+    "METADATA": "Metadata-Version: 2.1\nName: packaged\nVersion: 1\n",
+    "entry_points.txt": "[evalwright.targets]\npackaged = agent:Packaged\n",
+}
 
 
 @pytest.fixture
@@ -215,3 +233,30 @@ def test_a_worker_of_another_version_refuses_the_run(tmp_path, near, monkeypatch
 def test_a_system_that_cannot_be_set_up_at_its_worker_refuses_the_run(tmp_path, near):
     with pytest.raises(InputError, match="no model here"):
         ran(tmp_path, 1, function("telling"), plain="refuse")
+
+
+@pytest.mark.parametrize(
+    ("plain", "said"),
+    [
+        ("busy", "main: closing it raised ValueError: busy with " + SECRET + " in agent.py"),
+        ("hangs", "main: was not closed within 5 seconds"),
+    ],
+)
+def test_what_a_plug_in_does_wrong_at_its_worker_is_told_as_in_the_run_s_own_process(
+    tmp_path, near, monkeypatch, plain, said
+):
+    (package := tmp_path / "project" / "packaged-1.dist-info").mkdir()
+    for name, text in PACKAGE.items():
+        (package / name).write_text(text)
+    monkeypatch.syspath_prepend(str(package.parent))
+    monkeypatch.setitem(registry.KINDS["targets"], "packaged", "agent:Packaged")
+    monkeypatch.delitem(sys.modules, "agent", raising=False)
+    outcome = ran(tmp_path, 3, {"main": {"adapter": "packaged"}}, plain=plain)
+    found = traces(outcome)
+    assert [found[f"c{n} main"].error is None for n in range(3)] == [False, False, True]
+    assert "must return an Answer, found NoneType" in found["c0 main"].error.message
+    assert "cannot be stored: Expected `object`, got `int` - at `$.extra`" in found["c1 main"].error.message
+    assert outcome.exit_code == 3
+    [warning] = outcome.summary.warnings
+    assert warning.partition(".py:")[0] + ".py" * (".py:" in warning) == said
+    assert SECRET.encode() not in kept(outcome)

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import msgspec
 
 from evalwright.errors import EvaluatorError, InputError, Problem, did_you_mean
+from evalwright.evaluators.plugin import readable
 from evalwright.evaluators.wording import shown
 from evalwright.model.artifact import Artifact
 from evalwright.model.result import Evaluation, EvaluationResult
@@ -102,7 +103,7 @@ class FunctionEvaluator(msgspec.Struct, frozen=True, dict=True):
 
     def _evaluation(self, given: Any) -> Evaluation:
         if isinstance(given, Evaluation):
-            return _readable(given)
+            return readable(given)
         if isinstance(given, Mapping):
             return self._of_mapping(given)
         reason = ""
@@ -134,19 +135,6 @@ class FunctionEvaluator(msgspec.Struct, frozen=True, dict=True):
             return value >= self.threshold, float(value)
         wanted = "a bool, a number from 0 to 1, either with a reason, a mapping or an Evaluation"
         raise EvaluatorError(f"expected {wanted}, found {'None' if value is None else type(value).__name__}")
-
-
-def _readable(given: Evaluation) -> Evaluation:
-    """The evaluation, which Python does not check: with a part of another type no reader could read the result back.
-
-    Verdict and score are checked for all evaluators, when the result is stored.
-    """
-    parts = {name: getattr(given, name) for name in ("reason", "detail", "skipped", "cost_usd", "hits", "misses")}
-    try:
-        msgspec.convert({"passed": False, **parts}, Evaluation)
-    except msgspec.ValidationError as error:
-        raise EvaluatorError(f"the Evaluation cannot be stored: {error}") from None
-    return given
 
 
 def _scalar(value: Any) -> Any:

@@ -7,16 +7,24 @@ continues.
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from typing import Any, TypeVar
 
-from evalwright.model.plan import Plan
+import msgspec
+
+from evalwright.model.plan import Plan, Plugin
 from evalwright.model.protocols import Enricher
 from evalwright.model.trace import Doubt, Trace
 from evalwright.registry import load
 from evalwright.run.records import ends_the_run
+from evalwright.targets.answers import unmeasured
 from evalwright.targets.failures import target_failure
 
 __all__ = ["Enriching"]
+
+T = TypeVar("T")
+
+_OF_ANSWER = ("output", "messages", "tool_calls", "tool_results", "metrics", "error", "extra", "spans", "latency_ms")
+_OF_CELL = tuple(name for name in Trace.__struct_fields__ if name not in _OF_ANSWER)
 
 
 class Enriching:
@@ -24,10 +32,7 @@ class Enriching:
 
     def __init__(self, plan: Plan) -> None:
         self._enrichers: dict[str, list[tuple[str, Enricher, float]]] = {
-            variant.name: [
-                (named.type, load("enrichers", named.type)(named.config), variant.timeout_seconds)
-                for named in variant.enrich_trace_from
-            ]
+            variant.name: [(named.type, _built(named), variant.timeout_seconds) for named in variant.enrich_trace_from]
             for variant in plan.variants
             if variant.enrich_trace_from
         }
@@ -46,6 +51,38 @@ class Enriching:
                     raise
                 doubts.append(_failed(trace, name, target_failure(error).message))
         return doubts
+
+
+def _built(named: Plugin) -> Enricher:
+    enricher: Enricher = load("enrichers", named.type)(named.config)
+    return enricher if type(enricher).__module__.startswith("evalwright.") else _PluginEnricher(enricher)
+
+
+class _PluginEnricher:
+    """An enricher of another package. Python checks no types, so it gets a copy, of which only what a reader of the run
+    can read is taken over."""
+
+    def __init__(self, enricher: Enricher) -> None:
+        self._enricher = enricher
+
+    async def enrich(self, trace: Trace) -> list[Doubt]:
+        """Raises ValueError or TypeError for what cannot be stored, and leaves the trace as it was."""
+        changed = _stored(trace, Trace)
+        doubts = _stored(await self._enricher.enrich(changed) or (), list[Doubt])
+        completed = _stored(changed, Trace)
+        for name in _OF_CELL:
+            if getattr(completed, name) != getattr(trace, name):
+                raise ValueError(f"it changed {name}, which says what the trace is of")
+        notes: list[str] = []
+        for name in unmeasured(changed.metrics, notes):
+            setattr(completed.metrics, name, None)
+        for name in _OF_ANSWER:
+            setattr(trace, name, getattr(completed, name))
+        return doubts + [Doubt("a value was replaced or left out", note) for note in notes[:1]]
+
+
+def _stored(value: object, kind: type[T]) -> T:
+    return msgspec.json.decode(msgspec.json.encode(value), type=kind)
 
 
 def _failed(trace: Trace, enricher: str, error: str) -> Doubt:
