@@ -37,13 +37,12 @@ from evalwright.reports.context import ALONE, ReportContext
 from evalwright.reports.decision_columns import RUN_COMPARISON_COLUMNS
 from evalwright.reports.decision_words import notes_of
 from evalwright.reports.failures import error_text, failures_title
-from evalwright.reports.gates import gate_decisions
 from evalwright.reports.intervals import forest_of_deltas
 from evalwright.reports.sentences import sentence_of
-from evalwright.reports.text import Paint
 from evalwright.viewer.filters import Filter
 from evalwright.viewer.pages.blocks import Blocks
 from evalwright.viewer.pages.cell import cell_context, evaluator_results
+from evalwright.viewer.pages.gates import gate_context
 from evalwright.viewer.pages.run import Numbers, table_of
 from evalwright.viewer.records import NO_RECORDS, CellId, StoredCell, stored_case, stored_cells
 from evalwright.viewer.rendering import page_text, style_of_documents
@@ -169,15 +168,7 @@ def _numbers(summary: RunSummary, table: CellTable) -> dict[str, Any]:
         "evaluators": table_of(evaluator_columns(summary), evaluator_rows(summary.by_evaluator)),
         "metrics": table_of(METRIC_COLUMNS, metric_rows(summary)),
         "trials": table_of(TRIAL_COLUMNS, list(trial_rows(summary.variants))),
-        "gate": gate,
-        "gate_outcome": None if gate is None else numbers.outcome(gate),
-        "gate_is_reward": gate is not None and numbers.is_reward(gate),
-        "gate_parts": [] if gate is None else _conditions(gate),
-        "gate_runs": []
-        if gate is None
-        else [(numbers.outcome(one), one.reason, _conditions(one)) for one in gate.runs],
-        "gate_spreads": [] if gate is None else list(numbers.over_runs(gate.runs)),
-        "gate_decided": "" if gate is None else "\n".join(gate_decisions(gate, Paint())),
+        **gate_context(gate),
         "gate_picture": "" if gate is None else _decided(decisions_of(gate)),
         "dependence": numbers.dependence(summary),
         "could_show": numbers.could_show(summary),
@@ -192,10 +183,6 @@ def _notes(decisions: Sequence[Decision]) -> list[str]:
     """Errors with what they could change, and warnings, below a table of differences."""
     several = len(decisions) > 1
     return [f"{one.variant_b}: {line}" if several else line for one in decisions for line in notes_of(one)]
-
-
-def _conditions(gate: Any) -> list[tuple[str, str, str]]:
-    return [(*numbers.met(part), numbers.condition(part)) for part in gate.parts]
 
 
 def _against(comparison: ComparisonReport, table: CellTable) -> Numbers | None:

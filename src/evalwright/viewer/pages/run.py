@@ -22,6 +22,7 @@ from evalwright.viewer.filters import GROUPS, SORTS, BadQuery, Filter
 from evalwright.viewer.links import Links
 from evalwright.viewer.live import Progress
 from evalwright.viewer.pages import Page
+from evalwright.viewer.pages.gates import gate_context
 from evalwright.viewer.pages.runs import state_of
 from evalwright.viewer.schema import STATUSES
 from evalwright.viewer.shelf import OpenRun
@@ -88,15 +89,18 @@ def run_page(run: OpenRun, pairs: Iterable[tuple[str, str]], links: Links, progr
 
 def run_context(run: OpenRun, chosen: Filter, links: Links, progress: Progress | None = None) -> dict[str, Any]:
     summary, table = run.summary, run.table
+    # a retry or a re-evaluation writes a run that was finished
+    state = "running" if progress is not None and progress.state == "running" else state_of(run.source, summary)
     columns = variant_columns(summary)
     of_trials = [one for one in columns if one.key.startswith(_OF_TRIALS)]
     evaluators = table_of(evaluator_columns(summary), evaluator_rows(summary.by_evaluator))
     context: dict[str, Any] = {
         "run": run,
         "progress": progress,
-        "state": state_of(run.source, summary),
+        "state": state,
         "is_baseline": run.source.is_baseline(),
         "summary": summary,
+        **gate_context(summary.gate),
         "variants": table_of([one for one in columns if one not in of_trials], list(summary.variants)),
         "evaluators": evaluators,
         "metrics": table_of(METRIC_COLUMNS, metric_rows(summary)),
