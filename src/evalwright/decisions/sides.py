@@ -160,11 +160,11 @@ class _Judging(NamedTuple):
     plan: Plan
     needed: list[str]
     stored: Mapping[_Key, Status]
-    """The verdicts as stored, if each case of the plan names its own evaluators."""
+    """The verdicts as stored, if only they tell the status of a cell."""
 
     def status(self, trace: TraceFacts, rows: Collection[ResultFacts]) -> Status | None:
         """The verdict of a cell; None if the run ended before its results were written."""
-        if self.plan.evaluators_by_case:
+        if self.plan.needs_verdicts:
             return self.stored.get((trace.case_key, trace.variant_name, trace.trial, trace.attempt))
         if self.needed and not rows and trace.error is None:
             return None
@@ -174,11 +174,11 @@ class _Judging(NamedTuple):
 def sides_of(reader: RunReader, plan: Plan) -> dict[str, SideCounts]:
     """The variants of a stored run that have cells."""
     stored: dict[_Key, Status] = {}
-    if plan.evaluators_by_case:
+    if plan.needs_verdicts:
         stored = {(v.case_key, v.variant_name, v.trial, v.attempt): v.status for v in reader.verdicts(_Verdicts)}
     judging = _Judging(plan, names_needed(reader, plan), stored)
     single = all(plan.trials_of(variant) == 1 for variant in plan.variants)
-    index = None if plan.evaluators_by_case else index_of(reader, least=WORTH_AN_INDEX if single else None)
+    index = None if plan.needs_verdicts else index_of(reader, least=WORTH_AN_INDEX if single else None)
     if index is None:
         return _in_order(over_cells(reader, plan, lambda cells: _counted(cells, judging)), plan)
     if single:

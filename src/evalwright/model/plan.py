@@ -297,6 +297,12 @@ class Plan(msgspec.Struct):
         """Whether models without an entry in the price table cost the list price; not so in evalh's own suites."""
         return not any(variant.evalh_rules for variant in self.variants)
 
+    @property
+    def needs_verdicts(self) -> bool:
+        """Whether only the stored verdict tells what became of a cell: the pass criteria and its results do not
+        suffice if each case brings its own evaluators, or if scores are weighed."""
+        return self.evaluators_by_case or self.pass_criteria.rule != "evaluators"
+
     def trials_of(self, variant: Variant) -> int:
         """How many times each case is run on a variant."""
         return variant.trials or self.run.trials

@@ -31,7 +31,7 @@ def fold(reader: RunReader, plan: Plan) -> Tally:
     def empty() -> Tally:
         return Tally.of(plan, repeated=reader.plan is None)  # a run of evalh may have repeated any case
 
-    if plan.evaluators_by_case:
+    if plan.needs_verdicts:
         return _as_judged(reader, empty())
     needed = names_needed(reader, plan)
     tally = empty()
@@ -57,7 +57,7 @@ def _count(
 
 
 def _as_judged(reader: RunReader, tally: Tally) -> Tally:
-    """The count from the stored verdicts, for plans in which each case names its own evaluators."""
+    """The count from the stored verdicts; see `Plan.needs_verdicts`."""
     verdicts = {(v.case_key, v.variant_name, v.trial, v.attempt): v for v in reader.verdicts(_VerdictFacts)}
     for trace, results in newest_cells(reader):
         verdict = verdicts.get((trace.case_key, trace.variant_name, trace.trial, trace.attempt))
