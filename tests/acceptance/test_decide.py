@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import evalwright as ew
 from acceptance.projects import Project, project
 
 AGENT = """
@@ -268,3 +269,40 @@ def test_cases_of_a_group_are_one_unit_whatever_the_dataset(made: Project, kind:
         runs.append(made.run())
     _, found = decided(made, *runs)
     assert (found["units"], found["verdict"]) == (5, "undecided")
+
+
+STOPPING = """
+import os, signal
+def answer(case, variant):
+    if case["id"] == os.environ.get("STOP_AT"):
+        os.kill(os.getpid(), signal.SIGINT)
+    return {"final_answer": "thanks"}
+"""
+MISSING = "B is partial: 5 of 8 cells not run"
+
+
+def test_whatever_judges_an_interrupted_run_says_how_much_of_it_is_missing(made: Project) -> None:
+    whole = ran(made, "1x8")
+    (made.folder / "tabled.py").write_text(STOPPING)
+    part = made.folder / made.evalwright("run", "eval.yaml", "--quiet", STOP_AT="c002").last_line
+    for command in (["compare"], ["compare", "--json"], ["decide"], ["decide", "--json"]):
+        assert MISSING in made.evalwright(*command, whole, part).out, command
+        assert MISSING.replace("B", "A", 1) in made.evalwright(*command, part, whole).out, command
+        assert "partial" not in made.evalwright(*command, whole, whole).out, command
+    assert MISSING in made.evalwright("drift", part, "--baseline", whole).out
+    assert MISSING in (part / "drift.yaml").read_text()
+    for name in ("markdown", "html"):
+        assert MISSING in made.evalwright("report", part, "--format", name, "--compare", whole).out, name
+    alone = {
+        "markdown": "**Partial: 5 of 8 cells have not been run.**",
+        "html": "Partial: 5 of 8 cells have not been run.",
+        "json": '"cells_missing": 5',
+        "junit": '<error message="partial: 5 of 8 cells not run" />',
+        "github": "::warning title=evalwright::partial: 5 of 8 cells not run",
+    }
+    for name, said in alone.items():
+        assert said in made.evalwright("report", part, "--format", name).out, name
+    assert MISSING in ew.decide(whole, part).variants[0].warnings
+    assert f"warning: {MISSING}" in str(ew.decide(whole, part))
+    assert MISSING in ew.compare(whole, part).warnings
+    assert f"warning: {MISSING}" in str(ew.compare(whole, part))

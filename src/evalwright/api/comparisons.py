@@ -47,14 +47,18 @@ class Difference:
 class Comparison:
     """Differences of pass rates, one for each variant. Printing it shows them."""
 
-    __slots__ = ("after", "before", "differences")
+    __slots__ = ("after", "before", "differences", "warnings")
 
-    def __init__(self, before: str, after: str, differences: Iterable[Difference]) -> None:
+    def __init__(
+        self, before: str, after: str, differences: Iterable[Difference], warnings: Iterable[str] = ()
+    ) -> None:
         self.before: str = before
         """The run or the variant that the others are compared with."""
         self.after: str = after
         """The run that is compared with it."""
         self.differences: Sequence[Difference] = tuple(differences)
+        self.warnings: Sequence[str] = tuple(dict.fromkeys(warnings))
+        """What a reader must know besides the numbers: cells that were not run, records that cannot be read."""
 
     @property
     def regressions(self) -> Mapping[str, Sequence[str]]:
@@ -75,7 +79,9 @@ class Comparison:
         raise KeyError(f"no variant {variant!r}{did_you_mean(variant, known)} (there are: {', '.join(known)})")
 
     def __str__(self) -> str:
-        return "\n".join([f"{self.after} compared with {self.before}:", *(f"  {one}" for one in self.differences)])
+        warnings = (f"  warning: {line}" for line in self.warnings)
+        title = f"{self.after} compared with {self.before}:"
+        return "\n".join([title, *(f"  {one}" for one in self.differences), *warnings])
 
     def svg(self) -> str:
         """The differences with their intervals as a picture (SVG): a forest plot."""
@@ -100,7 +106,10 @@ class Comparison:
 
 def within(report: ComparisonReport, name: str) -> Comparison:
     """The variants of one run compared with its baseline."""
-    return Comparison(report.baseline, name, adjusted(report.deltas))
+    from evalwright.model.summary import decisions_of
+
+    warnings = (line for decision in decisions_of(report) for line in decision.warnings)
+    return Comparison(report.baseline, name, adjusted(report.deltas), warnings)
 
 
 def adjusted(deltas: Sequence[VariantDelta]) -> Iterator[Difference]:

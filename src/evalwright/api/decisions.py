@@ -109,9 +109,10 @@ class Decision:
 
     def __str__(self) -> str:
         lines = [self._sentence(one) for one in self.variants]
-        if len(lines) == 1:
-            return lines[0]
-        return "\n".join(f"{one.variant}: {line}" for one, line in zip(self.variants, lines, strict=True))
+        if len(lines) > 1:
+            lines = [f"{one.variant}: {line}" for one, line in zip(self.variants, lines, strict=True)]
+        warnings = dict.fromkeys(line for one in self.variants for line in one.warnings)
+        return "\n".join([*lines, *(f"warning: {line}" for line in warnings)])
 
     def _sentence(self, one: VariantDecision) -> str:
         if one.difference is None or one.interval is None or one.p is None:

@@ -17,6 +17,7 @@ from evalwright.errors import InputError, did_you_mean
 from evalwright.model.cell_index import rereading
 
 if TYPE_CHECKING:
+    from evalwright.model.decision import Decision
     from evalwright.model.plan import Plan
     from evalwright.model.protocols import RunReader
     from evalwright.model.summary import VariantDelta
@@ -54,7 +55,8 @@ def compare(
     reader_b, plan_b = other._opened()
     with closing(reader_a), closing(reader_b):
         found = list(_deltas(reader_a, plan_a, reader_b, plan_b, variant, by))
-    return Comparison(one._label, other._label, adjusted(found))
+    warnings = (line for _, decision in found for line in decision.warnings)
+    return Comparison(one._label, other._label, adjusted([delta for delta, _ in found]), warnings)
 
 
 def _deltas(
@@ -64,7 +66,7 @@ def _deltas(
     plan_b: Plan,
     variant: str | Mapping[str, str] | None,
     by: str | None,
-) -> Iterator[VariantDelta]:
+) -> Iterator[tuple[VariantDelta, Decision]]:
     from evalwright.decisions.comparison import delta_of
     from evalwright.decisions.runs import two_runs
     from evalwright.decisions.terms import Terms
@@ -75,11 +77,13 @@ def _deltas(
     for name, other in pairs:
         label = other if name == other else f"{name} → {other}"
         if by is None:
-            yield delta_of(label, runs.decision(name, other), runs.latency_change(name, other))
+            decision = runs.decision(name, other)
+            yield delta_of(label, decision, runs.latency_change(name, other)), decision
             continue
         for value in sorted(set(values.values())):
             cases = {case for case, of in values.items() if of == value}
-            yield delta_of(f"{label}, {by}={value}", runs.decision(name, other, only=cases), None)
+            decision = runs.decision(name, other, only=cases)
+            yield delta_of(f"{label}, {by}={value}", decision, None), decision
 
 
 def _metadata(reader: RunReader, by: str) -> dict[str, str]:

@@ -55,8 +55,8 @@ class TwoRuns(msgspec.Struct):
     """Unreadable records of either run: what they held could turn the decision."""
     before: Any = None
     """Run A, its cases under the names that they have in run B."""
-    stopped: str = ""
-    """The runs that were monitored and stopped by interim results, so that their number of cases was not fixed."""
+    unlike_planned: list[str] = []
+    """Runs whose cells are not those that were planned: not all were run yet, or results decided how many were."""
 
     def know(self, judged: Sequence[JudgedRuns], uncalibrated: Sequence[str]) -> None:
         """Take in what the labels of both runs say about their judges; cases of A still have their own names."""
@@ -80,7 +80,7 @@ class TwoRuns(msgspec.Struct):
         if only is not None:
             judged = [pair.of(frozenset(only)) for pair in judged]
         decision = decision_of(a, b, self.terms, self.identity, known, judged)
-        decision.warnings += [*self._of_judges(decision), *self.unread, *([self.stopped] if self.stopped else [])]
+        decision.warnings += [*self._of_judges(decision), *self.unread, *self.unlike_planned]
         if self.unread and decision.verdict != "dont":
             decision.verdict, decision.exit_code = "undecided", EXIT_CODES["undecided"]
             decision.reasons.append(UNREAD)
@@ -154,7 +154,11 @@ def two_runs(reader_a: RunReader, plan_a: Plan, reader_b: RunReader, plan_b: Pla
     found.unread = [
         f"cannot be read: {one.location}: {note}" for one in (reader_a, reader_b) for note in unreadable_records(one)
     ]
-    found.stopped = _stopped({"A": plan_a, "B": plan_b})
+    found.unlike_planned = [
+        *_partial("A", plan_a, a),
+        *_partial("B", plan_b, b),
+        *_stopped({"A": plan_a, "B": plan_b}),
+    ]
     _check_metric(terms.metric, a, b)
     _check_margin(terms, [*a.values(), *b.values()])
     _check_population(terms, a, b)
@@ -168,18 +172,24 @@ def one_run(reader: RunReader, plan: Plan, terms: Terms) -> TwoRuns:
     sides = sides_of(reader, plan)
     found = TwoRuns(sides, sides, Identity(shared=plan.cases_total), terms, Labelled(), before=reader)
     found.unread = [f"cannot be read: {note}" for note in unreadable_records(reader)]
-    found.stopped = _stopped({"the run": plan})
+    found.unlike_planned = [*_partial("the run", plan, sides), *_stopped({"the run": plan})]
     if terms.slices or terms.group not in (None, "none"):
         found.known = _labelled(reader, terms)
     return found
 
 
-def _stopped(plans: Mapping[str, Plan]) -> str:
+def _partial(name: str, plan: Plan, sides: Mapping[str, SideCounts]) -> Iterable[str]:
+    """That the verdict is about a part of the run; a run that ended because it was decided says that instead."""
+    missing = plan.cells_planned - sum(side.cells for side in sides.values())
+    if missing > 0 and plan.until_decided is None:
+        yield f"{name} is partial: {missing:,} of {counted(plan.cells_planned, 'cell')} not run"
+
+
+def _stopped(plans: Mapping[str, Plan]) -> Iterable[str]:
     names = [name for name, plan in plans.items() if plan.until_decided is not None]
-    if not names:
-        return ""
-    ran = f"{' and '.join(names)} ran until decided, so the number of cases depends on the results"
-    return f"{ran}: this interval and p overstate the certainty; the valid ones are in the run's own decision"
+    if names:
+        ran = f"{' and '.join(names)} ran until decided, so the number of cases depends on the results"
+        yield f"{ran}: this interval and p overstate the certainty; the valid ones are in the run's own decision"
 
 
 def pairs_of(runs: TwoRuns, variant: str | None = None, variants: str | None = None) -> list[tuple[str, str]]:

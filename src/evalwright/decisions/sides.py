@@ -62,6 +62,8 @@ class SideCounts(msgspec.Struct):
     groups: dict[str, str] = msgspec.field(default_factory=dict)
     range: dict[str, tuple[float, float]] = msgspec.field(default_factory=dict)
     """Lowest and highest score seen from each evaluator."""
+    cells: int = 0
+    """Finished cells, skipped ones included."""
 
     def outcomes(self, metric: str) -> Mapping[str, CaseTotal]:
         """The cases by one metric: `pass_rate` or the name of an evaluator."""
@@ -85,6 +87,7 @@ class SideCounts(msgspec.Struct):
 
     def add(self, trace: TraceFacts, rows: Collection[ResultFacts], status: Status) -> None:
         """Count one cell."""
+        self.cells += 1
         case = trace.case_key
         if trace.group is not msgspec.UNSET:
             self.groups[case] = trace.group
@@ -213,6 +216,7 @@ def _of_known(side: SideCounts, cells: KindCells, known: Mapping[int, SideCounts
     """The side, counted from one cell of each kind."""
     evaluators = dict.fromkeys(name for one in known.values() for name in one.scores)
     for kind, one in known.items():
+        side.cells += cells.times(kind)
         for name, (low, high) in one.range.items() if cells.times(kind) else ():
             ends = side.range.get(name, (low, high))
             side.range[name] = (min(low, ends[0]), max(high, ends[1]))

@@ -306,3 +306,9 @@ class Plan(msgspec.Struct):
     def trials_of(self, variant: Variant) -> int:
         """How many times each case is run on a variant."""
         return variant.trials or self.run.trials
+
+    @property
+    def cells_planned(self) -> int:
+        """How many cells are run here: those of its shard, if it is one."""
+        cases = self.cases_total if self.shard is None else self.shard.cases(self.cases_total)
+        return cases * sum(map(self.trials_of, self.variants))

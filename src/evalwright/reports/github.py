@@ -9,6 +9,7 @@ from evalwright.errors import counted
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import FAILED, CaseVerdict
 from evalwright.model.summary import RunSummary
+from evalwright.reports import numbers
 from evalwright.reports.context import ALONE, ReportContext
 from evalwright.reports.failures import error_text, newest_verdicts
 from evalwright.reports.order import First, Place, order_of
@@ -51,6 +52,8 @@ class GitHubAnnotations:
                 counts["warning"] += 1
         lines = [*_lines("error", _together(failed), counts["error"], trials, worse, context)]
         lines += _lines("warning", _together(errored), counts["warning"], trials, worse, context)
+        if summary.cells_missing:
+            lines.append(f"::warning title=evalwright::{numbers.missing_cells(summary)}")
         lines += [f"::notice title=evalwright::{_data(one_line(text, _LONGEST))}" for text in summary.warnings[:_MOST]]
         return "".join(f"{line}\n" for line in lines)
 

@@ -67,6 +67,10 @@ class JUnit:
             counts["tests"] += 1
             if kind := _add_gate(after, summary.gate):
                 counts[kind] += 1
+        if summary.cells_missing and (reader.plan is None or reader.plan.until_decided is None):
+            counts["tests"] += 1
+            counts["error"] += 1
+            _add_missing(after, summary)
         if summary.warnings:
             ElementTree.SubElement(after, "system-err").text = "\n".join(map(_text, summary.warnings))
         name = _text(reader.plan.name if reader.plan is not None else summary.run_id)
@@ -165,6 +169,12 @@ def _add_gate(suite: ElementTree.Element, gate: GateOutcome) -> str:
             "\n".join([*lines, *gate_decisions(gate, Paint())])
         )
     return kind
+
+
+def _add_missing(suite: ElementTree.Element, summary: RunSummary) -> None:
+    """Cells that were not run, as a test case: without it, what was run might all have passed."""
+    case = ElementTree.SubElement(suite, "testcase", classname="run", name="cells", time="0.000")
+    ElementTree.SubElement(case, "error", message=numbers.missing_cells(summary))
 
 
 def _add_properties(suite: ElementTree.Element, values: dict[str, str]) -> None:

@@ -20,6 +20,7 @@ __all__ = [
     "interval",
     "mean",
     "met",
+    "missing_cells",
     "outcome",
     "over_runs",
     "percent",
@@ -204,6 +205,12 @@ def could_show(summary: RunSummary) -> str:
         return ""
     each = found[0][1] if len(variants) == 1 else ", ".join(f"{one_line(name, 30)} {size}" for name, size in found)
     return f"this suite shows changes of the pass rate from {each} (80 % power, alpha .05)"
+
+
+def missing_cells(summary: RunSummary) -> str:
+    """That the numbers are about a part of the run: `partial: 40 of 100 cells not run`."""
+    planned = counted(summary.cells_total + summary.cells_missing, "cell")
+    return f"partial: {summary.cells_missing:,} of {planned} not run"
 
 
 def probability(p: float | None) -> str:

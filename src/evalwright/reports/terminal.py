@@ -98,9 +98,7 @@ def _title(plan: Plan, summary: RunSummary, paint: Paint) -> list[str]:
     line = paint(one_line(plan.name, 80), "bold") + paint("  " + " × ".join(sizes) + shard, "dim")
     if not summary.cells_missing:
         return [line]
-    planned = counted(summary.cells_total + summary.cells_missing, "cell")
-    missing = f"partial: {summary.cells_missing:,} of {planned} not run"
-    return [f"{line}   {paint(missing, 'error')}"]
+    return [f"{line}   {paint(numbers.missing_cells(summary), 'error')}"]
 
 
 def table_lines(columns: Sequence[Column[Row]], rows: Sequence[Row], paint: Paint) -> list[str]:

@@ -164,8 +164,7 @@ class Tally:
         """
         cells = sum(sum(variant.cells.values()) for variant in self._variants.values())
         cases = plan.cases_total if plan.shard is None else plan.shard.cases(plan.cases_total)
-        planned = cases * sum(map(plan.trials_of, plan.variants))
-        missing = max(0, planned - cells)
+        missing = max(0, plan.cells_planned - cells)
         summary = RunSummary(
             plan.run_id,
             plan.started_at,
