@@ -129,6 +129,7 @@ def fields(expected, answer, *paths, aggregation="weighted_average"):
         ({"path": "a", "match": "numeric_tolerance", "tolerance": 1}, "10 USD", 11, True),
         ({"path": "a", "match": "numeric_tolerance", "tolerance": 1}, 10, "$10", False),
         ({"path": "a", "match": "numeric_tolerance", "tolerance": 0.1, "relative": True}, 100, 109, True),
+        ({"path": "a", "match": "numeric_tolerance", "tolerance": 1}, 10, 10**400, False),
         ({"path": "a", "match": "date"}, "2024-03-05", "05-MAR-2024", True),
         ({"path": "a", "match": "contains"}, "cat", "a cat", True),
         ({"path": "a", "match": "regex"}, r"^\d+$", 12, True),
@@ -151,9 +152,16 @@ def test_a_field_that_may_be_missing_does_not_count():
     assert fields({"a": 1, "b": 2}, '{"a": 1}', "a", {"path": "b", "required": False}).score == 1.0
 
 
-@pytest.mark.parametrize("answer", ["no json", "[1]", ""])
+@pytest.mark.parametrize("answer", ["no json", "[1]", "", '{"a": 1, "b": NaN}'])
 def test_an_answer_without_json_scores_nothing(answer):
     assert fields({"a": 1}, answer, "a").score == 0.0
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_json"), [(" [1, 1.5e3]\n", True), ("9" * 5000, True), ("NaN", False), ('{"a": -Infinity}', False)]
+)
+def test_json_has_no_nan_and_integers_of_any_length(answer, is_json):
+    assert judged("text_check", {"check": "is_json"}, trace(answer=answer)).passed is is_json
 
 
 @pytest.mark.parametrize(
@@ -163,6 +171,8 @@ def test_an_answer_without_json_scores_nothing(answer):
         ("13/02/2024", "2024-02-13", [], True),
         ("03/05/2024", "2024-03-05", [], True),
         ("03/05/2024", "2024-05-03", ["DD/MM/YYYY"], True),
+        ("03/05/2024", "2024-05-03", ["DD-MMM-YYYY", "YYYY-MM-DD"], True),
+        ("03/05/2024", "2024-03-05", ["DD/MM/YYYY", "MM-DD-YYYY"], True),
         ("2024-02-30", "2024-02-30", [], False),
         ("soon", "soon", [], False),
     ],

@@ -13,6 +13,7 @@ import msgspec
 
 from evalwright.evaluators.combined.banded import banded
 from evalwright.evaluators.values.equality import deeply_equal
+from evalwright.evaluators.values.json_text import json_value
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
@@ -82,7 +83,7 @@ def json_in(text: str) -> dict[str, Any] | None:
     if start < 0 or end < start:
         return None
     try:
-        found = json.loads(text[start : end + 1])
+        found = json_value(text[start : end + 1])
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None
@@ -168,10 +169,10 @@ def _day(value: Any, formats: Sequence[str]) -> date | None:
 
 
 def _ordered(first: int, second: int, year: int, formats: Sequence[str]) -> date:
-    """A number above 12 is the day; if there is none, the month comes first, unless only day-first formats are
-    named."""
-    slashed = [name.upper() for name in formats if re.fullmatch(r"[MD]{1,2}[-/][MD]{1,2}[-/]Y{4}", name.upper())]
-    day_first = bool(slashed) and all(name.startswith("D") for name in slashed)
+    """A number above 12 is the day; if there is none, the month comes first, unless formats are named that begin with
+    the day, and none that begins with the month."""
+    beginnings = {name.strip()[:1].upper() for name in formats}
+    day_first = "D" in beginnings and "M" not in beginnings
     if first > 12 or (second <= 12 and day_first):
         return date(year, second, first)
     return date(year, first, second)

@@ -1,0 +1,28 @@
+"""JSON text read as every program reads it, without the extensions of Python's reader."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+__all__ = ["json_value"]
+
+_MOST_DIGITS = 300
+"""Integers with more digits do not fit into a float, and Python refuses to read those with thousands."""
+
+
+def json_value(text: str) -> Any:
+    """The value in JSON text; an integer beyond the range of floats is infinite.
+
+    Raises ValueError for other text, NaN and infinities included, and RecursionError for a value that is nested too
+    deeply.
+    """
+    return json.loads(text, parse_constant=_refused, parse_int=_integer)
+
+
+def _refused(name: str) -> Any:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _integer(digits: str) -> float:
+    return int(digits) if len(digits) <= _MOST_DIGITS else float(digits)
