@@ -20,6 +20,13 @@ TEXT = "The Quick brown fox, 42"
             "pass fail pass pass fail pass pass pass pass pass fail error",
         ),
         (
+            'one, two "three"',
+            [("contains-any", "x,,y"), ("not-icontains-any", "x, ,"), ("contains-all", 'two, "one, two",'),
+             ("contains-any", '" one"'), ("contains-all", r'"\"three\"", """three"""'), ("contains-any", '""'),
+             ("contains-any", '"one'), ("not-contains-any", '"x" y'), ("contains-any", ",")],
+            "fail pass pass fail pass pass error error error",
+        ),
+        (
             "a\nTotal: $5 in 2024",
             [("regex", r"\d{4}"), ("regex", "^Total"), ("regex", r"a$"), ("regex", r"\$\d"), ("regex", "(?<y>20)24"),
              ("not-regex", "refund"), ("regex", "("), ("not-regex", "("), ("regex", "[^]T"), ("regex", 2024)],

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import csv
 import json
+import re
 from typing import Any
 
 from evalwright.errors import EvaluatorError
@@ -26,6 +26,8 @@ __all__ = [
 ]  # fmt: skip
 
 _SHOWN = 120
+_FIELD = re.compile(r'"((?:\\["\\]|""|[^"])*+)"\s*(?=,|\Z)|([^",][^,]*)')
+_ESCAPED = re.compile(r'\\(["\\])|""')
 
 
 def contains(question: Asked) -> Evaluation:
@@ -133,11 +135,30 @@ def _texts(question: Asked) -> list[str]:
 
 
 def listed_texts(value: Any) -> list[str]:
-    """The texts to look for: those in a list, or those between commas."""
-    if isinstance(value, str) and value.strip():
-        row = next(csv.reader([value.replace("\n", " ")], skipinitialspace=True), [])
-        return [one.strip() for one in row]
+    """The texts to look for: those in a list, or those between commas; none if quotes in the text are unbalanced."""
+    if isinstance(value, str):
+        return _between_commas(value)
     return [_written(one) for one in value] if isinstance(value, list) else []
+
+
+def _between_commas(text: str) -> list[str]:
+    """Nothing between two commas is no text, `""` is an empty one. A quoted text keeps its spaces and commas."""
+    found: list[str] = []
+    at = _after_gap(text, 0)
+    while at < len(text):
+        field = _FIELD.match(text, at)
+        if field is None:
+            return []
+        quoted, plain = field.groups()
+        found.append(plain.strip() if quoted is None else _ESCAPED.sub(lambda one: one[1] or '"', quoted))
+        at = _after_gap(text, field.end())
+    return found
+
+
+def _after_gap(text: str, at: int) -> int:
+    while at < len(text) and (text[at] == "," or text[at].isspace()):
+        at += 1
+    return at
 
 
 def _needs(question: Asked, what: str) -> EvaluatorError:
