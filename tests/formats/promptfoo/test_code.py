@@ -10,6 +10,7 @@ from threading import Thread
 
 import pytest
 
+from evalwright.formats.promptfoo.faults import ScriptError
 from evalwright.formats.promptfoo.node_needs import places_for_node
 from evalwright.formats.promptfoo.scripts import javascript_body, simple_path
 from formats.promptfoo.runs import ECHO, asserted, run
@@ -43,6 +44,13 @@ def test_a_path_to_a_value_needs_no_node(code, found):
 
 def test_parsed_outputs_have_paths_too():
     assert simple_path("JSON.parse(output).a", {"output": '{"a": 5.0}'}) == (True, 5)
+    assert simple_path("JSON.parse(output)", {"output": 1000}) == (True, 1000)
+
+
+@pytest.mark.parametrize("output", ["NaN", '{"a": Infinity}', {"a": 1}, ""])
+def test_parsing_what_is_no_json_throws(output):
+    with pytest.raises(ScriptError, match="SyntaxError"):
+        simple_path("JSON.parse(output)", {"output": output})
 
 
 def test_inline_javascript(tmp_path):

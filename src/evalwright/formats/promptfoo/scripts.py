@@ -16,7 +16,7 @@ from evalwright.errors import EvaluatorError, InputError, Problem
 from evalwright.files.boundary import Boundary
 from evalwright.formats.promptfoo.faults import ScriptError
 from evalwright.formats.promptfoo.sources import split_function
-from evalwright.formats.promptfoo.values import as_javascript
+from evalwright.formats.promptfoo.values import as_javascript, json_parse, shown_text, template_text
 from evalwright.session import environment, import_from
 from evalwright.session.imports import executes_code, module_at
 from evalwright.targets.threads import Threads
@@ -103,11 +103,9 @@ def simple_path(code: str, names: Mapping[str, Any]) -> tuple[bool, Any]:
         return False, None
     value, parsed = names[steps[0]], steps[1] == [_NO_VALUE]
     if parsed or steps[1][:1] == [_NO_VALUE]:
-        import json
-
         try:
-            value = as_javascript(json.loads(value))
-        except (TypeError, ValueError) as error:
+            value = json_parse(template_text(value) if isinstance(value, (dict, list)) else shown_text(value))
+        except (TypeError, ValueError, RecursionError) as error:
             raise ScriptError(f"SyntaxError: {error}") from None
     for step in steps[1]:
         if step is not _NO_VALUE:
