@@ -162,6 +162,12 @@ def test_a_set_is_one_member_of_the_list(tmp_path):
     assert [child["passed"] for child in row.detail["children"]] == [True, False]
 
 
+def test_a_set_without_weight_still_fails(tmp_path):
+    unweighted = {"type": "assert-set", "assert": [{"type": "contains", "value": "z"}], "weight": 0}
+    found = asserted(tmp_path, "abc", unweighted, {"type": "contains", "value": "a"})
+    assert (found.verdict.status, found.verdict.score) == ("fail", 1.0)
+
+
 def test_repeats_are_trials(tmp_path):
     found = run(tmp_path, {**ECHO, "evaluateOptions": {"repeat": 2}, "tests": [{"vars": {"q": "a"}}]})
     assert [trial for *_, trial in found.verdicts] == [0, 1]

@@ -118,7 +118,7 @@ class PromptfooAssertion:
             found.detail = {**found.detail, "metric": metric}
         if weight is not None and weight != 1:
             found.detail = {**found.detail, "weight": weight}
-        if weight == 0:
+        if weight == 0 and self._kind != SET:  # a set without weight still decides, as in promptfoo
             found.passed = True
         return found
 
