@@ -18,7 +18,17 @@ UNUSED = (
     *(f"evalwright.run.{name}" for name in ("calibration", "history", "isolation", "leftovers", "missing_keys")),
     *(
         f"evalwright.run.{name}"
-        for name in ("judge_processes", "origin", "re_evaluation", "replay", "resumption", "standstill", "worker")
+        for name in (
+            "judge_again",
+            "judge_part",
+            "judge_processes",
+            "origin",
+            "re_evaluation",
+            "replay",
+            "resumption",
+            "standstill",
+            "worker",
+        )
     ),
     *(f"evalwright.{room}" for room in ("decisions", "enrichers", "importers", "llm.models", "mirrors", "workspaces")),
     "evalwright.formats.discovery",

@@ -19,7 +19,7 @@ from evalwright.model.protocols import RunWriter
 from evalwright.run.batches import JudgeCalls, forget, in_batches
 from evalwright.run.cells import RunState
 from evalwright.run.judge import ask_models
-from evalwright.run.judge_processes import judge_again
+from evalwright.run.judge_again import judge_again
 from evalwright.run.locations import Place, find_run
 from evalwright.run.missing_keys import must_have_keys
 from evalwright.run.models import live_models
