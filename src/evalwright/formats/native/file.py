@@ -16,7 +16,16 @@ from msgspec import Meta, field
 
 from evalwright.files.key_paths import Place
 
-__all__ = ["ITEMS", "EvalFile", "EvaluatorSection", "ExecutorSection", "Section", "SystemSection", "whole_file"]
+__all__ = [
+    "ITEMS",
+    "EvalFile",
+    "EvaluatorSection",
+    "ExecutorSection",
+    "Section",
+    "SystemSection",
+    "as_in_json",
+    "whole_file",
+]
 
 Text = Annotated[str, Meta(min_length=1)]
 Version = Annotated[str, Meta(pattern=r"^1\.")]
@@ -286,3 +295,17 @@ def _is_endless(value: Any) -> bool:
         return any(_is_endless(getattr(value, name)) for name in value.keys())  # noqa: SIM118 - not a mapping
     parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return any(map(_is_endless, parts))
+
+
+def as_in_json(value: Any) -> Any:
+    """The value as JSON holds it, so that a run resumed from its stored plan gets the same."""
+    kind = type(value)
+    if kind is dict and all(type(key) is str for key in value):
+        return {key: as_in_json(item) for key, item in value.items()}
+    if kind is list:
+        return [*map(as_in_json, value)]
+    if value is None or kind in (str, int, float, bool):
+        return value
+    from pydantic_core import to_jsonable_python  # dates and the like: hardly any file has them
+
+    return to_jsonable_python(value, bytes_mode="base64")

@@ -20,9 +20,9 @@ from evalwright.formats.native.dataset_section import DatasetReading, brought_by
 from evalwright.formats.native.file import (
     EvalFile,
     EvaluatorSection,
-    ExecutorSection,
     Section,
     SystemSection,
+    as_in_json,
     whole_file,
 )
 from evalwright.formats.native.suite_file import SuiteFile
@@ -54,8 +54,6 @@ _NO_CONFIG = {
 }
 _OF_FUNCTIONS = ("target", "init_kwargs")
 NEED_PATH = {"local_files", "sqlite"}
-_FOLDERS = {"copy_from", "repo_path"}
-"""Keys of workspaces that name a folder of the suite."""
 
 
 def load(
@@ -118,7 +116,7 @@ class _Reading:
         evaluators = self._evaluators(file, to_run)
         store, mirrors = self._outputs(file, to_run)
         workspace = self._workspace(file, to_run)
-        self._far(file, variants)
+        executor = self._executor(file, variants)
         self._file.doubt_keys(("run", "executor"), file.run.executor)
         prices = self._prices(file, variants, evaluators) if to_run else {}
         gate = self._gate(file)
@@ -132,7 +130,7 @@ class _Reading:
             read = with_claimed_keys(gate, str(self._file.path), cases)
         self._file.findings.refuse(self._file.headline, read)
         by_case = file.dataset.own_evaluators or brought.get("evaluators_by_case", False)
-        document = _plain(file.plain())
+        document = as_in_json(file.plain())
         return Suite(
             name=file.eval.name,
             dialect=registry.NATIVE,
@@ -141,7 +139,7 @@ class _Reading:
             variants=variants,
             evaluators=[] if by_case else evaluators,
             pass_criteria=PassCriteria(**file.pass_criteria.plain()),
-            run=_settings(file, brought),
+            run=_settings(file, brought, executor),
             out=Path(store.config["path"]) if store.type == "local_files" else None,
             store=store,
             mirrors=mirrors,
@@ -195,18 +193,19 @@ class _Reading:
     def _workspace(self, file: EvalFile, to_run: bool) -> Plugin | None:
         if file.workspace is None:
             return None
+        from evalwright.formats.native.workspace_section import check_workspace
+
         workspace = Plugin(file.workspace.type, _config(file.workspace))
-        for key, value in workspace.config.items():
-            if isinstance(value, str) and key in _FOLDERS:
-                folder = self._file.found(("workspace", key), value)
-                if to_run and key != "repo_path":  # a repository is given to be cloned, and may lie anywhere
-                    self._file.must_be_inside(("workspace", key), folder)
-        if to_run and self._file.known(("workspace", "type"), "workspaces", workspace.type):
-            folder = self._file.path.resolve().parent
-            self._file.take(
-                ("workspace",), partial(registry.load("workspaces", workspace.type), workspace.config, folder)
-            )
+        check_workspace(self._file, workspace, to_run=to_run)
         return workspace
+
+    def _executor(self, file: EvalFile, variants: Sequence[Variant]) -> Executor | msgspec.UnsetType:
+        section = file.run.executor
+        if section.type == "local":
+            return UNSET
+        from evalwright.formats.native.executor_section import executor_of
+
+        return executor_of(self._file, section, file.systems, variants)
 
     def _prices(
         self, file: EvalFile, variants: Sequence[Variant], evaluators: Sequence[EvaluatorSpec]
@@ -223,13 +222,13 @@ class _Reading:
         from evalwright.targets.build import WITHOUT_EFFECT, build_target, default_timeout, unread_of
 
         known = {key: value for key, value in system.plain().items() if value is not None or key in system.written}
-        config = _plain({key: value for key, value in known.items() if key not in _NO_CONFIG})
+        config = as_in_json({key: value for key, value in known.items() if key not in _NO_CONFIG})
         limited = "timeout_seconds" in system.written
         variant = Variant(
             name=system.name,
             adapter=system.adapter,
             config=self._with_texts(system, self._with_folders(system, config, to_run)),
-            metadata=_plain(system.metadata),
+            metadata=as_in_json(system.metadata),
             timeout_seconds=system.timeout_seconds if limited else default_timeout(system.adapter, config),
             concurrency=system.concurrency,
             isolation=system.isolation,
@@ -265,18 +264,6 @@ class _Reading:
                 self._file.take(place, partial(registry.load("enrichers", enricher.type), enricher.config))
         return variant
 
-    def _far(self, file: EvalFile, variants: Sequence[Variant]) -> None:
-        """Report files named by systems that cannot be sent to the cluster named by the suite."""
-        executor = _executor(file.run.executor)
-        if isinstance(executor, msgspec.UnsetType) or executor.address is None:
-            return
-        from evalwright.targets.portable import folder_to_send, named_outside
-
-        if (folder := folder_to_send(self._file.path, executor, variants)) is not None:
-            for system, variant in zip(file.systems, variants, strict=True):
-                for key, message in named_outside(variant.config, folder):
-                    self._file.complain((*system.at(), *steps_of(key)), message)
-
     def _with_folders(self, system: SystemSection, config: dict[str, Any], to_run: bool) -> dict[str, Any]:
         """The configuration, with absolute paths for lists of folders, and for a working directory inside the suite's
         folder.
@@ -303,28 +290,11 @@ class _Reading:
         """The configuration, with the contents of files where the target takes text and the suite names a file."""
         known = registry.knows("targets", system.adapter) and not self._file.original
         keys = getattr(registry.load("targets", system.adapter), "text_keys", ()) if known else ()
-        texts = {}
-        for key in keys:
-            from evalwright.formats.native.matrix import named_file
+        if not keys:
+            return config
+        from evalwright.formats.native.texts import texts_named
 
-            name = named_file(config.get(key))
-            if name is not None:
-                path = self._file.found(system.at(key), name)
-                if self._file.must_be_inside(system.at(key), path):
-                    texts[key] = self._text(system.at(key), path)
-        return {**config, **texts}
-
-    def _text(self, place: Place, path: Path) -> str:
-        """The content of a file, without the final newline."""
-        try:
-            text = path.read_text(encoding="utf-8").removesuffix("\n")
-        except (OSError, ValueError) as error:
-            why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-            self._file.complain(place, f"cannot read {path}: {why}")
-            return ""
-        if not text.strip():
-            self._file.complain(place, f"{path} has no text")
-        return text
+        return {**config, **texts_named(self._file, system, config, keys)}
 
     def _evaluators(self, file: EvalFile, to_run: bool) -> list[EvaluatorSpec]:
         from evalwright.evaluators.build import build_evaluator, build_extractor, config_doubts, declared
@@ -332,7 +302,7 @@ class _Reading:
         specs = []
         for section in file.evaluators:
             extractor = _extractor(section)
-            config = _plain(section.config)
+            config = as_in_json(section.config)
             if self._file.wanted(section.at("type"), "evaluators", section.type, to_run) and section.sound:
                 paths = declared("evaluators", section.type).paths
                 config |= self._beside(section.at("config"), config, paths, to_run)
@@ -388,32 +358,18 @@ class _Reading:
         return gate
 
 
-def _plain(value: Any) -> Any:
-    """The value as JSON holds it, so that a run resumed from its stored plan gets the same."""
-    kind = type(value)
-    if kind is dict and all(type(key) is str for key in value):
-        return {key: _plain(item) for key, item in value.items()}
-    if kind is list:
-        return [*map(_plain, value)]
-    if value is None or kind in (str, int, float, bool):
-        return value
-    from pydantic_core import to_jsonable_python  # dates and the like: hardly any file has them
-
-    return to_jsonable_python(value, bytes_mode="base64")
-
-
 def _config(section: Section) -> dict[str, Any]:
     """The keys that belong to the type that an open section names."""
-    config: dict[str, Any] = _plain({key: value for key, value in section.given().items() if key != "type"})
+    config: dict[str, Any] = as_in_json({key: value for key, value in section.given().items() if key != "type"})
     return config
 
 
 def _extractor(section: EvaluatorSection) -> Plugin | None:
     named = section.extractor
-    return None if named is None else Plugin(named.type, _plain(named.config))
+    return None if named is None else Plugin(named.type, as_in_json(named.config))
 
 
-def _settings(file: EvalFile, brought: Mapping[str, Any]) -> RunSettings:
+def _settings(file: EvalFile, brought: Mapping[str, Any], executor: Executor | msgspec.UnsetType) -> RunSettings:
     run, given = file.run, file.run.retry.written
     return RunSettings(
         max_concurrency=run.max_concurrency,
@@ -427,15 +383,5 @@ def _settings(file: EvalFile, brought: Mapping[str, Any]) -> RunSettings:
         stop_after_errors=run.stop_after_errors,
         pools=run.executor.pools,
         keep_judge_calls=file.judges.keep_calls,
-        executor=_executor(run.executor),
+        executor=executor,
     )
-
-
-def _executor(section: ExecutorSection) -> Executor | msgspec.UnsetType:
-    if section.type == "local":
-        return UNSET
-    given = {key: value for key, value in section.plain().items() if key in section.keys() and key != "pools"}  # noqa: SIM118
-    given["address"] = section.address or None  # empty, where ${RAY_ADDRESS:-} is
-    if "working_dir" not in section.written:
-        given["working_dir"] = UNSET
-    return Executor(**_plain({key: value for key, value in given.items() if value is not UNSET}))
