@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal
 from evalwright.errors import Problem
 from evalwright.evaluators.combined.banded import banded
 from evalwright.evaluators.onlooker import Onlooker
-from evalwright.evaluators.values.json_text import json_value
+from evalwright.evaluators.values.json_text import loaded_json
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
@@ -80,7 +80,7 @@ def _flags(letters: Sequence[str]) -> int:
 
 def _is_json(text: str) -> bool:
     try:
-        json_value(text)
+        loaded_json(text)
     except ValueError:
         return False
     return True

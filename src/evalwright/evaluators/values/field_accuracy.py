@@ -13,7 +13,7 @@ import msgspec
 
 from evalwright.evaluators.combined.banded import banded
 from evalwright.evaluators.values.equality import deeply_equal
-from evalwright.evaluators.values.json_text import json_value
+from evalwright.evaluators.values.json_text import loaded_json
 from evalwright.model.result import Evaluation
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
@@ -83,7 +83,7 @@ def json_in(text: str) -> dict[str, Any] | None:
     if start < 0 or end < start:
         return None
     try:
-        found = json_value(text[start : end + 1])
+        found = loaded_json(text[start : end + 1])
     except (ValueError, RecursionError):
         return None
     return found if isinstance(found, dict) else None

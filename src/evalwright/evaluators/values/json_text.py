@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from typing import Any
 
-__all__ = ["json_value"]
+__all__ = ["loaded_json"]
 
 _MOST_DIGITS = 300
 """Integers with more digits do not fit into a float, and Python refuses to read those with thousands."""
 
 
-def json_value(text: str) -> Any:
+def loaded_json(text: str) -> Any:
     """The value in JSON text; an integer beyond the range of floats is infinite.
 
     Raises ValueError for other text, NaN and infinities included, and RecursionError for a value that is nested too
