@@ -1,5 +1,5 @@
 // Runs the scripts of one suite, one after the other: code that comes with the request, or a function of a file.
-import { createRequire } from "node:module";
+import module, { createRequire } from "node:module";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
 import { parentPort, workerData } from "node:worker_threads";
@@ -8,6 +8,29 @@ const MOST_COMPILED = 1000;
 const compiled = new Map();
 const instances = new Map();
 process.mainModule = { require: createRequire(path.join(workerData.folder, "noname.js")) };
+
+// TypeScript names a file without its ending, or by the JavaScript that is made of it. An older Node cannot be told.
+module.registerHooks?.({
+  resolve(specifier, context, next) {
+    try {
+      return next(specifier, context);
+    } catch (error) {
+      if (!/^\.{1,2}\//.test(specifier) || !/\.[cm]?tsx?$/.test(context.parentURL ?? "")) throw error;
+      for (const source of sourcesOf(specifier)) {
+        try {
+          return next(source, context);
+        } catch {}
+      }
+      throw error;
+    }
+  },
+});
+
+function sourcesOf(specifier) {
+  const made = /\.([cm]?)js(x?)$/.exec(specifier);
+  if (made) return [`${specifier.slice(0, made.index)}.${made[1]}ts${made[2]}`];
+  return [".ts", ".tsx", ".mts", ".cts", "/index.ts"].map((end) => specifier + end);
+}
 
 function functionOf(code, names) {
   const key = JSON.stringify([code, names]);

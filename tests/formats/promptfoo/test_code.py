@@ -362,3 +362,23 @@ def test_code_sees_the_prompt_as_it_was_written_and_the_variables_as_they_were_m
     [trace] = run(tmp_path, config).traces.values()
     assert trace.extra["promptfoo"]["output"] == "{} {{q}} {{q}} x!"
     assert trace.extra["promptfoo"]["vars"] == {"q": "x!", "r": 1}
+
+
+def test_typescript_imports_its_files_by_either_name(tmp_path):
+    """Without an ending, as bundlers resolve them, or with that of the JavaScript that is made of them."""
+    checks = """
+import { word } from "./words";
+import { mark } from "./marks.js";
+import { end } from "./ends";
+export function fits(output: string): boolean { return output === word + mark + end; }
+"""
+    files = {
+        "checks__ts": checks,
+        "words__ts": 'export const word: string = "it";\n',
+        "marks__ts": 'export const mark: string = "!";\n',
+        "ends/index__ts": 'export const end: string = "?";\n',
+    }
+    check = {"type": "javascript", "value": "file://checks.ts:fits"}
+    assert asserted(tmp_path / "a", "it!?", check, **files).statuses == ["pass"]
+    ran = asserted(tmp_path / "b", "it", {"type": "javascript", "value": "file://checks.ts:fits"}, checks__ts=checks)
+    assert "Cannot find module" in ran.rows[0].reason
