@@ -122,22 +122,49 @@ def test_damaged_lines_are_told_and_cost_only_themselves(tmp_path, format):
         imported(tmp_path / "none", format, written(tmp_path / "none.jsonl", [{"id": "no run"}]))
 
 
-@pytest.mark.parametrize(
-    ("format", "record", "said"),
-    [
-        (
-            "langfuse",
-            {"id": "t", "observations": OBSERVATIONS, "scores": [{"name": "correct", "value": 0}]},
-            "1 score of the trace 't': not read",
-        ),
-        (
-            "langsmith",
-            {**RUNS[0], "feedback_stats": {"correct": {"n": 1, "avg": 0.0}}},
-            "1 kind of feedback on the run 'agent': not read",
-        ),
-    ],
-)
-def test_judgements_that_are_not_read_are_said(tmp_path, format, record, said):
+def test_scores_of_a_trace_are_kept_as_recorded_and_by_name(tmp_path):
     """A trace that people found wrong must not look as one that nobody judged."""
-    done, _ = imported(tmp_path, format, written(tmp_path / "export.jsonl", [record]))
-    assert [note for note in done.notes if said in note] == [f"lost: line 1: {said}"]
+    scores = [
+        {"name": "correct", "value": 0, "dataType": "BOOLEAN", "stringValue": "False", "source": "ANNOTATION"},
+        {"name": "helpful", "value": 0.5, "dataType": "NUMERIC", "comment": "so so", "source": "EVAL"},
+        {"name": "tone", "value": 2, "dataType": "CATEGORICAL", "stringValue": "rude"},
+        {"name": "doubtful", "value": 1},
+        {"name": "doubtful", "value": 0},
+        {"name": "short", "value": 1, "observationId": "model"},
+        {"name": "lost", "value": 1, "observationId": "not exported"},
+        "only-an-id",
+    ]
+    record = {"id": "t", "observations": OBSERVATIONS, "scores": scores}
+    done, [case] = imported(tmp_path, "langfuse", written(tmp_path / "export.jsonl", [record]))
+    trace = case["embedded_trace"]
+    assert trace["metrics"]["custom"] == {"correct": 0, "helpful": 0.5}
+    nothing = {"passed": None, "reason": None}
+    assert trace["extra"]["recorded_scores"] == [
+        {"name": "correct", "passed": False, "score": 0, "reason": None, "source": "ANNOTATION"},
+        {"name": "helpful", "passed": None, "score": 0.5, "reason": "so so", "source": "EVAL"},
+        {"name": "tone", "score": None, "label": "rude", **nothing},
+        {"name": "doubtful", "score": 1, **nothing},
+        {"name": "doubtful", "score": 0, **nothing},
+        {"name": "lost", "score": 1, "span": "not exported", **nothing},
+        {"name": "short", "score": 1, "span": "model", **nothing},
+    ]
+    assert [note for note in done.notes if "score" in note] == [
+        "lost: line 1: 1 score without a name or a value, such as ids alone"
+    ]
+
+
+def test_feedback_on_runs_is_kept_as_recorded_and_by_name(tmp_path):
+    about = {
+        "correct": {"n": 2, "avg": 0.5, "values": {}, "comments": ["no", "yes"]},
+        "tone": {"n": 3, "avg": None, "values": {"rude": 2, "kind": 1}},
+    }
+    below = {"short": {"n": 1, "avg": 1.0}}
+    records = [{**RUNS[0], "feedback_stats": about}, {**RUNS[1], "feedback_stats": below}, RUNS[2]]
+    _, [case] = imported(tmp_path, "langsmith", written(tmp_path / "export.jsonl", records))
+    trace = case["embedded_trace"]
+    assert trace["metrics"]["custom"] == {"correct": 0.5}
+    assert trace["extra"]["recorded_scores"] == [
+        {"name": "correct", "passed": None, "score": 0.5, "reason": "no\nyes", "number": 2},
+        {"name": "tone", "passed": None, "score": None, "reason": None, "number": 3, "labels": {"rude": 2, "kind": 1}},
+        {"name": "short", "passed": None, "score": 1, "reason": None, "number": 1, "span": "model"},
+    ]

@@ -138,10 +138,13 @@ def _is_otlp(head: Head) -> bool:
 
 def _is_langfuse(head: Head) -> bool:
     def is_observation(one: dict[str, Any]) -> bool:
-        return {"traceId", "startTime", "type"} <= one.keys()
+        return {"startTime", "type"} <= one.keys()
 
     listed = [*head.records, *dictionaries(head.mapping.get("data"))]
-    return any(is_observation(one) or any(map(is_observation, dictionaries(one.get("observations")))) for one in listed)
+    return any(
+        ("traceId" in one and is_observation(one)) or any(map(is_observation, dictionaries(one.get("observations"))))
+        for one in listed
+    )
 
 
 def _is_langsmith(head: Head) -> bool:
@@ -254,7 +257,7 @@ FORMATS: tuple[tuple[str, Callable[[Head], bool], str], ...] = (
     ("swe-agent", _is_swe_agent, "trajectory and info.model_stats"),
     ("skill-benchmark", _is_skill_benchmark, "run_summary and runs"),
     ("otlp-json", _is_otlp, "resourceSpans"),
-    ("langfuse", _is_langfuse, "observations with a traceId and a startTime"),
+    ("langfuse", _is_langfuse, "observations of a trace, with a startTime"),
     ("langsmith", _is_langsmith, "runs with run_type, inputs and start_time"),
     ("codex", _is_codex, "lines of type thread.started, or session_meta with a payload"),
     ("gemini", _is_gemini, "a line of type init with a session_id"),

@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from evalwright.errors import counted
 from evalwright.importers.blocks import dictionaries
 from evalwright.importers.imported_cases import ImportResult
 from evalwright.importers.platform_documents import number_under, platform_objects, text_of
+from evalwright.importers.platform_scores import langfuse_scores
 from evalwright.importers.span_files import Lose
 from evalwright.importers.spans import import_spans
 from evalwright.importers.wire_spans import WireSpan, moment_ns
@@ -38,13 +38,12 @@ def read(source: Path, lose: Lose) -> Iterator[WireSpan]:
     for place, one in platform_objects(source, lose):
         listed = one.get("data") if isinstance(one.get("data"), list) else [one]
         for item in dictionaries(listed):
-            if scores := item.get("scores"):
-                number = len(scores) if isinstance(scores, list) else 1
-                lose(place, f"{counted(number, 'score')} of the trace {item.get('id')!r}: not read")
             if isinstance(item.get("observations"), list):
                 yield from _of_trace(item, place, lose)
             elif isinstance(item.get("traceId"), str):
-                yield _observation(item, None)
+                span = _observation(item, None)
+                span.scores = [score for _, score in langfuse_scores(item.get("scores"), place, lose)]
+                yield span
             else:
                 lose(place, "expected a trace with observations, or an observation with a traceId")
 
@@ -57,6 +56,13 @@ def _of_trace(trace: Mapping[str, Any], place: str, lose: Lose) -> Iterator[Wire
         return
     spans = [_observation({"traceId": id, **one}, id) for one in listed]
     ids = {span.span_id for span in spans}
+    scores: dict[str | None, list[dict[str, Any]]] = {}
+    for observation, score in langfuse_scores(trace.get("scores"), place, lose):
+        missing = observation is not None and observation not in ids
+        about = {**score, "span": observation} if missing else score
+        scores.setdefault(None if missing else observation, []).append(about)
+    for span in spans:
+        span.scores = scores.get(span.span_id, [])
     for span in spans:
         span.parent_id = span.parent_id if span.parent_id in ids else id
     inside = [span for span in spans if span.parent_id == id]
@@ -83,6 +89,7 @@ def _of_trace(trace: Mapping[str, Any], place: str, lose: Lose) -> Iterator[Wire
             },
         },
         faults=faults,
+        scores=scores.get(None, []),
     )
     yield from spans
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import msgspec
 
-from evalwright.errors import counted
 from evalwright.importers.blocks import dictionaries
 from evalwright.importers.imported_cases import ImportResult
 from evalwright.importers.platform_documents import number_under, platform_objects, text_of
+from evalwright.importers.platform_scores import langsmith_scores
 from evalwright.importers.span_files import Lose
 from evalwright.importers.spans import import_spans
 from evalwright.importers.wire_spans import WireSpan, moment_ns
@@ -52,9 +52,6 @@ def read(source: Path, lose: Lose) -> Iterator[WireSpan]:
             if text_of(run.get("id")) is None or "run_type" not in run:
                 lose(place, "expected a run with an id and a run_type")
                 continue
-            if feedback := run.get("feedback_stats"):
-                number = len(feedback) if isinstance(feedback, dict) else 1
-                lose(place, f"{counted(number, 'kind')} of feedback on the run {run['id']!r}: not read")
             yield _span(run)
             above = {"trace_id": run.get("trace_id") or run["id"], "parent_run_id": run["id"]}
             waiting += [{**above, **child} for child in dictionaries(run.get("child_runs"))]
@@ -84,6 +81,7 @@ def _span(run: Mapping[str, Any]) -> WireSpan:
         str(error) if error else None,
         attributes,
         faults=faults,
+        scores=[*langsmith_scores(run.get("feedback_stats"))],
     )
 
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from evalwright.importers.openai_messages import read_conversation
+from evalwright.importers.platform_scores import scores_by_name
 from evalwright.importers.recording import UNKNOWN_TIME, RecordedConversation
 from evalwright.importers.span_conventions import (
     SpanUsage,
@@ -62,6 +63,9 @@ def trace_of_spans(records: Sequence[WireSpan], file: str) -> tuple[Trace, dict[
     unrecorded = tree.unrecorded(asked, said)
     if trace.error is None and unrecorded is not None:
         trace.extra["answer_unrecorded"] = unrecorded
+    if scores := tree.scores():
+        trace.extra["recorded_scores"] = scores
+        trace.metrics.custom = scores_by_name(tree.top.scores)
     if tree.warnings:
         trace.extra["warnings"] = tree.warnings[:_MOST_WARNINGS]
     return trace, tree.about()
@@ -276,6 +280,11 @@ class _Tree:
             for column in zip(*counted, strict=True)
         ]
         return Metrics(*sums) if sums else Metrics()  # type: ignore[arg-type]
+
+    def scores(self) -> list[dict[str, Any]]:
+        """What was found in the trace, then what was found in its other spans, with their ids."""
+        inside = [{**one, "span": span.span_id} for span in self.ordered if span is not self.top for one in span.scores]
+        return [*self.top.scores, *inside]
 
     def about(self) -> dict[str, Any]:
         names = {"service": self.top.service, **{key: self.top.attributes.get(key) for key in _ABOUT}}

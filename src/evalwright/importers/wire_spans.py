@@ -62,6 +62,8 @@ class WireSpan(msgspec.Struct):
     """Broken parts of the span."""
     dropped: int = 0
     """Attributes and events that the exporter dropped."""
+    scores: list[dict[str, Any]] = []
+    """What was found in it before the export, as it is kept in `extra.recorded_scores`."""
 
 
 def json_or_error(text: bytes) -> Any:

@@ -1,0 +1,55 @@
+"""What people and evaluators of a tracing platform found in a trace, or in one of its spans."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from evalwright.errors import counted
+from evalwright.importers.blocks import dictionaries
+from evalwright.importers.platform_documents import number_under, text_of
+from evalwright.importers.span_files import Lose
+
+__all__ = ["langfuse_scores", "langsmith_scores", "scores_by_name"]
+
+
+def langfuse_scores(given: Any, place: str, lose: Lose) -> Iterator[tuple[str | None, dict[str, Any]]]:
+    """The scores of a trace, each with the id of the observation that it is about, if it is about one."""
+    listed = given if isinstance(given, list) else [given] if given else []
+    found = [one for one in dictionaries(listed) if text_of(one.get("name")) is not None]
+    if len(found) < len(listed):
+        lose(place, f"{counted(len(listed) - len(found), 'score')} without a name or a value, such as ids alone")
+    for one in found:
+        score = number_under(one, "value") if not isinstance(one.get("value"), bool) else float(one["value"])
+        kind, label = one.get("dataType"), text_of(one.get("stringValue"))
+        if kind == "CATEGORICAL":
+            score, label = None, label or text_of(one.get("value"))
+        about = {"source": text_of(one.get("source")), "label": label if kind != "BOOLEAN" else None}
+        passed = bool(score) if kind == "BOOLEAN" and score is not None else None
+        yield text_of(one.get("observationId")), _recorded(str(one["name"]), passed, score, one.get("comment"), about)
+
+
+def langsmith_scores(stats: Any) -> Iterator[dict[str, Any]]:
+    """The feedback on a run, by its kind: the mean of `number` pieces, or how often each label was given."""
+    for name, one in stats.items() if isinstance(stats, dict) else ():
+        if isinstance(one, dict):
+            comments = one.get("comments")
+            said = "\n".join(map(str, comments)) if isinstance(comments, list) else None
+            about = {"number": one.get("n"), "labels": one.get("values") or None}
+            yield _recorded(str(name), None, number_under(one, "avg"), said, about)
+
+
+def _recorded(
+    name: str, passed: bool | None, score: float | None, reason: Any, about: Mapping[str, Any]
+) -> dict[str, Any]:
+    more = {key: value for key, value in about.items() if value is not None}
+    return {"name": name, "passed": passed, "score": score, "reason": text_of(reason), **more}
+
+
+def scores_by_name(scores: Iterable[Mapping[str, Any]]) -> dict[str, float]:
+    """The numbers among the scores of a whole trace; none for a name with several that differ."""
+    found: dict[str, set[float]] = {}
+    for one in scores:
+        if one["score"] is not None and "span" not in one:
+            found.setdefault(one["name"], set()).add(one["score"])
+    return {name: numbers.pop() for name, numbers in found.items() if len(numbers) == 1}
