@@ -310,6 +310,43 @@ def test_a_log_of_inspect_is_read_by_inspect(tmp_path):
     assert any("cancelled" in note for note in done.notes)
 
 
+@pytest.mark.slow("imports inspect_ai")
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::pytest.PytestUnraisableExceptionWarning")
+def test_logs_of_several_tasks_and_of_retries_are_not_mixed_up(tmp_path):
+    """Tasks number their samples from 1, and the log of a retry has what the first run finished, too."""
+    pytest.importorskip("inspect_ai", reason="needs the extra inspect")
+    from inspect_ai.log import EvalConfig, EvalDataset, EvalLog, EvalSample, EvalSpec, write_eval_log
+    from inspect_ai.model import ChatMessageUser
+    from inspect_ai.scorer import Score
+
+    def write(name: str, task: str, *uuids: str) -> None:
+        spec = EvalSpec(
+            created="2026-03-04T10:00:00+00:00", task=task, dataset=EvalDataset(), model="lab/m", config=EvalConfig()
+        )
+        samples = [
+            EvalSample(
+                id=number, epoch=1, uuid=uuid, input=task, target="", messages=[ChatMessageUser(content=task)],
+                scores={"tone": Score(value="rude"), "parts": Score(value=[1, 0])},
+            )
+            for number, uuid in enumerate(uuids, 1)
+        ]  # fmt: skip
+        write_eval_log(EvalLog(eval=spec, samples=samples, status="success"), str(tmp_path / "logs" / name))
+
+    (tmp_path / "logs").mkdir()
+    write("1.eval", "sums", "a")
+    write("2-retried.eval", "sums", "a", "b")
+    write("3.json", "words", "c")
+    done, cases = imported(tmp_path, "inspect", *sorted((tmp_path / "logs").iterdir()))
+    asked = {case["id"]: (case["group"], case["input"]["user_message"]) for case in cases}
+    assert asked == {"sums/1": ("sums", "sums"), "sums/2": ("sums", "sums"), "words/1": ("words", "words")}
+    assert done.traces == 3
+    assert "lost: samples that an earlier log has, too: 1" in done.notes
+    assert "lost: scores 'parts' that are no numbers: 3" in done.notes
+    assert [one.get("label") for one in cases[0]["embedded_trace"]["extra"]["recorded_scores"]] == ["rude", None]
+    _, (one, two) = imported(tmp_path / "alone", "inspect", tmp_path / "logs" / "2-retried.eval")
+    assert (one["id"], two["id"]) == ("1", "2")
+
+
 def test_a_trajectory_of_swe_agent_leaves_its_demonstrations_out(tmp_path):
     call = {"id": "c", "function": {"name": "bash", "arguments": '{"x": 1}'}}
     history = [

@@ -24,25 +24,42 @@ _VALUES = {"C": 1, "P": 0.5, "I": 0, "N": 0}
 
 
 def read(files: Sequence[Path], reading: ImportFindings) -> Iterator[Imported]:
-    """The samples of the logs."""
+    """The samples of the logs. Those of several tasks are cases of their own, as tasks number their samples alike."""
     try:
         from inspect_ai.log import read_eval_log
     except ImportError:
         install = "logs of Inspect are read with inspect_ai: pip install 'evalwright[inspect]'"
         raise InputError(Problem(str(files[0]), install)) from None
-    for file in files:
+
+    def log_in(file: Path, **options: Any) -> Any:
         try:
-            log = read_eval_log(str(file.absolute()), resolve_attachments=True)
+            return read_eval_log(str(file.absolute()), **options)
         except Exception as error:  # any exception: neither the file nor the library is ours
             reading.mistakes.add(file, f"is not a log of Inspect: {error}".splitlines()[0])
+        return None
+
+    tasks = {file: log.eval.task for file in files if (log := log_in(file, header_only=True)) is not None}
+    several = len(set(tasks.values())) > 1
+    seen: set[str] = set()
+    for file, task in tasks.items():
+        log = log_in(file, resolve_attachments=True)
+        if log is None:
             continue
-        reading.name = log.eval.task
+        reading.name = None if several else task
         if log.status != "success":
             reading.notes.say(f"{file.name}: the run's status is {log.status!r}; its finished samples are imported")
         if not log.samples:
             reading.mistakes.add(file, "has no samples")
         for sample in log.samples or []:
-            yield _record(file, log.eval.model, sample, reading.notes)
+            if sample.uuid in seen:
+                # what a run had finished is copied into the log of its retry
+                reading.notes.lose("samples that an earlier log has, too")
+                continue
+            seen.update([sample.uuid] if sample.uuid else [])
+            record = _record(file, log.eval.model, sample, reading.notes)
+            if several:
+                record.case_id, record.group = f"{task}/{record.case_id}", task
+            yield record
 
 
 def _record(file: Path, model: str, sample: Any, notes: ImportNotes) -> Imported:
@@ -123,7 +140,10 @@ def _scores(talk: Transcript, sample: Any, notes: ImportNotes) -> list[dict[str,
                 found[name] = number
             elif isinstance(value, float):
                 notes.lose(f"scores {name!r} that are NaN or infinite")
-            listed.append({"name": name, "passed": None, "score": number, "reason": score.explanation})
+            elif value is not None and not isinstance(value, str):
+                notes.lose(f"scores {name!r} that are no numbers")
+            label = {"label": value} if number is None and isinstance(value, str) else {}
+            listed.append({"name": name, "passed": None, "score": number, "reason": score.explanation, **label})
     if len(sample.scores or {}) == 1 and len(found) == 1:
         found["reward"] = next(iter(found.values()))
     talk.custom = dict(found)
