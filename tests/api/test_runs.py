@@ -171,3 +171,14 @@ def test_an_id_that_is_no_text_is_no_case(run):
 def test_cells_of_an_unknown_variant_are_refused(run):
     with pytest.raises(ew.InputError, match=r"no variant 'shout'; did you mean \"shouts\"\? \(there are: shouts\)"):
         run.cells(variant="shout")
+
+
+def test_a_run_whose_cells_were_all_skipped_has_not_passed(tmp_path):
+    absent = ew.Evaluator("field_check", field="case.metadata.cents", at_most=50, absent="skip")
+    run = ew.evaluate({"a": "hi", "b": "yes"}, agents.upper, evaluators=absent, out=tmp_path)
+    assert (run.summary.cells["skip"], run.passed) == (2, False)
+    with pytest.raises(AssertionError, match="nothing was judged: every cell was skipped"):
+        run.raise_for_status()
+    assert "**Not judged: every one of 2 cells was skipped**" in run.report("markdown")
+    priced = [ew.Case("a", "hi", metadata={"cents": 1}), ew.Case("b", "yes")]
+    assert ew.evaluate(priced, agents.upper, evaluators=absent, out=None).passed

@@ -263,3 +263,10 @@ class RunSummary(msgspec.Struct):
     shard: str | msgspec.UnsetType = msgspec.UNSET
     """`shard 2 of 8`, if these are the numbers of one shard; the run's gate is decided once all are merged."""
     schema_version: str = SCHEMA_VERSION
+
+    @property
+    def nothing_judged(self) -> bool:
+        """Whether there are cells, and every one was skipped."""
+        found = [variant.cells for variant in self.variants]
+        skipped = sum(cells.get("skip", 0) for cells in found)
+        return 0 < skipped == sum(sum(cells.values()) for cells in found)

@@ -79,6 +79,9 @@ def _of_gate(gate: GateOutcome) -> str:
 
 
 def _of_cells(summary: RunSummary, name: Name) -> str:
+    if summary.nothing_judged:
+        skipped = f"Not judged: every one of {counted(summary.cells_total, 'cell')} was skipped"
+        return f"{skipped}; {counted(summary.cells_missing, 'cell')} not run" if summary.cells_missing else skipped
     counts = {status: sum(v.cells.get(status, 0) for v in summary.variants) for status in NOT_PASSED}
     scored = summary.scored is True
     failed = 0 if scored else counts["fail"] + counts["borderline"]
