@@ -86,6 +86,6 @@ def ordered_as(left: Any, right: Any, order: str) -> bool:
 
 def plus(left: Any, right: Any) -> Any:
     """`+` of JavaScript."""
-    if isinstance(left, str) or isinstance(right, str):
+    if isinstance(left, (str, list, dict)) or isinstance(right, (str, list, dict)):
         return string_of(left) + string_of(right)
     return number_of(left) + number_of(right)

@@ -18,6 +18,7 @@ from evalwright.formats.promptfoo.javascript_operators import (
     plus,
     string_of,
 )
+from evalwright.formats.promptfoo.nunjucks_texts import TEXT_FILTERS
 from evalwright.formats.promptfoo.nunjucks_values import List, Mapped, in_template
 from evalwright.formats.promptfoo.values import as_javascript, compact_json, pretty_json, template_text
 
@@ -49,23 +50,13 @@ def _parsed_float(value: Any, default: Any = "") -> Any:
     return as_javascript(float(found[1])) if found else default
 
 
-def _capitalized(value: Any) -> str:
-    text = template_text(value).lower()
-    return text[:1].upper() + text[1:]
-
-
-def _titled(value: Any) -> str:
-    """Words are separated by blanks and nothing else."""
-    return " ".join(map(_capitalized, template_text(value).split(" ")))
-
-
 def _sum(value: Any, attribute: str | None = None, start: Any = 0) -> Any:
     items = list(value)
     return reduce(plus, items if attribute is None else [one.get(attribute) for one in items], start)
 
 
 def _in_groups(value: Any, size: int, filling: Any = None) -> Any:
-    items = list(value)
+    items = list(_items(value))
     groups = [List(items[i : i + size]) for i in range(0, len(items), size)]
     if filling is not None and groups:
         groups[-1] += [filling] * (size - len(groups[-1]))
@@ -96,14 +87,6 @@ def _chosen(wanted: bool) -> Callable[..., Any]:
     return lambda value, key: List(one for one in value if bool(one.get(key)) is wanted)
 
 
-def _truncated(value: Any, length: int = 255, cuts_words: bool = False, end: str = "...") -> str:
-    text = template_text(value)
-    if len(text) <= length:
-        return text
-    blank = -1 if cuts_words else text.rfind(" ", 0, length + 1)
-    return text[: blank if blank > 0 else length] + end
-
-
 def _joined(value: Any, sign: str = "", attribute: str | None = None) -> str:
     if not isinstance(value, (list, tuple, Iterator)):
         raise TypeError(f"join: expected a list, found {type(value).__name__.lower()}")
@@ -113,14 +96,39 @@ def _joined(value: Any, sign: str = "", attribute: str | None = None) -> str:
     return sign.join(map(template_text, items))
 
 
-def _length(value: Any) -> int:
+def _length(value: Any) -> int | None:
+    """None for a number, which has no length: nothing is printed."""
     if isinstance(value, Iterator):
         return len(list(value))
-    return len(value) if isinstance(value, (str, list, tuple, dict)) else 0
+    if isinstance(value, (str, list, tuple, dict)):
+        return len(value)
+    return 0 if value is None or value is False or isinstance(value, Undefined) else None
 
 
-def _replaced(value: Any, old: str, new: str, count: int = -1) -> Any:
-    return template_text(value).replace(template_text(old), template_text(new), count)
+def _first(value: Any) -> Any:
+    items = _sequence(value)
+    return items[0] if len(items) else None
+
+
+def _last(value: Any) -> Any:
+    items = _sequence(value)
+    return items[-1] if len(items) else None
+
+
+def _sequence(value: Any) -> Any:
+    """What `[0]` and `length` of JavaScript see: numbers and mappings have no items. Raises TypeError for nothing."""
+    if value is None or isinstance(value, Undefined):
+        raise TypeError("nothing has no items")
+    items = list(value) if isinstance(value, Iterator) else value
+    return items if isinstance(items, (str, list, tuple)) else ()
+
+
+def _listed(value: Any) -> Any:
+    if isinstance(value, dict):
+        return List(Mapped(key=key, value=one) for key, one in value.items())
+    if not isinstance(value, (str, list, tuple, Iterator)):
+        raise TypeError("list: expected a text, a list or a mapping")
+    return List(value)
 
 
 def _rounded(value: Any, digits: int = 0, method: str = "common") -> float:
@@ -134,11 +142,13 @@ def _rounded(value: Any, digits: int = 0, method: str = "common") -> float:
 
 
 def _reversed(value: Any) -> Any:
-    return value[::-1] if isinstance(value, str) else List(reversed(list(value)))
+    return value[::-1] if isinstance(value, str) else List(reversed(list(_items(value))))
 
 
 def _pairs(value: Any) -> Any:
-    return list(value.items()) if isinstance(value, dict) else _items(value)
+    if isinstance(value, dict):
+        return list(value.items())
+    return list(enumerate(value)) if isinstance(value, str) else _items(value)
 
 
 def _items(value: Any) -> Any:
@@ -158,8 +168,7 @@ def _urlencoded(value: Any) -> str:
 
 KEPT_FILTERS = frozenset(
     (
-        "abs", "center", "d", "default", "dictsort", "e", "escape", "first", "forceescape", "indent", "last", "list",
-        "random", "reject", "safe", "select", "sort", "striptags", "urlize", "wordcount",
+        "d", "default", "dictsort", "random", "reject", "select", "sort", "urlize",
     )
 )  # fmt: skip
 """Filters of Jinja2 that Nunjucks has, too; it has none of the others."""
@@ -176,33 +185,30 @@ TESTS: dict[str, Callable[[Any], bool]] = {
     "truthy": bool,
 }
 FILTERS: dict[str, Callable[..., Any]] = {
+    **TEXT_FILTERS,
+    "abs": lambda value: abs(number_of(value)),
     "batch": _in_groups,
-    "capitalize": _capitalized,
     "float": _parsed_float,
     "int": _parsed_int,
     "ordered": ordered_as,
     "sum": _sum,
     "text of": string_of,
-    "title": _titled,
     "wrapped": in_template,
     "dump": _dump,
+    "first": _first,
+    "last": _last,
+    "list": _listed,
     "equals": loosely_equal,
     "groupby": _grouped,
     "join": _joined,
     "length": _length,
-    "nl2br": lambda text: template_text(text).replace("\n", "<br />\n"),
     "items of": _items,
     "pairs of": _pairs,
-    "replace": _replaced,
     "rejectattr": _chosen(False),
     "reverse": _reversed,
     "round": _rounded,
     "selectattr": _chosen(True),
     "slice": _in_columns,
     "string": template_text,
-    "lower": lambda text: template_text(text).lower(),
-    "upper": lambda text: template_text(text).upper(),
-    "truncate": _truncated,
     "urlencode": _urlencoded,
-    "trim": lambda text: template_text(text).strip(),
 }

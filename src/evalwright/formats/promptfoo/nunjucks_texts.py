@@ -1,0 +1,126 @@
+"""The filters of Nunjucks for texts. As there, most read no other value as a text, not even a number."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from jinja2 import Undefined
+
+from evalwright.formats.promptfoo.values import template_text
+
+__all__ = ["TEXT_FILTERS"]
+
+_TAGS = re.compile(r"</?[a-z][a-z0-9]*\b[^>]*>|<!--.*?-->", re.IGNORECASE | re.DOTALL)
+_WORD = re.compile(r"\w+", re.ASCII)
+_ESCAPED = str.maketrans({"&": "&amp;", '"': "&quot;", "'": "&#39;", "<": "&lt;", ">": "&gt;", "\\": "&#92;"})
+
+
+class _Safe(str):
+    """A text that is not escaped again."""
+
+    __slots__ = ()
+
+
+def _text(value: Any) -> str:
+    """A text, or nothing in place of one. Raises TypeError."""
+    if value is None or value is False or isinstance(value, Undefined):
+        return ""
+    return _present(value)
+
+
+def _present(value: Any) -> str:
+    """A text. Raises TypeError."""
+    if not isinstance(value, str):
+        shown = "undefined" if isinstance(value, Undefined) else "null" if value is None else template_text(value)
+        raise TypeError(f"a filter for texts was given {shown!r:.60}")
+    return value
+
+
+def _capitalized(value: Any) -> str:
+    text = _text(value).lower()
+    return text[:1].upper() + text[1:]
+
+
+def _titled(value: Any) -> str:
+    """Words are separated by blanks and nothing else."""
+    return " ".join(map(_capitalized, _text(value).split(" ")))
+
+
+def _truncated(value: Any, length: int = 255, cuts_words: bool = False, end: str = "...") -> str:
+    text = _text(value)
+    if len(text) <= length:
+        return text
+    blank = -1 if cuts_words else text.rfind(" ", 0, length + 1)
+    return text[: blank if blank > 0 else length] + end
+
+
+def _replaced(value: Any, old: str, new: str, count: int = -1) -> Any:
+    """Numbers have their digits replaced; anything else that is no text stays as it is."""
+    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
+        return value
+    return template_text(value).replace(template_text(old), template_text(new), count)
+
+
+def _centered(value: Any, width: int = 80) -> str:
+    text = "" if value is None or value is False or isinstance(value, Undefined) else value
+    if not isinstance(text, str):
+        return template_text(text)
+    before, after = divmod(max(0, width - len(text)), 2)
+    return " " * before + text + " " * (before + after)
+
+
+def _indented(value: Any, width: int = 4, first: bool = False) -> str:
+    text, blanks = _text(value), " " * width
+    return (blanks if first and text else "") + text.replace("\n", f"\n{blanks}")
+
+
+def _without_tags(value: Any, keeps_lines: bool = False) -> str:
+    text = _TAGS.sub("", _text(value)).strip()
+    if not keeps_lines:
+        return re.sub(r"\s+", " ", text)
+    lines = [re.sub(r" +", " ", line.strip(" ")) for line in re.split(r"\r?\n", text)]
+    return re.sub(r"\n\n\n+", "\n\n", "\n".join(lines))
+
+
+def _word_count(value: Any) -> int | None:
+    """None without any word: nothing is printed."""
+    return len(_WORD.findall(_text(value))) or None
+
+
+def _with_breaks(value: Any) -> str:
+    nothing = value is None or isinstance(value, Undefined)
+    return "" if nothing else re.sub(r"\r\n|\n", "<br />\n", _present(value))
+
+
+def _safe(value: Any) -> str:
+    return _Safe(template_text(value))
+
+
+def _escaped_again(value: Any) -> str:
+    return _Safe(template_text(value).translate(_ESCAPED))
+
+
+def _escaped(value: Any) -> str:
+    return value if isinstance(value, _Safe) else _escaped_again(value)
+
+
+TEXT_FILTERS: dict[str, Callable[..., Any]] = {
+    "capitalize": _capitalized,
+    "center": _centered,
+    "e": _escaped,
+    "escape": _escaped,
+    "forceescape": _escaped_again,
+    "indent": _indented,
+    "lower": lambda value: _text(value).lower(),
+    "nl2br": _with_breaks,
+    "replace": _replaced,
+    "safe": _safe,
+    "striptags": _without_tags,
+    "title": _titled,
+    "trim": lambda value: _present(value).strip(),
+    "truncate": _truncated,
+    "upper": lambda value: _text(value).upper(),
+    "wordcount": _word_count,
+}

@@ -1,0 +1,57 @@
+"""Filters of templates, as Nunjucks has them."""
+
+from __future__ import annotations
+
+import pytest
+
+from evalwright.formats.promptfoo.faults import TemplateError
+from evalwright.formats.promptfoo.templates import render
+
+
+@pytest.mark.parametrize(
+    ("template", "value", "text"),
+    [
+        ("{{ a|safe }}", True, "true"),
+        ("{{ a|safe }}", None, ""),
+        ("{{ a|escape }}", False, "false"),
+        ("{{ a|e }}", "\"<'\\&", "&quot;&lt;&#39;&#92;&amp;"),
+        ("{{ a|safe|escape }} {{ a|escape|escape }} {{ a|escape|forceescape }}", "<", "< &lt; &amp;lt;"),
+        ("{{ a|safe ~ '<' }}", "<", "<<"),
+        ("{{ a|upper }}{{ a|lower }}{{ a|title }}{{ a|capitalize }}", None, ""),
+        ("{{ a|title }}", "rough sea-bed", "Rough Sea-bed"),
+        ("{{ a|truncate(3) }}", False, ""),
+        ("[{{ a|center(6) }}]", "abc", "[ abc  ]"),
+        ("{{ a|center(6) }}", 5, "5"),
+        ("{{ a|indent(2) }}", "x\n\ny", "x\n  \n  y"),
+        ("{{ a|indent }}", None, ""),
+        ("{{ a|striptags }}", " <b>x</b>\n <!-- y --> z", "x z"),
+        ("{{ a|wordcount }}", "one two-three", "3"),
+        ("{{ a|wordcount }}", "", ""),
+        ("{{ a|nl2br }}", "x\r\ny", "x<br />\ny"),
+        ("{{ a|replace('0', '1') }}", 100, "111"),
+        ("{{ a|replace('a', 'b') }}", ["a"], "a"),
+        ("{{ a|length }}", 12, ""),
+        ("{{ a|length }}", None, "0"),
+        ("{{ a|first }}{{ a|last }}", 12, ""),
+        ("{{ a|first }}{{ a|last }}", [], ""),
+        ("{{ a|first }}{{ a|last }}", "xyz", "xz"),
+        ("{{ a|reverse }}{{ a|batch(2) }}", 12, ""),
+        ("{{ a|abs }}", "-2.5", "2.5"),
+        ("{{ a|abs }}", "w", "NaN"),
+        ("{% for one in a|list %}{{ one.key }}={{ one.value }};{% endfor %}", {"k": 1}, "k=1;"),
+        ("{% for i, one in a %}{{ i }}={{ one }};{% endfor %}", "xy", "0=x;1=y;"),
+        ("{{ a + 1 }}", [1, 2], "1,21"),
+    ],
+)
+def test_filters_read_values_as_in_nunjucks(template, value, text):
+    assert render(template, {"a": value}) == text
+
+
+@pytest.mark.parametrize(
+    ("filter_name", "value"),
+    [("upper", 5), ("lower", True), ("trim", 5), ("trim", None), ("title", ["a"]), ("striptags", 5), ("nl2br", False),
+     ("indent", 1), ("truncate", 5), ("wordcount", 5), ("first", None), ("last", None), ("list", 5)],
+)  # fmt: skip
+def test_filters_reject_what_is_no_text_or_list(filter_name, value):
+    with pytest.raises(TemplateError, match="template: "):
+        render(f"{{{{ a|{filter_name} }}}}", {"a": value})
