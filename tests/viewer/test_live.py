@@ -22,7 +22,7 @@ def test_progress_counts_whole_lines_as_they_come(tmp_path):
     source = StoredRun(run)
     live = LiveRun(source, source.open()[1], lambda position: f"case-{position}")
     begun = live._look()
-    assert (begun.state, begun.done, begun.total, begun.text.partition(",")[0]) == ("running", 5, 14, "5 of 14 cells")
+    assert (begun.state, begun.done, begun.total, begun.text) == ("running", 5, 14, "5 of 14 cells")
     assert begun.running == ["case-2, agent, trial 2: waits for its evaluators"]
     assert begun.spent.startswith("$0.0")
     (run / "verdicts.jsonl").write_bytes(b"".join(verdicts))
@@ -74,6 +74,5 @@ def test_the_page_of_a_run_in_a_database_says_whether_it_goes_on(tmp_path):
             writer.append_verdict(a_verdict(case_index=0))
             text = page(client, f"/runs/{writer.plan.run_id}")
             assert 'aria-valuetext="1 of 2 cells' in text
-            assert "cells a second" in text
             assert "Resume with" not in text
         assert "Resume with: evalwright resume" in seen(page(client, f"/runs/{writer.plan.run_id}"))

@@ -7,6 +7,7 @@ import io
 import json
 import re
 import shlex
+import subprocess
 import time
 from collections.abc import Callable
 from datetime import datetime
@@ -360,6 +361,26 @@ def test_commands_are_safe_to_paste_whatever_a_folder_is_called(tmp_path):
         text = unescape(page(client, f"/runs/{quote(odd.name)}"))
     command = re.findall(r"<code>(evalwright resume [^<]*)</code>", text)[0]
     assert shlex.split(command) == ["evalwright", "resume", str(odd)]
+
+
+@pytest.mark.parametrize(
+    "case_id", ["plain", "it's; $(x)", "\u202egnp.exe", "a\\n'\u200b\U000e0041$HOME", "two\nlines"]
+)
+def test_the_command_that_reproduces_a_cell_names_its_case_also_when_it_is_copied(tmp_path, case_id):
+    asked = suite(tmp_path, ["x"])
+    asked.cases[0].id = case_id
+    run = run_suite(asked).run_dir
+    with site(run.parent) as client:
+        text = page(client, f"/runs/{run.name}/cells/{cell_key(case_id, 'main', 0)}")
+    command = unescape(re.search(r'aria-label="Command 1">(.*?)</pre>', text, re.DOTALL)[1])
+    assert not re.search("[\u202e\u200b\U000e0041⟦]", command)
+    said = subprocess.run(
+        ["bash", "-c", f"evalwright() {{ printf '%s' \"$4\"; }}; {command}"],
+        stdout=subprocess.PIPE,
+        check=True,
+        env={"LC_ALL": "C.UTF-8"},
+    )
+    assert said.stdout.decode() == case_id
 
 
 class _Removed(StoredRun):

@@ -17,6 +17,8 @@ __all__ = ["LiveRun", "Mark", "Progress", "Tail"]
 
 _INTERVAL = 1.0
 """Seconds for which one reading serves all requests."""
+_ENOUGH = 5.0
+"""Seconds after which the cells that were finished meanwhile tell how fast the run is."""
 _MOST_RUNNING = 8
 _CODES = {"pass": 1, "fail": 2, "borderline": 3, "error": 4, "skip": 5}
 
@@ -60,7 +62,7 @@ class Progress(NamedTuple):
     failed: int
     errors: int
     rate: float
-    """Cells per second since the run began."""
+    """Cells per second since the run was first looked at; 0 if that is not long enough."""
     left_seconds: float | None
     running: list[str]
     spent: str
@@ -100,6 +102,8 @@ class LiveRun:
         self._offsets = dict.fromkeys(_KINDS, 0)
         self._spent = dict.fromkeys(_KINDS, 0.0)
         self._first = self._retries = 0
+        self._begun: tuple[float, int] | None = None
+        """When this session was first looked at, and how many cells were done."""
         self._lock, self._looked = threading.Lock(), 0.0
         self._known: Progress | None = None
 
@@ -122,13 +126,21 @@ class LiveRun:
                 self._note(kind, mark)
         total, done = len(self._cells), len(self._cells) - self._cells.count(0)
         state = "running" if is_written else "finished" if done >= total else "interrupted"
-        seconds = max(0.001, time.time() - self._plan.started_at.timestamp())
-        rate = done / seconds if state == "running" else 0.0
+        rate = self._rate(done, state)
         left = (total - done) / rate if rate else None
         failed = self._cells.count(_CODES["fail"]) + self._cells.count(_CODES["borderline"])
         running = list(self._running()) if state == "running" else []
         errors = self._cells.count(_CODES["error"])
         return Progress(state, done, total, failed, errors, rate, left, running, self._spent_text())
+
+    def _rate(self, done: int, state: str) -> float:
+        """Not since the run began: a run that was resumed has stood still, and `retry` begins with all cells done."""
+        now = time.monotonic()
+        if self._begun is None or state != "running":
+            self._begun = (now, done) if state == "running" else None
+            return 0.0
+        since, before = self._begun
+        return (done - before) / (now - since) if now - since >= _ENOUGH else 0.0
 
     def _note(self, kind: str, mark: Mark) -> None:
         cost = mark.cost_usd if mark.metrics is None else mark.metrics.cost_usd

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import shlex
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import cache
@@ -15,7 +14,7 @@ from markupsafe import Markup
 
 from evalwright.errors import money
 from evalwright.reports import numbers
-from evalwright.viewer.texts import few, first_part, pretty, short_name, visible
+from evalwright.viewer.texts import few, first_part, pretty, shell_word, short_name, visible
 
 __all__ = ["ASSETS", "Asset", "DocumentStyle", "assets", "page_text", "style_of_documents"]
 
@@ -90,7 +89,7 @@ def _environment() -> Environment:
         "visible": lambda text: visible(str(text)),
         "moment": _moment,
         "plain": pretty,
-        "word": lambda text: shlex.quote(str(text)),  # of a command line
+        "word": shell_word,
         "status_word": lambda status: "No verdict" if status is None else status.capitalize(),
         "mark": lambda status: MARKS.get(status, "…"),
         "size": _size,

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from typing import Any, NamedTuple
 
 from evalwright.reports.text import shortened
 
-__all__ = ["Fold", "few", "first_part", "folds", "pretty", "short_name", "visible", "words_of"]
+__all__ = ["Fold", "few", "first_part", "folds", "pretty", "shell_word", "short_name", "visible", "words_of"]
 
 _LINE = 120
 """Characters up to which JSON stays on one line."""
@@ -47,6 +48,16 @@ def few(names: Sequence[str]) -> str:
     more = len(names) - _MOST_NAMES
     said = ", ".join(map(short_name, names[:_MOST_NAMES]))
     return f"{said} and {more} more" if more > 0 else said
+
+
+def shell_word(text: object) -> str:
+    """A text as one word of a command line. Invisible characters are escaped as bash and zsh read them: the marks that
+    pages show in their place would be copied."""
+    given = str(text)
+    if _INVISIBLE.search(given) is None:
+        return shlex.quote(given)
+    escaped = given.replace("\\", r"\\").replace("'", r"\'")
+    return "$'" + _INVISIBLE.sub(lambda found: rf"\U{ord(found[0]):08X}", escaped) + "'"
 
 
 def pretty(value: Any) -> str:

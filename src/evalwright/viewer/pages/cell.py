@@ -23,6 +23,7 @@ from evalwright.viewer.pages.blocks import ROOM, Blocks, Shown
 from evalwright.viewer.pages.spans import span_rows
 from evalwright.viewer.records import StoredCell
 from evalwright.viewer.table import CellPlace, CellRow
+from evalwright.viewer.texts import shell_word
 
 __all__ = [
     "EvaluatorResult",
@@ -201,7 +202,7 @@ def cell_context(
         "files": _files(run, row, blocks),
         "more": _more(trace, records, blocks),
         "tags": (records.case or {}).get("tags") or [],
-        "commands": _commands(run, row),
+        "commands": _commands(run, row, records),
     }
 
 
@@ -453,11 +454,11 @@ def _more(trace: Trace, records: StoredCell, blocks: Blocks) -> list[tuple[str, 
     return [(name, blocks.of(value, at)) for name, value, at in found if value]
 
 
-def _commands(run: ShownRun, row: CellRow) -> list[str]:
-    import shlex
-
-    name = shlex.quote(row.case_key)
+def _commands(run: ShownRun, row: CellRow, records: StoredCell) -> list[str]:
+    case_id = (records.case or {}).get(
+        "id"
+    ) or row.case_key  # a second case of one id has no name of its own in a suite
     return [
-        f"evalwright run {shlex.quote(run.plan.config_path)} --case {name}",
-        f"evalwright inspect {shlex.quote(run.path)} --case {name} --no-truncate",
+        f"evalwright run {shell_word(run.plan.config_path)} --case {shell_word(case_id)}",
+        f"evalwright inspect {shell_word(run.path)} --case {shell_word(row.case_key)} --no-truncate",
     ]
