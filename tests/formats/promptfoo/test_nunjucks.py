@@ -41,6 +41,13 @@ from evalwright.formats.promptfoo.templates import render
         ("{% for one in a|list %}{{ one.key }}={{ one.value }};{% endfor %}", {"k": 1}, "k=1;"),
         ("{% for i, one in a %}{{ i }}={{ one }};{% endfor %}", "xy", "0=x;1=y;"),
         ("{{ a + 1 }}", [1, 2], "1,21"),
+        ("{{ -a }} {{ +a }}", "2", "-2 2"),
+        ("{{ -a }}", "w", "NaN"),
+        ("{{ a is number }} {{ a is even }}", True, "false false"),
+        ("{{ a is odd }} {{ a is even }}", "w", "false false"),
+        ("{{ a is odd }}", -1, "false"),
+        ("{{ a is iterable }}", {"k": 1}, "false"),
+        ("{{ a|slice(2)|join('-') }}", "hello", "hel-lo"),
     ],
 )
 def test_filters_read_values_as_in_nunjucks(template, value, text):

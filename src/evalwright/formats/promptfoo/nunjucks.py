@@ -95,6 +95,7 @@ class _Engine(SandboxedEnvironment):
     """Jinja2 with the members, operators and filters of Nunjucks."""
 
     intercepted_binops = frozenset({"+", *ARITHMETIC})
+    intercepted_unops = frozenset({"+", "-"})
 
     def __init__(self, filters: Mapping[str, Callable[..., Any]]) -> None:
         super().__init__(undefined=ChainableUndefined, finalize=_final, keep_trailing_newline=True, cache_size=0)
@@ -132,6 +133,9 @@ class _Engine(SandboxedEnvironment):
         if operator == "+":
             return plus(left, right)
         return ARITHMETIC[operator](number_of(left), number_of(right))
+
+    def call_unop(self, context: Any, operator: str, arg: Any) -> Any:
+        return -number_of(arg) if operator == "-" else number_of(arg)
 
     def is_safe_callable(self, obj: Any) -> bool:
         return True  # everything that can be named is a listed member of a value, a macro or a global

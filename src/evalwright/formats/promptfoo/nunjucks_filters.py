@@ -64,13 +64,17 @@ def _in_groups(value: Any, size: int, filling: Any = None) -> Any:
 
 
 def _in_columns(value: Any, number: int, filling: Any = None) -> Any:
-    items = list(value)
+    """A text is cut into texts."""
+    items = value if isinstance(value, str) else list(value)
     least, longer = divmod(len(items), number)
     columns, start = List(), 0
     for i in range(number):
         end = start + least + (i < longer)
-        filled = [filling] if filling is not None and i >= longer else []
-        columns.append(List([*items[start:end], *filled]))
+        if isinstance(items, str):
+            columns.append(items[start:end])
+        else:
+            filled = [filling] if filling is not None and i >= longer else []
+            columns.append(List([*items[start:end], *filled]))
         start = end
     return columns
 
@@ -166,6 +170,12 @@ def _urlencoded(value: Any) -> str:
     return "&".join(f"{_url_part(key)}={_url_part(one)}" for key, one in _pairs(value))
 
 
+def _remainder(value: Any) -> float:
+    """`value % 2` of JavaScript, negative for a negative number."""
+    number = number_of(value)
+    return math.fmod(number, 2) if math.isfinite(number) else math.nan
+
+
 KEPT_FILTERS = frozenset(
     (
         "d", "default", "dictsort", "random", "reject", "select", "sort", "urlize",
@@ -174,14 +184,17 @@ KEPT_FILTERS = frozenset(
 """Filters of Jinja2 that Nunjucks has, too; it has none of the others."""
 KEPT_TESTS = frozenset(
     (
-        "callable", "defined", "divisibleby", "eq", "equalto", "escaped", "even", "ge", "greaterthan", "gt", "in",
-        "iterable", "le", "lessthan", "lower", "lt", "mapping", "ne", "none", "number", "odd", "sameas", "string",
-        "undefined", "upper",
+        "callable", "defined", "divisibleby", "eq", "equalto", "escaped", "ge", "greaterthan", "gt", "in", "le",
+        "lessthan", "lower", "lt", "mapping", "ne", "none", "sameas", "string", "undefined", "upper",
     )
 )  # fmt: skip
 TESTS: dict[str, Callable[[Any], bool]] = {
+    "even": lambda value: _remainder(value) == 0,
     "falsy": lambda value: not value,
+    "iterable": lambda value: isinstance(value, (str, list, tuple, Iterator)),
     "null": lambda value: value is None,
+    "number": lambda value: isinstance(value, (int, float)) and not isinstance(value, bool),
+    "odd": lambda value: _remainder(value) == 1,
     "truthy": bool,
 }
 FILTERS: dict[str, Callable[..., Any]] = {
