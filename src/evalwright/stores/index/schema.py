@@ -4,16 +4,17 @@ preserve."""
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Sequence
 from hashlib import blake2b
 
 __all__ = [
     "BY_NAME",
     "COLUMNS",
-    "INSERT",
     "KIND",
     "REPLACE",
     "VERSION",
     "created",
+    "insertion",
     "is_named",
     "is_ours",
     "slot_of",
@@ -69,8 +70,14 @@ tenth of what it takes to insert them one by one. Until then, a cell is found by
 KIND = "CASE WHEN {0}numbers IS NULL THEN {0}profile ELSE -1 - {0}number END"
 """`CellEntry.kind` of a row of the table `{0}`."""
 
-INSERT = f"INSERT INTO cells VALUES ({', '.join('?' * len(COLUMNS))})"
-REPLACE = f"{INSERT} ON CONFLICT(number) DO UPDATE SET {', '.join(f'{x} = excluded.{x}' for x in COLUMNS[1:])}"
+
+def insertion(places: Sequence[int]) -> str:
+    """The statement that inserts rows with some columns of `COLUMNS`, by their places; the others are null."""
+    return f"INSERT INTO cells({', '.join(COLUMNS[place] for place in places)}) VALUES ({', '.join('?' * len(places))})"
+
+
+_UPDATE = f"ON CONFLICT(number) DO UPDATE SET {', '.join(f'{name} = excluded.{name}' for name in COLUMNS[1:])}"
+REPLACE = f"{insertion(range(len(COLUMNS)))} {_UPDATE}"
 
 
 def slot_of(name: str) -> int:
