@@ -5,12 +5,13 @@ from __future__ import annotations
 import sqlite3
 from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from evalwright.model.cell_index import CellPlaces
 from evalwright.stores.index.connection import connected
 from evalwright.stores.index.schema import KIND
 
-__all__ = ["PairedCells"]
+__all__ = ["IndexedSide", "PairedCells"]
 
 _JOINED = "(mine.number - :first) / :every * :other_every + :other_first"
 _BACK = "(theirs.number - :other_first) / :other_every * :every + :first"
@@ -19,48 +20,57 @@ _KINDS = 1 << 32
 """More than there are kinds of cells, positive and negative: two in one number take half the time to be grouped."""
 
 
+class IndexedSide(NamedTuple):
+    """What is known of one of two indexes."""
+
+    file: Path
+    covered: object
+    """How far its records were read."""
+    places: CellPlaces
+    clean: Mapping[int, bool]
+    """By profile: whether its rows may be clean."""
+    singular: bool
+    """Whether some cell has a kind of its own."""
+
+    def kind(self, table: str) -> str:
+        """The kind of a cell in SQL. A row has to be read further for what only cells of their own kind have."""
+        return KIND.format(table) if self.singular else f"{table}profile"
+
+
 class PairedCells:
     """See `CellPairs`. Reads both indexes as they were at one moment."""
 
-    def __init__(self, connection: sqlite3.Connection, clean: tuple[Mapping[int, bool], Mapping[int, bool]]) -> None:
-        """`clean` says for the profiles of each side whether their rows may be clean."""
-        self._connection, self._clean = connection, clean
-        self._places: dict[str, int] = {}
+    def __init__(self, connection: sqlite3.Connection, mine: IndexedSide, theirs: IndexedSide) -> None:
+        self._connection, self._sides = connection, (mine, theirs)
+        self._places = {
+            "first": mine.places.first,
+            "every": mine.places.every,
+            "other_first": theirs.places.first,
+            "other_every": theirs.places.every,
+        }
         self.counts: list[tuple[int, int, int]] = []
 
     @classmethod
-    def of(
-        cls,
-        mine: Path,
-        theirs: Path,
-        covered: tuple[object, object],
-        clean: tuple[Mapping[int, bool], Mapping[int, bool]],
-        places: tuple[CellPlaces, CellPlaces],
-    ) -> PairedCells | None:
+    def of(cls, mine: IndexedSide, theirs: IndexedSide) -> PairedCells | None:
         """The pairs of two files; None if they have changed since, or name their cells differently."""
-        connection = connected(mine.as_uri())
+        connection = connected(mine.file.as_uri())
         try:
-            connection.execute("ATTACH ? AS other", (theirs.as_uri(),))
+            connection.execute("ATTACH ? AS other", (theirs.file.as_uri(),))
             connection.execute("BEGIN")
             asked = "SELECT file, bytes, tail, changed FROM {}.covered ORDER BY file"
-            now = tuple(connection.execute(asked.format(name)).fetchall() for name in ("main", "other"))
-            found = cls(connection, clean)
-            if now == covered and found._count(*places):
+            now = [connection.execute(asked.format(name)).fetchall() for name in ("main", "other")]
+            found = cls(connection, mine, theirs)
+            if now == [mine.covered, theirs.covered] and found._count():
                 return found
         except sqlite3.Error:
             pass
         connection.close()
         return None
 
-    def _count(self, mine: CellPlaces, theirs: CellPlaces) -> bool:
-        self._places = {
-            "first": mine.first,
-            "every": mine.every,
-            "other_first": theirs.first,
-            "other_every": theirs.every,
-        }
+    def _count(self) -> bool:
+        mine, theirs = self._sides
         rows = self._connection.execute(
-            f"SELECT ({KIND.format('mine.')}) * {_KINDS} + {KIND.format('theirs.')}, count(*), "
+            f"SELECT ({mine.kind('mine.')}) * {_KINDS} + {theirs.kind('theirs.')}, count(*), "
             "sum(mine.case_key <> theirs.case_key) FROM main.cells mine "
             f"CROSS JOIN other.cells theirs ON theirs.number = {_JOINED} "
             "WHERE (mine.number - :first) % :every = 0 GROUP BY 1",
@@ -85,7 +95,7 @@ class PairedCells:
         if kind < 0:
             return f"{table}.number = {-1 - kind}", True
         of_kind = f"{table}.profile = {kind} AND {table}.numbers IS NULL"
-        return (of_kind, False) if self._clean[side][kind] else (f"{table}.clean = 0 AND {of_kind}", True)
+        return (of_kind, False) if self._sides[side].clean[kind] else (f"{table}.clean = 0 AND {of_kind}", True)
 
     def close(self) -> None:
         self._connection.close()

@@ -38,7 +38,7 @@ from evalwright.stores.index.cells import cell_entry, moment_of, places_of
 from evalwright.stores.index.codes import Profile, clean_profile, outcomes_of, shared_outcomes, status_of_code
 from evalwright.stores.index.connection import damaged, in_memory, sound
 from evalwright.stores.index.file import covered_by
-from evalwright.stores.index.pairs import PairedCells
+from evalwright.stores.index.pairs import IndexedSide, PairedCells
 from evalwright.stores.index.schema import KIND
 from evalwright.stores.index.sources import RECORDS, Source
 from evalwright.stores.index.sums import KeptSums
@@ -168,10 +168,16 @@ class RunIndex:
         ).fetchall()
 
     def pairs(self, other: CellIndex, mine: CellPlaces, theirs: CellPlaces) -> PairedCells | None:
-        if not isinstance(other, RunIndex) or (here := self.path) is None or (there := other.path) is None:
+        if not isinstance(other, RunIndex):
             return None
-        clean, others = ({n: clean_profile(one) for n, one in index.profiles.items()} for index in (self, other))
-        return PairedCells.of(here, there, (self._covered(), other._covered()), (clean, others), (mine, theirs))
+        here, there = self._side(mine), other._side(theirs)
+        return None if here is None or there is None else PairedCells.of(here, there)
+
+    def _side(self, places: CellPlaces) -> IndexedSide | None:
+        if (path := self.path) is None:
+            return None
+        clean = {number: clean_profile(profile) for number, profile in self.profiles.items()}
+        return IndexedSide(path, self._covered(), places, clean, any(sums.measured for sums in self._sums.values()))
 
     def _covered(self) -> list[tuple[Any, ...]]:
         return self._connection.execute("SELECT file, bytes, tail, changed FROM covered ORDER BY file").fetchall()
