@@ -32,7 +32,6 @@ def connected(address: str) -> sqlite3.Connection:
         address, isolation_level=None, check_same_thread=False, uri=True, timeout=5, factory=_Connection
     )
     connection.execute("PRAGMA trusted_schema = OFF")  # the file came with the run, which may come from anyone
-    connection.execute("PRAGMA cache_size = -8000")
     return connection
 
 

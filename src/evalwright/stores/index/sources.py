@@ -21,6 +21,7 @@ _TAIL = 64
 _SHARE = 1 << 18
 """Bytes of all files that are read at a time: few, so that the records of a cell are still in the processor's cache
 when it is written, and the collector of garbage has little to visit."""
+_BUFFER = 1 << 17
 _BEHIND = 64 << 20
 """Bytes by which the index of a run in progress may lag behind: more than a run writes between two syncs."""
 
@@ -173,7 +174,7 @@ class _Files:
 def _records_file(folder: Path, name: str) -> BinaryIO:
     """A file of records; an empty one if it does not exist, as folders of other programs have no verdicts."""
     try:
-        return (folder / name).open("rb", buffering=1 << 20)
+        return (folder / name).open("rb", buffering=_BUFFER)
     except FileNotFoundError:
         return Path(os.devnull).open("rb")
 
