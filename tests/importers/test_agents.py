@@ -426,6 +426,27 @@ def test_a_session_that_is_continued_in_its_file_stays_one_case(tmp_path):
     assert (trace["metrics"]["token_input"], trace["latency_ms"], trace["error"]) == (8, 18, None)
 
 
+@pytest.mark.parametrize("indent", [None, 1])
+def test_a_stream_may_be_the_list_of_a_document(tmp_path, indent):
+    """What `claude -p --output-format json --verbose` prints, and actions in CI keep."""
+    end = {"type": "result", "subtype": "success", "session_id": "x", "result": "4", "total_cost_usd": 0.5}
+    said = {"type": "assistant", "session_id": "x", "message": {"id": "m", "content": [CALL]}}
+    file = tmp_path / "execution.json"
+    for stream in ([said, end], end):
+        file.write_text(json.dumps(stream, indent=indent))
+        done = run(["-m", "evalwright", "import", file.name, "--out", f"out{type(stream).__name__}"], cwd=tmp_path)
+        assert (done.returncode, done.stdout.splitlines()[0]) == (0, "format: claude-code (detected)")
+        (case,) = map(json.loads, (tmp_path / f"out{type(stream).__name__}/cases.jsonl").read_text().splitlines())
+        trace = case["embedded_trace"]
+        assert (trace["output"]["final_answer"], trace["metrics"]["cost_usd"]) == ("4", 0.5)
+        assert [call["name"] for call in trace["tool_calls"]] == (["Read"] if isinstance(stream, list) else [])
+    file.write_text(json.dumps([said, 7, {**said, "message": 5}], indent=1))
+    with pytest.raises(InputError) as raised:
+        imported(tmp_path / "bad", "claude-code", file)
+    at = file.read_text().splitlines().index(" 7,") + 1
+    assert (raised.value.problems[0].line, raised.value.problems[0].message) == (at, "expected a JSON object")
+
+
 def test_a_result_without_messages_is_an_answer(tmp_path):
     """What `claude -p --output-format json` prints."""
     end = {"type": "result", "subtype": "success", "session_id": "x", "result": "4", "usage": {"input_tokens": 9}}

@@ -5,7 +5,8 @@ Fields that are not read are never built, which accounts for most of the speed.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import io
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Generic, TypeVar
@@ -13,7 +14,8 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from evalwright.files.packed import opened
-from evalwright.importers.sources import BOM, Mistakes, flaw_of, is_text, mended
+from evalwright.files.strict_json import json_lines_of
+from evalwright.importers.sources import BOM, Mistakes, flaw_of, is_text, json_value, mended
 
 __all__ = ["OBJECTS", "LineForm", "records"]
 
@@ -38,12 +40,21 @@ def records(
 ) -> Iterator[tuple[int, Any]]:
     """The objects on the lines of a JSON Lines file, with their line numbers. Other lines are mistakes.
 
-    With `may_be_cut`, a last line that breaks off, because its writer was killed, is returned as None. Values may be
-    nested more deeply than can be written again.
+    A file that is one JSON document has the objects in its list, or the one that it is. With `may_be_cut`, a last line
+    that breaks off, because its writer was killed, is returned as None. Values may be nested more deeply than can be
+    written again.
     """
     decode = form.decode
     with opened(file) as source:
-        for number, text in enumerate(source, 1):
+        first = [source.readline()]
+        lines: Iterable[bytes] = _rejoined(first, source)
+        if _may_be_document(first[0]):
+            data = first.pop() + source.read()
+            lines = io.BytesIO(data)
+            if (value := _document(data)) is not None:
+                yield from _objects(file, mistakes, form, data, value)
+                return
+        for number, text in enumerate(lines, 1):
             try:
                 if not text.isascii():
                     text.decode()  # the decoder does not check texts that it skips
@@ -56,6 +67,38 @@ def records(
             else:
                 text = b""  # a line may be large, and its decoded form is held at the same time
                 yield number, value
+
+
+def _rejoined(first: list[bytes], rest: Iterable[bytes]) -> Iterator[bytes]:
+    yield first.pop()  # not held while it is decoded: it may be large
+    yield from rest
+
+
+def _may_be_document(first: bytes) -> bool:
+    """Whether a first line may begin a document of several lines, or is a list."""
+    text = first.removeprefix(BOM).strip()
+    return text == b"{" or text.startswith(b"[")
+
+
+def _document(data: bytes) -> Any:
+    try:
+        return json_value(data.removeprefix(BOM))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
+def _objects(
+    file: Path, mistakes: Mistakes, form: LineForm[T], data: bytes, document: Any
+) -> Iterator[tuple[int, T | None]]:
+    """The objects of a document, each with the number of its line."""
+    listed = document if isinstance(document, list) else [document]
+    at = json_lines_of(data, {(i,) for i in range(len(listed))}) if isinstance(document, list) else {}
+    for i, one in enumerate(listed):
+        number = at.get((i,), 1)
+        if isinstance(one, dict):
+            yield from _odd(file, mistakes, form, False, number, msgspec.json.encode(one))
+        else:
+            mistakes.add(file, "expected a JSON object", number)
 
 
 def _odd(
