@@ -76,6 +76,16 @@ def test_one_trial_has_no_table_of_trials() -> None:
     assert "pass@k" not in shown(variants=[variant("old", trials=None)])
 
 
+def test_the_first_line_fits_whatever_the_name_of_the_eval() -> None:
+    partial = summary(cells_total=84, cells_missing=12, status="partial")
+    for found, ending in ((summary(), "2 variants"), (partial, "partial: 12 of 96 cells not run")):
+        first = run_lines(plan(name="refunds " * 9), found, Paint(columns=80))[0]
+        assert width(first) <= 80
+        assert first.startswith("refunds ref")
+        assert "…" in first
+        assert first.endswith(ending)
+
+
 def test_a_partial_run_says_so_first() -> None:
     text = shown(cells_total=84, cells_missing=12, status="partial")
     assert "partial: 12 of 96 cells not run" in text.splitlines()[0]

@@ -42,7 +42,7 @@ _LEFT = (Unit.NAME, Unit.TEXT)
 _LONGEST_REASON = 200
 _MOST_GROUPS = 10
 _SHORTEST = 12
-"""Columns of a case's name, however narrow the screen is."""
+"""Columns of the name of a case or an eval, however narrow the screen is."""
 _MOST_IDS = 8
 _MOST_TRIALS = 8
 
@@ -95,10 +95,11 @@ def _title(plan: Plan, summary: RunSummary, paint: Paint) -> list[str]:
     if trials > 1:
         sizes.append(counted(trials, "trial"))
     shard = f", {summary.shard}" if summary.shard else ""
-    line = paint(one_line(plan.name, 80), "bold") + paint("  " + " × ".join(sizes) + shard, "dim")
-    if not summary.cells_missing:
-        return [line]
-    return [f"{line}   {paint(numbers.missing_cells(summary), 'error')}"]
+    sized, name = "  " + " × ".join(sizes) + shard, one_line(plan.name, 80)
+    missing = f"   {numbers.missing_cells(summary)}" if summary.cells_missing else ""
+    if paint.columns is not None:
+        name = shortened(name, max(_SHORTEST, paint.columns - width(sized + missing)))
+    return [paint(name, "bold") + paint(sized, "dim") + (paint(missing, "error") if missing else "")]
 
 
 def table_lines(columns: Sequence[Column[Row]], rows: Sequence[Row], paint: Paint) -> list[str]:
