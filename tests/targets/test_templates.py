@@ -1,9 +1,13 @@
 """What stands between braces in a text for a system: paths, what they find, and what no case can have."""
 
+from typing import Any
+
 import pytest
 
 from evalwright.errors import InputError, TargetError
+from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
+from evalwright.targets.build import build_target
 from evalwright.targets.templates import Template
 
 CASE = Case("c1", {"word": "hi", "none": None, "empty": "", "list": ["a", {"b": 2}], "two words": 1}, metadata={"k": 3})
@@ -77,3 +81,43 @@ def test_what_no_case_can_have_is_a_mistake_of_the_suite(inside: str) -> None:
 def test_by_evalh_s_rules_what_is_not_found_is_empty() -> None:
     text = "{{ input.no }}{{ x }}{{ input.no | json }} {{ input.word | upper }}"
     assert render(text, evalh_rules=True) == "null {{ input.word | upper }}"
+
+
+HTTP = {"adapter": "http", "endpoint": "http://127.0.0.1:1/x", "response_mapping": {"final_answer": "a"}}
+CLI = {"adapter": "cli", "command": ["/bin/cat"]}
+
+
+def mistakes(config: dict[str, Any], *, evalh_rules: bool = False) -> dict[str, str]:
+    rest = {key: value for key, value in config.items() if key != "adapter"}
+    try:
+        build_target(Variant("s", config["adapter"], rest, evalh_rules=evalh_rules), ())
+    except InputError as error:
+        return {problem.key.removeprefix("config."): problem.message for problem in error.listed}
+    return {}
+
+
+@pytest.mark.parametrize(
+    ("config", "key", "filled"),
+    [
+        ({**HTTP, "endpoint": "http://127.0.0.1:1/{{ input.user }}/x"}, "endpoint", "request_template"),
+        ({**HTTP, "headers": {"X-User": "u {{input.user | json}}"}}, "headers.X-User", "request_template"),
+        ({**HTTP, "query_params": {"q": '{{ case.metadata.q | default("") }}'}}, "query_params.q", "request_template"),
+        ({**HTTP, "body": {"a": [{"b": "{{ case_id }}"}]}}, "body.a.b", "request_template"),
+        ({**CLI, "command": ["/bin/echo", "{{ input.question }}"]}, "command", "stdin_template"),
+        ({**CLI, "env": {"Q": "{{ case.id }}"}}, "env.Q", "stdin_template"),
+        ({**CLI, "cwd": "/tmp/{{ case_id }}"}, "cwd", "stdin_template"),
+    ],
+)
+def test_a_value_of_the_case_where_none_is_filled_in_is_a_mistake(
+    config: dict[str, Any], key: str, filled: str
+) -> None:
+    found = mistakes(config)
+    assert found.keys() == {key}
+    assert f"is not filled in here, but only in {filled!r}" in found[key]
+    assert mistakes(config, evalh_rules=True) == {}  # the original sends the text
+
+
+def test_other_braces_are_text_where_nothing_is_filled_in() -> None:
+    words = ["docker", "ps", "--format", "{{ .Names }} {{ range .Ports }}", "{{ inputs.x }}"]
+    assert mistakes({**CLI, "command": words}) == {}
+    assert mistakes({**HTTP, "headers": {"X-A": "{{}} { input.x }"}}) == {}

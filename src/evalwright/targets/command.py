@@ -16,7 +16,7 @@ from evalwright.model.trace import Answer, Output
 from evalwright.processes import Captured, Finished, run_command
 from evalwright.session.workspace import workspace_path
 from evalwright.targets.build import optional_parts
-from evalwright.targets.templates import template_of
+from evalwright.targets.templates import never_filled, template_of
 
 __all__ = ["WORKSPACE", "Command"]
 
@@ -48,6 +48,7 @@ class Command:
         problems = [Problem(file="", key=key, message=message) for key, message in _mistakes(config)]
         template = config.get("stdin_template") or ""
         stdin = template_of(template, "stdin_template", variant, problems) if isinstance(template, str) else None
+        problems += never_filled(variant, ("command", "cwd", "env"), "stdin_template")
         if problems or stdin is None:
             raise InputError(problems)
         self._command: list[str] = config["command"]

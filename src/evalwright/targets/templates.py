@@ -9,14 +9,14 @@ from __future__ import annotations
 import ast
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from evalwright.errors import InputError, Problem, TargetError, did_you_mean
 from evalwright.model.plan import Variant
 from evalwright.model.snapshot import Case
 
-__all__ = ["Template", "template_of"]
+__all__ = ["Template", "never_filled", "template_of"]
 
 _PLACE = re.compile(r"\{\{([^{}]*)\}\}")
 _UNCLOSED = re.compile(r"\{\{\s*([\w-]+(?:\.[\w-]+)+)\s*(?:\}(?!\})|$)")
@@ -91,6 +91,30 @@ def template_of(text: str, key: str, variant: Variant, problems: list[Problem]) 
     except InputError as error:
         problems += error.listed
         return None
+
+
+def never_filled(variant: Variant, keys: Iterable[str], filled: str) -> Iterator[Problem]:
+    """Places for values of the case in keys of a system that are sent as they are; `filled` is the key to use.
+
+    By evalh's rules they are text.
+    """
+    for key in () if variant.evalh_rules else keys:
+        for where, text in _texts(variant.config.get(key), key):
+            for inside in _PLACE.findall(text):
+                if not _wrong(_split(inside)[0].strip()):
+                    message = f"{{{{{inside}}}}} is not filled in here, but only in {filled!r}"
+                    yield Problem("", message, key=where)
+
+
+def _texts(value: Any, key: str) -> Iterator[tuple[str, str]]:
+    if isinstance(value, str):
+        yield key, value
+    elif isinstance(value, Mapping):
+        for name, item in value.items():
+            yield from _texts(item, f"{key}.{name}")
+    elif isinstance(value, (list, tuple)):
+        for item in value:
+            yield from _texts(item, key)
 
 
 def _field(inside: str, after: str, key: str, problems: list[Problem]) -> _Field:

@@ -26,7 +26,7 @@ from evalwright.targets.http.mapping import NEEDED, ResponseMapping, strange_fin
 from evalwright.targets.http.presets import PRESETS
 from evalwright.targets.http.request import RequestBody
 from evalwright.targets.http.streams import EventReader, StreamedAnswer, event_paths
-from evalwright.targets.templates import Template, template_of
+from evalwright.targets.templates import Template, never_filled, template_of
 
 __all__ = ["Http"]
 
@@ -59,6 +59,7 @@ class Http:
         written, template = config.get("request_template"), None
         if written and isinstance(written, str):
             template = template_of(written, "request_template", variant, problems)
+        problems += never_filled(variant, ("endpoint", "headers", "query_params", "body"), "request_template")
         if problems:
             raise InputError(problems)
         preset = PRESETS.get(config.get("provider") or "")
