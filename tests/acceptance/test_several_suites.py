@@ -50,6 +50,12 @@ def test_options_are_those_of_each_run(both: Project) -> None:
 
 
 @pytest.mark.slow("several runs")
+def test_each_run_gets_the_choices_that_fit_it(both: Project) -> None:
+    ended = both.evalwright("run", "one", "deep", "--quiet", "--case", "a", "--case", "b*")
+    assert (cases(both.folder, ended.out), ended.code) == ([["a"], ["b"]], 1)
+
+
+@pytest.mark.slow("several runs")
 def test_files_in_which_no_case_fits_are_left_out(both: Project) -> None:
     assert cases(both.folder, both.evalwright("run", ".", "--quiet", "--case", "b*").out) == [["b"]]
 
@@ -58,6 +64,8 @@ def test_files_in_which_no_case_fits_are_left_out(both: Project) -> None:
     ("arguments", "said"),
     [
         ([".", "--case", "zzz"], "no case matches zzz"),
+        ([".", "--case", "a", "--case", "zzz", "--tag", "b"], "no case matches a, zzz, tag b"),
+        (["one", "deep", "--case", "?", "--case", "zzz"], "no case matches zzz"),
         (["one/*.toml"], "contains no suite"),
         (["one", "gone"], "gone"),
         (["one", "deep", "--retry-only-failed", "x"], "one suite"),

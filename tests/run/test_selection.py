@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -101,6 +102,22 @@ def test_a_filter_of_tags_says_them(tmp_path: Path) -> None:
 def test_a_choice_that_matches_nothing_is_refused(tmp_path: Path, options: RunOptions) -> None:
     path = written(tmp_path, {"cases.yaml": CASES, "eval.yaml": NATIVE % "{type: yaml, path: cases.yaml}"})
     assert "zzz" in refused(path, options)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (RunOptions(cases=["a", "zzz*"]), "no case matches zzz*"),
+        (RunOptions(cases=["zzz", "?", "yyy"]), "no case matches zzz, yyy"),
+        (RunOptions(tags=["t", "tt"]), "no case matches tag tt"),
+        (RunOptions(cases=["a"], tags=["t", ""]), "no case matches tag ''"),
+    ],
+)
+def test_each_of_several_choices_has_to_match_a_case(tmp_path: Path, options: RunOptions, said: str) -> None:
+    path = written(tmp_path, {"cases.yaml": CASES, "eval.yaml": NATIVE % "{type: yaml, path: cases.yaml}"})
+    assert refused(path, options).startswith(said)
+    suite = load_suite(path, to_run=False)
+    assert [case.id for case in chosen_cases(suite, replace(options, allow_empty=True))] == ["a"]
 
 
 def test_a_dry_run_refuses_it_as_well(tmp_path: Path) -> None:

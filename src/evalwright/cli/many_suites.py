@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import click
 from click.core import ParameterSource
@@ -16,7 +17,7 @@ from evalwright.errors import InputError, Problem, counted
 from evalwright.model.suite import Suite
 from evalwright.processes import ties
 from evalwright.run.options import RunOptions
-from evalwright.run.selection import any_chosen
+from evalwright.run.selection import fitting_none, options_that_fit
 from evalwright.session import Session
 from evalwright.session.imports import nothing_imported
 
@@ -27,34 +28,45 @@ _FORWARDED = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _SAID = {0: "passed", 1: "did not pass", 2: "rejected", 3: "without a verdict"}
 
 
-def runnable_files(files: Sequence[Path], load: Callable[[Path], Suite], options: RunOptions) -> list[Path]:
-    """The suites of which a case is chosen. Raises InputError with the mistakes of all, or if there is none."""
+def runnable_files(
+    files: Sequence[Path], load: Callable[[Path], Suite], options: RunOptions
+) -> list[tuple[Path, RunOptions]]:
+    """The suites of which a case is chosen, each with the globs and tags that fit some of its cases.
+
+    Raises InputError with the mistakes of all, or if a glob or tag fits in none.
+    """
     problems: list[Problem] = []
-    chosen = []
+    chosen: list[tuple[Path, RunOptions]] = []
     for file in files:
         try:
             with nothing_imported(), Session(stdout="keep"):  # one suite's `.env` must not reach another
                 suite = load(file)
-                if suite.variants and any_chosen(suite, options):
-                    chosen.append(file)
+                its_own = options_that_fit(suite, options) if suite.variants else None
+                if its_own is not None:
+                    chosen.append((file, its_own))
         except InputError as error:
             problems += error.problems or [Problem(str(file), error.headline)]
     if problems:
         raise InputError(problems)
-    if not chosen:
-        raise InputError(f"no case matches {options.narrowed}" if options.narrowed else "nothing to run")
+    idle = fitting_none(options, [its_own for _, its_own in chosen])
+    if not chosen or ((idle.cases or idle.tags) and not options.allow_empty):
+        raise InputError(f"no case matches {idle.narrowed}" if options.narrowed else "nothing to run")
     return chosen
 
 
-def run_each(files: Sequence[Path], context: click.Context) -> int:
-    """Run the command of `context` with the same options for each file; the highest exit code. 130 ends them all."""
+def run_each(files: Sequence[tuple[Path, RunOptions]], context: click.Context) -> int:
+    """Run the command of `context` for each file, with its globs and tags and otherwise the same options.
+
+    The highest exit code; 130 ends them all.
+    """
     # With `-m` alone, the working directory would be searched before installed packages; -P prevents that.
-    words = [sys.executable, "-P", "-m", "evalwright", str(context.info_name), *_options(context)]
+    words = [sys.executable, "-P", "-m", "evalwright", str(context.info_name)]
     codes: list[int] = []
-    for file in files:
+    for file, its_own in files:
         tell([f"== {file}"])
+        given = {**context.params, "cases": its_own.cases, "tags": its_own.tags}
         # After `--`, a file whose name begins with a dash is not taken for an option.
-        codes.append(_ended([*words, "--", str(file)]))
+        codes.append(_ended([*words, *_options(context, given), "--", str(file)]))
         if codes[-1] == _INTERRUPTED:
             break
     counts = [f"{codes.count(code)} {_SAID.get(code, f'ended with {code}')}" for code in sorted(set(codes))]
@@ -63,11 +75,11 @@ def run_each(files: Sequence[Path], context: click.Context) -> int:
     return max(codes)
 
 
-def _options(context: click.Context) -> Iterator[str]:
+def _options(context: click.Context, params: Mapping[str, Any]) -> Iterator[str]:
     for option in context.command.params:
         given = context.get_parameter_source(str(option.name)) is ParameterSource.COMMANDLINE
-        if isinstance(option, click.Option) and given and option.name in context.params:
-            value = context.params[str(option.name)]
+        if isinstance(option, click.Option) and given and option.name in params:
+            value = params[str(option.name)]
             for one in value if option.multiple else [value]:
                 # With `=`, because a value may begin with a dash.
                 yield option.opts[0] if option.is_flag else f"{option.opts[0]}={one}"

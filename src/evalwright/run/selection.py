@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING
 
@@ -22,10 +23,11 @@ if TYPE_CHECKING:
 
 __all__ = [
     "all_warnings",
-    "any_chosen",
     "chosen_cases",
+    "fitting_none",
     "lines_of_warnings",
     "must_not_be_empty",
+    "options_that_fit",
     "unread_cases",
     "with_warnings",
 ]
@@ -40,7 +42,7 @@ def chosen_cases(suite: Suite, options: RunOptions) -> Iterator[Case]:
 
     Some formats run although cases are unreadable, and record these as errors; at least one readable case is needed.
     """
-    fits, taken, unread = _filter(options), 0, list[Problem]()
+    fits, taken, unread = _Filter(options), 0, list[Problem]()
     lost, readable = unread_cases(suite), False
     for case in suite.cases:
         if fits(case) and (options.limit is None or taken < options.limit):
@@ -56,6 +58,10 @@ def chosen_cases(suite: Suite, options: RunOptions) -> Iterator[Case]:
             how = "" if options.allow_empty is None else "; --allow-empty runs the suite without one"
             raise InputError(f"no case matches {options.narrowed}{near}{how}")
         must_not_be_empty(suite, may_be=options.allow_empty is not None)
+    idle = fitting_none(options, [fits.fitted])
+    if (idle.cases or idle.tags) and not options.allow_empty:
+        # With one of several names misspelt, the run would pass as if the cases meant by it had passed.
+        raise InputError(f"no case matches {idle.narrowed}{_near(suite, idle)}")
 
 
 def unread_cases(suite: Suite) -> Mapping[str, Sequence[Problem]]:
@@ -94,19 +100,53 @@ def must_not_be_empty(suite: Suite, *, to_run: bool = True, may_be: bool = True)
         suite.warnings.append(problem)
 
 
-def any_chosen(suite: Suite, options: RunOptions) -> bool:
-    """Whether a suite has cases to run, or its author meant none. Raises InputError for mistakes on the way."""
-    return not options.narrowed or any(map(_filter(options), suite.cases))
+def options_that_fit(suite: Suite, options: RunOptions) -> RunOptions | None:
+    """The options without globs and tags that fit no case of the suite; None if they choose no case of it.
+
+    Raises InputError for mistakes on the way.
+    """
+    if not options.narrowed:  # its author may mean that it has no cases
+        return options
+    fits = _Filter(options)
+    chosen = [case.id for case in suite.cases if fits(case)]
+    return fits.fitted if chosen else None
 
 
-def _filter(options: RunOptions) -> Callable[[EvalCase | Case], bool]:
-    tags = set(options.tags)
+def fitting_none(options: RunOptions, fitted: Iterable[RunOptions]) -> RunOptions:
+    """The options without the globs and tags in `fitted`: those that fit no case of any suite."""
+    globs, tags = set[str](), set[str]()
+    for its_own in fitted:
+        globs.update(its_own.cases)
+        tags.update(its_own.tags)
+    return replace(
+        options,
+        cases=[glob for glob in options.cases if glob not in globs],
+        tags=[tag for tag in options.tags if tag not in tags],
+    )
 
-    def fits(case: EvalCase | Case) -> bool:
-        named = not options.cases or any(_is_named(case, glob) for glob in options.cases)
-        return named and (not tags or not tags.isdisjoint(case.tags))
 
-    return fits
+class _Filter:
+    """Whether a case is chosen, and which globs and tags have fitted one so far."""
+
+    def __init__(self, options: RunOptions) -> None:
+        self._options = options
+        self._globs, self._tags = dict.fromkeys(options.cases, False), dict.fromkeys(options.tags, False)
+        self._all = not self._globs and not self._tags
+
+    def __call__(self, case: EvalCase | Case) -> bool:
+        if self._all:
+            return True
+        globs = [glob for glob in self._globs if _is_named(case, glob)]
+        tags = [tag for tag in self._tags if tag in case.tags]
+        self._globs |= dict.fromkeys(globs, True)
+        self._tags |= dict.fromkeys(tags, True)
+        return bool((globs or not self._globs) and (tags or not self._tags))
+
+    @property
+    def fitted(self) -> RunOptions:
+        """The options with those globs and tags that have fitted a case."""
+        globs, tags = ([name for name, did in names.items() if did] for names in (self._globs, self._tags))
+        return replace(self._options, cases=globs, tags=tags)
 
 
 def _is_named(case: EvalCase | Case, glob: str) -> bool:
