@@ -116,6 +116,13 @@ def test_the_tests_of_files_come_in_order(tmp_path):
     assert cases[-1].extra["promptfoo"]["threshold"] == 0
 
 
+def test_cells_of_csv_quote_texts_with_commas_and_name_files(tmp_path):
+    listed = '"contains-any:""a, b"", zz"'
+    table = f"q,__expected\n'a, b',{listed}\nb,{listed}\nok,file://ok.txt\nno,file://ok.txt\n".replace("'", '"')
+    found = run(tmp_path, {**ECHO, "tests": "t.csv"}, **{"t.csv": table, "ok.txt": "ok\n"})
+    assert found.judged() == ["contains-any#0 pass", "contains-any#0 fail", "equals#0 pass", "equals#0 fail"]
+
+
 def test_defaults_come_before_what_a_test_says(tmp_path):
     config = {
         **ECHO,

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from evalwright.errors import did_you_mean
+from evalwright.formats.promptfoo.checks.texts import listed_texts
 from evalwright.formats.promptfoo.doubts import doubt_assertion, doubt_rubric, doubt_threshold
 from evalwright.formats.promptfoo.kinds import CHECKS, COMPARISONS, PLACE, SET, UNSUPPORTED, base_of
 from evalwright.formats.promptfoo.origin import Origin
@@ -44,7 +45,7 @@ def short_form(text: str) -> dict[str, Any]:
     if code := _CODE.match(text):
         rest = text[code.end() :].strip()
         if code[1] == "file":
-            return {"type": "python" if split_function(text)[0].endswith(".py") else "javascript", "value": text}
+            return {"type": _kind_of_file(split_function(text)[0]), "value": text}
         kind = {"fn": "javascript", "eval": "javascript", "grade": "llm-rubric"}.get(code[1], code[1])
         return {"type": kind, "value": rest}
     found = _SHORT.match(text)
@@ -54,7 +55,7 @@ def short_form(text: str) -> dict[str, Any]:
     value = text[found.end() :].strip()
     assertion: dict[str, Any] = {"type": f"{found[1] or ''}{kind}"}
     if kind in _LISTS:
-        assertion["value"] = [one.strip() for one in value.split(",")]
+        assertion["value"] = listed_texts(value)
     elif kind in ("latency", "cost"):
         pass
     elif value:
@@ -63,6 +64,11 @@ def short_form(text: str) -> dict[str, Any]:
     if kind in ("latency", "cost") and not found[3] and value:
         threshold = float(value)
     return assertion if threshold is None else {**assertion, "threshold": as_javascript(threshold)}
+
+
+def _kind_of_file(name: str) -> str:
+    """Code judges; the text of any other file must be equalled."""
+    return "python" if name.endswith(".py") else "javascript" if name.endswith(SCRIPTS) else "equals"
 
 
 class Assertions:
