@@ -47,12 +47,12 @@ def test_all_records_have_the_new_names_and_all_else_is_that_of_the_run(tmp_path
         assert reader.summary() == before.summary()
 
 
-def test_a_renamed_run_is_closed_with_its_reader(tmp_path: Path, descriptors: Callable[[], list[str]]) -> None:
+def test_a_renamed_run_is_closed_with_its_reader(tmp_path: Path, descriptors: Callable[[], dict[str, str]]) -> None:
     after = run_of(tmp_path / "b", "new", "one")
     before = descriptors()
     with closing(renamed(run_of(tmp_path / "a", "one"), after)) as reader:
         assert reader.case(0).id == "test-1"
-    assert descriptors() == before
+    assert not descriptors().items() - before.items()
     after.close()
 
 

@@ -202,7 +202,7 @@ def test_two_hundred_commands_at_the_same_time_leave_no_descriptor(descriptors):
     before = descriptors()
     answers = asyncio.run(two_hundred(made))
     assert [given.output.final_answer for given in answers] == ["c"] * 200
-    assert descriptors() == before
+    assert not descriptors().items() - before.items()
 
 
 def test_commands_that_cannot_be_started_or_are_cancelled_leave_no_descriptor(mark, descriptors):
@@ -211,7 +211,7 @@ def test_commands_that_cannot_be_started_or_are_cancelled_leave_no_descriptor(ma
     with pytest.raises(TargetError):
         asyncio.run(load("targets", "cli")(Variant("v", "cli", {"command": ["/no/such/program"]})).run(CASE, 0))
     asyncio.run(cancelled_when_started(target(HANGING["flooding"], mark, stdin_template="{{ input.big }}"), mark))
-    assert descriptors() == before
+    assert not descriptors().items() - before.items()
 
 
 def test_a_loop_that_ends_in_the_middle_of_a_call_takes_the_command_along(mark):
