@@ -306,3 +306,19 @@ def test_whatever_judges_an_interrupted_run_says_how_much_of_it_is_missing(made:
     assert f"warning: {MISSING}" in str(ew.decide(whole, part))
     assert MISSING in ew.compare(whole, part).warnings
     assert f"warning: {MISSING}" in str(ew.compare(whole, part))
+
+
+def test_an_alpha_too_low_to_compute_with_is_refused(made: Project) -> None:
+    run = ran(made, "1x8")
+    for words in (["compare", run, run], ["decide", run, run], ["plan", "eval.yaml", "--detect", "10pp"]):
+        ended = made.evalwright(*words, "--alpha", "1e-16")
+        assert (ended.code, "1e-09<=x<1" in ended.err) == (2, True), words
+        assert made.evalwright(*words, "--alpha", "1e-9").code != 4, words
+    with pytest.raises(ew.InputError, match="alpha"):
+        ew.decide(run, run, alpha=1e-16)
+    with pytest.raises(ew.InputError, match="alpha: expected a number of at least 1e-09, found 1e-16"):
+        ew.plan(80, detect=0.1, alpha=1e-16)
+    gate = "gate: {not_worse_than: baseline, alpha: 1.0e-16}\n"
+    (made.folder / "eval.yaml").write_text((made.folder / "eval.yaml").read_text() + gate)
+    ended = made.evalwright("validate", "eval.yaml")
+    assert (ended.code, "expected a number of at least 1e-09" in ended.err) == (2, True)

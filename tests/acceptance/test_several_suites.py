@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from acceptance.projects import Project, interrupted, project, rows
+from acceptance.projects import EVAL, Project, interrupted, project, rows
 
 
 @pytest.fixture
@@ -87,6 +87,11 @@ def test_mistakes_of_all_are_told_before_anything_runs(both: Project) -> None:
 
 def test_what_fits_no_format_is_named(both: Project) -> None:
     assert "notes.yaml: format not recognised" in both.evalwright("validate", ".").err
+    cases = "cases:\n  - {id: a, input: {do: thanks}}\n"
+    (both.folder / "cases.yaml").write_text(cases)
+    suite = EVAL.replace("type: jsonl, path: cases.jsonl", "type: yaml, path: cases.yaml")
+    (both.folder / "of_yaml.yaml").write_text(suite)
+    assert "cases.yaml" not in both.evalwright("validate", ".").err
 
 
 def test_copies_of_suites_in_stored_runs_are_no_suites(both: Project) -> None:

@@ -1,6 +1,7 @@
 """What the command line says about models is looked at before anything is run."""
 
 import json
+import os
 
 import pytest
 
@@ -30,3 +31,12 @@ def test_a_file_that_cannot_be_used_ends_it_before_the_run(suite, option, capsys
         main(["run", str(suite / "eval.yaml"), name, str(suite / file)])
     assert (ended.value.code, (suite / "runs").exists()) == (2, False)
     assert str(suite / file) in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", ["--replay", "--record", "--cache"])
+def test_a_pipe_is_not_opened_as_another_process_may_never_do_so(suite, option, capsys):
+    os.mkfifo(suite / "pipe")
+    with pytest.raises(SystemExit) as ended:
+        main(["run", str(suite / "eval.yaml"), option, str(suite / "pipe")])
+    assert (ended.value.code, (suite / "runs").exists()) == (2, False)
+    assert f"{suite / 'pipe'}: expected a file, found a pipe" in capsys.readouterr().err

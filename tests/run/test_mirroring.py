@@ -15,6 +15,7 @@ from evalwright import registry
 from evalwright.model.plan import Plugin
 from evalwright.model.result import CaseVerdict, EvaluationResult
 from evalwright.model.trace import Trace
+from evalwright.run.re_evaluation import re_evaluate
 from evalwright.run.resumption import resume
 from evalwright.run.start import run_suite
 from evalwright.run.stored_run import open_run
@@ -135,3 +136,4 @@ def test_a_copy_gets_what_a_killed_session_had_stored_and_not_sent(tmp_path, kin
     assert outcome.summary.sink_errors == []
     assert records(run) == whole
     assert records(copy) == whole
+    assert "mirrors were not told: they keep the earlier judgements" in re_evaluate(run, suite=mirrored).notes

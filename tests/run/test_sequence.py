@@ -91,6 +91,8 @@ def test_the_end_of_the_suite_leaves_it_open(tmp_path: Path, before: Path) -> No
     assert (outcome.exit_code, len(kept(outcome)["bets"])) == (3, 120)
     assert outcome.summary.gate is not None
     assert outcome.summary.gate.reason == "every unit was looked at"
+    assert outcome.summary.gate.decision is not None
+    assert decision_lines(outcome.summary.gate.decision, Paint())[-1] == "next: a suite of more cases"
     cut = decided(made(tmp_path, main=HALF), before, seed=4, max_cases=20).summary.gate
     assert cut is not None
     assert cut.decision is not None

@@ -341,7 +341,14 @@ def test_each_mistake_is_named_by_its_key(change, key):
 
 
 @pytest.mark.parametrize(
-    "endpoint", ["https://example.com/x", "http://localhost:1/x", "http://127.8.9.10/x", "https://[fe80::1%25eth0]:8/x"]
+    "endpoint",
+    [
+        "https://example.com/x",
+        "http://localhost:1/x",
+        "http://127.8.9.10/x",
+        "http://[::1]",
+        "https://[fe80::1%25eth0]:8/x",
+    ],
 )
 def test_endpoints_that_are_allowed(endpoint):
     assert build(**{**MAPPED, "endpoint": endpoint}).config_keys

@@ -15,6 +15,7 @@ from evalwright.api.problems import named_as_arguments, points_of, refused
 from evalwright.api.runs import Run, run_of
 from evalwright.errors import InputError, Problem, counted
 from evalwright.model.cell_index import rereading
+from evalwright.statistics.levels import LEAST_ALPHA
 
 if TYPE_CHECKING:
     from evalwright.decisions.runs import TwoRuns
@@ -353,8 +354,8 @@ def _check(
         problems.append(refused("margin", f"expected a number of at least 0, found {margin!r}"))
     elif metric == "pass_rate" and margin >= 1:  # 2 may be meant as points; 1 would allow any loss
         problems.append(refused("margin", f"expected a fraction below 1, like 0.02 or '2pp', found {margin!r}"))
-    if not isinstance(alpha, int | float) or not 0 < alpha < 1:
-        problems.append(refused("alpha", f"expected a number between 0 and 1, found {alpha!r}"))
+    if not isinstance(alpha, int | float) or not LEAST_ALPHA <= alpha < 1:
+        problems.append(refused("alpha", f"expected a number from {LEAST_ALPHA:g} to below 1, found {alpha!r}"))
     if guards is not None and not isinstance(guards, Mapping):
         problems.append(refused("guards", f"expected a mapping like {{'cost': '+10%'}}, found {guards!r}"))
     given = {"correction": correction, "errors": errors, "population": population}

@@ -14,6 +14,7 @@ from evalwright.api.runs import Run, run_of
 from evalwright.errors import InputError, Problem
 from evalwright.model.cell_index import rereading
 from evalwright.model.suite import Suite
+from evalwright.statistics.levels import LEAST_ALPHA
 
 if TYPE_CHECKING:
     from evalwright.decisions.gate_planning import GatePlan
@@ -150,6 +151,8 @@ def _problems(
     for key, value in (("at_least", at_least), ("power", power), ("alpha", alpha)):
         if value is not None and (not isinstance(value, int | float) or not 0 < value < 1):
             yield refused(key, f"expected a number between 0 and 1, found {value!r}")
+        elif key == "alpha" and value is not None and value < LEAST_ALPHA:
+            yield refused(key, f"expected a number of at least {LEAST_ALPHA:g}, found {value!r}")
     if not isinstance(trials, Sequence) or not trials or not all(isinstance(k, int) and k >= 1 for k in trials):
         yield refused("trials", f"expected numbers of at least 1, found {trials!r}")
 

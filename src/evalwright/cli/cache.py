@@ -60,7 +60,7 @@ def command(action: str, path: Path | None, max_size: int | None, older_than: fl
     if not given and action == "prune":
         raise click.UsageError("prune: expected --max-size SIZE, --older-than AGE, or both")
     file = path or default_path()
-    if not file.is_file():
+    if not file.exists():
         say([f"{file}: no cached replies"])
         return 0
     with closing(Cache(file)) as cache:

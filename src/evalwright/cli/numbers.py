@@ -8,6 +8,8 @@ from typing import Any, TypeVar
 
 import click
 
+from evalwright.statistics.levels import LEAST_ALPHA
+
 __all__ = ["NumberRange", "alpha_option"]
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -25,6 +27,5 @@ class NumberRange(click.FloatRange):
 
 def alpha_option(meaning: str) -> Callable[[F], F]:
     """The option `--alpha`, with what it means for a command."""
-    return click.option(
-        "--alpha", type=NumberRange(0, 1, True, True), default=0.05, show_default=True, metavar="A", help=meaning
-    )
+    known = NumberRange(LEAST_ALPHA, 1, False, True)
+    return click.option("--alpha", type=known, default=0.05, show_default=True, metavar="A", help=meaning)

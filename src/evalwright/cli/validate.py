@@ -45,11 +45,11 @@ def command(paths: tuple[Path, ...], dialect: str | None, import_: bool, as_json
     from evalwright.session.imports import imported_files, nothing_imported
 
     found = suite_files(paths, dialect)
-    tell(f"skipped {path}: format not recognised" for path in found.skipped)
     checked = _Checked()
     with nullcontext() if import_ else nothing_imported():
         for file in found.files:
             checked.add(file, dialect, options, keep=as_json)
+    tell(f"skipped {path}: format not recognised" for path in found.skipped if path.resolve() not in checked.used)
     tell(f"imported {file}" for file in (imported_files() if import_ else ()))
     if as_json:
         say([checked.encoded()])
@@ -100,6 +100,8 @@ class _Checked:
     def __init__(self) -> None:
         self.refusals: list[InputError] = []
         self.warnings: list[Problem] = []
+        self.used: set[Path] = set()
+        """Files that suites read, such as their datasets."""
         self.sound: list[tuple[Path, list[str]]] = []
         self._cases: list[dict[str, object]] = []
         self._dialects: list[str] = []
@@ -113,6 +115,7 @@ class _Checked:
 
         try:
             suite, absent = loaded_to_check(file, dialect, options)
+            self.used.update(one.resolve() for one in suite.files)
             count, own = _count(_claimed(suite), self._cases if keep else None)
             if not count and suite.variants and not options["allow_empty"]:
                 # as JSON, which shows what was read: a program may well generate the cases later

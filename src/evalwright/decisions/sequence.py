@@ -12,7 +12,7 @@ from evalwright.decisions.pairing import Labelled
 from evalwright.decisions.sides import CaseTotal, SideCounts
 from evalwright.decisions.terms import Terms
 from evalwright.errors import counted
-from evalwright.model.decision import BETTING, Answer, Decision
+from evalwright.model.decision import ALL_LOOKED_AT, BETTING, Answer, Decision
 from evalwright.model.plan import UntilDecided
 from evalwright.model.result import Status
 from evalwright.statistics.sequences import Wager
@@ -127,6 +127,8 @@ class Looking:
             found.difference = middles / sum(bet.weight for bet in bets)
         found.verdict = _answer(self.verdict)
         found.reasons = [] if self.verdict else ["data"]
+        if not self.verdict and self.looked == self.all_units:
+            found.reasons.append(ALL_LOOKED_AT)
         found.exit_code = EXIT_CODES[found.verdict]
         found.method, found.ci = BETTING, self._wager.interval() if self.bets or self.earlier else None
         found.p_margin, found.p_better = self._wager.p_value, self._better.p_value

@@ -37,6 +37,7 @@ __all__ = [
     "AppendFile",
     "create_file",
     "make_folder",
+    "must_be_a_file",
     "must_be_writable",
     "private_file",
     "private_folder",
@@ -188,6 +189,21 @@ def private_folder(path: Path) -> None:
     missing = [folder for folder in (path, *path.parents) if not folder.exists()]
     for folder in reversed(missing):  # `parents=True` would give those above the usual mode
         folder.mkdir(PRIVATE_FOLDER, exist_ok=True)
+
+
+def must_be_a_file(path: Path, *, terminal: bool = False) -> None:
+    """Raises InputError for what is neither a file nor missing: opening a pipe would wait for another process for ever.
+
+    With `terminal`, character devices are allowed, such as /dev/null.
+    """
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return
+    kinds = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFBLK: "a device", stat.S_IFDIR: "a folder"}
+    kinds |= {} if terminal else {stat.S_IFCHR: "a device"}
+    if (kind := kinds.get(stat.S_IFMT(mode))) is not None:
+        raise InputError(f"{path}: expected a file, found {kind}")
 
 
 def private_file(path: Path) -> None:

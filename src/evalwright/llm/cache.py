@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeVar
 import msgspec
 
 from evalwright.errors import InputError
-from evalwright.files.durable import private_file
+from evalwright.files.durable import must_be_a_file, private_file
 from evalwright.model.chat import ChatReply, Embedding
 
 __all__ = ["LARGEST_CACHE", "Cache", "CachedModel", "default_path"]
@@ -57,6 +57,7 @@ class Cache:
 
     def __init__(self, path: Path, mask: Callable[[str], str] = str, most_bytes: int = LARGEST_CACHE) -> None:
         self.path, self._mask, self._most, self._kept = path, mask, most_bytes, 0
+        must_be_a_file(path)
         try:
             _must_be_a_cache(path)
             private_file(path)  # its journals get the mode of the file

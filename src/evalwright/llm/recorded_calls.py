@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from evalwright.errors import InputError, Problem
-from evalwright.files.durable import private_file
+from evalwright.files.durable import must_be_a_file, private_file
 from evalwright.files.jsonl import lines_of
 from evalwright.llm.failures import CallFailed
 from evalwright.model.chat import ChatReply, ChatRequest, Embedding, Moderation
@@ -27,6 +27,7 @@ class CallRecorder:
 
     def __init__(self, path: Path, mask: Callable[[str], str]) -> None:
         self._mask = mask
+        must_be_a_file(path, terminal=True)
         try:
             _must_be_a_recording(path)
             private_file(path)
@@ -62,6 +63,7 @@ class RecordedCalls:
     def __init__(self, path: Path) -> None:
         self._replies: dict[str, list[tuple[str, Any]]] = {}
         self._path = path
+        must_be_a_file(path, terminal=True)
         problems = []
         for number, line in lines_of(path):
             try:

@@ -10,6 +10,7 @@ from typing import Literal
 import msgspec
 
 __all__ = [
+    "ALL_LOOKED_AT",
     "BETTING",
     "UNREAD",
     "Bound",
@@ -34,6 +35,9 @@ State = Literal["holds", "broken", "undecided"]
 
 UNREAD = "unreadable records"
 """A reason of an undecided decision: these records could change it."""
+
+ALL_LOOKED_AT = "every unit was looked at"
+"""A reason of an undecided decision of a run that ran until decided: it has no units left."""
 
 BETTING = "betting"
 """The method of a decision that was made while the run was still going on."""
@@ -213,8 +217,8 @@ class Decision(msgspec.Struct, kw_only=True):
     schema_version: str = "1.0"
     verdict: Answer
     reasons: list[str] = []
-    """Why it is undecided: `data`, `units` (all cases are one group), `errors`, `guard`, `judge`, `unreadable records`;
-    or the slices that prevent it."""
+    """Why it is undecided: `data`, `units` (all cases are one group), `errors`, `guard`, `judge`, `unreadable records`,
+    `every unit was looked at`; or the slices that prevent it."""
     exit_code: int = 3
     metric: str = "pass_rate"
     variant_a: str

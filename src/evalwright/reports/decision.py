@@ -8,6 +8,7 @@ from textwrap import wrap
 from evalwright.decisions.sides import PASS_RATE
 from evalwright.errors import counted, money
 from evalwright.model.decision import (
+    ALL_LOOKED_AT,
     BETTING,
     UNREAD,
     Decision,
@@ -318,6 +319,8 @@ def _otherwise(decision: Decision) -> str:
     ):
         if name in decision.reasons:
             return said
+    if ALL_LOOKED_AT in decision.reasons:
+        return "a suite of more cases"
     if decision.method == BETTING:
         return "units that were not looked at yet (a higher --max-cases or --max-cost), else a suite of more cases"
     return "no number of cases would show it if the difference stays: it is as good as the limit"

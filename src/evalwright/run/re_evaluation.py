@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 __all__ = ["re_evaluate"]
 
+_MIRRORS = "mirrors were not told: they keep the earlier judgements"
+
 
 def re_evaluate(
     run: Path | Place,
@@ -93,7 +95,8 @@ def re_evaluate(
         if writer.plan is not None and plan != stored:
             writer.save_plan(plan)
         writer.damage[:] = [note if note.startswith("traces") else Mended(note) for note in writer.damage]
-        outcome = conclude(place, writer, plan, judged.tally, False, *_notes(state.done, judged.kept))
+        notes = [*_notes(state.done, judged.kept), *([_MIRRORS] if plan.mirrors else [])]
+        outcome = conclude(place, writer, plan, judged.tally, False, *notes)
         return replace(outcome, unreadable=judged.kept, of_original=_is_of_original(writer))
 
 

@@ -9,6 +9,7 @@ from evalwright.decisions.terms import guard_of, margin_of
 from evalwright.errors import InputError, Problem, did_you_mean
 from evalwright.files.key_paths import Place
 from evalwright.formats.shared.gates import checked_gate, unread_gate_keys, written_gate
+from evalwright.statistics.levels import LEAST_ALPHA
 
 __all__ = ["CLAIMS", "CLAIM_KEYS", "checked_gates", "with_claimed_keys", "written_gates"]
 
@@ -95,7 +96,7 @@ class _Reading:
         shared = {
             "claim": kind,
             "metric": self._one_of("metric", [_PASS_RATE, *self._metrics], _PASS_RATE),
-            "alpha": self._number("alpha", 0.05, 0, 1),
+            "alpha": self._alpha(),
             "on_undecided": self._one_of("on_undecided", ["fail", "pass"], "fail"),
             "group": self._text("group"),
         }
@@ -148,6 +149,12 @@ class _Reading:
             self._tell(f"{key}: expected a number {ends}, found {given!r}", key)
             return default or 0.0
         return float(given)
+
+    def _alpha(self) -> float:
+        found = self._number("alpha", 0.05, 0, 1)
+        if 0 < found < LEAST_ALPHA:
+            self._tell(f"alpha: expected a number of at least {LEAST_ALPHA:g}, found {found!r}", "alpha")
+        return found
 
     def _margin(self, key: str, given: Any, *inside: str) -> float | None:
         if given is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from ipaddress import AddressValueError, IPv4Address
+from ipaddress import ip_address
 from typing import Any
 
 import httpx
@@ -79,13 +79,13 @@ def endpoint_mistakes(endpoint: Any) -> Iterator[tuple[str, str]]:
         yield "endpoint", f"'endpoint' must name a host, and a port up to 65535 if any, found {place_of(url)}"
     # Keys and answers would cross the network in the clear.
     elif url.scheme != "https" and not (url.scheme == "http" and _is_local(url.host)):
-        yield "endpoint", f"'endpoint' must be https, or http to localhost or 127.*, found {place_of(url)}"
+        yield "endpoint", f"'endpoint' must be https, or http to localhost, 127.* or [::1], found {place_of(url)}"
 
 
 def _is_local(host: str) -> bool:
     try:
-        return host == "localhost" or IPv4Address(host).is_loopback
-    except AddressValueError:
+        return host == "localhost" or ip_address(host).is_loopback
+    except ValueError:
         return False
 
 
