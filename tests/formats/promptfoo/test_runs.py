@@ -285,6 +285,18 @@ def test_keys_that_nothing_reads_are_warned_of(tmp_path):
     assert sum("did you mean" in one for one in said) == 2
 
 
+def test_prompts_may_be_labels_by_their_texts_or_files(tmp_path):
+    config = {**ECHO, "prompts": {"short.txt": "brief", "Say {{q}}": "spoken"}, "tests": [{"vars": {"q": "a"}}]}
+    ran = run(tmp_path, config, short__txt="{{q}}!")
+    assert sorted(ran.outputs) == ["Say a", "a!"]
+    assert {trace.extra["promptfoo"]["prompt"] for trace in ran.traces.values()} == {"Say a", "a!"}
+
+
+def test_a_provider_of_models_without_a_model_says_so(tmp_path):
+    with pytest.raises(InputError, match="'openai' names no model: expected openai:MODEL"):
+        load_suite(write(tmp_path, {**ECHO, "providers": ["openai"], "tests": [{"vars": {"q": "a"}}]}))
+
+
 def test_keys_of_a_prompt_that_nothing_reads_are_warned_of(tmp_path):
     """Without its text, the id of a prompt is what is sent."""
     config = {**ECHO, "prompts": [{"id": "polite", "file": "file://polite.txt"}]}

@@ -30,11 +30,13 @@ _ONLY_PARTS = re.compile(r"[*/\\]")
 
 
 def prompts_of(raw: Any, sources: Sources, origin: Origin) -> list[AuthoredPrompt]:
-    """Every prompt under the key `prompts`, with files read."""
+    """Every prompt under the key `prompts`, with files read; a mapping has labels by texts or files."""
     if raw is None:
         return [{"raw": _DEFAULT, "label": _DEFAULT}]
     reading = _Reading(sources)
     found: list[AuthoredPrompt] = []
+    if isinstance(raw, dict) and raw.keys().isdisjoint(PROMPT):
+        return [one for text, label in raw.items() for one in reading.labelled(str(text), str(label), origin)]
     for i, one in enumerate(raw if isinstance(raw, list) else [raw]):
         found += reading.prompts(one, origin.at(i) if isinstance(raw, list) else origin)
     return found
@@ -80,6 +82,9 @@ class _Reading:
             return [{"raw": pretty_json(one), "label": pretty_json(one)}]
         origin.tell(f"expected text, or a mapping with raw or id, found {_shown(one)}")
         return []
+
+    def labelled(self, text: str, label: str, origin: Origin) -> list[AuthoredPrompt]:
+        return self._text(text, {"label": label}, origin)
 
     def _text(self, text: str, named: AuthoredPrompt, origin: Origin, *, written: bool = False) -> list[AuthoredPrompt]:
         if text.startswith(_ELSEWHERE):

@@ -181,5 +181,8 @@ def _refuse(named: str, origin: Origin) -> None:
         origin.tell(f"the provider {named!r} is not supported: {nearest}")
         return
     prefix = named.partition(":")[0]
+    if prefix in COMPANIES:
+        origin.tell(f"the provider {named!r} names no model: expected {prefix}:MODEL")
+        return
     known = ", ".join(("echo", "exec:", "python:", "file://", "http", "openai:", "anthropic:"))
     origin.tell(f"unknown provider {named!r}{did_you_mean(prefix, _KNOWN)}; expected one of {known} and other models")
