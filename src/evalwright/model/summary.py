@@ -17,12 +17,15 @@ from evalwright.model.trace import SCHEMA_VERSION
 
 __all__ = [
     "ComparisonReport",
+    "DoubtCount",
     "EvaluatorRate",
     "EvaluatorRollup",
     "GateOutcome",
     "GatePart",
     "NamedMetric",
+    "Replies",
     "RunSummary",
+    "ShardCounts",
     "TrialStatistics",
     "VariantDelta",
     "VariantSummary",
@@ -230,6 +233,34 @@ def decisions_of(found: ComparisonReport | GateOutcome) -> list[Decision]:
     return [found.decision] if found.decision is not None else found.decisions
 
 
+class DoubtCount(msgspec.Struct):
+    """A kind of doubt (`model.trace.Doubt`) about replies of a system, and in how many of them."""
+
+    what: str
+    times: int
+    example: str = ""
+    """That of the first case in question, whichever reply came first."""
+    if_all: bool = False
+    case_index: int = 0
+    trial: int = 0
+
+
+class Replies(msgspec.Struct):
+    """How many replies a system gave in the last session that called it, and the doubts about them."""
+
+    total: int
+    doubts: list[DoubtCount] = []
+
+
+class ShardCounts(msgspec.Struct):
+    """What a merge counts for the whole run."""
+
+    replies: dict[str, Replies]
+    """By variant."""
+    warnings: list[str] = []
+    """Those that follow from the shard's own numbers, and say nothing about the run's."""
+
+
 class RunSummary(msgspec.Struct):
     """One run in numbers, as stored in `summary.yaml`."""
 
@@ -262,6 +293,8 @@ class RunSummary(msgspec.Struct):
     """True if the suite has no score from which a cell passes: reports then show scores instead of pass rates."""
     shard: str | msgspec.UnsetType = msgspec.UNSET
     """`shard 2 of 8`, if these are the numbers of one shard; the run's gate is decided once all are merged."""
+    to_merge: ShardCounts | msgspec.UnsetType = msgspec.UNSET
+    """Only in a shard's."""
     schema_version: str = SCHEMA_VERSION
 
     @property

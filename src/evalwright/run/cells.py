@@ -17,6 +17,7 @@ from evalwright.model.plan import Plan, Variant
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import FAILED, CaseVerdict, EvaluationResult
 from evalwright.model.snapshot import Case
+from evalwright.model.summary import Replies
 from evalwright.model.trace import Trace
 from evalwright.session import owns_process
 from evalwright.session.open_files import limit_of_files, room_for
@@ -150,6 +151,8 @@ class RunState:
     """By variant, why its system is no longer called although cells are left."""
     answers: dict[str, int] = field(default_factory=dict[str, int])
     """How many answers this session has got, for each variant whose system it has called."""
+    replies: dict[str, Replies] = field(default_factory=dict[str, Replies])
+    """By variant, what was odd about these answers, after the last cell."""
     doubts: list[str] = field(default_factory=list[str])
     """What was odd about the answers of a system, after the last cell, and what went wrong when it was closed. Each
     begins with the name of the variant and a colon."""

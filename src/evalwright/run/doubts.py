@@ -2,40 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+import msgspec
 
 from evalwright.errors import counted
+from evalwright.model.summary import DoubtCount, Replies
 from evalwright.model.trace import Doubt
 
-__all__ = ["Doubts"]
-
-
-@dataclass(slots=True)
-class _Count:
-    first: Doubt
-    times: int = 0
+__all__ = ["Doubts", "texts", "together"]
 
 
 class Doubts:
     """The doubts about all answers of a session; one of each kind is kept."""
 
     def __init__(self) -> None:
-        self._found: dict[str, dict[tuple[str, bool], _Count]] = {}
+        self._found: dict[str, dict[tuple[str, bool], DoubtCount]] = {}
 
-    def add(self, variant: str, doubts: Sequence[Doubt]) -> None:
-        """Count the doubts about one answer of a variant."""
+    def add(self, variant: str, doubts: Sequence[Doubt], case_index: int, trial: int) -> None:
+        """Count one answer of a variant, which may have several doubts of one kind."""
         found = self._found.setdefault(variant, {})
-        for doubt in doubts:
-            found.setdefault((doubt.what, doubt.if_all), _Count(doubt)).times += 1
+        seen: set[tuple[str, bool]] = set()
+        for one in doubts:
+            if (kind := (one.what, one.if_all)) not in seen:
+                seen.add(kind)
+                _count(found, DoubtCount(one.what, 1, one.example, one.if_all, case_index, trial))
 
-    def texts(self, answers: Mapping[str, int]) -> Iterator[str]:
-        """What is to be said of each variant that gave so many `answers`."""
-        for variant, found in self._found.items():
-            replies = counted(answers[variant], "reply", "replies")
-            for (what, if_all), count in found.items():
-                if not if_all:
-                    example = f": {count.first.example}" if count.first.example else ""
-                    yield f"{variant}: {what} in {count.times} of {replies}{example}"
-                elif count.times == answers[variant]:
-                    yield f"{variant}: {what} in any of {replies}"
+    def replies(self, answers: Mapping[str, int]) -> dict[str, Replies]:
+        """Those of each variant that gave so many `answers`."""
+        return {name: Replies(total, _in_order(self._found.get(name, {}))) for name, total in answers.items()}
+
+
+def together(parts: Iterable[Mapping[str, Replies]]) -> dict[str, Replies]:
+    """The replies of several parts of a run as those of one."""
+    totals: dict[str, int] = {}
+    found: dict[str, dict[tuple[str, bool], DoubtCount]] = {}
+    for part in parts:
+        for variant, replies in part.items():
+            totals[variant] = totals.get(variant, 0) + replies.total
+            for doubt in replies.doubts:
+                _count(found.setdefault(variant, {}), doubt)
+    return {variant: Replies(total, _in_order(found.get(variant, {}))) for variant, total in totals.items()}
+
+
+def texts(found: Mapping[str, Replies]) -> Iterator[str]:
+    """What is to be said of the replies of each variant."""
+    for variant, replies in found.items():
+        total = counted(replies.total, "reply", "replies")
+        for doubt in replies.doubts:
+            if not doubt.if_all:
+                example = f": {doubt.example}" if doubt.example else ""
+                yield f"{variant}: {doubt.what} in {doubt.times} of {total}{example}"
+            elif doubt.times == replies.total:
+                yield f"{variant}: {doubt.what} in any of {total}"
+
+
+def _count(found: dict[tuple[str, bool], DoubtCount], doubt: DoubtCount) -> None:
+    """Add doubts of one kind. Their example is that of the first case: which reply comes first is a matter of chance,
+    and of how a run is divided into shards."""
+    kind = (doubt.what, doubt.if_all)
+    known = found.get(kind)
+    if known is None:
+        found[kind] = doubt
+    elif _place(known) <= _place(doubt):
+        found[kind] = msgspec.structs.replace(known, times=known.times + doubt.times)
+    else:
+        del found[kind]  # so that kinds of one case stay in the order in which its answer has them
+        found[kind] = msgspec.structs.replace(doubt, times=known.times + doubt.times)
+
+
+def _in_order(found: Mapping[tuple[str, bool], DoubtCount]) -> list[DoubtCount]:
+    return sorted(found.values(), key=_place)
+
+
+def _place(doubt: DoubtCount) -> tuple[int, int]:
+    return doubt.case_index, doubt.trial

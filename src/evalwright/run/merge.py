@@ -26,6 +26,7 @@ from evalwright.model.protocols import RunReader
 from evalwright.run.cells import Grid
 from evalwright.run.history import history_of
 from evalwright.run.locations import NOTE, RUNS, Place, find_run, folder_beside, is_on_a_server, run_places
+from evalwright.run.merged_warnings import as_of_one_machine
 from evalwright.run.outcomes import Outcome, conclude
 from evalwright.run.shards import first_difference, stored_config
 from evalwright.scoring.fold import fold
@@ -160,7 +161,7 @@ def merge(runs: Sequence[Path | Place], out: Path | None = None, *, partial: boo
             _must_be_whole(parts)
         _must_be_unchanged(parts)
         plan = _merged_plan(parts)
-        earlier = [part.reader.summary() for part in parts]
+        earlier = as_of_one_machine([part.reader.summary() for part in parts], plan)
         store = LocalFiles(out or RUNS, Masker.of({}, os.environ))
         complete = len(parts) == parts[0].shard.of and all(part.whole for part in parts)
         digests = {str(part.shard.index): part.digest for part in parts} if complete else {}

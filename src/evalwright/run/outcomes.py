@@ -24,7 +24,7 @@ from evalwright.scoring.tally import Tally
 if TYPE_CHECKING:
     from evalwright.run.steps.mirror import Mirroring
 
-__all__ = ["Outcome", "conclude", "folded_summary", "is_decided", "summed_up"]
+__all__ = ["Outcome", "conclude", "folded_summary", "is_decided", "summed_up", "variant_of"]
 
 _HEALING = (
     "unreadable records do not count: `re-evaluate` replaces results and verdicts; the cell of a damaged "
@@ -157,12 +157,16 @@ def conclude(
     `earlier` are the summaries of the sessions that wrote the records, if this one neither called a system nor judged.
     """
     summary = summed_up(tally, writer, plan, datetime.now(UTC))
+    if plan.shard is not None:
+        from evalwright.run.shards import counts_to_merge
+
+        summary.to_merge = counts_to_merge(plan, summary, writer.summary(), state)
     before = [one for one in earlier or (writer.summary(),) if one is not None]
     of_calls = [warning for one in before for warning in one.call_warnings or ()]
     ended = _ended(state, summary) if state is not None else []
     if state is not None:
         # What a session finds in its own calls of a system takes the place of what earlier ones found in theirs.
-        of_calls = [one for one in of_calls if _variant_of(one, plan) not in state.answers] + state.doubts
+        of_calls = [one for one in of_calls if variant_of(one, plan) not in state.answers] + state.doubts
     if of_calls:
         summary.call_warnings = [*dict.fromkeys(of_calls)]
     said = [warning for one in earlier if one is not None for warning in one.warnings]
@@ -190,7 +194,7 @@ def conclude(
     return Outcome(place.address, plan, summary, interrupted, told, place, unread=lost)
 
 
-def _variant_of(warning: str, plan: Plan) -> str | None:
+def variant_of(warning: str, plan: Plan) -> str | None:
     """The variant whose name a warning begins with; the longest one, as a name may contain a colon, too."""
     names = (variant.name for variant in plan.variants if warning.startswith(f"{variant.name}: "))
     return max(names, key=len, default=None)

@@ -167,8 +167,14 @@ class Pipeline:
     async def close(self) -> None:
         """Close the targets, as far as they let themselves be closed, and the workspaces."""
         # Before the workspaces, because what a target has started may still write there.
-        if self._doubts is not None:
-            self._state.doubts += self._doubts.texts(self._state.answers)
+        if self._doubts is not None or self._plan.shard is not None:
+            from evalwright.run.doubts import Doubts, texts
+
+            answers = {
+                one.name: self._state.answers[one.name] for one in self._variants if one.name in self._state.answers
+            }
+            self._state.replies = (self._doubts or Doubts()).replies(answers)
+            self._state.doubts += texts(self._state.replies)
         for name, target in self._targets.items():
             if (closing := getattr(target, "close", None)) and (doubt := await _closed(closing)):
                 self._state.doubts.append(f"{name}: {doubt}")
@@ -192,7 +198,7 @@ class Pipeline:
             if isinstance(answer, Answer) and answer.error is None:
                 self._state.answers[cell.variant.name] += 1
                 if answer.doubts or doubts:
-                    self._doubt(cell.variant.name, (*answer.doubts, *doubts))
+                    self._doubt(cell, (*answer.doubts, *doubts))
         finally:
             if money is not None:
                 money.end()  # `record` counts the cost at once, so that no other cell looks in between
@@ -205,12 +211,12 @@ class Pipeline:
             self._standstill = self._errors_counted()
         self._standstill.add(trace)
 
-    def _doubt(self, variant: str, doubts: Sequence[Doubt]) -> None:
+    def _doubt(self, cell: Cell, doubts: Sequence[Doubt]) -> None:
         if self._doubts is None:
             from evalwright.run.doubts import Doubts
 
             self._doubts = Doubts()
-        self._doubts.add(variant, doubts)
+        self._doubts.add(cell.variant.name, doubts, cell.case_index, cell.trial)
 
     def _errors_counted(self) -> Standstill:
         """What stops systems that only return errors; created at the first error."""

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
+from msgspec import UNSET
 
 from evalwright.errors import InputError, counted
 from evalwright.files.masker import Masker
@@ -24,7 +25,7 @@ from evalwright.llm.choices import ModelChoices
 from evalwright.model.plan import Plan, Shard
 from evalwright.model.protocols import RunWriter
 from evalwright.model.snapshot import Case
-from evalwright.model.summary import RunSummary
+from evalwright.model.summary import RunSummary, ShardCounts
 from evalwright.run.differences import first_difference_in
 from evalwright.stores.local_files import LocalFiles
 from evalwright.stores.local_files.lines import LineEncoder, reserved_words
@@ -32,12 +33,14 @@ from evalwright.stores.local_files.reader import CASES
 from evalwright.stores.manifest import SHARD, manifest_of, write_manifest
 
 if TYPE_CHECKING:
+    from evalwright.run.cells import RunState
     from evalwright.run.options import RunOptions
 
 __all__ = [
     "Begun",
     "begun_shard",
     "closed",
+    "counts_to_merge",
     "first_difference",
     "limits_of",
     "noting",
@@ -238,6 +241,14 @@ def stored_config(folder: Path) -> bytes:
 def _sha256(path: Path) -> str:
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def counts_to_merge(plan: Plan, summary: RunSummary, before: RunSummary | None, state: RunState | None) -> ShardCounts:
+    """What a merge needs of a session on a shard, whose numbers are in `summary`; `before` is that of the sessions
+    before."""
+    replies = {} if before is None or before.to_merge is UNSET else before.to_merge.replies
+    of_numbers = [warning for warning in summary.warnings if warning not in plan.warnings]
+    return ShardCounts({**replies, **(state.replies if state is not None else {})}, of_numbers)
 
 
 def closed(writer: RunWriter, plan: Plan, summary: RunSummary) -> list[str]:
