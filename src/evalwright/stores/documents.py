@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import threading
 from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
@@ -141,6 +142,11 @@ def summary_to_yaml(plain: dict[str, Any]) -> bytes:
     return text.encode()
 
 
+_converting = threading.Lock()
+"""msgspec (0.22) looks into a type when it is first converted to; when threads that merged did so at once, the process
+ended with a segmentation fault."""
+
+
 def summary_from_yaml(data: bytes) -> RunSummary:
     """The summary in `data`; fields that older versions lack get defaults. Raises ValueError for anything else."""
     import yaml
@@ -149,7 +155,8 @@ def summary_from_yaml(data: bytes) -> RunSummary:
         plain = yaml.load(data, getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506 - both are safe
     except (yaml.YAMLError, RecursionError) as error:
         raise ValueError(f"not valid YAML: {error}") from error
-    return msgspec.convert(plain, RunSummary, strict=False)
+    with _converting:
+        return msgspec.convert(plain, RunSummary, strict=False)
 
 
 def newer_version(file: str, version: str, line: int | None = None, key: str = "schema_version") -> InputError:
