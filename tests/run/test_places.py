@@ -170,3 +170,10 @@ def test_what_leads_nowhere_is_an_input_error(tmp_path: Path, name: str, monkeyp
     monkeypatch.delenv("EVALWRIGHT_POSTGRES_DSN", raising=False)
     with pytest.raises(InputError):
         find_run(Path(name) if ":" in name else tmp_path / name)
+
+
+def test_a_file_that_is_empty_stays_so(tmp_path: Path) -> None:
+    (tmp_path / "empty").touch()
+    with pytest.raises(InputError, match="neither a run folder nor a SQLite file"):
+        open_run(tmp_path / "empty")
+    assert (tmp_path / "empty").read_bytes() == b""

@@ -140,7 +140,7 @@ def _must_be_database(file: Path) -> None:
             start = opened.read(16)
     except OSError:
         return  # the store reports what is wrong
-    if start and not start.startswith(b"SQLite format 3"):
+    if not start.startswith(b"SQLite format 3"):  # SQLite would make an empty file a database
         said = "is neither a run folder nor a SQLite file with runs; `evalwright run SUITE` prints its run folder"
         raise InputError(Problem(str(file), said))
 
