@@ -32,9 +32,11 @@ def test_resume_runs_what_is_missing(stopped: tuple[Project, Path]) -> None:
     made, run = stopped
     agent = made.folder / "agent.py"
     agent.write_text(agent.read_text().replace("sleep(30)", "sleep(0)"))
-    ended = made.evalwright("resume", run, "--json")
-    assert json.loads(ended.out)["summary"]["status"] == "complete"
-    assert [row["case_id"] for row in rows(run, "traces.jsonl")].count("a") == 1
+    (made.folder / "cases.jsonl").write_text('{"id": "a", "input": {"say": "no"}}\n')
+    ended = made.evalwright("resume", run)
+    assert "1 of 2 cells were already finished; changed since the run was made: cases.jsonl, agent.py" in ended.out
+    assert yaml.safe_load((run / "summary.yaml").read_text())["status"] == "complete"
+    assert [row["case_id"] for row in rows(run, "traces.jsonl")] == ["a", "b"]
 
 
 def test_resume_of_a_finished_run_has_nothing_to_do(tmp_path: Path) -> None:
@@ -52,6 +54,12 @@ def test_retry_runs_errored_cells_again_and_counts_the_whole_run(tmp_path: Path)
     ended = made.evalwright("retry", run, "--json")
     variant = json.loads(ended.out)["summary"]["variants"][0]
     assert (ended.code, variant["cells"]["pass"], variant["cells"]["error"]) == (0, 3, 0)
+
+
+def test_files_that_are_as_they_were_are_not_named(tmp_path: Path) -> None:
+    made = project(tmp_path, {"a": "no"})
+    out = made.evalwright("retry", made.run(), "--include-evaluator-failures").out
+    assert ("1 finished cell run again" in out, "changed since" in out) == (True, False)
 
 
 def test_retry_without_errors_has_nothing_to_do(tmp_path: Path) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import hashlib
 import json
 import re
 from array import array
@@ -19,6 +18,7 @@ import msgspec
 from evalwright.files.paths import seen_from_here
 from evalwright.model.plan import Plan
 from evalwright.reports.context import CaseLine
+from evalwright.run.used_files import is_unchanged
 
 __all__ = ["CasePlaces", "ids_in"]
 
@@ -95,17 +95,12 @@ class CasePlaces(Mapping[str, CaseLine]):
         for name, digest in self._plan.files.items():
             path = Path(name)
             with suppress(OSError, ValueError, csv.Error):  # a file that cannot be read has no lines
-                if path.suffix not in (*_LINES, *_TABLES) or not _unchanged(path, digest):
+                if path.suffix not in (*_LINES, *_TABLES) or not is_unchanged(path, digest):
                     continue
                 self._starts.append((len(self._lines), _shown(path)))
                 for id_, line in ids_in(path):
                     self._hashes.append(hash(id_))
                     self._lines.append(line)
-
-
-def _unchanged(path: Path, digest: str) -> bool:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest() == digest
 
 
 def _shown(path: Path) -> str:

@@ -13,6 +13,7 @@ import msgspec
 
 from evalwright.errors import counted
 from evalwright.files.masker import Masker
+from evalwright.files.paths import seen_from_here
 from evalwright.llm.choices import ModelChoices
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter
@@ -26,6 +27,7 @@ from evalwright.run.models import live_models
 from evalwright.run.origin import Trust, must_be_own, runnable
 from evalwright.run.outcomes import Outcome, conclude
 from evalwright.run.stored_run import revealed
+from evalwright.run.used_files import changed_since
 from evalwright.scoring.fold import fold
 from evalwright.scoring.tally import Tally
 from evalwright.session import Session, hide, owns_process
@@ -92,6 +94,7 @@ class _Opened(NamedTuple):
     secrets: Mapping[str, str]
     environment: Mapping[str, str]
     history: History
+    foreign: bool
 
 
 @contextmanager
@@ -116,7 +119,7 @@ def _opened_for_work(
             history = history_of(writer, Grid(plan))
         if found.unseen and history.finished_cells < len(history.traced):  # a record has been lost since
             must_be_own(writer, plan)
-        yield _Opened(place, writer, plan, secrets, found.environment, history)
+        yield _Opened(place, writer, plan, secrets, found.environment, history, found.foreign)
 
 
 def _none_again(_: History) -> frozenset[int]:
@@ -138,7 +141,7 @@ def _rest_of(
     """
     with (
         Signals(owns_process()) as signals,
-        _opened_for_work(run, signals, trust, again_of) as (place, writer, plan, secrets, variables, history),
+        _opened_for_work(run, signals, trust, again_of) as (place, writer, plan, secrets, variables, history, foreign),
     ):
         if keep_going:
             plan.run = msgspec.structs.replace(plan.run, stop_after_errors=0)
@@ -173,12 +176,19 @@ def _rest_of(
             if sequence is not None:
                 sequence.listen(job.state)
             before = f"{finished:,} of {counted(total, 'cell')} were already finished"
+            changed = "" if foreign else _changed(plan)
 
             def ended(over: bool) -> Outcome:
-                note = before if again_of is _none_again else _ran_again(len(again), state)
+                note = (before if again_of is _none_again else _ran_again(len(again), state)) + changed
                 return conclude(place, writer, plan, fold(writer, plan), over, note, mirrors=mirrors, state=state)
 
             yield job, ended
+
+
+def _changed(plan: Plan) -> str:
+    """The files that were edited since the run was made: its older cells are those of the older code."""
+    names = ", ".join(str(seen_from_here(path)) for path in changed_since(plan.files))
+    return f"; changed since the run was made: {names} (suite and cases are those that the run stored)" if names else ""
 
 
 def _ran_again(again: int, state: RunState) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,12 +22,14 @@ if TYPE_CHECKING:
 __all__ = [
     "announced_by",
     "beyond_reach",
+    "changed_since",
     "doubled_files",
     "doubled_keys",
     "doubled_modules",
     "executed",
     "file_digest_of",
     "hashed",
+    "is_unchanged",
 ]
 
 _CODE = re.compile(r"([A-Za-z_]\w*)[\w.]*:[A-Za-z_][\w.]*")
@@ -50,6 +53,23 @@ def hashed(suite: Suite) -> dict[str, str]:
         except (OSError, ValueError):
             continue  # the code that reads it will report what is wrong
     return found
+
+
+def is_unchanged(path: Path, digest: str) -> bool:
+    """Whether a file still has this SHA-256 (hex). Raises OSError."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest() == digest
+
+
+def changed_since(files: Mapping[str, str]) -> list[Path]:
+    """The files with another content than when `hashed` looked; one that is gone, or elsewhere now, is left out."""
+    changed = []
+    for name, digest in files.items():
+        path = Path(name)
+        with suppress(OSError, ValueError):
+            if path.is_file() and not is_unchanged(path, digest):
+                changed.append(path)
+    return changed
 
 
 def file_digest_of(path: str) -> str:
