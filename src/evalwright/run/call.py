@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -19,6 +20,7 @@ from evalwright.run.addresses import BUSY, BUSY_ATTEMPTS, LONGEST_PAUSE, asked_p
 from evalwright.run.cells import Cell
 from evalwright.run.records import ends_the_run, timed_out
 from evalwright.session.open_files import has_run_out, limit_of_files
+from evalwright.session.process import end_forked
 from evalwright.targets.answers import says_nothing
 from evalwright.targets.build import build_target, optional_parts
 from evalwright.targets.failures import target_failure
@@ -72,6 +74,8 @@ class Call:
     """The run wants this call to end."""
     abandoned: bool = False
     """The call ignored its cancellation; its cell has been recorded without it."""
+    process: int = field(default_factory=os.getpid)
+    """The process of the run."""
 
     async def ask(self, target: Target, cell: Cell) -> Answer | TraceError:
         """The target's answer, or the record of why there is none. Only a stop of the whole run is raised."""
@@ -82,6 +86,7 @@ class Call:
         self.deadline = self.started + limit + getattr(target, "grace_seconds", 0.0)
         try:
             answer = await target.run(cell.case, cell.trial)
+            end_forked(self.process, answer.error)
             self.deadline = None
         except Interrupted:
             raise  # the run is ending: not the target's doing
@@ -105,6 +110,7 @@ class Call:
             return target_failure(error)
         except BaseException as error:
             # Targets are user code: SystemExit, KeyboardInterrupt and refused exits are this cell's error, not the end.
+            end_forked(self.process, error)
             self.deadline = None
             return timed_out(limit) if self._was_late() else out_of_files(error) or target_failure(error)
         if self._was_late():

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import inspect
+import os
 import threading
 import time
 from collections import deque
@@ -20,6 +21,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any
+
+from evalwright.session.process import end_forked
 
 __all__ = ["Threads"]
 
@@ -151,6 +154,7 @@ class Threads:
             self._threads += 1
 
     def _work(self, jobs: _Jobs) -> None:
+        process = os.getpid()
         while (job := jobs.get()) is not None:
             context, function, arguments, done, arrivals = job
             value, error = None, None
@@ -158,7 +162,9 @@ class Threads:
             try:
                 if not done.cancelled():  # a call whose result is no longer awaited must not begin
                     value = context.run(function, *arguments)
+                    end_forked(process)
             except BaseException as raised:  # SystemExit, too, is raised in the caller: here it would end the thread
+                end_forked(process, raised)
                 error = raised
             with self._counting:
                 if jobs is self._jobs:
