@@ -20,7 +20,7 @@ from evalwright.run.addresses import BUSY, BUSY_ATTEMPTS, LONGEST_PAUSE, asked_p
 from evalwright.run.cells import Cell
 from evalwright.run.records import ends_the_run, timed_out
 from evalwright.session.open_files import has_run_out, limit_of_files
-from evalwright.session.process import end_forked
+from evalwright.session.process import end_child
 from evalwright.targets.answers import says_nothing
 from evalwright.targets.build import build_target, optional_parts
 from evalwright.targets.failures import target_failure
@@ -86,7 +86,8 @@ class Call:
         self.deadline = self.started + limit + getattr(target, "grace_seconds", 0.0)
         try:
             answer = await target.run(cell.case, cell.trial)
-            end_forked(self.process, answer.error)
+            if os.getpid() != self.process:
+                end_child(answer.error)
             self.deadline = None
         except Interrupted:
             raise  # the run is ending: not the target's doing
@@ -110,7 +111,8 @@ class Call:
             return target_failure(error)
         except BaseException as error:
             # Targets are user code: SystemExit, KeyboardInterrupt and refused exits are this cell's error, not the end.
-            end_forked(self.process, error)
+            if os.getpid() != self.process:
+                end_child(error)
             self.deadline = None
             return timed_out(limit) if self._was_late() else out_of_files(error) or target_failure(error)
         if self._was_late():

@@ -14,12 +14,12 @@ import sys
 import threading
 from collections.abc import Callable, Collection, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Protocol, TextIO
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TextIO
 
 if TYPE_CHECKING:
     from evalwright.files.masker import Masker
 
-__all__ = ["ExitRefused", "Holder", "Process", "Router", "end_forked", "open_closed_streams"]
+__all__ = ["ExitRefused", "Holder", "Process", "Router", "end_child", "open_closed_streams"]
 
 
 class _Unclosable(io.BufferedWriter):
@@ -186,14 +186,12 @@ def open_closed_streams() -> None:
     sys.stderr = sys.stderr or os.fdopen(2, "w", closefd=False)
 
 
-def end_forked(process: int, error: object = None) -> None:
-    """End the process if it is not `process` but a child that user code has forked from it, and let return or raise.
+def end_child(error: object = None) -> NoReturn:
+    """End this process, a child that user code has forked, and which has come back from there to our code.
 
     It is a copy of all of ours: going on, it would call and record the rest of the run a second time. It ends with the
     status of a program: 0 or, after an `error`, that of SystemExit or 1.
     """
-    if os.getpid() == process:
-        return
     status = 0 if error is None else 1
     if isinstance(error, SystemExit):
         status = error.code if isinstance(error.code, int) else int(error.code is not None)

@@ -22,7 +22,7 @@ from contextlib import suppress
 from queue import SimpleQueue
 from typing import Any
 
-from evalwright.session.process import end_forked
+from evalwright.session.process import end_child
 
 __all__ = ["Threads"]
 
@@ -162,9 +162,11 @@ class Threads:
             try:
                 if not done.cancelled():  # a call whose result is no longer awaited must not begin
                     value = context.run(function, *arguments)
-                    end_forked(process)
+                    if os.getpid() != process:
+                        end_child()
             except BaseException as raised:  # SystemExit, too, is raised in the caller: here it would end the thread
-                end_forked(process, raised)
+                if os.getpid() != process:
+                    end_child(raised)
                 error = raised
             with self._counting:
                 if jobs is self._jobs:
