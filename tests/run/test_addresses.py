@@ -239,13 +239,13 @@ def test_a_path_that_finds_nothing_in_any_reply_is_a_warning_of_the_run_and_stay
         variants = [Variant("main", "http", config)]
         outcome = run_suite(suite(tmp_path, [{}, {}], variants=variants, evaluators=SAYS_FINE))
         parts = sharded(suite(tmp_path, [{}] * 4, variants=variants, evaluators=SAYS_FINE), 2, tmp_path / "parts")
-    [warning] = outcome.summary.warnings
-    assert warning == "main: response_mapping.tool_calls $.toolz found nothing in any of 2 replies"
+    warning = "main: response_mapping.tool_calls $.toolz found nothing in any of {} replies"
+    assert outcome.summary.warnings == [warning.format(2)]
     reader, plan = open_run(outcome.run_dir)
     with closing(reader):
-        assert folded_summary(reader, plan).warnings == [warning]  # as reports have it
+        assert folded_summary(reader, plan).warnings == [warning.format(2)]  # as reports have it
     merged = merge(parts, tmp_path / "merged")
-    assert merged.summary.warnings == [warning]
-    for run in (outcome.run_dir, merged.run_dir):
+    assert merged.summary.warnings == [warning.format(4)]
+    for run, replies in ((outcome.run_dir, 2), (merged.run_dir, 4)):
         for again in (resume, re_evaluate, re_evaluate, resume):
-            assert again(run).summary.warnings == [warning], again
+            assert again(run).summary.warnings == [warning.format(replies)], again
