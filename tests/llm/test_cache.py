@@ -268,9 +268,22 @@ output: {type: local_files, path: runs}
 """
 
 
+OF_AGENTV = """
+name: judged
+evalcases: [{id: a, expected_outcome: x, input: q, execution: {evaluators: [{name: j, type: llm_judge}]}}]
+"""
+TARGETS = """
+targets:
+  - {name: default, provider: mock, response: yes, judge_target: judge}
+  - {name: judge, provider: openai, model: m, base_url: URL, api_key: "${{ OPENAI_API_KEY }}"}
+"""
+FILES = {OF_PROMPTFOO: "promptfooconfig.yaml", OF_AGENTV: "EVAL.yaml"}
+
+
 @pytest.mark.parametrize(
     ("suite", "kind", "unreadable", "readable"),
     [
+        (OF_AGENTV, "", "I cannot say", '{"score": 1}'),
         (OF_PROMPTFOO, "llm-rubric", "I cannot say", '{"pass": true, "score": 1}'),
         (OF_PROMPTFOO, "context-faithfulness", " ", "Final verdict for each statement in order: Yes."),
         (OF_PIXIE, "Factuality", "I cannot say", '{"reasons": "so", "choice": "C"}'),
@@ -293,10 +306,11 @@ def test_neither_do_judges_of_other_formats_keep_it(tmp_path, monkeypatch, suite
     with receiving(headers={"Content-Type": "application/json"}) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         monkeypatch.setenv("OPENAI_API_KEY", "none")
-        file = "promptfooconfig.yaml" if suite == OF_PROMPTFOO else "eval.yaml"
+        file = FILES.get(suite, "eval.yaml")
+        (tmp_path / "targets.yaml").write_text(TARGETS.replace("URL", server.url))
         (tmp_path / file).write_text(suite.replace("URL", server.url).replace("KIND", kind))
         code, calls = judged(unreadable)
-        assert code == 3
+        assert code == (1 if suite == OF_AGENTV else 3)  # AgentV's judges score 0 then
         assert calls
         assert judged(readable)[0] == 0
         assert judged(unreadable) == (0, 0)  # what could be read is in the cache

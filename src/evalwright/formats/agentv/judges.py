@@ -21,7 +21,7 @@ from evalwright.evaluators.judges.replies import BadReply, keys_once
 from evalwright.files.temporary import temporary_folder
 from evalwright.formats.agentv.exchange import Asked
 from evalwright.formats.agentv.judge_prompts import DEFAULT_PROMPT, filled_prompt, prompt_values
-from evalwright.formats.agentv.providers import MODELS, Provider, model_of, provider_of
+from evalwright.formats.agentv.providers import MODELS, Model, Provider, model_of, provider_of
 from evalwright.llm.kept_calls import kept_call
 from evalwright.model.chat import ChatRequest
 from evalwright.model.result import Evaluation
@@ -85,7 +85,7 @@ class _Judge(msgspec.Struct, frozen=True, kw_only=True):
         settings = {"temperature": self.temperature, "max_tokens": self.max_tokens}
         given = {key: value for key, value in settings.items() if value is not None}
         apart = bool(self.judges.get("in_workspace") or case.extra.get("workspace"))
-        why, failed = "", None
+        why, failed, unread = "", None, []
         for attempt in range(self.max_calls):
             asked = Asked(
                 prompt if provider.chats else f"{system}\n\n{prompt}",
@@ -101,10 +101,13 @@ class _Judge(msgspec.Struct, frozen=True, kw_only=True):
                 return read(said)
             except _Unreadable as error:
                 why = str(error)
+                unread.append(asked)
             except TargetError as error:
                 failed = error
         if not why and failed is not None:
             raise EvaluatorError(f"the judge did not answer: {failed}", failed.type) from failed
+        for asked in unread:  # or the same unreadable replies would come from the cache for ever
+            await provider.forget(asked)
         raise _NoReply(f"the judge's reply could not be read, asked {self.max_calls} times: {why}")
 
 
@@ -131,6 +134,7 @@ class _Asking:
     def __init__(self, provider: Provider, target: dict[str, Any], folder: str) -> None:
         kind = target["provider"]
         self._ask, self.chats = provider.ask, kind not in ("cli", "mock")
+        self._model = provider if isinstance(provider, Model) else None
         self._program = None if kind in MODELS else target["name"]
         self._has_template = target.get("workspace_template") is not None
         turns = _TURNS.setdefault(asyncio.get_running_loop(), {})
@@ -148,6 +152,11 @@ class _Asking:
             with temporary_folder() as folder:
                 return await self._kept(asked._replace(workspace=folder))
         return await self._kept(asked)
+
+    async def forget(self, asked: Asked) -> None:
+        """Do not cache the reply to this. Only models' replies are cached."""
+        if self._model is not None:
+            await self._model.forget(asked)
 
     async def _kept(self, asked: Asked) -> str:
         texts = {"system": asked.system, "user": asked.prompt}

@@ -138,11 +138,24 @@ class Model:
     async def ask(self, asked: Asked, purpose: str) -> Said:
         from evalwright.session import session
 
+        meant: Purpose = "judge" if purpose == "judge" else "system"
+        reply = await session().models.chat(await self._request(asked), meant)
+        counts = {"input": reply.usage.token_input, "output": reply.usage.token_output}
+        usage = {name: count for name, count in counts.items() if count is not None}
+        return Said(reply.text, (), usage or None, reply.cost_usd)
+
+    async def forget(self, asked: Asked) -> None:
+        """Do not cache the reply to this: it cannot be used."""
+        from evalwright.session import session
+
+        session().models.forget(await self._request(asked))
+
+    async def _request(self, asked: Asked) -> ChatRequest:
         chat = await asked.with_images()
         said = [m for m in chat if m["role"] != "system"] or [{"role": "user", "content": asked.prompt}]
         system = [asked.system or "", asked.guidelines, *(m["content"] for m in chat if m["role"] == "system")]
         settings = {**self._settings, **asked.settings}
-        request = replace(
+        return replace(
             self.question,
             messages=[ChatMessage(m["role"], m["content"]) for m in said],
             system="\n\n".join(filter(None, system)) or None,
@@ -150,8 +163,3 @@ class Model:
             max_tokens=settings.get("max_tokens"),
             repeat=asked.attempt,
         )
-        meant: Purpose = "judge" if purpose == "judge" else "system"
-        reply = await session().models.chat(request, meant)
-        counts = {"input": reply.usage.token_input, "output": reply.usage.token_output}
-        usage = {name: count for name, count in counts.items() if count is not None}
-        return Said(reply.text, (), usage or None, reply.cost_usd)
