@@ -97,16 +97,13 @@ def test_the_evaluator_that_is_required_is_named_where_it_decides(folder: Path) 
     assert "strict: required, at least 0.9; " in line["reasoning"]
 
 
-def test_what_is_expected_is_text_for_judges_without_places_on_this_machine(folder: Path) -> None:
+def test_expected_blocks_are_json_for_judges_without_places_on_this_machine(folder: Path) -> None:
     (folder / "note.md").write_text("from a file\n")
-    blocks = [{"type": "text", "value": "first"}, {"type": "file", "value": "note.md"}]
-    for content, seen in (
-        (blocks[:1] * 2, "first\nfirst"),
-        (blocks, 'first\n<file path="note.md">\nfrom a file\n</file>'),
-    ):
-        case = one(criteria="x", expected_output=[{"role": "assistant", "content": content}])
-        (read,) = load(folder, tests=[case]).cases
-        assert read.extra["reference_answer"] == seen
+    blocks = [{"type": "text", "value": "först"}, {"type": "file", "value": "note.md"}]
+    case = one(criteria="x", expected_output=[{"role": "assistant", "content": blocks}])
+    (read,) = load(folder, tests=[case]).cases
+    seen = [blocks[0], {"type": "file", "path": "note.md", "text": "from a file\n"}]
+    assert read.extra["reference_answer"] == json.dumps(seen, ensure_ascii=False, indent=2)
     (folder / "targets.yaml").write_text(
         json.dumps({"targets": [ECHO, {**ECHO, "name": "judge", "command": "echo {PROMPT} > asked"}]})
     )

@@ -8,6 +8,7 @@ from typing import Any
 
 from evalwright.evaluators.tools.calls import TracedCall, calls_of, messages_of
 from evalwright.evaluators.wording import shorten
+from evalwright.formats.agentv.message_texts import without_places
 from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace
 
@@ -48,8 +49,8 @@ def prompt_values(case: Case, trace: Trace) -> dict[str, str]:
         "expected_outcome": str(extra.get("expected_outcome") or "").strip(),
         "candidate_answer": (trace.output.final_answer or "").strip(),
         "reference_answer": str(extra.get("reference_answer") or "").strip(),
-        "input_messages": _json(_without_places(extra.get("input_messages") or [])),
-        "expected_messages": _json(_without_places(extra.get("expected_messages") or [])),
+        "input_messages": _json(without_places(extra.get("input_messages") or [])),
+        "expected_messages": _json(without_places(extra.get("expected_messages") or [])),
         "output_messages": _json(messages_of(trace)),
         "file_changes": str(trace.extra.get("file_changes") or ""),
         "note": case.note or "",
@@ -59,15 +60,6 @@ def prompt_values(case: Case, trace: Trace) -> dict[str, str]:
         "metadata_json": json.dumps(case.metadata, ensure_ascii=False, separators=(",", ":")),
         "tool_calls": "\n".join(map(_call_line, calls_of(trace))),
     }
-
-
-def _without_places(value: Any) -> Any:
-    """Messages without the paths of their files on this machine, which a judge should not see."""
-    if isinstance(value, list):
-        return [_without_places(item) for item in value]
-    if isinstance(value, dict):
-        return {key: _without_places(item) for key, item in value.items() if key != "resolvedPath"}
-    return value
 
 
 def _json(value: Any) -> str:

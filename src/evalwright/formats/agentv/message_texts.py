@@ -9,9 +9,9 @@ from typing import Any, Literal
 
 from evalwright.files.images import is_image
 from evalwright.formats.agentv.message_files import Files, image_address, value_of
-from evalwright.formats.agentv.messages import BLOCKS, called_name
+from evalwright.formats.agentv.messages import called_name
 
-__all__ = ["chat_of", "guidelines_of", "prompt_of", "question_of", "reference_of"]
+__all__ = ["chat_of", "guidelines_of", "prompt_of", "question_of", "reference_of", "without_places"]
 
 Shown = Literal["content", "name", "path"]
 """What represents a file in a text: its content, its name in the suite, or its path on this machine."""
@@ -154,25 +154,20 @@ def _called(name: str, path: Path | None, shown: Shown) -> str:
 
 
 def reference_of(messages: Sequence[dict[str, Any]]) -> str:
-    """The reference answer: the content of the last expected message as text, else its tool calls."""
+    """The reference answer: the content of the last expected message, else its tool calls; as JSON if it is no text."""
     if not messages:
         return ""
     content, calls = messages[-1].get("content"), messages[-1].get("tool_calls")
     if isinstance(content, str):
         return content
-    if isinstance(content, list) and all(isinstance(one, dict) and one.get("type") in BLOCKS for one in content):
-        return "\n".join(map(_expected_part, content))
     found = content if content is not None else calls
-    return "" if found is None else json.dumps(found, ensure_ascii=False, indent=2)
+    return "" if found is None else json.dumps(without_places(found), ensure_ascii=False, indent=2)
 
 
-def _expected_part(block: Mapping[str, Any]) -> str:
-    """A block as a judge sees it, with no path except the one in the file."""
-    kind = block.get("type")
-    if kind == "text":
-        return value_of(block)
-    if kind == "file" and "text" in block:
-        return f'<file path="{block.get("path")}">\n{str(block["text"]).strip()}\n</file>'
-    if kind in ("file", "image"):
-        return f'<{kind} path="{block.get("path") or block.get("value")}">'
-    return json.dumps(block.get("value", block), ensure_ascii=False, indent=2)
+def without_places(value: Any) -> Any:
+    """Messages, or a part of them, without the paths of their files on this machine, which no judge should see."""
+    if isinstance(value, list):
+        return [without_places(item) for item in value]
+    if isinstance(value, dict):
+        return {key: without_places(item) for key, item in value.items() if key != "resolvedPath"}
+    return value
