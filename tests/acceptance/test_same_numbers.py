@@ -60,7 +60,7 @@ SHAPES = {
     "variants": Shape({"old": "110011", "new": "0110e1", "a-long-name-of-a-variant-" * 4: "111111"}, code=3),
     "trials": Shape({"main": "10e1", "other": "0011"}, settings={"trials": 3}, code=3),
     "skips": Shape({"main": "111111"}, [EvaluatorSpec("cheap", "field_check", CHEAP)]),
-    "all skipped": Shape({"main": "1"}, [EvaluatorSpec("cheap", "field_check", CHEAP)], code=3),
+    "all skipped": Shape({"main": "1"}, [EvaluatorSpec("cheap", "field_check", CHEAP)], code=0),
     "weights": Shape({"main": "1100"}, [DONE, SHORT], {"criteria": PassCriteria(rule="bands")}),
     "gate passed": Shape({"main": "1110"}, gate=MEAN | {"value": 0.5}, code=0),
     "gate failed": Shape({"main": "1110"}, gate=MEAN | {"value": 0.9}),

@@ -173,12 +173,9 @@ def test_cells_of_an_unknown_variant_are_refused(run):
         run.cells(variant="shout")
 
 
-def test_a_run_whose_cells_were_all_skipped_has_not_passed(tmp_path):
+def test_reports_of_a_run_whose_cells_were_all_skipped_say_that_nothing_was_judged(tmp_path):
     absent = ew.Evaluator("field_check", field="case.metadata.cents", at_most=50, absent="skip")
     run = ew.evaluate({"a": "hi", "b": "yes"}, agents.upper, evaluators=absent, out=tmp_path)
-    assert (run.summary.cells["skip"], run.passed) == (2, False)
-    with pytest.raises(AssertionError, match="nothing was judged: every cell was skipped"):
-        run.raise_for_status()
+    assert (run.summary.cells["skip"], run.passed) == (2, True)  # the originals end so
+    assert "nothing was judged: every cell was skipped" in run.summary.warnings
     assert "**Not judged: every one of 2 cells was skipped**" in run.report("markdown")
-    priced = [ew.Case("a", "hi", metadata={"cents": 1}), ew.Case("b", "yes")]
-    assert ew.evaluate(priced, agents.upper, evaluators=absent, out=None).passed

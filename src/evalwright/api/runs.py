@@ -89,7 +89,7 @@ class Run:
     @property
     def passed(self) -> bool:
         """Whether the command line would exit with 0: the gate passed or, without one, every cell passed or was
-        skipped, and some passed."""
+        skipped."""
         return Outcome(self._place.address, self._plan, self._record()).exit_code == 0
 
     def _record(self) -> RunSummary:
@@ -280,8 +280,6 @@ class Run:
         counts = self.summary.cells
         if (more := sum(counts[status] for status in NOT_PASSED) - _LISTED) > 0:
             lines.append(f"  … and {more:,} more")
-        if 0 < counts["skip"] == sum(counts.values()):
-            lines.append("  nothing was judged: every cell was skipped")
         if self.stopped:
             lines.append(f"  stopped: {self.stopped}")
         if self.path is not None:

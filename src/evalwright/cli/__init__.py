@@ -123,10 +123,10 @@ def _evalwright() -> None:
 
     \b
     Exit codes:
-      0    every cell passed or was skipped, and some passed
+      0    every cell passed or was skipped
       1    some cell did not pass
       2    wrong usage or input
-      3    some cell has no verdict because of errors, or all were skipped
+      3    some cell has no verdict because of errors
       4    internal error
       5    a record could not be stored
       130  interrupted

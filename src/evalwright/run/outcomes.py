@@ -63,8 +63,8 @@ class Outcome:
         """0 passed, 1 did not pass, 3 cells have no verdict or records cannot be read, 130 interrupted.
 
         If there is a gate, it decides whether the run passed; otherwise it passes if every cell passed or was
-        skipped, and some passed. Either way it has not passed while a cell has no verdict. A shard ends with 0 once it
-        is finished, whatever its verdicts and errors: the merged run decides about them.
+        skipped. Either way it has not passed while a cell has no verdict. A shard ends with 0 once it is finished,
+        whatever its verdicts and errors: the merged run decides about them.
         """
         if self.interrupted:
             return 130
@@ -87,11 +87,7 @@ class Outcome:
                 counts[status] = counts.get(status, 0) + number
         if counts.get("error") or self.summary.cells_missing or undecided:
             return 3
-        if gate is not None:
-            return 0
-        if self.summary.nothing_judged:
-            return 3
-        return 1 if counts.get("fail") or counts.get("borderline") else 0
+        return 1 if gate is None and (counts.get("fail") or counts.get("borderline")) else 0
 
 
 def summed_up(
