@@ -28,6 +28,7 @@ __all__ = [
     "format_of",
     "format_of_run",
     "formats",
+    "is_built_in",
     "knows",
     "load",
     "names",
@@ -240,6 +241,11 @@ def package_of(kind: str, name: str) -> str | None:
     """The other package that provides a name; None for ours."""
     plugin = None if _place(kind, name) else _plugins(kind).get(name)
     return plugin[0] if plugin is not None else None
+
+
+def is_built_in(kind: type) -> bool:
+    """Whether a class is evalwright's own: what others return is checked, as Python checks no types."""
+    return kind.__module__.startswith("evalwright.")
 
 
 @cache

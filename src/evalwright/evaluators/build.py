@@ -22,7 +22,7 @@ from evalwright.model.plan import EvaluatorSpec
 from evalwright.model.protocols import Evaluator, Extractor, Traits
 from evalwright.model.result import Evaluation
 from evalwright.model.trace_parts import TRACE_PARTS
-from evalwright.registry import load
+from evalwright.registry import is_built_in, load
 
 __all__ = [
     "Built",
@@ -97,7 +97,7 @@ def build_evaluator(type_name: str, config: Mapping[str, Any]) -> Built:
     method = "compare(case, cells)" if traits.compares else "evaluate(case, trace)"
     if not callable(getattr(evaluator, method.partition("(")[0], None)):
         raise InputError(Problem("", f"{type_name!r} is not an evaluator: no method {method}"))
-    if not _is_ours(type(evaluator)):
+    if not is_built_in(type(evaluator)):
         from evalwright.evaluators.plugin import PluginEvaluator
 
         evaluator = PluginEvaluator(evaluator)
@@ -159,7 +159,7 @@ def build_extractor(type_name: str, config: Mapping[str, Any]) -> Extractor:
 def _declared(kind: Any) -> Traits:
     # A class of another package may inherit from one of ours and judge in a way of its own.
     return Traits(
-        looks=isinstance(kind, type) and _is_ours(kind) and issubclass(kind, Onlooker),
+        looks=isinstance(kind, type) and is_built_in(kind) and issubclass(kind, Onlooker),
         compares=getattr(kind, "compares", False),
         calls_models=getattr(kind, "calls_models", False),
         imports_code=getattr(kind, "imports_code", False),
@@ -169,10 +169,6 @@ def _declared(kind: Any) -> Traits:
         config_problems=getattr(kind, "config_problems", None),
         config_doubts=getattr(kind, "config_doubts", None),
     )
-
-
-def _is_ours(kind: type) -> bool:
-    return kind.__module__.startswith("evalwright.")
 
 
 def _traits(kind: Any, evaluator: Any) -> Traits:

@@ -38,11 +38,14 @@ __all__ = [
     "pause_before_next",
     "retriable",
     "set_up",
+    "shut_down",
     "target_of",
 ]
 
 GRACE = 5.0
 """Seconds that cancelled code has for returning before it is left behind: it may need them to close connections."""
+_LAST = 1.0
+"""Seconds that closing a target may go on after it was cancelled, to end what it has started."""
 _SILENT = "the system gave no answer (allow_missing: [final_answer] of the system if it may be absent)"
 OUT_OF_FILES = "out_of_files"
 """Error type of a call for which this process could open no more files."""
@@ -190,6 +193,27 @@ async def set_up(variant: Variant, opening: Callable[[], Awaitable[object]]) -> 
         # evalwright.
         failure = target_failure(error)
         raise InputError(f"{variant.name!r} cannot be set up: {failure.message}") from error
+
+
+async def shut_down(closing: Callable[[], Awaitable[None]]) -> str:
+    """Close a target; returns what is to be said of it. One that does not end, even when it is cancelled, is left."""
+    ending = asyncio.create_task(_raised_by(closing))
+    if not (await asyncio.wait([ending], timeout=GRACE))[0]:
+        ending.cancel()
+        await asyncio.wait([ending], timeout=_LAST)
+        return f"was not closed within {GRACE:g} seconds"
+    raised = ending.result()
+    return f"closing it raised {raised}" if raised else ""
+
+
+async def _raised_by(closing: Callable[[], Awaitable[None]]) -> str:
+    try:
+        await closing()
+    except Interrupted:
+        raise
+    except BaseException as error:  # the user's code may even raise SystemExit: the others must still be closed
+        return target_failure(error).message
+    return ""
 
 
 def target_of(variant: Variant, import_paths: Sequence[str]) -> Target:

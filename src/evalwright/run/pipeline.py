@@ -15,7 +15,7 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING
 
-from evalwright.errors import Interrupted, money
+from evalwright.errors import money
 from evalwright.model.artifact import Artifact
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter, Target
@@ -24,7 +24,6 @@ from evalwright.model.snapshot import Case
 from evalwright.model.trace import Answer, Doubt, Trace, TraceError
 from evalwright.run.addresses import BUSY, Address, addresses_of
 from evalwright.run.call import (
-    GRACE,
     MOST_LOST,
     NO_WORKER,
     OUT_OF_FILES,
@@ -34,6 +33,7 @@ from evalwright.run.call import (
     pause_before_next,
     retriable,
     set_up,
+    shut_down,
 )
 from evalwright.run.cells import Cell, RunState
 from evalwright.run.judge import Judge
@@ -41,7 +41,6 @@ from evalwright.run.judge_queue import JudgeQueue
 from evalwright.run.judged_lines import lines_by
 from evalwright.run.records import Clock, Pending, drop_answer, trace_of
 from evalwright.scoring.tally import Tally
-from evalwright.targets.failures import target_failure
 
 if TYPE_CHECKING:
     from evalwright.run.doubts import Doubts
@@ -59,8 +58,6 @@ _LONGEST_CALL = 600.0
 """Seconds after which a cell's call is not repeated, however often its service asks for time."""
 _LOOK = 0.25
 """Seconds between checks, in a pause before another attempt, of whether the run is to stop."""
-_LAST = 1.0
-"""Seconds that closing a target may go on after it was cancelled, to end what it has started."""
 _LONG = 0.05
 """Seconds from which a call is so long that a separate write of its trace does not matter."""
 
@@ -176,7 +173,7 @@ class Pipeline:
             self._state.replies = (self._doubts or Doubts()).replies(answers)
             self._state.doubts += texts(self._state.replies)
         for name, target in self._targets.items():
-            if (closing := getattr(target, "close", None)) and (doubt := await _closed(closing)):
+            if (closing := getattr(target, "close", None)) and (doubt := await shut_down(closing)):
                 self._state.doubts.append(f"{name}: {doubt}")
         if self._sites is not None:
             await self._sites.close()
@@ -436,24 +433,3 @@ class Pipeline:
         artifact = None if self._sites is None else self._sites.stored(trace)
         if (rest := self.judge(case, trace, artifact, known)) is not None:
             await rest
-
-
-async def _closed(closing: Callable[[], Awaitable[None]]) -> str:
-    """Close a target; returns what is to be said of it. One that does not end, even when it is cancelled, is left."""
-    ending = asyncio.create_task(_raised_by(closing))
-    if not (await asyncio.wait([ending], timeout=GRACE))[0]:
-        ending.cancel()
-        await asyncio.wait([ending], timeout=_LAST)
-        return f"was not closed within {GRACE:g} seconds"
-    raised = ending.result()
-    return f"closing it raised {raised}" if raised else ""
-
-
-async def _raised_by(closing: Callable[[], Awaitable[None]]) -> str:
-    try:
-        await closing()
-    except Interrupted:
-        raise
-    except BaseException as error:  # the user's code may even raise SystemExit: the others must still be closed
-        return target_failure(error).message
-    return ""

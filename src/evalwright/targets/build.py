@@ -15,7 +15,7 @@ import msgspec
 from evalwright.errors import did_you_mean
 from evalwright.model.plan import Variant
 from evalwright.model.protocols import Target, Traits
-from evalwright.registry import knows, load
+from evalwright.registry import is_built_in, knows, load
 from evalwright.session import import_from
 
 __all__ = [
@@ -51,7 +51,7 @@ def build_target(variant: Variant, import_paths: Sequence[str]) -> Target:
     """
     import_from(import_paths)
     target: Target = load("targets", variant.adapter)(variant)
-    if type(target).__module__.startswith("evalwright."):
+    if is_built_in(type(target)):
         return target
     from evalwright.targets.plugin import PluginTarget
 

@@ -14,7 +14,7 @@ import msgspec
 from evalwright.model.plan import Plan, Plugin
 from evalwright.model.protocols import Enricher
 from evalwright.model.trace import Doubt, Trace
-from evalwright.registry import load
+from evalwright.registry import is_built_in, load
 from evalwright.run.records import ends_the_run
 from evalwright.targets.answers import unmeasured
 from evalwright.targets.failures import target_failure
@@ -55,7 +55,7 @@ class Enriching:
 
 def _built(named: Plugin) -> Enricher:
     enricher: Enricher = load("enrichers", named.type)(named.config)
-    return enricher if type(enricher).__module__.startswith("evalwright.") else _PluginEnricher(enricher)
+    return enricher if is_built_in(type(enricher)) else _PluginEnricher(enricher)
 
 
 class _PluginEnricher:
