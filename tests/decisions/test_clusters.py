@@ -5,37 +5,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from evalwright.decisions.clusters import clusters_of, masked_reason
+from evalwright.decisions.clusters import clusters_of
 from evalwright.model.decision import FailureCluster
 from evalwright.model.result import CaseVerdict
 from evalwright.model.trace import TraceError
 from evalwright.reports.decision import reason_lines
 from evalwright.testing import MemoryRun, MemoryStore, a_plan, a_verdict
-
-
-@pytest.mark.parametrize(
-    ("text", "masked"),
-    [
-        ("refund: missing: 'order 12'; in 'no'", "refund: missing: <text>; in <text>"),
-        ("missing: 'it's', \"don't\"; in 'the dok morn...", "missing: <text>, <text>; in <text>"),
-        ("missing: 'a', 'blue or...; in 'it's late'", "missing: <text>, <text>; in <text>"),
-        ("doesn't say it, can't say it", "doesn't say it, can't say it"),
-        ("nothing of the '90s", "nothing of the '<n>s"),
-        ("timeout after 12.5 s at 2026-01-02T10:11:12Z", "timeout after <n> s at <time>"),
-        ("GET https://a.example/x?y=1 failed for a@b.example", "GET <url> failed for <address>"),
-        ("no reply from a@b.example", "no reply from <address>"),
-        (r"""missing: 'a. b… "c" \' d...', and "it's…" ends""", "missing: <text>, and <text> ends"),
-        ("no file /tmp/a/b.txt in ../c/d", "no file <path> in <path>"),
-        ("request 3f2504e0-4f89-11d3-9a0c-0305e82c3301 at 0x7f3a", "request <id> at <id>"),
-        ("a" * 500, "a" * 160),
-    ],
-)
-def test_what_differs_from_case_to_case_is_masked(text: str, masked: str) -> None:
-    assert masked_reason(text) == masked
 
 
 def run(*verdicts: CaseVerdict) -> MemoryRun:
@@ -67,9 +45,9 @@ def test_reasons_of_about_the_same_words_are_one_and_those_that_b_gained_come_fi
     found = clusters_of(one, other, "v", "v", {"changed"})
     refunds = ["r0", "r1", "r2", "r3", "r9"]
     assert [(c.signature, c.a, c.b, c.cases, c.gained, c.lost) for c in found] == [
-        ("refund: the refund of order <n> was omitted", 0, 5, refunds, refunds, []),
-        ("timeout: no answer within <n> seconds", 0, 1, ["t"], ["t"], []),
-        ("tone: too short, <n> words", 2, 1, ["a", "b"], [], ["b"]),
+        ("refund: the refund of order … was omitted", 0, 5, refunds, refunds, []),
+        ("timeout: no answer within … seconds", 0, 1, ["t"], ["t"], []),
+        ("tone: too short, … words", 2, 1, ["a", "b"], [], ["b"]),
     ]
 
 

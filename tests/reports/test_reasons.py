@@ -4,43 +4,9 @@ from __future__ import annotations
 
 import random
 
-import pytest
-
-from evalwright.model.trace import TraceError
-from evalwright.reports.reasons import ReasonGroups, group_reasons, reasons_of, shape_of
+from evalwright.reports.reasons import ReasonGroups, group_reasons
 from evalwright.testing import a_verdict
 from reports.runs import stored, summary, variant
-
-STACK = 'File "/x/agent.py", line 40, in answer\n    go()\n  File "/x/agent.py", line 41, in number\n    int(x)\n'
-
-
-@pytest.mark.parametrize(
-    ("reason", "shape"),
-    [
-        ("says: missing: 'a', 'b'; in 'You paid €75.00'", "says: missing: '…'; in '…'"),
-        ('says: missing: "it\'s"', "says: missing: '…'"),
-        ("changes: unexpected: refund(number='1', cents=2400)", "changes: unexpected: refund(…)"),
-        ("changes: refund(reason='Refund order 12, I...)", "changes: refund(…)"),
-        ("judge_2: the users' list isn't long enough", "judge_2: the users' list isn't long enough"),
-        ("judge: took 812.5 ms, limit 1,000", "judge: took … ms, limit …"),
-        ("job: 3f2b8c1d-0000-4a4b-8c8c-0123456789ab gone, deadbeef99 too", "job: … gone, … too"),
-        ("case: no row for c-12x", "case: no row for …"),
-        ("score", "score"),
-        ("", ""),
-    ],
-)
-def test_what_differs_from_cell_to_cell_is_left_out(reason: str, shape: str) -> None:
-    assert shape_of(reason, "c-12x") == shape
-
-
-def test_an_error_names_the_frame_of_the_user_and_hides_the_results_without_an_answer() -> None:
-    error = TraceError("adapter_error", "ValueError: invalid literal: '10O2' in agent.py:41", STACK)
-    reason, *others = reasons_of(
-        a_verdict(status="error", error=error, reasons=["adapter_error: ...", "says: no result"])
-    )
-    assert not others
-    assert reason.text == "agent.py:41 in number: ValueError: invalid literal: '10O2'"
-    assert reason.shape == "agent.py:41 in number: ValueError: invalid literal: '…'"
 
 
 def test_a_cell_is_counted_once_in_each_of_its_groups() -> None:

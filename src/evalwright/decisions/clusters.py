@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import closing, suppress
 
 import msgspec
@@ -14,31 +14,17 @@ from evalwright.model.cell_index import CellSelection, StaleIndex, index_of
 from evalwright.model.decision import Decision, FailureCluster
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import NOT_PASSED, Status
-from evalwright.scoring.quoted import QUOTED, beginning
+from evalwright.model.trace import TraceError
+from evalwright.scoring.reasons import reasons_of
 
-__all__ = ["clusters_of", "explain", "masked_reason"]
+__all__ = ["clusters_of", "explain"]
 
 _LONGEST = 160
 _ALIKE = 0.6
 """The share of common words (Jaccard) from which two reasons count as the same."""
 _MOST = 300
 """How many signatures are compared with each other, the most frequent first."""
-_MASKS: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"\b[a-z][a-z0-9+.-]*://\S+"), "<url>"),
-    (re.compile(r"\b[\w.+-]+@[\w-]+\.[\w.-]+"), "<address>"),
-    (re.compile(r"(?<![\w/])(?:~|\.{0,2})?/[\w.\-/]+"), "<path>"),
-    (re.compile(r"\b\d{4}-\d\d-\d\d(?:[T ][\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?|\b\d\d?:\d\d(?::\d\d)?\b"), "<time>"),
-    (re.compile(r"\b(?=[0-9a-f-]*\d)[0-9a-f]{8}(?:-?[0-9a-f]{4,})*\b|\b0x[0-9a-f]+\b", re.IGNORECASE), "<id>"),
-    (re.compile(r"[-+]?\d+(?:[.,]\d+)*(?:e[-+]?\d+)?%?", re.IGNORECASE), "<n>"),
-)
-_MASKABLE = re.compile(r"[\d/@]")
-"""A character that every match of these masks has; most reasons have none once their quotes are masked."""
-_WORDS = re.compile(r"\w+|<\w+>")
-
-
-class _Error(msgspec.Struct, gc=False):
-    type: str = ""
-    message: str = ""
+_WORDS = re.compile(r"\w+|…")
 
 
 class _Why(OfCase, gc=False):
@@ -47,7 +33,7 @@ class _Why(OfCase, gc=False):
     trial: int = 0
     attempt: Attempt = 1
     reasons: list[str] = msgspec.field(default_factory=list)
-    error: _Error | None = None
+    error: TraceError | None = None
 
 
 class _Attempt(OfCase, gc=False):
@@ -76,9 +62,8 @@ def clusters_of(
 ) -> list[FailureCluster]:
     """The reasons of variant `before` of A and `after` of B, those that are more frequent in B first."""
     counts: dict[str, _Count] = {}
-    known = _Masked()
     for side, (reader, variant) in enumerate(((a, before), (b, after))):
-        for case, text in _reasons(reader, variant, known):
+        for case, text in _reasons(reader, variant):
             if case not in left_out:
                 found = counts.get(text)
                 if found is None:
@@ -129,15 +114,12 @@ def _close(one: frozenset[str], other: frozenset[str]) -> bool:
     return common >= _ALIKE * (len(one) + len(other) - common)
 
 
-def _reasons(reader: RunReader, variant: str, masked: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Case and masked reason of the newest attempt of each cell that did not pass, each once a cell."""
+def _reasons(reader: RunReader, variant: str) -> Iterator[tuple[str, str]]:
+    """Case and shape of each reason of the newest attempt of each cell that did not pass."""
     for row in _failed(reader, variant):
-        texts = row.reasons or ["no reason given"]
-        if row.status == "error" and row.error is not None:
-            texts = [f"{row.error.type}: {row.error.message}"]
         case = row.case_key
-        for reason in {masked[text]: None for text in texts}:
-            yield case, reason
+        for shape in {reason.shape[:_LONGEST]: None for reason in reasons_of(row)}:
+            yield case, shape
 
 
 def _failed(reader: RunReader, variant: str) -> Iterable[_Why]:
@@ -158,35 +140,3 @@ def _failed(reader: RunReader, variant: str) -> Iterable[_Why]:
         if trace.variant_name == variant and key in found and trace.attempt > found[key].attempt:
             del found[key]  # it was run again, and has no verdict yet
     return found.values()
-
-
-class _Masked(dict[str, str]):
-    """Masked reasons by their texts, which are often the same in both runs."""
-
-    def __init__(self) -> None:
-        self._unquoted: dict[str, str] = {}
-        """By what is left of the texts without their quotes, which is the same in many cells."""
-
-    def __missing__(self, text: str) -> str:
-        unquoted = _unquoted(text)
-        found = self._unquoted.get(unquoted)
-        if found is None:
-            found = self._unquoted[unquoted] = _without_values(unquoted)
-        self[text] = found
-        return found
-
-
-def masked_reason(text: str) -> str:
-    """A reason without the parts that differ from case to case."""
-    return _without_values(_unquoted(text))
-
-
-def _unquoted(text: str) -> str:
-    return QUOTED.sub("<text>", beginning(text))
-
-
-def _without_values(text: str) -> str:
-    if _MASKABLE.search(text):
-        for pattern, mask in _MASKS:
-            text = pattern.sub(mask, text)
-    return " ".join(text.split())[:_LONGEST]

@@ -12,8 +12,9 @@ from evalwright.model.protocols import RunReader
 from evalwright.model.result import CaseVerdict, Status
 from evalwright.model.summary import RunSummary
 from evalwright.reports.context import ALONE, CaseLine, ReportContext
-from evalwright.reports.failures import error_text, ordered_verdicts
+from evalwright.reports.failures import ordered_verdicts
 from evalwright.reports.text import one_line
+from evalwright.scoring.reasons import error_text
 
 __all__ = ["CodeQuality"]
 

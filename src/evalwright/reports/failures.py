@@ -13,12 +13,10 @@ from evalwright.model.facts import AttemptFacts
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import FAILED, CaseVerdict, Status
 from evalwright.model.summary import RunSummary
-from evalwright.model.trace import TraceError
 from evalwright.reports.order import First, order_of
 
 __all__ = [
     "Failures",
-    "error_text",
     "failures_title",
     "find_failures",
     "finished_index",
@@ -28,19 +26,6 @@ __all__ = [
 ]
 
 _ERRORED: tuple[Status, ...] = ("error",)
-_SENTENCES = {
-    "adapter_error": ("system raised an exception", "system failed"),
-    "evaluator_error": ("evaluator raised an exception", "evaluator failed"),
-}
-"""Error types whose names mean nothing to a reader: with and without the stack of an exception."""
-
-
-def error_text(error: TraceError) -> str:
-    """The error in words: `KeyError: 'question' in agent.py:12 (system raised an exception)`."""
-    if error.type not in _SENTENCES:
-        return f"{error.type}: {error.message}"
-    raised, failed = _SENTENCES[error.type]
-    return f"{error.message} ({raised if error.stack else failed})"
 
 
 @dataclass(slots=True)

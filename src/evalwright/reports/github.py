@@ -11,9 +11,10 @@ from evalwright.model.result import FAILED, CaseVerdict
 from evalwright.model.summary import RunSummary
 from evalwright.reports import numbers
 from evalwright.reports.context import ALONE, ReportContext
-from evalwright.reports.failures import error_text, newest_verdicts
+from evalwright.reports.failures import newest_verdicts
 from evalwright.reports.order import First, Place, order_of
 from evalwright.reports.text import harmless, one_line
+from evalwright.scoring.reasons import error_text
 
 __all__ = ["GitHubAnnotations"]
 

@@ -13,10 +13,10 @@ from evalwright.model.artifact import FilesystemArtifact
 from evalwright.model.result import EvaluationResult, is_judge_call
 from evalwright.model.trace import Span, ToolCall, ToolResult, Trace, TraceMessage
 from evalwright.reports import numbers
-from evalwright.reports.failures import error_text
 from evalwright.reports.steps import about, outlined, recorded_in
 from evalwright.reports.terminal import cell_name
 from evalwright.reports.text import Paint, block, one_line
+from evalwright.scoring.reasons import error_text
 
 __all__ = ["MARKS", "calls_with_results", "cell_lines", "facts", "file_lines", "recorded_metrics"]
 

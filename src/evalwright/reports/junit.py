@@ -18,10 +18,11 @@ from evalwright.model.result import CaseVerdict
 from evalwright.model.summary import GateOutcome, RunSummary
 from evalwright.reports import numbers
 from evalwright.reports.context import ALONE, ReportContext
-from evalwright.reports.failures import error_text, finished_index, newest_verdicts
+from evalwright.reports.failures import finished_index, newest_verdicts
 from evalwright.reports.gates import gate_decisions
 from evalwright.reports.order import order_of
 from evalwright.reports.text import Paint
+from evalwright.scoring.reasons import error_text
 
 __all__ = ["JUnit"]
 

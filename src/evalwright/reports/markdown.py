@@ -37,12 +37,13 @@ from evalwright.reports.columns import (
 from evalwright.reports.context import ALONE, ReportContext
 from evalwright.reports.decision_columns import RUN_COMPARISON_COLUMNS
 from evalwright.reports.decision_words import notes_of
-from evalwright.reports.failures import error_text, failures_title, find_failures
+from evalwright.reports.failures import failures_title, find_failures
 from evalwright.reports.gates import gate_decisions
 from evalwright.reports.intervals import forest_lines, forest_of_deltas
 from evalwright.reports.reasons import ReasonGroups, group_reasons
 from evalwright.reports.sentences import sentence_of
 from evalwright.reports.text import Paint, capped, harmless, one_line
+from evalwright.scoring.reasons import error_text
 
 __all__ = ["Markdown", "code", "table"]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -10,75 +9,15 @@ from typing import NamedTuple
 from evalwright.model.protocols import RunReader
 from evalwright.model.result import NOT_PASSED, CaseVerdict
 from evalwright.model.summary import RunSummary
-from evalwright.model.trace import TraceError
-from evalwright.reports.failures import error_text, newest_verdicts
+from evalwright.reports.failures import newest_verdicts
 from evalwright.reports.order import Place, order_of
-from evalwright.scoring.quoted import QUOTED, beginning
+from evalwright.scoring.reasons import reasons_of
 
-__all__ = ["GroupedCase", "Reason", "ReasonGroup", "ReasonGroups", "group_reasons", "reasons_of", "shape_of"]
+__all__ = ["GroupedCase", "ReasonGroup", "ReasonGroups", "group_reasons"]
 
 _MOST_GROUPS = 10_000
 _KEPT_CASES = 64
 _SHOWN_CASES = 3
-
-_ID = re.compile(r"\b(?:0x[0-9a-f]+|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?=[a-f]*\d)[0-9a-f]{8,})\b", re.I)
-_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
-_LIST = re.compile(r"'…'(?:, '…')+")
-_CALL = re.compile(r"(?<=\w)\([^()]*…[^()]*\)")
-_PLACE = re.compile(r"^(.*) in (\S+:\d+)$", re.DOTALL)
-"""The end of an exception's message: where in the user's code it was raised."""
-
-
-class Reason(NamedTuple):
-    """One reason of one cell."""
-
-    text: str
-    shape: str
-    """What it shares with the same reason of other cells: the key of its group, and of the viewer's filter `reason`."""
-
-
-def reasons_of(verdict: CaseVerdict) -> list[Reason]:
-    """The reasons of a cell that did not pass, each shape once; of a broken system its error alone."""
-    if verdict.error is not None:  # results for an answer that never came explain nothing
-        return [_of_error(verdict.error, verdict.case_id)]
-    found: dict[str, Reason] = {}
-    for line in filter(None, verdict.reasons):
-        shape = shape_of(line, verdict.case_id)
-        found.setdefault(shape, Reason(line, shape))
-    return [*found.values()] or [Reason("no reason was given", "no reason was given")]
-
-
-def shape_of(reason: str, case_id: str = "") -> str:
-    """A reason with `…` for numbers, ids and quoted text; the name of the evaluator before the colon stays."""
-    reason = beginning(reason)
-    source, colon, rest = reason.partition(": ")
-    if not colon or len(source) > 60 or QUOTED.search(source):
-        source, colon, rest = "", "", reason
-    return source + colon + _shape(rest, case_id)
-
-
-def _shape(text: str, case_id: str) -> str:
-    text = QUOTED.sub("'…'", text)
-    if len(case_id) > 2 and case_id in text:
-        text = re.sub(rf"(?<!\w){re.escape(case_id)}(?!\w)", "…", text)
-    text = _NUMBER.sub("…", _ID.sub("…", text))
-    return _CALL.sub("(…)", _LIST.sub("'…'", text))
-
-
-def _of_error(error: TraceError, case_id: str) -> Reason:
-    found = _PLACE.match(error.message) if error.stack else None
-    if found is None:
-        return Reason(error_text(error), f"{error.type}: {_shape(beginning(error.message), case_id)}")
-    message, place = found.groups()
-    frame = f"{place}{_function(error.stack or '', place)}"
-    return Reason(f"{frame}: {message}", f"{frame}: {_shape(beginning(message), case_id)}")
-
-
-def _function(stack: str, place: str) -> str:
-    """The function of the user's frame: ` in answer`; empty where the stack does not say it."""
-    file, _, line = place.rpartition(":")
-    found = re.findall(rf'{re.escape(file)}", line {line}, in ([^\n]+)', stack)
-    return f" in {found[-1]}" if found else ""
 
 
 class GroupedCase(NamedTuple):

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Set
 
 from evalwright.model.plan import Plan
 from evalwright.model.trace import Trace, TraceError
-from evalwright.reports.failures import error_text
+from evalwright.scoring.reasons import error_text
 
 __all__ = ["Standstill"]
 

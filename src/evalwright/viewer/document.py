@@ -36,9 +36,10 @@ from evalwright.reports.columns import (
 from evalwright.reports.context import ALONE, ReportContext
 from evalwright.reports.decision_columns import RUN_COMPARISON_COLUMNS
 from evalwright.reports.decision_words import notes_of
-from evalwright.reports.failures import error_text, failures_title
+from evalwright.reports.failures import failures_title
 from evalwright.reports.intervals import forest_of_deltas
 from evalwright.reports.sentences import sentence_of
+from evalwright.scoring.reasons import error_text
 from evalwright.viewer.filters import Filter
 from evalwright.viewer.pages.blocks import Blocks
 from evalwright.viewer.pages.cell import cell_context, evaluator_results

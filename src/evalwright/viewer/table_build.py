@@ -20,7 +20,7 @@ from evalwright.model.result import NOT_PASSED, CaseVerdict
 from evalwright.model.snapshot import metadata_text
 from evalwright.model.trace import Metrics, Output, TraceError
 from evalwright.reports.failures import newest_verdicts
-from evalwright.reports.reasons import reasons_of
+from evalwright.scoring.reasons import reasons_of
 from evalwright.viewer.keys import reason_key
 from evalwright.viewer.records import ResultRow
 from evalwright.viewer.schema import INDEXES, TABLES, TRIAL_BITS, VARIANT_BITS

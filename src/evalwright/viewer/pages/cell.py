@@ -11,9 +11,9 @@ from evalwright.errors import counted
 from evalwright.model.plan import Plan
 from evalwright.model.result import is_judge_call
 from evalwright.model.trace import Trace, TraceError, TraceMessage
-from evalwright.reports.failures import error_text
 from evalwright.reports.inspection import calls_with_results, recorded_metrics
 from evalwright.reports.numbers import duration
+from evalwright.scoring.reasons import error_text
 from evalwright.stores.artifacts import read_artifact
 from evalwright.viewer.filters import BadQuery, Filter
 from evalwright.viewer.labels import LabelFile

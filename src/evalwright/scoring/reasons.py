@@ -1,0 +1,116 @@
+"""Why a cell did not pass: its reasons, each with the shape that it shares with the same reason of other cells."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple, Protocol
+
+from evalwright.model.trace import TraceError
+from evalwright.scoring.quoted import QUOTED, beginning
+
+__all__ = ["Reason", "Unpassed", "error_text", "reasons_of", "shape_of"]
+
+_SENTENCES = {
+    "adapter_error": ("system raised an exception", "system failed"),
+    "evaluator_error": ("evaluator raised an exception", "evaluator failed"),
+}
+"""Error types whose names mean nothing to a reader: with and without the stack of an exception."""
+
+_VALUES = re.compile(
+    r"\b[a-z][a-z0-9+.-]*://\S+"  # an address
+    r"|\b[\w.+-]+@[\w-]+\.[\w.-]+"
+    r"|(?<![\w/])(?:~|\.{0,2})?/[\w.\-/]+"  # a path
+    r"|\b\d{4}-\d\d-\d\d(?:[T ][\d:.]+(?:Z|[+-]\d\d:?\d\d)?)?|\b\d\d?:\d\d(?::\d\d)?\b"  # a time
+    r"|\b(?:0x[0-9a-f]+|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|(?=[a-f]*\d)[0-9a-f]{8,})\b"  # an id
+    r"|[-+]?\d+(?:[.,:]\d+)*(?:e[-+]?\d+)?%?",
+    re.IGNORECASE,
+)
+_VALUABLE = re.compile(r"[\d/@]")
+"""A character that each of these values has; most reasons have none once their quotes are left out."""
+_LIST = re.compile(r"'…'(?:, '…')+")
+_CALL = re.compile(r"(?<=\w)\([^()]*…[^()]*\)")
+_PLACE = re.compile(r"^(.*) in (\S+:\d+)$", re.DOTALL)
+"""The end of an exception's message: where in the user's code it was raised."""
+_NO_REASON = "no reason was given"
+
+
+class Reason(NamedTuple):
+    """One reason of one cell."""
+
+    text: str
+    shape: str
+    """What it shares with the same reason of other cells: the key of its group, and of the viewer's filter `reason`."""
+
+
+class Unpassed(Protocol):
+    """What the reasons of a cell are read from: its verdict, or a part of one."""
+
+    @property
+    def case_id(self) -> str: ...
+    @property
+    def reasons(self) -> Sequence[str]: ...
+    @property
+    def error(self) -> TraceError | None: ...
+
+
+def reasons_of(verdict: Unpassed) -> list[Reason]:
+    """The reasons of a cell that did not pass, each shape once; of a broken system its error alone."""
+    if verdict.error is not None:  # results for an answer that never came explain nothing
+        return [_of_error(verdict.error, verdict.case_id)]
+    found: dict[str, Reason] = {}
+    for line in filter(None, verdict.reasons):
+        shape = shape_of(line, verdict.case_id)
+        found.setdefault(shape, Reason(line, shape))
+    return [*found.values()] or [Reason(_NO_REASON, _NO_REASON)]
+
+
+def error_text(error: TraceError) -> str:
+    """The error in words: `KeyError: 'question' in agent.py:12 (system raised an exception)`."""
+    if error.type not in _SENTENCES:
+        return f"{error.type}: {error.message}"
+    raised, failed = _SENTENCES[error.type]
+    return f"{error.message} ({raised if error.stack else failed})"
+
+
+def shape_of(reason: str, case_id: str = "") -> str:
+    """A reason with `…` for quoted text, numbers, ids, paths, addresses and times.
+
+    The name of the evaluator before the colon stays.
+    """
+    reason = beginning(reason)
+    source, colon, rest = reason.partition(": ")
+    if not colon or len(source) > 60 or QUOTED.search(source):
+        source, colon, rest = "", "", reason
+    return source + colon + _shape(rest, case_id)
+
+
+def _shape(text: str, case_id: str) -> str:
+    text = QUOTED.sub("'…'", text)
+    if len(case_id) > 2 and case_id in text:
+        text = re.sub(rf"(?<!\w){re.escape(case_id)}(?!\w)", "…", text)
+    return _without_values(text)
+
+
+@lru_cache(1024)  # without quotes and ids, the reasons of many cells are the same
+def _without_values(text: str) -> str:
+    if _VALUABLE.search(text):
+        text = _VALUES.sub("…", text)
+    return _CALL.sub("(…)", _LIST.sub("'…'", text))
+
+
+def _of_error(error: TraceError, case_id: str) -> Reason:
+    found = _PLACE.match(error.message) if error.stack else None
+    if found is None:
+        return Reason(error_text(error), f"{error.type}: {_shape(beginning(error.message), case_id)}")
+    message, place = found.groups()
+    frame = f"{place}{_function(error.stack or '', place)}"
+    return Reason(f"{frame}: {message}", f"{frame}: {_shape(beginning(message), case_id)}")
+
+
+def _function(stack: str, place: str) -> str:
+    """The function of the user's frame: ` in answer`; empty where the stack does not say it."""
+    file, _, line = place.rpartition(":")
+    found = re.findall(rf'{re.escape(file)}", line {line}, in ([^\n]+)', stack)
+    return f" in {found[-1]}" if found else ""

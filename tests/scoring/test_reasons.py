@@ -1,0 +1,51 @@
+"""Reasons of cells, and what they share whatever their numbers, quotations and ids are."""
+
+from __future__ import annotations
+
+import pytest
+
+from evalwright.model.trace import TraceError
+from evalwright.scoring.reasons import reasons_of, shape_of
+from evalwright.testing import a_verdict
+
+STACK = 'File "/x/agent.py", line 40, in answer\n    go()\n  File "/x/agent.py", line 41, in number\n    int(x)\n'
+
+
+@pytest.mark.parametrize(
+    ("reason", "shape"),
+    [
+        ("says: missing: 'a', 'b'; in 'You paid €75.00'", "says: missing: '…'; in '…'"),
+        ('says: missing: "it\'s"', "says: missing: '…'"),
+        ("missing: 'it's', \"don't\"; in 'the dok morn...", "missing: '…'; in '…'"),
+        ("missing: 'a', 'blue or...; in 'it's late'", "missing: '…'; in '…'"),
+        (r"""missing: 'a. b… "c" \' d...', and "it's…" ends""", "missing: '…', and '…' ends"),
+        ("changes: unexpected: refund(number='1', cents=2400)", "changes: unexpected: refund(…)"),
+        ("changes: refund(reason='Refund order 12, I...)", "changes: refund(…)"),
+        ("judge_2: the users' list isn't long enough", "judge_2: the users' list isn't long enough"),
+        ("doesn't say it, can't say it", "doesn't say it, can't say it"),
+        ("nothing of the '90s", "nothing of the '…s"),
+        ("judge: took 812.5 ms, limit 1,000", "judge: took … ms, limit …"),
+        ("cost: +4.5% of -1e-7", "cost: … of …"),
+        ("timeout after 12.5 s at 2026-01-02T10:11:12Z", "timeout after … s at …"),
+        ("GET https://a.example/x?y=1 failed for a@b.example", "GET … failed for …"),
+        ("no reply from a@b.example", "no reply from …"),
+        ("no file /tmp/a/b.txt in ../c/d", "no file … in …"),
+        ("job: 3f2b8c1d-0000-4a4b-8c8c-0123456789ab gone, deadbeef99 too", "job: … gone, … too"),
+        ("request 3f2504e0-4f89-11d3-9a0c-0305e82c3301 at 0x7f3a", "request … at …"),
+        ("case: no row for c-12x", "case: no row for …"),
+        ("score", "score"),
+        ("", ""),
+    ],
+)
+def test_what_differs_from_cell_to_cell_is_left_out(reason: str, shape: str) -> None:
+    assert shape_of(reason, "c-12x") == shape
+
+
+def test_an_error_names_the_frame_of_the_user_and_hides_the_results_without_an_answer() -> None:
+    error = TraceError("adapter_error", "ValueError: invalid literal: '10O2' in agent.py:41", STACK)
+    reason, *others = reasons_of(
+        a_verdict(status="error", error=error, reasons=["adapter_error: ...", "says: no result"])
+    )
+    assert not others
+    assert reason.text == "agent.py:41 in number: ValueError: invalid literal: '10O2'"
+    assert reason.shape == "agent.py:41 in number: ValueError: invalid literal: '…'"
