@@ -42,7 +42,8 @@ from evalwright.reports.sentences import sentence_of
 from evalwright.scoring.reasons import error_text
 from evalwright.viewer.filters import Filter
 from evalwright.viewer.pages.blocks import Blocks
-from evalwright.viewer.pages.cell import cell_context, evaluator_results
+from evalwright.viewer.pages.cell import cell_context
+from evalwright.viewer.pages.evaluator_results import evaluator_results
 from evalwright.viewer.pages.gates import gate_context
 from evalwright.viewer.pages.run import Numbers, table_of
 from evalwright.viewer.records import NO_RECORDS, CellId, StoredCell, stored_case, stored_cells

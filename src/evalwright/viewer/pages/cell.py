@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any, NamedTuple, TypeVar
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import msgspec
 
 from evalwright.errors import counted
-from evalwright.model.plan import Plan
-from evalwright.model.result import is_judge_call
-from evalwright.model.trace import Trace, TraceError, TraceMessage
-from evalwright.reports.inspection import calls_with_results, recorded_metrics
-from evalwright.reports.numbers import duration
+from evalwright.model.trace import Trace
+from evalwright.reports.inspection import recorded_metrics
 from evalwright.scoring.reasons import error_text
 from evalwright.stores.artifacts import read_artifact
 from evalwright.viewer.filters import BadQuery, Filter
@@ -20,75 +17,18 @@ from evalwright.viewer.labels import LabelFile
 from evalwright.viewer.links import Links
 from evalwright.viewer.pages import NotThere, Page, ShownRun
 from evalwright.viewer.pages.blocks import ROOM, Blocks, Shown
+from evalwright.viewer.pages.conversation import MOST_ON_A_PAGE, ends, shown_messages, unsaid_calls
+from evalwright.viewer.pages.evaluator_results import evaluator_results
 from evalwright.viewer.pages.spans import span_rows
 from evalwright.viewer.records import StoredCell
 from evalwright.viewer.table import CellPlace, CellRow
 from evalwright.viewer.texts import shell_word
 
-__all__ = [
-    "EvaluatorResult",
-    "ToolCalls",
-    "cell_context",
-    "cell_page",
-    "ends",
-    "evaluator_results",
-    "found_row",
-    "stored_records",
-    "whole_text",
-]
+__all__ = ["cell_context", "cell_page", "found_row", "stored_records", "whole_text"]
 
-_ORDER = {"error": 0, "fail": 1, "borderline": 2, "pass": 3, "skip": 4}
 _LATER = "The cells are still being read: try again soon."
-_MOST = 100
-"""Messages, and tool calls, on a page: of more, the first and the last half."""
 _ROOM_OF_ALL = 2_000_000
 """Characters of all texts of a page with all messages."""
-T = TypeVar("T")
-
-
-class Call(NamedTuple):
-    """One call of a judge."""
-
-    model: str
-    facts: str
-    messages: list[tuple[str, Shown]]
-    reply: Shown | None
-    further: list[tuple[str, Shown]]
-
-
-class EvaluatorResult(NamedTuple):
-    """One evaluator's result as a row."""
-
-    name: str
-    kind: str
-    status: str
-    score: float | None
-    threshold: str
-    reason: Shown
-    cost: float | None
-    calls: list[Call]
-    votes: Shown | None
-    detail: Shown | None
-    stack: Shown | None
-
-
-class Message(NamedTuple):
-    """One message of the conversation."""
-
-    number: int
-    role: str
-    name: str
-    content: list[Shown]
-    thinking: Shown | None
-    call: str
-    arguments: Shown | None
-
-
-class ToolCalls(NamedTuple):
-    """Tool calls as number, name, arguments and result."""
-
-    rows: list[tuple[int, str, Shown | None, Shown | None]]
-    hidden: int
 
 
 class Trial(NamedTuple):
@@ -175,7 +115,7 @@ def cell_context(
         place = table.place(chosen, row)
     results = evaluator_results(records.results, run.plan, blocks)
     error = trace.error
-    messages, hidden = ends(trace.messages, None if whole else _MOST)
+    messages, hidden = ends(trace.messages, None if whole else MOST_ON_A_PAGE)
     return {
         "run": run,
         "row": row,
@@ -193,9 +133,9 @@ def cell_context(
         else None,
         "expected": _expected(records, blocks),
         "results": results,
-        "messages": list(_messages(messages, blocks)),
+        "messages": list(shown_messages(messages, blocks)),
         "messages_hidden": hidden,
-        "tool_calls": unsaid_calls(trace, blocks, None if whole else _MOST),
+        "tool_calls": unsaid_calls(trace, blocks, None if whole else MOST_ON_A_PAGE),
         "spans": span_rows(trace, blocks),
         "trials": _trials(run, row),
         "earlier": [_attempt(one) for one in records.earlier],
@@ -262,145 +202,6 @@ def _expected(records: StoredCell, blocks: Blocks) -> list[tuple[str, Shown]]:
         for name, value in expected.items()
         if value not in (None, [], {}, "")
     ]
-
-
-def evaluator_results(results: Sequence[dict[str, Any]], plan: Plan, blocks: Blocks) -> list[EvaluatorResult]:
-    """Those that did not pass first, then in the order of the suite."""
-    order = {spec.name: place for place, spec in enumerate(plan.evaluators)}
-    thresholds = {spec.name: spec.threshold for spec in plan.evaluators}
-    rows = []
-    for number, result in enumerate(results):
-        rows.append(_result(result, number, thresholds, blocks))
-    return sorted(rows, key=lambda one: (_ORDER[one.status], order.get(one.name, len(order))))
-
-
-def _result(result: dict[str, Any], number: int, thresholds: dict[str, Any], blocks: Blocks) -> EvaluatorResult:
-    error, at = result.get("error"), f"results/{number}"
-    detail = dict(result.get("detail") or {})
-    calls = detail.pop("judge_calls", None)
-    votes = detail.pop("votes", None)
-    threshold = thresholds.get(result["evaluator"])
-    if threshold is None:
-        threshold = detail.get("threshold")
-    reason = error_text(_error(error)) if error else result.get("reason") or ""
-    return EvaluatorResult(
-        result["evaluator"],
-        result.get("evaluator_type", ""),
-        _status(result, detail),
-        result.get("score"),
-        f"{threshold:g}" if isinstance(threshold, int | float) else "",
-        blocks.of(reason, f"{at}/error/message" if error else f"{at}/reason"),
-        result.get("cost_usd"),
-        [
-            _call(call, f"{at}/detail/judge_calls/{i}", blocks)
-            for i, call in enumerate(calls if isinstance(calls, list) else [])
-        ],
-        blocks.of(votes, f"{at}/detail/votes") if votes else None,
-        blocks.of(detail, f"{at}/detail") if detail else None,
-        blocks.of(error["stack"], f"{at}/error/stack") if error and error.get("stack") else None,
-    )
-
-
-def _error(error: dict[str, Any]) -> Any:
-    return msgspec.convert(error, TraceError)
-
-
-def _status(result: dict[str, Any], detail: dict[str, Any]) -> str:
-    if result.get("error"):
-        return "error"
-    if result.get("skipped"):
-        return "skip"
-    if result.get("passed"):
-        return "pass"
-    return "borderline" if detail.get("verdict") == "borderline" else "fail"
-
-
-def _call(call: Any, at: str, blocks: Blocks) -> Call:
-    if not is_judge_call(call):
-        return Call("", "", [], blocks.of(call, at), [])
-    usage, facts = call.get("usage") or {}, []
-    if call.get("cached"):
-        facts.append("cached")
-    if usage:
-        facts.append(f"{usage.get('token_input', '?')} → {usage.get('token_output', '?')} tokens")
-    if call.get("cost_usd") is not None:
-        facts.append(f"${call['cost_usd']:.6g}")
-    if call.get("latency_ms") is not None:
-        facts.append(duration(call["latency_ms"]))
-    messages = []
-    for number, message in enumerate(call.get("messages") or []):
-        rest = {key: value for key, value in message.items() if key not in ("role", "content")}
-        content = message.get("content") if not rest else {"content": message.get("content"), **rest}
-        place = f"{at}/messages/{number}" + ("" if rest else "/content")
-        messages.append((str(message.get("role", "")), blocks.of("" if content is None else content, place)))
-    reply = call.get("reply")
-    further = [
-        (name, blocks.of(call[name], f"{at}/{name}")) for name in ("thinking", "tool_calls", "error") if call.get(name)
-    ]
-    shown = None if reply is None else blocks.of(reply, f"{at}/reply")
-    return Call(str(call.get("model", "")), " · ".join(facts), messages, shown, further)
-
-
-def ends(items: Iterable[T], most: int | None = _MOST) -> tuple[list[tuple[int, T]], int]:
-    """The items with their places; of more than `most`, the first and the last half of them, and how many are left out.
-
-    What went wrong with a long conversation is told by its beginning and its end.
-    """
-    placed = list(enumerate(items))
-    hidden = 0 if most is None else max(0, len(placed) - most)
-    if most is not None and hidden:
-        placed[most // 2 : most // 2 + hidden] = []
-    return placed, hidden
-
-
-def _messages(messages: Iterable[tuple[int, TraceMessage]], blocks: Blocks) -> Iterator[Message]:
-    for place, message in messages:
-        at = f"trace/messages/{place}"
-        call, content = message.tool_call, message.content
-        if isinstance(content, list):
-            parts = [blocks.of(part, f"{at}/content/{i}") for i, part in enumerate(content)]
-        else:
-            parts = [] if content is None else [blocks.of(content, f"{at}/content")]
-        yield Message(
-            place + 1,
-            message.role,
-            message.name or "",
-            parts,
-            blocks.of(message.thinking, f"{at}/thinking") if message.thinking else None,
-            "" if call is None else call.name,
-            None if call is None else blocks.of(call.arguments, f"{at}/tool_call/arguments"),
-        )
-
-
-def _told_by_messages(trace: Trace) -> bool:
-    """Whether the messages contain every tool call and every result."""
-    calls = {_same(one.tool_call.name, one.tool_call.arguments) for one in trace.messages if one.tool_call is not None}
-    contents = {_same(one.content) for one in trace.messages}
-    return all(_same(call.name, call.arguments) in calls for call in trace.tool_calls) and all(
-        _same(result.content) in contents for result in trace.tool_results
-    )
-
-
-def _same(*values: Any) -> bytes:
-    return msgspec.json.encode(values, order="deterministic")
-
-
-def unsaid_calls(trace: Trace, blocks: Blocks, most: int | None = _MOST) -> ToolCalls:
-    """Tool calls with their results, if the messages do not contain them; see `ends`."""
-    if _told_by_messages(trace):
-        return ToolCalls([], 0)
-    found = []
-    calls, hidden = ends(calls_with_results(trace), most)
-    for place, (call, result) in calls:
-        name = call.name if call is not None else result.name if result is not None else ""
-        given = None if call is None else blocks.of(call.arguments, f"trace/tool_calls/{place}/arguments")
-        came = (
-            None
-            if result is None
-            else blocks.of(result.content, f"trace/tool_results/{trace.tool_results.index(result)}/content")
-        )
-        found.append((place + 1, name, given, came))
-    return ToolCalls(found, hidden)
 
 
 def _trials(run: ShownRun, row: CellRow) -> list[Trial]:

@@ -17,7 +17,7 @@ from evalwright.viewer.filters import BadQuery, Filter
 from evalwright.viewer.links import Links
 from evalwright.viewer.pages import NotThere, Page
 from evalwright.viewer.pages.blocks import Blocks, Shown
-from evalwright.viewer.pages.cell import EvaluatorResult, evaluator_results
+from evalwright.viewer.pages.evaluator_results import EvaluatorResult, evaluator_results
 from evalwright.viewer.pages.runs import runs_before
 from evalwright.viewer.pairing import CHANGES, ComparedPair, PairedRuns, Pairings, PairSide
 from evalwright.viewer.records import StoredCell

@@ -17,7 +17,8 @@ from evalwright.viewer.labels import ORDERS, LabelFile, LabelOrder, StoredLabel,
 from evalwright.viewer.links import ServerLinks
 from evalwright.viewer.pages import NotThere, Page
 from evalwright.viewer.pages.blocks import Blocks
-from evalwright.viewer.pages.cell import ends, evaluator_results, unsaid_calls
+from evalwright.viewer.pages.conversation import ends, unsaid_calls
+from evalwright.viewer.pages.evaluator_results import evaluator_results
 from evalwright.viewer.shelf import OpenRun
 from evalwright.viewer.table import CellRow
 
