@@ -11,14 +11,14 @@ from evalwright.model.trace import Trace, TraceMessage
 from evalwright.reports.inspection import calls_with_results
 from evalwright.viewer.pages.blocks import Blocks, Shown
 
-__all__ = ["MOST_ON_A_PAGE", "Message", "ToolCalls", "ends", "shown_messages", "unsaid_calls"]
+__all__ = ["MOST_ON_A_PAGE", "MessageRow", "ToolCalls", "ends", "shown_messages", "unsaid_calls"]
 
 MOST_ON_A_PAGE = 100
 """Messages, and tool calls, on a page: of more, the first and the last half."""
 T = TypeVar("T")
 
 
-class Message(NamedTuple):
+class MessageRow(NamedTuple):
     """One message of the conversation."""
 
     number: int
@@ -49,7 +49,7 @@ def ends(items: Iterable[T], most: int | None = MOST_ON_A_PAGE) -> tuple[list[tu
     return placed, hidden
 
 
-def shown_messages(messages: Iterable[tuple[int, TraceMessage]], blocks: Blocks) -> Iterator[Message]:
+def shown_messages(messages: Iterable[tuple[int, TraceMessage]], blocks: Blocks) -> Iterator[MessageRow]:
     """Messages with their places among all messages of the trace, as rows."""
     for place, message in messages:
         at = f"trace/messages/{place}"
@@ -58,7 +58,7 @@ def shown_messages(messages: Iterable[tuple[int, TraceMessage]], blocks: Blocks)
             parts = [blocks.of(part, f"{at}/content/{i}") for i, part in enumerate(content)]
         else:
             parts = [] if content is None else [blocks.of(content, f"{at}/content")]
-        yield Message(
+        yield MessageRow(
             place + 1,
             message.role,
             message.name or "",

@@ -14,12 +14,12 @@ from evalwright.reports.numbers import duration
 from evalwright.scoring.reasons import error_text
 from evalwright.viewer.pages.blocks import Blocks, Shown
 
-__all__ = ["Call", "EvaluatorResult", "evaluator_results"]
+__all__ = ["EvaluatorResult", "JudgeCall", "evaluator_results"]
 
 _ORDER = {"error": 0, "fail": 1, "borderline": 2, "pass": 3, "skip": 4}
 
 
-class Call(NamedTuple):
+class JudgeCall(NamedTuple):
     """One call of a judge."""
 
     model: str
@@ -39,7 +39,7 @@ class EvaluatorResult(NamedTuple):
     threshold: str
     reason: Shown
     cost: float | None
-    calls: list[Call]
+    calls: list[JudgeCall]
     votes: Shown | None
     detail: Shown | None
     stack: Shown | None
@@ -94,9 +94,9 @@ def _status(result: dict[str, Any], detail: dict[str, Any]) -> str:
     return "borderline" if detail.get("verdict") == "borderline" else "fail"
 
 
-def _call(call: Any, at: str, blocks: Blocks) -> Call:
+def _call(call: Any, at: str, blocks: Blocks) -> JudgeCall:
     if not is_judge_call(call):
-        return Call("", "", [], blocks.of(call, at), [])
+        return JudgeCall("", "", [], blocks.of(call, at), [])
     usage, facts = call.get("usage") or {}, []
     if call.get("cached"):
         facts.append("cached")
@@ -117,4 +117,4 @@ def _call(call: Any, at: str, blocks: Blocks) -> Call:
         (name, blocks.of(call[name], f"{at}/{name}")) for name in ("thinking", "tool_calls", "error") if call.get(name)
     ]
     shown = None if reply is None else blocks.of(reply, f"{at}/reply")
-    return Call(str(call.get("model", "")), " · ".join(facts), messages, shown, further)
+    return JudgeCall(str(call.get("model", "")), " · ".join(facts), messages, shown, further)
