@@ -163,7 +163,6 @@ class Pipeline:
 
     async def close(self) -> None:
         """Close the targets, as far as they let themselves be closed, and the workspaces."""
-        # Before the workspaces, because what a target has started may still write there.
         if self._doubts is not None or self._plan.shard is not None:
             from evalwright.run.doubts import Doubts, texts
 
@@ -172,6 +171,7 @@ class Pipeline:
             }
             self._state.replies = (self._doubts or Doubts()).replies(answers)
             self._state.doubts += texts(self._state.replies)
+        # Before the workspaces, because what a target has started may still write there.
         for name, target in self._targets.items():
             if (closing := getattr(target, "close", None)) and (doubt := await shut_down(closing)):
                 self._state.doubts.append(f"{name}: {doubt}")
