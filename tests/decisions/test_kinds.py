@@ -81,30 +81,26 @@ def test_counting_many_single_trials_leaves_an_index_behind(tmp_path, monkeypatc
 
 def test_pairs_are_counted_without_their_names_where_the_cases_are_the_same(tmp_path):
     made = histories(tmp_path, (8, 16), 30)
-    _, runs = compared(made, Terms(), scanned=False)
-    assert runs is not None
-    a, b = runs.a["v1"], runs.b["v1"]
-    pairs = kinds_of_both(a.passes, b.passes)
-    assert pairs is not None
-    names, places = pairs.cases(list(range(len(pairs.totals))))
-    assert sorted(names) == sorted(a.passes.keys() & b.passes.keys())
-    assert [places.count(place) for place in range(len(pairs.times))] == pairs.times
-    assert all(
-        pairs.totals[place] == (a.passes[name], b.passes[name]) for name, place in zip(names, places, strict=True)
-    )
+    with closing(made[0].reader()) as before, closing(made[1].reader()) as after:
+        a, b = (sides_of(reader, reader.plan)["v1"].passes for reader in (before, after))
+        pairs = kinds_of_both(a, b)
+        assert pairs is not None
+        names, places = pairs.cases(list(range(len(pairs.totals))))
+        assert sorted(names) == sorted(a.keys() & b.keys())
+        assert [places.count(place) for place in range(len(pairs.times))] == pairs.times
+        assert all(pairs.totals[place] == (a[name], b[name]) for name, place in zip(names, places, strict=True))
 
 
 def test_a_run_that_has_gone_on_since_is_paired_case_by_case(tmp_path):
     made = histories(tmp_path, (8, 16), 30)
     with closing(made[0].reader()) as a, closing(made[1].reader()) as b:
-        runs = two_runs(a, a.plan, b, b.plan, Terms())
-        known = dict(runs.a["v1"].passes)
+        passes = [sides_of(reader, reader.plan)["v1"].passes for reader in (a, b)]
+        known = dict(passes[0])
         made[0].reopened()
         for _ in range(9):
             made[0].cell()
         made[0].indexed()
         made[0].close()
-        passes = runs.a["v1"].passes, runs.b["v1"].passes
         assert kinds_of_both(*passes) is None
         assert sorted(shared_cases(*passes).listed()[0]) == sorted(known.keys() & passes[1].keys())
 

@@ -48,12 +48,13 @@ class VariantDecision:
     n: int
     """Cases that both sides judged."""
     errors: tuple[int, int]
-    """Trials without a verdict before and after: they are left out, never counted as failures."""
+    """Trials that ended in an error before and after: they are left out, never counted as failures."""
     method: str
     """The test: mcnemar, t, sign_flip or guarded; "" without cases."""
     undecided_by: str
-    """"data"; "errors": the verdict would differ if they all were failures, or all passes; "guard": one neither holds
-    nor is broken; "judge": human labels would have led to another verdict; "" if decided."""
+    """"data"; "errors": the verdict would differ if they all were failures, or all passes; "partial": the same for the
+    cells that were not run, as a run is not finished; "guard": one neither holds nor is broken; "judge": human labels
+    would have led to another verdict; "" if decided."""
     guards: Sequence[GuardPart]
     """What must hold as well: `name`, `limit`, `value`, `ci`, `state` ("holds", "broken", "undecided")."""
     slices: Sequence[SlicePart]

@@ -27,7 +27,7 @@ _Scores = tuple[dict[str, float], int]
 @click.option(
     "--fail-on-regression",
     is_flag=True,
-    help="Exit with 1 if B is worse beyond noise, with 3 if errors leave that open.",
+    help="Exit with 1 if B is worse beyond noise, with 3 if errors or cells not run leave that open.",
 )
 @click.option(
     "--margin",
@@ -98,7 +98,7 @@ def command(
     if not fail_on_regression:
         return code
     worse = [regressed(one.decision, loss or 0.0) for one in comparison.variants]
-    # One certain regression decides, whatever errors leave open elsewhere.
+    # One certain regression decides, whatever is left open elsewhere.
     return 1 if True in worse else 3 if None in worse else code
 
 

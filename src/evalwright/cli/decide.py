@@ -91,8 +91,8 @@ def command(
     """May run B replace run A? SHIP (exit 0), DON'T (1) or UNDECIDED (3), and what it would take to decide.
 
     SHIP: B is shown not to be worse by more than the margin, and every guard holds. DON'T: B is shown to be worse by
-    more, or a guard is broken. Errors count in no rate; if they could change the decision, or records cannot be read,
-    it is UNDECIDED.
+    more, or a guard is broken. Errors count in no rate, nor do cells that were not run yet; if they could change the
+    decision, or records cannot be read, it is UNDECIDED.
     """
     from evalwright.decisions.clusters import explain
     from evalwright.decisions.runs import pairs_of

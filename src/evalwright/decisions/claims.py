@@ -8,15 +8,22 @@ from typing import Any
 from evalwright.decisions.engine import side_rate
 from evalwright.decisions.pairing import Counting, scale_of
 from evalwright.decisions.runs import TwoRuns
+from evalwright.decisions.sensitivity import error_counts
 from evalwright.decisions.sides import PASS_RATE, SideCounts
 from evalwright.decisions.terms import Guard, Terms
-from evalwright.model.decision import UNREAD, Answer, Decision, SideRate
+from evalwright.model.decision import PARTIAL, UNREAD, Answer, Decision, SideRate
 from evalwright.model.summary import GateOutcome, GatePart, decisions_of
 from evalwright.statistics.differences import verdict_of
 
 __all__ = ["all_of", "decided_against", "decided_rates", "terms_of", "without_baseline"]
 
 _WORDS = {"not_worse_than": "not worse than", "better_than": "better than"}
+_OPEN = {
+    "data": "too few data",
+    "errors": "errors could turn it",
+    PARTIAL: "cells that were not run could turn it",
+    "guard": "a guard is open",
+}
 
 
 def terms_of(claim: Mapping[str, Any], family: int = 1) -> Terms:
@@ -84,8 +91,7 @@ def _reason(decision: Decision) -> str:
     if decision.verdict == "dont":
         worse = f"worse: {', '.join(decision.reasons)}" if decision.reasons else "worse"
         return f"guard {', '.join(broken)} is broken" if broken else worse
-    words = {"data": "too few data", "errors": "errors could turn it", "guard": "a guard is open"}
-    return ", ".join(words.get(reason, reason) for reason in decision.reasons)
+    return ", ".join(_OPEN.get(reason, reason) for reason in decision.reasons)
 
 
 def without_baseline(claim: Mapping[str, Any], why: str) -> GateOutcome:
@@ -99,14 +105,14 @@ def decided_rates(claim: Mapping[str, Any], runs: TwoRuns) -> GateOutcome:
     least, metric, verdicts, parts, reasons = claim["at_least"], claim["metric"], [], [], []
     for side in runs.b.values():
         scale = scale_of(side, side, metric)
-        worst, best = Counting(scale.low, scale.low), Counting(scale.high, scale.high)
+        worst, best = (Counting(*[end] * len(Counting())) for end in scale)
         groups = side.groups if claim["group"] is None else runs.known.groups
         found = _rate(claim, side, groups, Counting())
         verdict = _at_least(found, least, claim["rule"])
         others = {_at_least(_rate(claim, side, groups, one), least, claim["rule"]) for one in (worst, best)}
         if verdict != "undecided" and others != {verdict}:
             verdict = "undecided"
-            reasons.append("errors could turn it")
+            reasons += [_OPEN[reason] for reason in error_counts(side.outcomes(metric)).missing]
         elif verdict == "undecided":
             reasons.append("too few data" if found.n else "nothing was measured")
         name, undecided = f"{metric} of {side.variant}", verdict == "undecided"

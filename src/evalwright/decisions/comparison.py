@@ -198,7 +198,7 @@ def _passed(outcomes: Mapping[str, CaseTotal], groups: Mapping[str, str], decisi
 def regressed(decision: Decision, margin: float) -> bool | None:
     """Whether B is worse by more than `margin`, beyond noise.
 
-    None where errors or unreadable records could decide it, and where nothing was measured.
+    None where errors, cells that were not run or unreadable records could decide it, and where nothing was measured.
     """
     if decision.ci is None:
         return None

@@ -97,12 +97,12 @@ def _equivalent(method: str | None, pairs: Pairs, margin: float, alpha: float) -
 
 
 def _settle(decision: Decision, slice_margin: float | None) -> None:
-    """The verdict that remains after errors, guards and slices, or the reasons why there is none."""
+    """The verdict that remains after missing verdicts, guards and slices, or the reasons why there is none."""
     if decision.verdict == "undecided":
         decision.reasons.append("units" if decision.units == 1 < decision.n else "data")
     elif not decision.errors.same_verdict:
         decision.verdict = "undecided"
-        decision.reasons.append("errors")
+        decision.reasons += decision.errors.missing
     elif decision.judge is not None and decision.judge.turns:
         decision.verdict = "undecided"
         decision.reasons.append("judge")

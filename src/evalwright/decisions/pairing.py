@@ -42,11 +42,12 @@ class Counting(NamedTuple):
 
     target: float | None = None
     evaluator: float | None = None
+    not_run: float | None = None
 
     def of(self, outcome: CaseTotal) -> tuple[float, int]:
         """Total and number of trials of a case."""
         total, n = outcome.total, outcome.judged
-        for value, number in ((self.target, outcome.target_errors), (self.evaluator, outcome.evaluator_errors)):
+        for value, number in zip(self, _without_verdict(outcome), strict=True):
             if value is not None and number:
                 total, n = total + value * number, n + number
         return total, n
@@ -57,8 +58,13 @@ class Counting(NamedTuple):
 
     def squares_of(self, outcome: CaseTotal) -> float:
         """The sum of squares of a case's scores."""
-        target, evaluator = self.target or 0.0, self.evaluator or 0.0
-        return outcome.squares + target**2 * outcome.target_errors + evaluator**2 * outcome.evaluator_errors
+        counted = zip(self, _without_verdict(outcome), strict=True)
+        return outcome.squares + sum((value or 0.0) ** 2 * number for value, number in counted)
+
+
+def _without_verdict(outcome: CaseTotal) -> tuple[int, int, int]:
+    """The numbers of trials without a verdict, in the order of `Counting`."""
+    return outcome.target_errors, outcome.evaluator_errors, outcome.not_run
 
 
 _NOTHING = Counting()

@@ -13,8 +13,9 @@ from evalwright.decisions.engine import EXIT_CODES, decision_of
 from evalwright.decisions.identity import Identity, identity_of, some_names
 from evalwright.decisions.judged import JudgedCell, JudgedPair
 from evalwright.decisions.pairing import Labelled, scale_of, shared_cases
-from evalwright.decisions.sides import PASS_RATE, SideCounts, sides_of
+from evalwright.decisions.sides import PASS_RATE, SideCounts
 from evalwright.decisions.terms import Terms
+from evalwright.decisions.unfinished import planned_sides
 from evalwright.errors import InputError, Problem, counted, did_you_mean
 from evalwright.model.cell import case_key
 from evalwright.model.damage import unreadable_records
@@ -149,7 +150,7 @@ def two_runs(reader_a: RunReader, plan_a: Plan, reader_b: RunReader, plan_b: Pla
     """Fold both runs. Raises InputError for a metric, guard, slice or group that they do not have."""
     if reader_b.plan is not None:
         reader_a = under_names_of(reader_b.cases, plan_b, reader_a, plan_a)
-    a, b = sides_of(reader_a, plan_a), sides_of(reader_b, plan_b)
+    a, b = planned_sides(reader_a, plan_a), planned_sides(reader_b, plan_b)
     found = TwoRuns(a, b, identity_of(reader_a, plan_a, reader_b, plan_b), terms, Labelled(), before=reader_a)
     found.unread = [
         f"cannot be read: {one.location}: {note}" for one in (reader_a, reader_b) for note in unreadable_records(one)
@@ -169,7 +170,7 @@ def two_runs(reader_a: RunReader, plan_a: Plan, reader_b: RunReader, plan_b: Pla
 
 def one_run(reader: RunReader, plan: Plan, terms: Terms) -> TwoRuns:
     """The variants of one run against each other: nothing between them can have changed."""
-    sides = sides_of(reader, plan)
+    sides = planned_sides(reader, plan)
     found = TwoRuns(sides, sides, Identity(shared=plan.cases_total), terms, Labelled(), before=reader)
     found.unread = [f"cannot be read: {note}" for note in unreadable_records(reader)]
     found.unlike_planned = [*_partial("the run", plan, sides), *_stopped({"the run": plan})]

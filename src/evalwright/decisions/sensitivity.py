@@ -1,4 +1,8 @@
-"""What the decision would be if the trials without a verdict had one: all failed, all passed, and the two extremes."""
+"""What the decision would be if the trials without a verdict had one: all failed, all passed, and the two extremes.
+
+They have none because something broke, or because the run is not finished: a planned trial that was not run is missing
+like one that erred.
+"""
 
 from __future__ import annotations
 
@@ -10,22 +14,21 @@ from evalwright.decisions.sides import CaseTotal
 from evalwright.model.decision import Answer, Bound, ErrorCounts, ErrorPart
 from evalwright.statistics.missing import error_bounds
 
-__all__ = ["error_part"]
+__all__ = ["error_counts", "error_part"]
 
 
 def error_part(ground: Ground, verdict: Answer) -> ErrorPart:
-    """Count the errors; if there are any, decide again with all of them failed and with all passed."""
+    """Count the trials without a verdict; if there are any, decide again with all of them failed and all passed."""
     a, b = ground.outcomes()
-    part = ErrorPart(_counts(a), _counts(b), ground.terms.errors)
-    errors = any((part.a.target, part.a.evaluator, part.b.target, part.b.evaluator))
+    part = ErrorPart(error_counts(a), error_counts(b), ground.terms.errors)
     shares = _shares(ground).difference(ground.alpha)
     part.share_difference, part.ci = shares.difference, shares.ci
-    if not errors:
+    if not part.missing:
         return part
     low, high = ground.scale.low, ground.scale.high
-    worst = Counting(low, low)
+    worst = Counting(low, low, low)
     # Where errors are the product's own, those of the system are failures in every reading.
-    best = Counting(low if ground.terms.errors == "fail" else high, high)
+    best = Counting(low if ground.terms.errors == "fail" else high, high, high)
     part.all_failed, part.all_passed = _bound(ground, worst, worst), _bound(ground, best, best)
     part.lowest, part.highest = _extremes(ground)
     bounds = [part.all_failed, part.all_passed]
@@ -36,7 +39,7 @@ def error_part(ground: Ground, verdict: Answer) -> ErrorPart:
 
 
 def _extremes(ground: Ground) -> tuple[float | None, float | None]:
-    """The lowest and the highest difference that the errors allow."""
+    """The lowest and the highest difference that the trials without a verdict allow."""
     shared = ground.shared()
     a, b = ([_triple(kind[side], ground) for kind in shared.kinds] for side in (0, 1))
     found = error_bounds(a, b, shared.times)
@@ -48,7 +51,7 @@ def _triple(outcome: CaseTotal, ground: Ground) -> tuple[float, int, int]:
     """Total on a scale from 0 to 1, trials with a verdict, trials without; errors that count as failures have one."""
     scale, failed = ground.scale, outcome.target_errors if ground.terms.errors == "fail" else 0
     total = (outcome.total - scale.low * outcome.judged) / scale.width if scale.width else 0.0
-    return total, outcome.judged + failed, _errors(outcome) - failed
+    return total, outcome.judged + failed, _errors(outcome) + outcome.not_run - failed
 
 
 def _bound(ground: Ground, one: Counting, other: Counting) -> Bound:
@@ -56,10 +59,13 @@ def _bound(ground: Ground, one: Counting, other: Counting) -> Bound:
     return Bound(found.difference, found.ci, found.verdict)
 
 
-def _counts(outcomes: Mapping[str, CaseTotal]) -> ErrorCounts:
+def error_counts(outcomes: Mapping[str, CaseTotal]) -> ErrorCounts:
+    """The trials of one side without a verdict."""
     counts = tallied(outcomes)
     return ErrorCounts(
-        sum(one.target_errors * n for one, n in counts), sum(one.evaluator_errors * n for one, n in counts)
+        sum(one.target_errors * n for one, n in counts),
+        sum(one.evaluator_errors * n for one, n in counts),
+        sum(one.not_run * n for one, n in counts),
     )
 
 

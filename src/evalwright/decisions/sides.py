@@ -42,6 +42,9 @@ class CaseTotal(msgspec.Struct, gc=False):
     """For an evaluator's results, whose total is a total of scores."""
     squares: float = 0.0
     """For an evaluator's scores: the sum of their squares."""
+    skipped: int = 0
+    not_run: int = 0
+    """Trials that were planned and have no trace: the run is not finished."""
 
     @property
     def value(self) -> float:
@@ -105,6 +108,8 @@ class SideCounts(msgspec.Struct):
             for name, value in zip(MEASURES, taken, strict=True):
                 if value is not None:
                     self.measures[name].add(case, value)
+        else:
+            outcome.skipped += 1
         if trace.error is None or status != "error":
             self._judge(case, rows)
 

@@ -22,6 +22,7 @@ from evalwright.files.credentials import in_address, is_credential, secret_parts
 __all__ = [
     "MASKED",
     "Masker",
+    "as_recorded",
     "expand",
     "is_secret",
     "looks_secret",
@@ -206,6 +207,11 @@ def expand(value: Any, environ: Mapping[str, str], unresolved: dict[str, str] | 
         return environ.get(name, match[0])
 
     return _mapped(value, lambda text: _PLACEHOLDER.sub(replaced, text) if "$" in text else text)
+
+
+def as_recorded(text: str) -> str:
+    """Text from a stored plan or case as records contain it: they have a mask where these have a placeholder."""
+    return _PLACEHOLDER.sub(lambda match: match[0] if match[1] is None else MASKED, text)
 
 
 def variable_of(name: str) -> str:

@@ -12,6 +12,7 @@ import msgspec
 __all__ = [
     "ALL_LOOKED_AT",
     "BETTING",
+    "PARTIAL",
     "UNREAD",
     "Bound",
     "ChangedPart",
@@ -36,6 +37,9 @@ State = Literal["holds", "broken", "undecided"]
 UNREAD = "unreadable records"
 """A reason of an undecided decision: these records could change it."""
 
+PARTIAL = "partial"
+"""A reason of an undecided decision: a run is not finished, and the cells that were not run could change it."""
+
 ALL_LOOKED_AT = "every unit was looked at"
 """A reason of an undecided decision of a run that ran until decided: it has no units left."""
 
@@ -56,10 +60,17 @@ class ErrorCounts(msgspec.Struct):
 
     target: int = 0
     evaluator: int = 0
+    not_run: int = 0
+    """Planned, and without a trace: the run is not finished."""
+
+    @property
+    def missing(self) -> list[str]:
+        """Why trials have no verdict, as reasons: `errors`, `partial`."""
+        return ["errors"] * bool(self.target or self.evaluator) + [PARTIAL] * bool(self.not_run)
 
 
 class Bound(msgspec.Struct):
-    """The decision if errors were counted as verdicts."""
+    """The decision if trials without a verdict had one."""
 
     difference: float | None
     ci: Interval | None
@@ -67,7 +78,7 @@ class Bound(msgspec.Struct):
 
 
 class ErrorPart(msgspec.Struct):
-    """Errors of both sides, and what the decision would be if they counted."""
+    """Trials without a verdict on both sides, and what the decision would be if they had one."""
 
     a: ErrorCounts
     b: ErrorCounts
@@ -78,13 +89,18 @@ class ErrorPart(msgspec.Struct):
     """Mean over cases of the share of errored trials, B - A."""
     ci: Interval | None = None
     all_failed: Bound | None = None
-    """None without errors."""
+    """None if every trial has a verdict."""
     all_passed: Bound | None = None
     lowest: float | None = None
-    """A's errors passed, B's failed."""
+    """A's missing verdicts passed, B's failed."""
     highest: float | None = None
-    """A's errors failed, B's passed."""
+    """A's missing verdicts failed, B's passed."""
     same_verdict: bool = True
+
+    @property
+    def missing(self) -> list[str]:
+        """Why trials of either side have no verdict, as reasons."""
+        return sorted({*self.a.missing, *self.b.missing})
 
 
 class JudgePart(msgspec.Struct):

@@ -308,7 +308,11 @@ class Plan(msgspec.Struct):
         return variant.trials or self.run.trials
 
     @property
+    def cases_planned(self) -> int:
+        """How many cases are run here: those of its shard, if it is one."""
+        return self.cases_total if self.shard is None else self.shard.cases(self.cases_total)
+
+    @property
     def cells_planned(self) -> int:
-        """How many cells are run here: those of its shard, if it is one."""
-        cases = self.cases_total if self.shard is None else self.shard.cases(self.cases_total)
-        return cases * sum(map(self.trials_of, self.variants))
+        """How many cells are run here."""
+        return self.cases_planned * sum(map(self.trials_of, self.variants))

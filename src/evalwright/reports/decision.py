@@ -10,6 +10,7 @@ from evalwright.errors import counted, money
 from evalwright.model.decision import (
     ALL_LOOKED_AT,
     BETTING,
+    PARTIAL,
     UNREAD,
     Decision,
     ErrorPart,
@@ -311,6 +312,7 @@ def _otherwise(decision: Decision) -> str:
     if not decision.n:
         return "run the same cases on both sides, until both have verdicts"
     for name, said in (
+        (PARTIAL, "the cells that were not run: evalwright resume RUN"),
         ("errors", f"trials with errors again: {_again(decision.errors)}"),
         ("judge", "labels of more answers of both runs (evalwright calibrate), or a better judge"),
         ("units", "cases of more groups: all of these are one group"),

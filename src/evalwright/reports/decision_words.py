@@ -5,12 +5,24 @@ from __future__ import annotations
 from evalwright.decisions.sides import PASS_RATE
 from evalwright.errors import counted
 from evalwright.model.decision import (
+    PARTIAL,
     Decision,
     ErrorCounts,
+    ErrorPart,
 )
 from evalwright.reports import numbers
 
-__all__ = ["WORDS", "amount", "bare", "change_of", "claim", "errors_line", "notes_of", "units_line", "with_ends"]
+__all__ = [
+    "WORDS",
+    "amount",
+    "bare",
+    "change_of",
+    "claim",
+    "errors_line",
+    "notes_of",
+    "units_line",
+    "with_ends",
+]
 
 WORDS = {"ship": "SHIP", "dont": "DON'T", "undecided": "UNDECIDED"}
 
@@ -22,7 +34,7 @@ def claim(decision: Decision) -> str:
         return "undecided: no case was judged in both runs"
     limit = f"not worse than −{amount(margin, decision.metric)}" if margin else "not worse"
     if not decision.errors.same_verdict:
-        return "undecided: errors could turn the verdict"
+        return f"undecided: {_missing_words(decision.errors)} could turn the verdict"
     if ends[0] > 0:
         return "better"
     if ends[0] > -margin:
@@ -30,6 +42,11 @@ def claim(decision: Decision) -> str:
     if ends[1] < -margin:
         return f"worse by more than {amount(margin, decision.metric)}" if margin else "worse"
     return "worse, by how much is open" if ends[1] < 0 else "no change shown"
+
+
+def _missing_words(errors: ErrorPart) -> str:
+    """What has no verdict: `errors`, `cells that were not run`, or both."""
+    return " and ".join("cells that were not run" if one == PARTIAL else one for one in errors.missing)
 
 
 def amount(value: float, metric: str) -> str:
@@ -61,11 +78,16 @@ def units_line(decision: Decision) -> str:
 
 
 def errors_line(decision: Decision) -> str:
-    """Errors of both sides, and the difference with all of them failed and all passed; empty without errors."""
+    """Errors and cells not run of both sides, and the difference with all of them failed and all passed.
+
+    Empty if every trial has a verdict.
+    """
     errors = decision.errors
     if errors.all_failed is None or errors.all_passed is None:
         return ""
     sides = ", ".join(f"{name} {_causes(side)}" for name, side in (("A", errors.a), ("B", errors.b)))
+    if PARTIAL in errors.missing:
+        sides += f"; not run A {errors.a.not_run:,}, B {errors.b.not_run:,}"
     if decision.difference is None:  # nothing was judged in both runs: made-up verdicts alone would be compared
         return sides
     failed, passed = (bare(one.difference, decision.metric) for one in (errors.all_failed, errors.all_passed))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TypeVar
 
 import msgspec
 
 from evalwright.errors import InputError
+from evalwright.files.masker import as_recorded
 from evalwright.model.cell import OfCase
 from evalwright.model.format import Format
 from evalwright.model.plan import Plan
@@ -18,7 +19,7 @@ from evalwright.model.snapshot import Case
 from evalwright.model.summary import RunSummary
 from evalwright.registry import format_of_run, resolve
 
-__all__ = ["Renamed", "under_names_of"]
+__all__ = ["Renamed", "recorded_name", "under_names_of"]
 
 T = TypeVar("T")
 _Key = Callable[[Case], str]
@@ -36,6 +37,11 @@ def under_names_of(cases_b: Callable[[], Iterable[Case]], plan_b: Plan, reader_a
     alike = _format_of(plan_a) is _format_of(plan_b)
     digests = {} if alike else {case.key: case.digest for case in cases_b()}
     return Renamed(reader_a, names, digests)
+
+
+def recorded_name(case: Case, known: Container[str]) -> str:
+    """The name of a case in the records of its run, of which `known` has some: a secret in it is masked there."""
+    return case.key if case.key in known else as_recorded(case.key)
 
 
 def _known_by(*plans: Plan) -> _Key | None:

@@ -163,7 +163,6 @@ class Tally:
         not tell when it finished.
         """
         cells = sum(sum(variant.cells.values()) for variant in self._variants.values())
-        cases = plan.cases_total if plan.shard is None else plan.shard.cases(plan.cases_total)
         missing = max(0, plan.cells_planned - cells)
         summary = RunSummary(
             plan.run_id,
@@ -171,7 +170,7 @@ class Tally:
             finished_at if self._last is None else max(self._last, plan.started_at),
             plan.config_path,
             plan.config_hash,
-            cases,
+            plan.cases_planned,
             [_summary(name, count) for name, count in self._variants.items()],
             self._rollups(),
             status="partial" if missing else "complete",
