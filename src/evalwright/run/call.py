@@ -8,7 +8,6 @@ import os
 import time
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from types import FrameType
 
 import msgspec
 
@@ -18,6 +17,7 @@ from evalwright.model.protocols import Target
 from evalwright.model.trace import Answer, TraceError
 from evalwright.run.addresses import BUSY, BUSY_ATTEMPTS, LONGEST_PAUSE, asked_pause
 from evalwright.run.cells import Cell
+from evalwright.run.limits import held_to
 from evalwright.run.records import ends_the_run, timed_out
 from evalwright.session.open_files import has_run_out, limit_of_files
 from evalwright.session.process import end_child
@@ -32,7 +32,6 @@ __all__ = [
     "OUT_OF_FILES",
     "WORKER_LOST",
     "Call",
-    "deadline_in",
     "failure_in",
     "out_of_files",
     "pause_before_next",
@@ -180,9 +179,10 @@ async def set_up(variant: Variant, opening: Callable[[], Awaitable[object]]) -> 
     """Await the setup of a variant's target, for as long as one of its calls may take."""
     limit = variant.timeout_seconds
     try:
-        async with asyncio.timeout(limit):
-            await opening()
-    except TimeoutError:
+        async with asyncio.timeout(limit) as bound:
+            with held_to(bound.when):
+                await opening()
+    except (TimeoutError, LimitExceeded):
         raise InputError(f"{variant.name!r} was not set up within {limit:g} seconds") from None
     except InputError as error:
         raise InputError(f"{variant.name!r} cannot be set up: {error}") from error
@@ -197,22 +197,25 @@ async def set_up(variant: Variant, opening: Callable[[], Awaitable[object]]) -> 
 
 async def shut_down(closing: Callable[[], Awaitable[None]]) -> str:
     """Close a target; returns what is to be said of it. One that does not end, even when it is cancelled, is left."""
-    ending = asyncio.create_task(_raised_by(closing))
+    ending = asyncio.create_task(_closed(closing))
     if not (await asyncio.wait([ending], timeout=GRACE))[0]:
         ending.cancel()
         await asyncio.wait([ending], timeout=_LAST)
         return f"was not closed within {GRACE:g} seconds"
-    raised = ending.result()
-    return f"closing it raised {raised}" if raised else ""
+    return ending.result()
 
 
-async def _raised_by(closing: Callable[[], Awaitable[None]]) -> str:
+async def _closed(closing: Callable[[], Awaitable[None]]) -> str:
+    until = time.monotonic() + GRACE
     try:
-        await closing()
-    except Interrupted:
-        raise
+        with held_to(lambda: until):
+            await closing()
+    except LimitExceeded:
+        return f"was not closed within {GRACE:g} seconds"
+    except Interrupted:  # by the user, who is tired of waiting: the others are still closed
+        return "closing it was interrupted"
     except BaseException as error:  # the user's code may even raise SystemExit: the others must still be closed
-        return target_failure(error).message
+        return f"closing it raised {target_failure(error).message}"
     return ""
 
 
@@ -236,12 +239,6 @@ def _is_silent(answer: Answer, variant: Variant, target: Target) -> bool:
     """Whether there is nothing to judge, and neither the suite nor its format's rules allow that."""
     allowed = variant.evalh_rules or getattr(target, "may_be_silent", False)
     return not allowed and says_nothing(answer) and "final_answer" not in optional_parts(variant.config)
-
-
-def deadline_in(frame: FrameType) -> float | None:
-    """The deadline of the `Call.ask` to which this frame belongs."""
-    call = frame.f_locals.get("self")
-    return call.deadline if isinstance(call, Call) else None
 
 
 def failure_in(answer: Answer | TraceError) -> TraceError | None:

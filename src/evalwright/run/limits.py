@@ -12,14 +12,15 @@ import asyncio
 import signal
 import threading
 import time
-from collections.abc import Callable, Coroutine
-from contextlib import suppress
-from types import CodeType, FrameType
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
+from types import FrameType
 from typing import Any, TypeVar
 
 from evalwright.errors import LimitExceeded
 
-__all__ = ["LAST_SECONDS", "Watchdog", "end_loose_tasks", "run_to_end"]
+__all__ = ["LAST_SECONDS", "Watchdog", "deadlines", "end_loose_tasks", "held_to", "run_to_end"]
 
 T = TypeVar("T")
 
@@ -32,8 +33,23 @@ LAST_SECONDS = 2.0
 """How long tasks that user code left behind may take to end when they are cancelled."""
 
 
+deadlines: ContextVar[Callable[[], float | None]] = ContextVar("evalwright_deadlines")
+"""Tells until when the code of this context may run: monotonic, None for ever. A task has the context of the code that
+starts it, so that the deadline of a call holds for the tasks of user code, too."""
+
+
+@contextmanager
+def held_to(deadline: Callable[[], float | None]) -> Iterator[None]:
+    """Code of the block that blocks the event loop past the deadline gets LimitExceeded."""
+    token = deadlines.set(deadline)
+    try:
+        yield
+    finally:
+        deadlines.reset(token)
+
+
 class Watchdog:
-    """Interrupts code that blocks the main thread past `until`, or past the deadline of the call found on its stack.
+    """Interrupts code that blocks the main thread past `until`, or past the deadline of its context.
 
     Works only in the main thread, because others get no signals, and only if the process is ours: otherwise its timer
     belongs to the calling program.
@@ -44,15 +60,9 @@ class Watchdog:
         """Monotonic deadline of the synchronous code that is running now, set and cleared by its caller."""
         self.beat: float | None = None
         """When the event loop last turned; None while there is no loop."""
-        self._entry: CodeType | None = None
-        self._deadline_in: Callable[[FrameType], float | None] | None = None
         self._previous: Any = None
         self.watches: bool = owns_process and threading.current_thread() is threading.main_thread()
         """Whether this watchdog interrupts anything."""
-
-    def watch_calls(self, entry: CodeType, deadline_in: Callable[[FrameType], float | None]) -> None:
-        """Calls of `entry` are limited, too: `deadline_in(frame)` returns the deadline of the one on the stack."""
-        self._entry, self._deadline_in = entry, deadline_in
 
     def __enter__(self) -> Watchdog:
         if self.watches:
@@ -65,24 +75,22 @@ class Watchdog:
             signal.setitimer(signal.ITIMER_REAL, 0)
             signal.signal(signal.SIGALRM, self._previous)
 
-    def _interrupt(self, _number: int, frame: FrameType | None) -> None:
+    def _interrupt(self, _number: int, _frame: FrameType | None) -> None:
         now = time.monotonic()
         if self.until is not None:
             if now > self.until:
                 self.until = None  # once: the next signal would interrupt the code that handles this one
                 raise LimitExceeded
         # As long as the loop turns, its ticker cancels late calls, which is gentler than an exception out of nowhere.
-        elif self.beat is not None and now > self.beat + 2 * _PERIOD and self._overdue(frame, now):
+        elif self.beat is not None and now > self.beat + 2 * _PERIOD and _overdue(now):
             raise LimitExceeded
 
-    def _overdue(self, frame: FrameType | None, now: float) -> bool:
-        """Whether the code that blocks the event loop belongs to a call past its deadline."""
-        while frame is not None:
-            if frame.f_code is self._entry and self._deadline_in is not None:
-                deadline = self._deadline_in(frame)
-                return deadline is not None and now > deadline
-            frame = frame.f_back
-        return False
+
+def _overdue(now: float) -> bool:
+    """Whether the code that blocks the event loop is past its deadline. The handler of a signal has its context."""
+    told = deadlines.get(None)
+    deadline = None if told is None else told()
+    return deadline is not None and now > deadline
 
 
 def run_to_end(loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, T]) -> T:

@@ -17,9 +17,9 @@ from evalwright.llm.patience import stops
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter
 from evalwright.model.trace import TraceError
-from evalwright.run.call import GRACE, Call, deadline_in
+from evalwright.run.call import GRACE, Call
 from evalwright.run.cells import Cell, Grid, RunState, fitted, groups_of
-from evalwright.run.limits import Watchdog
+from evalwright.run.limits import Watchdog, deadlines
 from evalwright.run.pipeline import Pipeline
 
 if TYPE_CHECKING:
@@ -65,12 +65,12 @@ class Runner:
         self._loop, self._ended = asyncio.get_running_loop(), asyncio.Event()
         self._state.stop_now = self.stop_soon
         self._pipeline.hold(self._write_later)
-        self._watchdog.watch_calls(Call.ask.__code__, deadline_in)
-        ticker: list[asyncio.Task[None]] = []
+        # Also while systems are set up and closed, which may block the loop, and even before its first turn.
+        self._watchdog.beat = time.monotonic()
+        beside = [asyncio.create_task(self._tick()), asyncio.create_task(self._keep_durable())]
         try:
             if self._state.stopping or not await self._set_up():
                 return
-            ticker = [asyncio.create_task(self._tick()), asyncio.create_task(self._keep_durable())]
             if attempts is not None:
                 from evalwright.run.leftovers import judge_leftovers
 
@@ -85,11 +85,14 @@ class Runner:
                 await self._pipeline.judged()
         finally:
             self._state.stop_now = None  # first: from here on, a signal must not cancel anything that is being closed
-            for task in ticker:
-                task.cancel()
-            self._watchdog.beat = None
-            await self._pipeline.close()
-            self._pipeline.release()  # also after a signal in blocking code: the summary counts what was judged
+            self._calls.clear()  # calls that did not end are left behind
+            try:
+                await self._pipeline.close()
+            finally:
+                for task in beside:
+                    task.cancel()
+                self._watchdog.beat = None
+                self._pipeline.release()  # also after a signal in blocking code: the summary counts what was judged
         if self._failure is not None:
             raise self._failure
         self._writer.sync()
@@ -148,6 +151,7 @@ class Runner:
 
     async def _work(self, call: Call, cells: Iterator[Cell]) -> None:
         stops.set(call.stop)
+        deadlines.set(lambda: call.deadline)
         running, run, stuck = self._state.running, self._pipeline.run, self._state.stuck
         try:
             for cell in cells:

@@ -9,6 +9,7 @@ from evalwright.errors import LimitExceeded
 from evalwright.llm.kept_calls import keeping
 from evalwright.llm.patience import all_given, bounded_by
 from evalwright.model.result import EvaluationResult
+from evalwright.run.limits import held_to
 from evalwright.run.records import Clock, Pending, ends_the_run, evaluator_failure, fill, keep, timed_out
 
 __all__ = ["await_results"]
@@ -50,13 +51,12 @@ async def _fill(results: list[EvaluationResult], clock: Clock, pending: Pending)
     row, awaited, limit = results[pending.position], pending.given, pending.limit
     start = time.monotonic()
     try:
-        async with bounded_by(limit):
-            given = awaited if isinstance(awaited, Awaitable) else awaited([r for r in results if r is not row])
-            fill(row, await given if isinstance(given, Awaitable) else given, pending.scores, pending.spec)
-    except TimeoutError:
+        async with bounded_by(limit) as bound:
+            with held_to(bound.when):
+                given = awaited if isinstance(awaited, Awaitable) else awaited([r for r in results if r is not row])
+                fill(row, await given if isinstance(given, Awaitable) else given, pending.scores, pending.spec)
+    except (TimeoutError, LimitExceeded):
         row.error = timed_out(limit)
-    except LimitExceeded:
-        raise  # not a limit of this evaluator
     except BaseException as raised:
         if ends_the_run(raised):
             raise

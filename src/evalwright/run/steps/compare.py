@@ -20,6 +20,7 @@ from evalwright.model.snapshot import Case
 from evalwright.model.trace import Trace, TraceError
 from evalwright.run.cells import Grid
 from evalwright.run.judge import Judge
+from evalwright.run.limits import held_to
 from evalwright.run.records import Clock, ends_the_run, evaluator_failure, fill, keep, result_of, timed_out
 
 __all__ = ["Compared", "Comparing"]
@@ -88,13 +89,12 @@ class Comparing:
             seen = [(cell.trace, [*cell.known, *cell.results]) for cell in cells]
             limit = max(limit, traits.timeout_seconds)
             with keeping() if self._keep_calls else nullcontext(calls) as calls:
-                async with bounded_by(limit):
-                    given = await asked.compare(cells[0].case, seen)
+                async with bounded_by(limit) as bound:
+                    with held_to(bound.when):
+                        given = await asked.compare(cells[0].case, seen)
             for row, one in zip(rows, given, strict=True):
                 fill(row, one, traits.scores, spec)
-        except LimitExceeded:
-            raise
-        except TimeoutError:
+        except (TimeoutError, LimitExceeded):
             _all_errors(rows, timed_out(limit))
         except BaseException as raised:  # user code may raise SystemExit: an error of these results
             if ends_the_run(raised):
