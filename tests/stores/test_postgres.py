@@ -260,7 +260,7 @@ def test_a_server_that_is_not_there_is_a_storage_error_without_the_secret(tmp_pa
     with pytest.raises(StorageError, match="cannot write to the schema 'evalwright': connection failed") as told:
         store.create(a_plan(), [a_case()], {})
     assert "hunter22" not in str(told.value)
-    with pytest.raises(InputError, match="cannot be read: connection failed"):
+    with pytest.raises(StorageError, match="cannot be read: connection failed"):
         store.read("r")
 
 

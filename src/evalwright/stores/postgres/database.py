@@ -132,13 +132,15 @@ class Database:
 
     @contextmanager
     def reading(self) -> Iterator[None]:
-        """Turns errors of the database into an InputError."""
+        """Turns errors of the database into an InputError, or a StorageError if the server is gone: a scheduler may
+        try that again."""
         try:
             yield
         except psycopg.errors.UndefinedTable:
             raise InputError(f"the schema {self.schema!r} contains no runs") from None
         except psycopg.Error as error:
-            raise InputError(f"the schema {self.schema!r} cannot be read: {self.why(error)}") from error
+            told = f"the schema {self.schema!r} cannot be read: {self.why(error)}"
+            raise StorageError(told) if is_lost(error) else InputError(told) from error
 
     @contextmanager
     def writing(self) -> Iterator[None]:
