@@ -69,6 +69,8 @@ class Problem:
     """True if nothing reads the key: without it the file means the same."""
     more: int = 0
     """Number of further places with the same problem, which are not listed."""
+    option: str = ""
+    """What an option of the command line could do about it, such as `or pass --allow-unpriced`: added there only."""
 
     def __post_init__(self) -> None:
         for name in ("message", "key"):

@@ -100,7 +100,7 @@ def test_calls_that_wait_as_nobody_limits_their_replies_are_told_of_once():
         return told
 
     (told,) = spent(main(Most(1, 19, 4)))
-    assert told.startswith("--budget: 3 calls waited for 1 under way, as one of 'm' may cost $20.00: a smaller `max_t")
+    assert told.startswith("budget: 3 calls waited for 1 under way, as one of 'm' may cost $20.00: a smaller `max_t")
     assert spent(main(Most(1, 19, 19))) == []
 
 

@@ -248,7 +248,7 @@ def test_a_reply_that_is_longer_than_its_limit_is_told_once():
     long = reply(openai("y").replace(b": 10,", b": 90,").partition(b"\r\n\r\n")[2], headers=JSON)
     questions = [request("x" * 200 + str(n), max_tokens=20) for n in range(3)]
     asked([long], *questions, prices=PRICED, budget_usd=1.0, tell=told.append)
-    assert told == ["--budget may be exceeded by calls of 'gpt-test': its reply has 90 tokens, its limit was 20"]
+    assert told == ["the budget may be exceeded by calls of 'gpt-test': its reply has 90 tokens, its limit was 20"]
 
 
 def test_an_attempt_that_may_be_billed_is_paid_for():

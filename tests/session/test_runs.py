@@ -131,7 +131,7 @@ def test_four_threads_may_evaluate(capsys):
     even, odd, *others = at_once(*(partial(evaluated, n) for n in range(4)))
     assert (even, others[0]) == (("run 0", None), ("run 2", None))
     assert (
-        "--budget cannot be enforced" in odd
+        "the budget cannot be enforced" in odd
     )  # no price is known for the judge: only the runs with a limit are refused
     assert others[1] == odd
     assert Counter(capsys.readouterr().out.split("\n")) == Counter(["run 0", "run 2", ""])

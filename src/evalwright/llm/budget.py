@@ -258,7 +258,7 @@ class Spending:
         if (usage.token_output or 0) > (limit := fare.most.choices * fare.token_output):
             over.append(f"its reply has {usage.token_output:,} tokens, its limit was {limit:,}")
         if over:
-            told = f"--budget may be exceeded by calls of {fare.model!r}: {', and '.join(over)}"
+            told = f"the budget may be exceeded by calls of {fare.model!r}: {', and '.join(over)}"
             self._say("exceeded", fare.model, told)
 
     def _say(self, what: str, model: str, message: str) -> None:
@@ -284,7 +284,7 @@ class Spending:
         if asked.most.least_output < asked.most.token_output:
             each = money(self._most_pico(asked, asked.most.token_output) / _PICO)
             why = f"one of {asked.model!r} may cost {each}: a smaller `max_tokens` lets more be made at a time"
-            told = f"--budget: {counted(len(self._waiting), 'call')} waited for {len(self._under_way)} under way, as"
+            told = f"budget: {counted(len(self._waiting), 'call')} waited for {len(self._under_way)} under way, as"
             self._say("waiting", "", f"{told} {why}")
 
 

@@ -25,6 +25,9 @@ from evalwright.targets.build import asks_models, build_target, target_traits
 __all__ = ["must_have_keys", "with_keys"]
 
 
+_BUDGET = "the budget"
+
+
 class _Asking(NamedTuple):
     """A target or an evaluator that calls models, under the user's name for it."""
 
@@ -101,16 +104,12 @@ def _checked(
     if missing or problems:
         from evalwright.llm.cache import default_path
 
-        cached = f", or --cache {default_path() if _holds_replies(models) else 'FILE'} with its replies"
-        raise InputError(
-            [
-                *(
-                    _problem(plan, name, f"{variable} is not set: {model!r} needs a key{cached if judges else ''}")
-                    for name, judges, variable, model in missing
-                ),
-                *problems,
-            ]
-        )
+        cached = f"or --cache {default_path() if _holds_replies(models) else 'FILE'} with its replies"
+        keys = [
+            _problem(plan, name, f"{variable} is not set: {model!r} needs a key", cached if judges else "")
+            for name, judges, variable, model in missing
+        ]
+        raise InputError([*keys, *problems])
     unpriced.warn()
     for interface in interfaces:  # imports must not use up the time limit of the first cells
         load_library(interface)
@@ -120,7 +119,7 @@ def _beyond_budget(plan: Plan, targets: Sequence[_Asking], models: ModelChoices)
     """The systems whose calls a budget cannot limit, because processes of their own make them."""
     isolated = {variant.name for variant in plan.variants if variant.isolation == "process"}
     found = [] if models.budget_usd is None else [one.name for one in targets if one.name in isolated]
-    message = "--budget cannot limit a model that another process calls: leave out isolation: process"
+    message = "a budget cannot limit a model that another process calls: leave out isolation: process"
     return [_problem(plan, name, message) for name in found]
 
 
@@ -140,9 +139,9 @@ class _Unpriced:
         if price_in(self._plan.prices, model) is not None or built_in_price(model) is not None:
             self._priced.add(model)
             return
-        limits = {"--budget": self._models.budget_usd, "run.cost_limit_usd": self._plan.run.cost_limit_usd}
+        limits = {_BUDGET: self._models.budget_usd, "run.cost_limit_usd": self._plan.run.cost_limit_usd}
         for limit, given in limits.items():
-            if given is not None and not self._models.allow_unpriced and not (judges and limit != "--budget"):
+            if given is not None and not self._models.allow_unpriced and not (judges and limit != _BUDGET):
                 self._refused[name, model, limit] = None
         # What runs here, or is the user's own function, has no price by nature.
         if not route.is_loopback and route.interface != "callable":
@@ -154,7 +153,8 @@ class _Unpriced:
                 self._plan,
                 name,
                 f"no price is known for {model!r}, so {limit} cannot be enforced: add it to the price table "
-                "(metrics.price_table_path), or pass --allow-unpriced",
+                "(metrics.price_table_path)",
+                "or pass --allow-unpriced",
             )
             for name, model, limit in self._refused
         ]
@@ -180,8 +180,8 @@ def _holds_replies(models: ModelChoices) -> bool:
         return False
 
 
-def _problem(plan: Plan, name: str, message: str) -> Problem:
-    return Problem(str(seen_from_here(Path(plan.config_path))), message, key=name)
+def _problem(plan: Plan, name: str, message: str, option: str = "") -> Problem:
+    return Problem(str(seen_from_here(Path(plan.config_path))), message, key=name, option=option)
 
 
 def _targets(plan: Plan) -> list[_Asking]:
