@@ -321,7 +321,7 @@ def _clicked(option: Option) -> click.Option:
     return click.Option(
         [*option.flags, option.keyword],
         type=type_,
-        is_flag=is_flag,
+        is_flag=is_flag or None,  # after False, click takes a value that is missing for one that may be left out
         multiple=option.multiple,
         metavar=metavar,
         help=option.help,
