@@ -87,7 +87,7 @@ def test_its_options_are_under_its_heading_and_reach_it(folder):
     assert [line.split()[0] for line in options.splitlines() if line.startswith("  --")] == ["--loud", "--first"]
     assert summary(evalwright(folder, "run", "manners.toy", "--loud", "--json"))["native"]["right"] == 1
     assert summary(evalwright(folder, "run", "manners.toy", "--first", "1", "--json"))["native"]["asked"] == 1
-    assert "0 is not in the range" in evalwright(folder, "run", "manners.toy", "--first", "0").stderr
+    assert "expected a whole number" in evalwright(folder, "run", "manners.toy", "--first", "0").stderr
 
 
 def test_a_suite_of_another_format_rejects_its_options_by_name(folder):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
-from itertools import pairwise
 from typing import Any, NoReturn
 
 import click
@@ -61,23 +60,6 @@ def commands() -> dict[str, str]:
     return {**{name: line for name, (_, line) in COMMANDS.items()}, **of_formats}
 
 
-def _refuse_empty_paths(ctx: click.Context, command: click.Command | None, arguments: Sequence[str]) -> None:
-    """Reject empty paths: Path makes the working directory of them, and a shell makes them of variables that are not
-    set."""
-    params = [
-        param
-        for param in getattr(command, "params", ())
-        if isinstance(param.type, click.Path) or param.metavar in ("FILE", "DIR")
-    ]
-    options = {flag for param in params if isinstance(param, click.Option) for flag in param.opts}
-    for before, given in pairwise(("", *arguments)):
-        empty = given.removesuffix("=") if given.endswith("=") else before if given == "" else None
-        if empty in options:
-            ctx.fail(f"{empty}: expected a path, found nothing")
-        if given == "" and not before.startswith("-") and any(isinstance(param, click.Argument) for param in params):
-            ctx.fail("expected a path, found nothing")
-
-
 class _Commands(click.Group):
     """The commands by name with one line each; the module of a command is imported when it is called."""
 
@@ -102,10 +84,7 @@ class _Commands(click.Group):
             from evalwright.errors import did_you_mean
 
             ctx.fail(f"no command {name!r}{did_you_mean(name, commands())} (evalwright --help lists them)")
-        found, command, rest = super().resolve_command(ctx, args)
-        if "" in rest or any(arg.endswith("=") for arg in rest):
-            _refuse_empty_paths(ctx, command, rest)
-        return found, command, rest
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

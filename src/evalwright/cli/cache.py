@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from evalwright.cli.paths import PathParam
+
 if TYPE_CHECKING:
     from evalwright.llm.cache import Cache
 
@@ -43,9 +45,7 @@ class _Age(click.ParamType[float]):
 
 @click.command("cache")
 @click.argument("action", type=click.Choice(["stats", "show", "prune", "clear"]), default="stats")
-@click.option(
-    "--cache", "path", type=click.Path(path_type=Path), metavar="FILE", help="Cache file (default: the user's cache)."
-)
+@click.option("--cache", "path", type=PathParam(), metavar="FILE", help="Cache file (default: the user's cache).")
 @click.option("--max-size", type=_Size(), metavar="SIZE", help="prune: remove the oldest replies beyond SIZE (200MB).")
 @click.option("--older-than", type=_Age(), metavar="AGE", help="prune: remove replies older than AGE (30d, 12h).")
 def command(action: str, path: Path | None, max_size: int | None, older_than: float | None) -> int:

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from evalwright.cli.options import as_json, color, run_argument, store_options
+from evalwright.cli.paths import PathParam
 
 __all__ = ["command"]
 
@@ -16,7 +17,7 @@ __all__ = ["command"]
 @store_options
 @click.option(
     "--labels",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=PathParam(dir_okay=False),
     metavar="FILE",
     required=True,
     help="CSV or JSON Lines with case_id, evaluator, verdict or score, and optionally variant and trial.",

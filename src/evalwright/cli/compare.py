@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from evalwright.cli.numbers import alpha_option
+from evalwright.cli.numbers import NumberRange, alpha_option
 from evalwright.cli.options import as_json, color, run_argument, store_options
 from evalwright.cli.pairs import opened_pair, pair_options, tell_same_run
 from evalwright.errors import InputError
@@ -42,7 +42,7 @@ _Scores = tuple[dict[str, float], int]
 )
 @click.option(
     "--threshold",
-    type=float,
+    type=NumberRange(min=0),
     default=0.1,
     show_default=True,
     metavar="F",

@@ -25,7 +25,7 @@ _LONGEST_FILE = 2_000_000
 @click.command("completion")
 @click.argument("shell", type=click.Choice(list(WHERE)))
 def command(shell: str) -> int:
-    """Print the completion script of SHELL, which completes commands, options, evaluators, cases and runs.
+    """Print the completion script of a shell, which completes commands, options, evaluators, cases and runs.
 
     \b
     bash  evalwright completion bash > ~/.local/share/bash-completion/completions/evalwright

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from evalwright.cli.options import SuiteCommand, dialect, suite_argument
+from evalwright.cli.paths import PathParam
 from evalwright.registry import formats
 
 __all__ = ["command"]
@@ -20,7 +21,7 @@ __all__ = ["command"]
     type=click.Choice([one.name for one in formats() if one.write is not None]),
     help="The format to write (default: native, or the other form of files that have two).",
 )
-@click.option("--out", type=click.Path(path_type=Path), metavar="PATH", help="The new file, or the folder for several.")
+@click.option("--out", type=PathParam(), metavar="PATH", help="The new file, or the folder for several.")
 @click.option("--allow-loss", is_flag=True, help="Convert even if some settings cannot be expressed.")
 @dialect
 def command(

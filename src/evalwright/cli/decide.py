@@ -11,6 +11,7 @@ import click
 from evalwright.cli.numbers import alpha_option
 from evalwright.cli.options import as_json, color, run_argument, store_options
 from evalwright.cli.pairs import opened_pair, pair_options, tell_same_run
+from evalwright.cli.paths import PathParam
 
 if TYPE_CHECKING:
     from evalwright.decisions.runs import TwoRuns
@@ -64,7 +65,7 @@ __all__ = ["command"]
 @pair_options
 @click.option(
     "--plot",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=PathParam(dir_okay=False),
     metavar="FILE",
     help="Difference, evaluators and slices with their intervals, as SVG.",
 )

@@ -6,13 +6,15 @@ from pathlib import Path
 
 import click
 
+from evalwright.cli.paths import PathParam
+
 __all__ = ["command"]
 
 
 @click.command("demo")
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=PathParam(file_okay=False),
     metavar="DIR",
     default=Path("evalwright-demo"),
     show_default=True,

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from evalwright.cli.options import RunPath, run_argument, store_options
+from evalwright.cli.paths import PathParam
 
 __all__ = ["command"]
 
@@ -21,7 +22,7 @@ __all__ = ["command"]
     metavar="RUN",
     help="Compare with RUN instead of the promoted baseline.",
 )
-@click.option("--runs-root", type=click.Path(path_type=Path), metavar="DIR", help="Folder that contains `baselines`.")
+@click.option("--runs-root", type=PathParam(), metavar="DIR", help="Folder that contains `baselines`.")
 @click.option(
     "--exit-nonzero-on-regression",
     is_flag=True,

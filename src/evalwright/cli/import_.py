@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalwright import registry
+from evalwright.cli.paths import PathParam
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,16 +20,14 @@ __all__ = ["command"]
 
 
 @click.command("import")
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="FILE...")
+@click.argument("files", nargs=-1, required=True, type=PathParam(), metavar="FILE...")
 @click.option(
     "--format",
     "format_",
     metavar="NAME",
     help="Input format of the files (default: detected from their content).",
 )
-@click.option(
-    "--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder for the suite (default: FILE-suite)."
-)
+@click.option("--out", type=PathParam(), metavar="DIR", help="Folder for the suite (default: FILE-suite).")
 @click.option(
     "--map",
     "pairs",
@@ -36,7 +35,7 @@ __all__ = ["command"]
     metavar="NAME=PATH",
     help="Where to find a part in each record (repeatable).",
 )
-@click.option("--mapping", type=click.Path(path_type=Path), metavar="FILE", help="The same mapping as a YAML file.")
+@click.option("--mapping", type=PathParam(), metavar="FILE", help="The same mapping as a YAML file.")
 @click.option("--price", is_flag=True, help="Compute costs that were not recorded from tokens and list prices.")
 def command(
     files: tuple[Path, ...],

@@ -6,13 +6,15 @@ from pathlib import Path
 
 import click
 
+from evalwright.cli.paths import PathParam
+
 __all__ = ["command"]
 
 _FILES = ("eval.yaml", "cases.yaml", "agent.py")
 
 
 @click.command("init")
-@click.argument("folder", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", default=Path())
+@click.argument("folder", type=PathParam(file_okay=False), metavar="[DIR]", default=Path())
 def command(folder: Path) -> int:
     """Create eval.yaml, cases.yaml and agent.py in DIR (default: here), with comments and ready to run."""
     import shlex

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from evalwright.cli.paths import PathParam
+
 __all__ = ["command"]
 
 _MARK = "# Made by evalwright install-commands"
@@ -23,7 +25,7 @@ main()
 
 @click.command("install-commands")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--into", type=click.Path(path_type=Path, file_okay=False), metavar="DIR", help="Where to put them.")
+@click.option("--into", type=PathParam(file_okay=False), metavar="DIR", help="Where to put them.")
 @click.option("--remove", is_flag=True, help="Remove the scripts that this command made.")
 def command(names: tuple[str, ...], into: Path | None, remove: bool) -> int:
     """Install the originals' commands NAME (default: all) as scripts that start ours; no file is overwritten.

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import click
 
+from evalwright.cli.numbers import WholeRange
 from evalwright.cli.options import as_json, quiet, store_choice, store_options
+from evalwright.cli.paths import PathParam
 
 __all__ = ["command"]
 
 
 @click.command("merge")
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...")
+@click.argument("runs", nargs=-1, required=True, type=PathParam(str), metavar="RUN...")
 @store_options
-@click.option(
-    "--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder in which the run folder is created."
-)
+@click.option("--out", type=PathParam(), metavar="DIR", help="Folder in which the run folder is created.")
 @click.option("--partial", is_flag=True, help="Merge what is there; `resume` runs the cells that are missing.")
 @click.option(
     "--watch",
@@ -25,7 +25,7 @@ __all__ = ["command"]
 )
 @click.option(
     "--of",
-    type=click.IntRange(min=1),
+    type=WholeRange(min=1),
     metavar="N",
     help="With --watch: how many shards there are.",
 )

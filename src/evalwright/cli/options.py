@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from functools import update_wrapper
 from pathlib import Path
@@ -10,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from evalwright.cli.numbers import NumberRange
+from evalwright.cli.numbers import NumberRange, WholeRange
+from evalwright.cli.paths import PathParam
 from evalwright.errors import InputError
 from evalwright.model.format import Format, Option
 from evalwright.registry import formats, package_of
@@ -85,11 +85,8 @@ def run_argument(name: str = "run") -> Callable[[F], F]:
     return click.argument(name, type=RunPath(), metavar=name.upper())
 
 
-class RunPath(click.Path):
+class RunPath(PathParam):
     """The path of a run. A folder that only notes its store becomes a Place, if the user trusts that note."""
-
-    def __init__(self) -> None:
-        super().__init__(path_type=Path)
 
     def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
         from evalwright.cli.completion import run_paths
@@ -97,7 +94,7 @@ class RunPath(click.Path):
         return run_paths(incomplete)
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        path = Path(os.fsdecode(super().convert(value, param, ctx)))
+        path: Path = super().convert(value, param, ctx)
         trusted = {} if ctx is None else store_choice(ctx)
         if not trusted:
             return path
@@ -141,7 +138,7 @@ def suite_option(*, expose: bool = False, help: str = "Suite that names the stor
     return click.option(
         "--suite",
         "suite_file",
-        type=click.Path(path_type=Path),
+        type=PathParam(),
         metavar="FILE",
         is_eager=True,
         callback=_note_suite,
@@ -214,12 +211,10 @@ _MODEL_OPTIONS = (
         metavar="N",
         help="Limit model calls per minute.",
     ),
-    click.option("--cache", type=click.Path(path_type=Path), metavar="FILE", help="Cache judge replies in FILE."),
+    click.option("--cache", type=PathParam(), metavar="FILE", help="Cache judge replies in FILE."),
     click.option("--no-cache", is_flag=True, help="Do not use cached judge replies."),
-    click.option("--record", type=click.Path(path_type=Path), metavar="FILE", help="Record every model call to FILE."),
-    click.option(
-        "--replay", type=click.Path(path_type=Path), metavar="FILE", help="Answer model calls from FILE only."
-    ),
+    click.option("--record", type=PathParam(), metavar="FILE", help="Record every model call to FILE."),
+    click.option("--replay", type=PathParam(), metavar="FILE", help="Answer model calls from FILE only."),
     click.option("--no-network", is_flag=True, help="Reject connections to other hosts."),
 )
 
@@ -346,10 +341,10 @@ def _type(option: Option) -> click.ParamType[Any]:
     if option.type == "int" and low is None and high is None:
         return click.INT
     if option.type == "int":
-        return click.IntRange(None if low is None else int(low), None if high is None else int(high))
+        return WholeRange(None if low is None else int(low), None if high is None else int(high))
     if option.type == "float":
         return NumberRange(low, high)
-    return click.Path(path_type=Path) if option.type == "path" else click.STRING
+    return PathParam() if option.type == "path" else click.STRING
 
 
 def _kind(param: click.Parameter) -> object:
@@ -372,9 +367,9 @@ def complete_cases(ctx: click.Context, param: click.Parameter, incomplete: str) 
 
 def suite_argument() -> Callable[[F], F]:
     """A suite's file (or folder, in formats that have those)."""
-    return click.argument("path", type=click.Path(path_type=Path))
+    return click.argument("path", type=PathParam())
 
 
 def suites_argument() -> Callable[[F], F]:
     """Suites' files, folders to search for them, and globs; may be empty if the repository itself lists its suites."""
-    return click.argument("paths", type=click.Path(path_type=Path), nargs=-1, metavar="PATH...")
+    return click.argument("paths", type=PathParam(), nargs=-1, metavar="PATH...")

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
+from evalwright.cli.paths import PathParam
+
 if TYPE_CHECKING:
     from evalwright.decisions.runs import TwoRuns
     from evalwright.decisions.terms import Terms
@@ -67,7 +69,7 @@ def pair_options(command: F) -> F:
     """Options of commands that compare the cases of two runs."""
     labels = click.option(
         "--labels",
-        type=click.Path(path_type=Path, dir_okay=False),
+        type=PathParam(dir_okay=False),
         metavar="FILE",
         help="Human labels of answers of both runs (default: those kept by `calibrate`); column run: A or B.",
     )

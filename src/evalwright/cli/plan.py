@@ -10,6 +10,7 @@ import click
 
 from evalwright.cli.numbers import NumberRange, alpha_option
 from evalwright.cli.options import RunPath, as_json, dialect, suite_argument
+from evalwright.cli.paths import PathParam
 from evalwright.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ __all__ = ["command"]
     help="One or two runs of the suite, which show how much cases vary and what a cell costs.",
 )
 @click.option("--trials", default="1,3,5", show_default=True, metavar="K,…", help="Numbers of trials to compare.")
-@click.option("--plot", type=click.Path(path_type=Path, dir_okay=False), metavar="FILE", help="Power curves as SVG.")
+@click.option("--plot", type=PathParam(dir_okay=False), metavar="FILE", help="Power curves as SVG.")
 @as_json
 def command(
     path: Path,

@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from evalwright.cli.options import run_argument, store_options
+from evalwright.cli.paths import PathParam
 from evalwright.errors import InputError, counted
 
 __all__ = ["command"]
@@ -18,7 +19,7 @@ __all__ = ["command"]
 @store_options
 @click.option("--as-baseline", is_flag=True, expose_value=False, help="Accepted for evalh: promote always does this.")
 @click.option("--eval-name", metavar="NAME", help="Name of the suite (default: the one in RUN).")
-@click.option("--runs-root", type=click.Path(path_type=Path), metavar="DIR", help="Folder that contains `baselines`.")
+@click.option("--runs-root", type=PathParam(), metavar="DIR", help="Folder that contains `baselines`.")
 def command(run: Path, eval_name: str | None, runs_root: Path | None) -> int:
     """Make RUN the baseline of its suite; `evalwright drift` compares later runs with it."""
     from evalwright.cli.screen import say, warn

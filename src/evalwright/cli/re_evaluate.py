@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from evalwright.cli.numbers import WholeRange
 from evalwright.cli.options import as_json, color, model_options, quiet, run_argument, suite_option, trust_all, trust_of
 
 if TYPE_CHECKING:
@@ -21,7 +22,7 @@ __all__ = ["command"]
 @suite_option(expose=True, help="Use the evaluators of FILE, and its store.")
 @trust_all
 @click.option(
-    "--concurrency", type=click.IntRange(min=1), metavar="N", help="At most N cells wait for models at the same time."
+    "--concurrency", type=WholeRange(min=1), metavar="N", help="At most N cells wait for models at the same time."
 )
 @click.option("--batch", is_flag=True, help="Call judges in batches: takes up to a day, at half the price.")
 @click.option("--exit-zero", is_flag=True, help="Exit with 0 even if cells failed or errored.")

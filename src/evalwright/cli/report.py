@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalwright import registry
+from evalwright.cli.numbers import WholeRange
 from evalwright.cli.options import RunPath, run_argument, store_options
+from evalwright.cli.paths import PathParam
 from evalwright.errors import InputError
 
 if TYPE_CHECKING:
@@ -40,6 +42,7 @@ _OF_A_RUN = (
 )
 @click.option(
     "--out",
+    type=PathParam(str),  # DIR/ says more than DIR
     metavar="FILE",
     help="Write to FILE instead of standard output. html: DIR/ writes a page for each cell.",
 )
@@ -50,7 +53,7 @@ _OF_A_RUN = (
 @click.option("--link", metavar="URL", help="Address of the published bundle, to which cases link.")
 @click.option(
     "--limit-chars",
-    type=click.IntRange(min=1000),
+    type=WholeRange(min=1000),
     metavar="N",
     help="markdown: leave out whole sections beyond N characters (60,000).",
 )

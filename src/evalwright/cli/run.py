@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from evalwright.cli.numbers import NumberRange
+from evalwright.cli.numbers import NumberRange, WholeRange
 from evalwright.cli.options import (
     SuiteCommand,
     allow_empty,
@@ -26,6 +26,7 @@ from evalwright.cli.options import (
     suites_argument,
     written_by,
 )
+from evalwright.cli.paths import PathParam
 from evalwright.errors import InputError, counted, money
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-_COUNT = click.IntRange(min=1)
+_COUNT = WholeRange(min=1)
 _MOST_CODE = 5
 
 
@@ -55,9 +56,7 @@ def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> Sha
 @click.command("run", cls=SuiteCommand)
 @suites_argument()
 @click.option("--target", metavar="NAME|MODULE:CALLABLE", help="One variant of the suite, or a Python callable.")
-@click.option(
-    "--out", type=click.Path(path_type=Path), metavar="DIR", help="Folder in which the run folder is created."
-)
+@click.option("--out", type=PathParam(), metavar="DIR", help="Folder in which the run folder is created.")
 @dialect
 @click.option(
     "--case",
@@ -96,7 +95,7 @@ def _shard(ctx: click.Context, param: click.Parameter, value: str | None) -> Sha
 @click.option(
     "--retry-only-failed",
     "retried",
-    type=click.Path(path_type=Path),
+    type=PathParam(),
     metavar="RUN",
     help="Run again the errored cells of RUN, like `retry`.",
 )

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from evalwright.cli.paths import PathParam
+
 if TYPE_CHECKING:
     from evalwright.model.format import Ref
 
@@ -51,7 +53,7 @@ def text_of(name: str) -> str:
 @click.argument("name", required=False)
 @click.option(
     "--out",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=PathParam(dir_okay=False),
     metavar="FILE",
     help="Write to FILE instead of standard output.",
 )

@@ -6,14 +6,17 @@ from pathlib import Path
 
 import click
 
+from evalwright.cli.numbers import WholeRange
+from evalwright.cli.paths import PathParam
+
 __all__ = ["command"]
 
 
 @click.command("view")
-@click.argument("places", nargs=-1, type=click.Path(path_type=Path), metavar="[RUN | DIR | DB-URL]...")
+@click.argument("places", nargs=-1, type=PathParam(), metavar="[RUN | DIR | DB-URL]...")
 @click.option(
     "--port",
-    type=click.IntRange(0, 65535),
+    type=WholeRange(0, 65535),
     default=7766,
     show_default=True,
     metavar="N",
@@ -26,7 +29,7 @@ __all__ = ["command"]
 @click.option("--no-token", is_flag=True, help="Use no token: every program on this machine can read; no labelling.")
 @click.option(
     "--bundle",
-    type=click.Path(path_type=Path),
+    type=PathParam(),
     metavar="DIR|FILE.zip",
     help="Write the pages as files, for reading without a server.",
 )
@@ -37,10 +40,10 @@ __all__ = ["command"]
     show_default=True,
     help="With --bundle: the cells that have pages.",
 )
-@click.option("--compare", type=click.Path(path_type=Path), metavar="RUN_A", help="Compare RUN with this earlier run.")
+@click.option("--compare", type=PathParam(), metavar="RUN_A", help="Compare RUN with this earlier run.")
 @click.option(
     "--limit-cells",
-    type=click.IntRange(1),
+    type=WholeRange(1),
     default=20_000,
     show_default=True,
     metavar="N",

@@ -177,7 +177,7 @@ def find_run(
         return Place(store, run_id, store.path / run_id)
     try:
         folder, run_id = LocalFiles.at(path, masker)
-    except (OSError, ValueError) as error:  # a name too long, or with a NUL
+    except (OSError, ValueError, RuntimeError) as error:  # a name too long or with a NUL, or links in a circle
         raise InputError(f"not the path of a run: {error}") from error
     return Place(folder, run_id, folder.folder / run_id)
 

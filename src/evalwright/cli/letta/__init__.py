@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from evalwright import __version__
+from evalwright.cli.numbers import WholeRange
 from evalwright.cli.options import format_option
+from evalwright.cli.paths import PathParam
 from evalwright.errors import InputError
 from evalwright.formats.letta import FORMAT
 from evalwright.model.format import ALLOW_OUTSIDE
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 _DISPLAYS = ("rich", "simple", "none")
-_FOLDER = click.Path(path_type=Path)
+_FOLDER = PathParam()
 
 
 class _AsTheOriginal(click.Group):
@@ -55,9 +57,9 @@ def _ignored(name: str) -> Callable[[Callable[..., int]], Callable[..., int]]:
 @click.option("--output", "-o", type=_FOLDER, metavar="DIR", help="Folder for the result files.")
 @click.option("--quiet", "-q", is_flag=True, help="Print the verdict only.")
 @click.option("--display", default="rich", metavar="STYLE", help=f"One of {', '.join(_DISPLAYS)}.")
-@click.option("--max-concurrent", type=click.IntRange(min=1), metavar="N", help="At most N samples at the same time.")
+@click.option("--max-concurrent", type=WholeRange(min=1), metavar="N", help="At most N samples at the same time.")
 @click.option("--cached", "-c", type=_FOLDER, metavar="DIR", help="Replay recorded results.")
-@click.option("--num-runs", type=click.IntRange(min=1), metavar="N", help="Run the suite N times.")
+@click.option("--num-runs", type=WholeRange(min=1), metavar="N", help="Run the suite N times.")
 @click.option("--model-handle", metavar="MODEL", help="Use this model instead of those of the suite.")
 @click.option("--target", metavar="SPEC", help="The system to call: file.py:function, a URL, or openai:MODEL.")
 @format_option(ALLOW_OUTSIDE)

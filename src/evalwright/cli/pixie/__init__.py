@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from evalwright.cli.options import format_option
+from evalwright.cli.paths import PathParam
 from evalwright.cli.pixie.tools import TOOLS, refused
 from evalwright.errors import InputError, Problem
 from evalwright.formats.pixie import FORMAT
@@ -40,7 +41,7 @@ def _files(path: Path | None) -> list[Path]:
 
 
 @command.command("test", short_help="Run one dataset, or all in a folder.")
-@click.argument("path", type=click.Path(path_type=Path), required=False)
+@click.argument("path", type=PathParam(), required=False)
 @click.option("-v", "--verbose", is_flag=True, help="Show why evaluators did not pass.")
 @click.option("--trust-pickled-types", is_flag=True, help="Restore objects of the project's own classes.")
 @click.option("--no-open", is_flag=True, help="Do not open the scorecard in a browser.")
@@ -146,7 +147,7 @@ def _from_stdin() -> Any:
 
 
 @dataset.command("validate", short_help="Check datasets without running anything.")
-@click.argument("path", type=click.Path(path_type=Path), required=False)
+@click.argument("path", type=PathParam(), required=False)
 @format_option(ALLOW_OUTSIDE)
 def validate(path: Path | None, allow_outside: tuple[Path, ...]) -> int:
     """Check the dataset at PATH, or every one below it; default: the configured dataset folder."""

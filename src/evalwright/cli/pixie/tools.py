@@ -10,10 +10,12 @@ from typing import Any
 
 import click
 
+from evalwright.cli.paths import PathParam
+
 __all__ = ["TOOLS", "refused"]
 
 _FOLDERS = ("datasets", "tests", "scripts")
-_FILE = click.Path(path_type=Path, dir_okay=False)
+_FILE = PathParam(dir_okay=False)
 
 
 def refused(error: object) -> int:
@@ -97,7 +99,7 @@ def analyze(run_id: str) -> int:
 
 
 @click.command("init", short_help="Create the folders of a project.")
-@click.argument("root", type=click.Path(path_type=Path, file_okay=False), required=False)
+@click.argument("root", type=PathParam(file_okay=False), required=False)
 def init(root: Path | None) -> int:
     """Create the folders for datasets, tests and scripts in ROOT (default: PIXIE_ROOT); nothing is overwritten."""
     from evalwright.cli.screen import say
