@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from evalwright.errors import InputError, StorageError
-from evalwright.files.durable import AppendFile, must_be_writable, private_file, repair_tail, replace_file
+from evalwright.files.durable import AppendFile, must_be_writable, private_file, repair_tail, replace_file, write_output
 
 THREE = [b'{"a":1}\n', b'{"b":"x y"}\n', b'{"c":[1,{"d":2}]}\n']
 
@@ -205,6 +205,29 @@ def test_a_place_that_cannot_be_written_is_refused_before_there_is_anything_to_w
     with pytest.raises(InputError, match=why) if why else nullcontext():
         must_be_writable(tmp_path / path)
     assert {one.name for one in tmp_path.iterdir()} == {"file", "folder"}
+
+
+def test_what_is_no_file_is_written_to_and_stays(tmp_path: Path) -> None:
+    """As root, replacing /dev/null would take it from every program on the machine."""
+    pipe, link = tmp_path / "pipe", tmp_path / "stdout"
+    os.mkfifo(pipe)
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    target = os.open(tmp_path / "target", os.O_WRONLY | os.O_CREAT)
+    link.symlink_to(f"/proc/self/fd/{target}")
+    try:
+        for path in (pipe, link):
+            write_output(path, [b"one", b"two"])
+        assert os.read(reader, 100) == b"onetwo"
+    finally:
+        os.close(reader)
+        os.close(target)
+    assert pipe.is_fifo()
+    assert link.is_symlink()
+    assert (tmp_path / "target").read_bytes() == b"onetwo"
+    with pytest.raises(StorageError, match="cannot write"):  # nobody reads it
+        write_output(pipe, [b"one"])
+    with pytest.raises(InputError, match="expected a file, found a folder"):
+        write_output(tmp_path, [b"one"])
 
 
 def test_replacing_leaves_nothing_open(tmp_path: Path, descriptors: Callable[[], dict[str, str]]) -> None:

@@ -239,7 +239,7 @@ class Run:
             InputError: there is no such report.
             StorageError: the file cannot be written.
         """
-        from evalwright.files.durable import replace_file
+        from evalwright.files.durable import write_output
         from evalwright.registry import load, names
 
         if format not in names("reports"):
@@ -255,7 +255,7 @@ class Run:
                 made.check(summary, str(self.path or self.name))
             text: str = made.render(reader, summary)
         if out is not None:
-            replace_file(Path(out), text.encode("utf-8", "backslashreplace"))
+            write_output(Path(out), [text.encode("utf-8", "backslashreplace")])
         return text
 
     def raise_for_status(self) -> Run:

@@ -168,7 +168,7 @@ def _must_not_replace(out: Path, run: Path, plan: Plan) -> None:
 
 
 def _write(out: Path, pieces: Iterable[str], append: bool) -> None:
-    from evalwright.files.durable import make_folder, replace_lines
+    from evalwright.files.durable import make_folder, write_output
 
     # Records may contain half of a surrogate pair, which UTF-8 cannot encode.
     data = (piece.encode("utf-8", "backslashreplace") for piece in pieces)
@@ -178,4 +178,4 @@ def _write(out: Path, pieces: Iterable[str], append: bool) -> None:
 
         append_data(out, b"".join(data))
     else:
-        replace_lines(out, data)
+        write_output(out, data)

@@ -61,7 +61,7 @@ def command(name: str | None, out: Path | None) -> int:
     """Print the JSON Schema of a suite or data file, for editors; without NAME, list the schemas."""
     from evalwright.cli.screen import must_be_ours, say
     from evalwright.errors import InputError, did_you_mean
-    from evalwright.files.durable import make_folder, replace_file
+    from evalwright.files.durable import make_folder, write_output
 
     known = schemas()
     if name is None:
@@ -77,6 +77,6 @@ def command(name: str | None, out: Path | None) -> int:
         return 0
     must_be_ours(out, b'"$schema"', "a JSON Schema")
     make_folder(out.parent)
-    replace_file(out, text_of(name).encode())
+    write_output(out, [text_of(name).encode()])
     say([str(out)])
     return 0

@@ -116,6 +116,8 @@ def screen_paint() -> Paint:
 def must_be_ours(path: Path, mark: bytes, what: str) -> None:
     """Raise InputError for a file without the mark of what is to be written to it: a slip would destroy it."""
     try:
+        if not path.is_file():  # a pipe may have a beginning only once we have written it
+            return
         with path.open("rb") as file:
             beginning = file.read(4096)
     except OSError:  # it is not there; whatever else is wrong is told when it is written
@@ -126,7 +128,8 @@ def must_be_ours(path: Path, mark: bytes, what: str) -> None:
 
 def write_plot(path: Path, picture: str) -> None:
     """Write a picture to a file, without secrets. Raises StorageError, and InputError for a file that is no picture."""
-    from evalwright.files.durable import replace_file
+    from evalwright.files.durable import make_folder, write_output
 
     must_be_ours(path, b"<svg", "a picture (SVG)")
-    replace_file(path, screen_masker().mask_text(picture).encode("utf-8", "backslashreplace") + b"\n")
+    make_folder(path.parent)
+    write_output(path, [screen_masker().mask_text(picture).encode("utf-8", "backslashreplace") + b"\n"])

@@ -46,6 +46,7 @@ __all__ = [
     "replace_lines",
     "storage_error",
     "sync_folder",
+    "write_output",
 ]
 
 PRIVATE, PRIVATE_FOLDER = 0o600, 0o700
@@ -191,17 +192,18 @@ def private_folder(path: Path) -> None:
         folder.mkdir(PRIVATE_FOLDER, exist_ok=True)
 
 
-def must_be_a_file(path: Path, *, terminal: bool = False) -> None:
+def must_be_a_file(path: Path, *, terminal: bool = False, pipe: bool = False) -> None:
     """Raises InputError for what is neither a file nor missing: opening a pipe would wait for another process for ever.
 
-    With `terminal`, character devices are allowed, such as /dev/null.
+    With `terminal`, character devices are allowed, such as /dev/null; with `pipe`, pipes are.
     """
     try:
         mode = path.stat().st_mode
     except OSError:
         return
-    kinds = {stat.S_IFIFO: "a pipe", stat.S_IFSOCK: "a socket", stat.S_IFBLK: "a device", stat.S_IFDIR: "a folder"}
+    kinds = {stat.S_IFSOCK: "a socket", stat.S_IFBLK: "a device", stat.S_IFDIR: "a folder"}
     kinds |= {} if terminal else {stat.S_IFCHR: "a device"}
+    kinds |= {} if pipe else {stat.S_IFIFO: "a pipe"}
     if (kind := kinds.get(stat.S_IFMT(mode))) is not None:
         raise InputError(f"{path}: expected a file, found {kind}")
 
@@ -254,6 +256,36 @@ def replace_lines(path: Path, lines: Iterable[bytes], mode: int = _SHARED) -> No
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def write_output(path: Path, lines: Iterable[bytes]) -> None:
+    """Like `replace_lines`, for a path that the user named: a device or a pipe is written to.
+
+    As root, replacing /dev/null would take it from every program on the machine. What lies in a run folder is always
+    replaced: a link there may be another user's. Raises InputError for a folder, a socket or a disk, and StorageError.
+    """
+    must_be_a_file(path, terminal=True, pipe=True)
+    if not _is_stream(path):
+        replace_lines(path, lines)
+        return
+    try:
+        # Not to wait until another process reads the pipe; once one does, writing may wait for it.
+        descriptor = os.open(path, os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        os.set_blocking(descriptor, True)
+        with open(descriptor, "wb") as file:  # noqa: PTH123
+            file.writelines(lines)
+    except OSError as error:
+        raise storage_error("write", path, error) from error
+
+
+def _is_stream(path: Path) -> bool:
+    """Whether a path leads to something that is written to and has no content to be replaced: /dev/stdout, too, if it
+    is redirected to a file."""
+    try:
+        mode = path.stat().st_mode
+        return not stat.S_ISREG(mode) or (path.is_symlink() and str(path.readlink()).startswith("/proc/"))
+    except OSError:
+        return False
 
 
 def sync_folder(path: Path) -> None:

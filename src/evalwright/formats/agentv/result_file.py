@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from evalwright.files.durable import make_folder, must_be_writable, replace_file
+from evalwright.files.durable import make_folder, must_be_writable, write_output
 from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunWriter
 from evalwright.model.summary import RunSummary
@@ -33,4 +33,4 @@ class ResultFile:
         """Raises StorageError."""
         text = load("reports", self._report)().render(run, summary)
         make_folder(self._path.parent)
-        replace_file(self._path, run.mask(text).encode("utf-8", "backslashreplace"))
+        write_output(self._path, [run.mask(text).encode("utf-8", "backslashreplace")])

@@ -16,7 +16,7 @@ from evalwright.capture.listeners import add_handler, init, listening
 from evalwright.capture.observations import current_span
 from evalwright.capture.spans import LLMSpan
 from evalwright.capture.wrap import Wrapped, watch_all_wraps, watch_wraps
-from evalwright.files.durable import replace_file
+from evalwright.files.durable import write_output
 from evalwright.files.masker import Masker
 from evalwright.formats.pixie.surface.trace_store import LineFile
 from evalwright.formats.pixie.target import Application
@@ -77,7 +77,7 @@ async def record(place: str, arguments: dict[str, Any], output: Path) -> BaseExc
     _check_names(records)
     mask = Masker.of({}, environment()).mask_text
     output.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(output, "".join(mask(json.dumps(line)) + "\n" for line in records).encode())
+    write_output(output, ["".join(mask(json.dumps(line)) + "\n" for line in records).encode()])
     return raised
 
 
@@ -150,7 +150,7 @@ def save_entry(trace: Path, output: Path) -> None:
     """Write the entry for a recorded run to a file. Raises ValueError, OSError."""
     text = json.dumps(entry_of(trace), indent=2, ensure_ascii=False)
     output.parent.mkdir(parents=True, exist_ok=True)
-    replace_file(output, f"{text}\n".encode())
+    write_output(output, [f"{text}\n".encode()])
 
 
 def _lines(trace: Path) -> list[tuple[int, str]]:

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from evalwright.files.durable import make_folder, must_be_writable, replace_file
+from evalwright.files.durable import make_folder, must_be_writable, write_output
 from evalwright.formats.promptfoo.numbering import test_numbers
 from evalwright.formats.promptfoo.values import dense
 from evalwright.model.plan import Plan, Variant
@@ -44,7 +44,7 @@ class ResultsFile:
         """Raises StorageError."""
         text = ResultsReport().render(run, summary)
         make_folder(self._path.parent)
-        replace_file(self._path, run.mask(text).encode("utf-8", "backslashreplace"))
+        write_output(self._path, [run.mask(text).encode("utf-8", "backslashreplace")])
 
 
 class ResultsReport:
