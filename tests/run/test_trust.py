@@ -142,6 +142,19 @@ def test_a_suite_of_the_users_says_what_is_called(project: Path, monkeypatch: py
         retry(run, trust=Trust(load_suite(project / "eval.yaml", to_run=False)))
 
 
+def test_what_changed_in_the_users_suite_since_another_user_made_the_run_is_named(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = unfinished(project)
+    mine = shutil.copytree(project, project.parent / "mine", ignore=shutil.ignore_patterns("runs"))
+    (mine / "cases.yaml").write_text("cases: [{id: a, input: {}}]\n")
+    (project / "trust_agent.py").write_text("not mine, and not looked at")
+    monkeypatch.setenv("XDG_STATE_HOME", str(project.parent / "other"))
+    (note,) = resume(run, trust=Trust(load_suite(mine / "eval.yaml", to_run=False))).notes
+    changed = f"changed since the run was made: {mine / 'cases.yaml'} (suite and cases are those that the run stored)"
+    assert note.partition("; ")[2] == changed
+
+
 def test_the_suite_of_the_project_that_the_user_works_in_is_theirs(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

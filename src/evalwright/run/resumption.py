@@ -27,7 +27,7 @@ from evalwright.run.models import live_models
 from evalwright.run.origin import Trust, must_be_own, runnable
 from evalwright.run.outcomes import Outcome, conclude
 from evalwright.run.stored_run import revealed
-from evalwright.run.used_files import changed_since
+from evalwright.run.used_files import changed_since, recorded_for
 from evalwright.scoring.fold import fold
 from evalwright.scoring.tally import Tally
 from evalwright.session import Session, hide, owns_process
@@ -94,7 +94,8 @@ class _Opened(NamedTuple):
     secrets: Mapping[str, str]
     environment: Mapping[str, str]
     history: History
-    foreign: bool
+    files: Mapping[str, str]
+    """SHA-256 (hex) when the run was made, by path, of the files that are used to continue it."""
 
 
 @contextmanager
@@ -119,7 +120,10 @@ def _opened_for_work(
             history = history_of(writer, Grid(plan))
         if found.unseen and history.finished_cells < len(history.traced):  # a record has been lost since
             must_be_own(writer, plan)
-        yield _Opened(place, writer, plan, secrets, found.environment, history, found.foreign)
+        files = writer.plan.files
+        if found.foreign and found.suite is not None:  # what the run names is not even opened
+            files = recorded_for(found.suite, files, writer.plan.config_path)
+        yield _Opened(place, writer, plan, secrets, found.environment, history, files)
 
 
 def _none_again(_: History) -> frozenset[int]:
@@ -141,7 +145,7 @@ def _rest_of(
     """
     with (
         Signals(owns_process()) as signals,
-        _opened_for_work(run, signals, trust, again_of) as (place, writer, plan, secrets, variables, history, foreign),
+        _opened_for_work(run, signals, trust, again_of) as (place, writer, plan, secrets, variables, history, files),
     ):
         if keep_going:
             plan.run = msgspec.structs.replace(plan.run, stop_after_errors=0)
@@ -176,7 +180,7 @@ def _rest_of(
             if sequence is not None:
                 sequence.listen(job.state)
             before = f"{finished:,} of {counted(total, 'cell')} were already finished"
-            changed = "" if foreign else _changed(plan)
+            changed = _changed(files)
 
             def ended(over: bool) -> Outcome:
                 note = (before if again_of is _none_again else _ran_again(len(again), state)) + changed
@@ -185,9 +189,9 @@ def _rest_of(
             yield job, ended
 
 
-def _changed(plan: Plan) -> str:
+def _changed(files: Mapping[str, str]) -> str:
     """The files that were edited since the run was made: its older cells are those of the older code."""
-    names = ", ".join(str(seen_from_here(path)) for path in changed_since(plan.files))
+    names = ", ".join(str(seen_from_here(path)) for path in changed_since(files))
     return f"; changed since the run was made: {names} (suite and cases are those that the run stored)" if names else ""
 
 

@@ -30,6 +30,7 @@ __all__ = [
     "file_digest_of",
     "hashed",
     "is_unchanged",
+    "recorded_for",
 ]
 
 _CODE = re.compile(r"([A-Za-z_]\w*)[\w.]*:[A-Za-z_][\w.]*")
@@ -45,7 +46,7 @@ _COMMANDS = ("cmd", "command", "command_template", "image", "script")
 def hashed(suite: Suite) -> dict[str, str]:
     """SHA-256 (hex) by path: the suite's file, the files that it names and those with its code; read in pieces."""
     found: dict[str, str] = {}
-    for path in (suite.source, *suite.files, *_code(suite)):
+    for path in _used(suite):
         try:
             if path.is_file():
                 with path.open("rb") as file:
@@ -53,6 +54,22 @@ def hashed(suite: Suite) -> dict[str, str]:
         except (OSError, ValueError):
             continue  # the code that reads it will report what is wrong
     return found
+
+
+def recorded_for(suite: Suite, files: Mapping[str, str], source: str) -> dict[str, str]:
+    """The SHA-256 (hex) by path that `hashed` found elsewhere, for the files of this suite in the same places.
+
+    `source` is where the suite's file was; files that `files` names and this suite does not are left out.
+    """
+    at = {os.path.relpath(name, Path(source).parent): digest for name, digest in files.items()}
+    home = Path(os.path.realpath(suite.source)).parent
+    here = {path: os.path.relpath(path, home) for path in map(os.path.realpath, _used(suite))}
+    return {path: at[place] for path, place in here.items() if place in at}
+
+
+def _used(suite: Suite) -> Iterator[Path]:
+    """The suite's file, the files that it names and those with its code."""
+    yield from (suite.source, *suite.files, *_code(suite))
 
 
 def is_unchanged(path: Path, digest: str) -> bool:
