@@ -216,7 +216,7 @@ def test_mistakes_in_labels_of_two_runs_are_told_together(made: Project) -> None
         (["--slices", "metadata.lng"], 'did you mean "metadata.lang"'),
         (["--variant", "w"], "no variant w:w"),
         (["--group", "town"], "no case has 'town'"),
-        (["--alpha", "nan"], "'nan' is not a number"),
+        (["--alpha", "nan"], "below 1, found 'nan'"),
     ],
 )
 def test_mistakes_name_the_value_and_what_is_accepted(made: Project, flags: list[str], named: str) -> None:
@@ -420,7 +420,7 @@ def test_an_alpha_too_low_to_compute_with_is_refused(made: Project) -> None:
     run = ran(made, "1x8")
     for words in (["compare", run, run], ["decide", run, run], ["plan", "eval.yaml", "--detect", "10pp"]):
         ended = made.evalwright(*words, "--alpha", "1e-16")
-        assert (ended.code, "1e-09<=x<1" in ended.err) == (2, True), words
+        assert (ended.code, "of at least 1e-09 and below 1" in ended.err) == (2, True), words
         assert made.evalwright(*words, "--alpha", "1e-9").code != 4, words
     with pytest.raises(ew.InputError, match="alpha"):
         ew.decide(run, run, alpha=1e-16)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -234,6 +235,14 @@ def test_list_runs_has_a_line_for_each(made: Project) -> None:
     ended = made.evalwright("list", "runs", "a")
     assert ended.code == 0
     assert ended.out.splitlines()[1].endswith("complete      8  v 100.0%, w 66.7%")
+
+
+def test_list_runs_says_which_are_being_written(made: Project, tmp_path: Path) -> None:
+    run = shutil.copytree(run_of(made, "a"), tmp_path / "run")
+    (run / ".lock").write_text(f"{os.getpid()} {os.uname().nodename}\n")  # as a retry does
+    assert " running      8  v 100.0%" in made.evalwright("list", "runs", tmp_path).out
+    (run / ".lock").unlink()
+    assert " complete      8  v 100.0%" in made.evalwright("list", "runs", tmp_path).out
 
 
 @pytest.mark.parametrize("name", ["plan.json", "store.json"])

@@ -65,6 +65,14 @@ def test_the_page_of_a_run_says_whether_it_goes_on(tmp_path):
         assert "Resume with: evalwright resume" in seen(page(client, f"/runs/{run.name}"))
 
 
+def test_the_list_says_that_a_finished_run_is_being_retried(tmp_path):
+    run = made_run(tmp_path, trials=1)
+    with site(run.parent) as client:
+        assert "running" not in seen(page(client, "/"))
+        (run / ".lock").write_text(f"{os.getpid()} {os.uname().nodename}\n")
+        assert "running" in seen(page(client, "/"))
+
+
 def test_the_page_of_a_run_in_a_database_says_whether_it_goes_on(tmp_path):
     file = tmp_path / "runs.sqlite"
     with site_of(lambda: runs_at([file])) as client:

@@ -141,14 +141,16 @@ class _Run(msgspec.Struct):
 
 def _run_row(folder: Path, trusted: Mapping[str, Any]) -> _Run:
     from evalwright.cli.locate import stored_summary
-    from evalwright.run.locations import find_run
+    from evalwright.run.locations import find_run, is_written
 
     try:
-        summary = stored_summary(find_run(folder, **trusted))
+        place = find_run(folder, **trusted)
+        summary = stored_summary(place)
     except InputError as error:
         return _Run(folder.name, problem=error.problems[0].message if error.problems else error.headline)
     rates = {variant.name: variant.pass_rate for variant in summary.variants if variant.pass_rate is not None}
-    return _Run(folder.name, summary.status, summary.started_at, summary.cells_total, rates)
+    status = "running" if is_written(place) else summary.status
+    return _Run(folder.name, status, summary.started_at, summary.cells_total, rates)
 
 
 def _print(table: Table, without_rows: str) -> None:

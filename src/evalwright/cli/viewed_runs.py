@@ -13,7 +13,7 @@ from evalwright.model.plan import Plan
 from evalwright.model.protocols import RunReader
 from evalwright.model.summary import RunSummary
 from evalwright.run.baselines import baseline_of
-from evalwright.run.locations import NOTE, find_run, folder_beside, is_on_a_server, run_places
+from evalwright.run.locations import NOTE, find_run, folder_beside, is_on_a_server, is_written, run_places
 from evalwright.stores.local_files import is_run
 from evalwright.stores.local_files.lines import LineDecoder
 from evalwright.stores.lock import LOCK_NAME, is_held
@@ -106,9 +106,7 @@ class StoredRun:
     def is_written(self) -> bool:
         if self._is_folder():
             return is_held(self._path / LOCK_NAME)
-        place = find_run(self._path)
-        asked = getattr(place.store, "is_written", None)  # a store of a plug-in may not know
-        return asked is not None and bool(asked(place.run_id))
+        return is_written(find_run(self._path))
 
     def _is_folder(self) -> bool:
         """Whether its records are in files of its own, not in a database."""

@@ -7,7 +7,7 @@ secrets as `${NAME}`: `runs/<run id>/store.json`, whose folder then stands for t
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,6 +39,7 @@ __all__ = [
     "find_run",
     "folder_beside",
     "is_on_a_server",
+    "is_written",
     "labels_file",
     "run_places",
     "store_of",
@@ -180,6 +181,15 @@ def find_run(
     except (OSError, ValueError, RuntimeError) as error:  # a name too long or with a NUL, or links in a circle
         raise InputError(f"not the path of a run: {error}") from error
     return Place(folder, run_id, folder.folder / run_id)
+
+
+def is_written(place: Place) -> bool:
+    """Whether a process is writing the run: one that is retried or re-evaluated has a summary that says it is complete.
+
+    A store of a plug-in may not know.
+    """
+    asked: Callable[[str], bool] | None = getattr(place.store, "is_written", None)
+    return asked is not None and asked(place.run_id)
 
 
 def is_on_a_server(address: Path | str) -> bool:

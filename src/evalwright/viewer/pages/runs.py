@@ -165,6 +165,6 @@ def _name(source: RunSource, ids: Collection[str]) -> str:
 
 
 def state_of(source: RunSource, summary: RunSummary) -> str:
-    if not summary.cells_missing and summary.status == "complete":
-        return "finished"
-    return "running" if source.is_written() else "interrupted"
+    if source.is_written():  # also by a retry or a re-evaluation, when it was finished before
+        return "running"
+    return "interrupted" if summary.cells_missing or summary.status != "complete" else "finished"
